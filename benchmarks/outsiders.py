@@ -26,7 +26,7 @@ NUMBERS = (
     "discrete-staircase",
     "exponential",
 )
-FLOATING = ("laplace", "staircase", "gaussian-rr")
+FLOATING = ("gaussian-rr",)
 """Refused without --experimental: noise in floating point."""
 MOST = 10
 

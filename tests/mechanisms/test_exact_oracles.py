@@ -15,7 +15,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
+from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
 from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
@@ -157,38 +157,6 @@ def test_discrete_exponential(epsilon, steps):
     ]
     rows = [[weight / sum(row) for weight in row] for row in base]
     agrees(DiscreteExponential(LabelRange(0, steps, 1), epsilon), rows, epsilon)
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_continuous_exponential(epsilon):
-    """The extreme labels of [0, 1]; the mechanism's own tests look at the other pairs."""
-    e = mpf(epsilon)
-    mass = quad(lambda x: exp(-e * x), [0, 1])
-    integrals(
-        Exponential(LabelRange(0, 1), epsilon),
-        epsilon,
-        lambda x: exp(-e * x) / mass,
-        lambda x: exp(-e * (1 - x)) / mass,
-        (0, 1),
-        e,
-    )
-
-
-def integrals(mechanism, epsilon, p, q, ends, e):
-    """Compare with ∫ (p − e^ε q)₊ and ∫ p^α q^{1−α}; p/q falls from e^ε as e^{ε(1 − 2x)}."""
-    assert float(log(p(ends[0]) / q(ends[0]))) == pytest.approx(mechanism.epsilon, abs=1e-9)
-    for at in (0.0, 0.05, 0.7 * epsilon):
-        cross = (1 - mpf(at) / e) / 2
-        expected = quad(lambda x, at=at: p(x) - exp(mpf(at)) * q(x), [ends[0], cross])
-        assert mechanism.delta(at) == pytest.approx(float(expected), abs=1e-9)
-    for alpha in ORDERS:
-        a = mpf(alpha)
-        if alpha == 1:
-            expected = quad(lambda x: p(x) * log(p(x) / q(x)), ends)
-        else:
-            power = quad(lambda x, a=a: p(x) ** a * q(x) ** (1 - a), [ends[0], 0.1, 0.5, ends[1]])
-            expected = log(power) / (a - 1)
-        assert mechanism.rdp(alpha) == pytest.approx(float(expected), abs=1e-9)
 
 
 def step_rows(weight, steps, epsilon):

@@ -12,7 +12,7 @@ import pytest
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_delta, laplace_rdp
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
@@ -40,11 +40,14 @@ def test_laplace(epsilon):
     mechanism = Laplace(LabelRange(-3.0, 4.0), epsilon)
     oracle = plm.LaplacePrivacyLoss(mechanism.scale, sensitivity=7.0)
     for at in (0.0, 0.1, 0.7 * epsilon, epsilon):
-        assert mechanism.delta(at) == pytest.approx(oracle.get_delta_for_epsilon(at), abs=1e-9)
+        delta = oracle.get_delta_for_epsilon(at)
+        assert laplace_delta(at, epsilon) == pytest.approx(delta, abs=1e-9)
+        assert mechanism.delta(at) == pytest.approx(delta, abs=1e-5)  # Its noise is in steps.
     assert oracle.get_delta_for_epsilon(mechanism.epsilon) == pytest.approx(0, abs=1e-12)
     assert oracle.get_delta_for_epsilon(mechanism.epsilon * (1 - 1e-6)) > 0
     rdp = curve(dp.LaplaceDpEvent(1 / epsilon), ORDERS)
-    assert [mechanism.rdp(a) for a in ORDERS] == pytest.approx(rdp, abs=1e-9)
+    assert [laplace_rdp(a, epsilon) for a in ORDERS] == pytest.approx(rdp, abs=1e-9)
+    assert [mechanism.rdp(a) for a in ORDERS] == pytest.approx(rdp, rel=1e-4)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -41,7 +41,7 @@ from ldpaudit.mechanisms.capabilities import (
 )
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.noise.additive import AdditiveNoise
+from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.release import IntArray, Label
 
@@ -211,10 +211,8 @@ def _(mechanism: FiniteMechanism, to: Application) -> RowRelease:
 
 
 @released_by.register
-def _(mechanism: AdditiveNoise, to: Application) -> RowRelease:
-    continuous = ContinuousRelease(mechanism, to.rng)
-    continuous.check()
-    return SeparateRelease(continuous, _features(mechanism, to))
+def _(mechanism: ContinuousMechanism, to: Application) -> RowRelease:
+    return SeparateRelease(ContinuousRelease(mechanism, to.rng), _features(mechanism, to))
 
 
 @released_by.register

@@ -10,7 +10,6 @@ from ldpaudit.commands.selftest.people import People, numbers, people
 from ldpaudit.commands.selftest.stated import OF_NUMBERS, declared, mechanism
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
-from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism
 from ldpaudit.release import IndexArray
 
 if TYPE_CHECKING:
@@ -91,8 +90,6 @@ def noisy(mechanism: Mechanism, labels: Any, rng: np.random.Generator) -> Any:
         codes = np.searchsorted(np.array(mechanism.classes), labels).astype(np.int32)
         every = np.arange(len(mechanism.classes), dtype=np.int32)
         return np.array(mechanism.classes)[mechanism.sample(codes, every, rng).labels]
-    if isinstance(mechanism, ContinuousMechanism):
-        return mechanism.release(labels, rng, simulation=True)
     return releasing.release(labels, rng)
 
 

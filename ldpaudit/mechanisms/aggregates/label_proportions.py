@@ -15,7 +15,7 @@ from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release, simulation_generator
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.laplace import laplace_delta, laplace_rdp
 from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
@@ -120,19 +120,21 @@ class LabelProportions(BagSums):
         )
 
     @cached_property
-    def _neighbours(self) -> Laplace | DiscreteLaplace | None:
-        """The noise as a mechanism on two neighbouring sums, 0 and 1."""
-        if self.noise == "laplace":
-            return Laplace(LabelRange(0, 1), self.epsilon)
-        return DiscreteLaplace(LabelRange(0, 1, 1), self.epsilon) if self.noise != "none" else None
+    def _geometric(self) -> DiscreteLaplace:
+        """Geometric noise as a mechanism on two neighbouring sums, 0 and 1."""
+        return DiscreteLaplace(LabelRange(0, 1, 1), self.epsilon)
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats; 1 without noise."""
-        return 1.0 if self._neighbours is None else self._neighbours.delta(epsilon)
+        if self.noise == "laplace":
+            return laplace_delta(epsilon, self.epsilon)
+        return 1.0 if self.noise == "none" else self._geometric.delta(epsilon)
 
     def rdp(self, alpha: float) -> float:
         """Return its Rényi label-DP parameter at order α > 0, in nats; ∞ without noise."""
-        return math.inf if self._neighbours is None else self._neighbours.rdp(alpha)
+        if self.noise == "laplace":
+            return laplace_rdp(alpha, self.epsilon)
+        return math.inf if self.noise == "none" else self._geometric.rdp(alpha)
 
     @property
     def sums_are_whole(self) -> bool:
@@ -198,8 +200,8 @@ class LabelProportions(BagSums):
     def _noisy(self, sums: FloatArray, rng: Randomness, simulation: bool) -> FloatArray:
         if self.noise == "none":
             return sums
-        if isinstance(self._neighbours, DiscreteLaplace):
-            return np.asarray(sums + self._neighbours.law.draw(len(sums), rng), dtype=np.float64)
+        if self.noise == "geometric":
+            return np.asarray(sums + self._geometric.law.draw(len(sums), rng), dtype=np.float64)
         if not simulation:
             return laplace_release(sums, 1 / self.epsilon, 1.0)
         return np.asarray(sums + simulation_generator(rng).laplace(0, 1 / self.epsilon, len(sums)))

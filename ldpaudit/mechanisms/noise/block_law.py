@@ -88,13 +88,6 @@ class BlockLaw:
         block = self.block
         return float(block.sum()), float(place @ block), float(place**2 @ block)
 
-    def total_variation(self) -> float:
-        """Return the total variation distance between X and X + n."""
-        middle = self.size // 2
-        above = float(self.tail(np.array([middle + 1]))[0])
-        tie = float(self.pmf(np.array([middle]))[0]) if self.size % 2 == 0 else 0.0
-        return 1 - (2 * above + tie)
-
     def draw(self, n: int, rng: Randomness) -> Int64Array:
         """Draw n integers from integer weights, int64 of shape (n,).
 

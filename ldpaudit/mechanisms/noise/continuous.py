@@ -1,56 +1,61 @@
-"""The base of mechanisms on a range whose outputs are real numbers."""
+"""Noise on any number of a range: labels are rounded to 1,024 steps, and noise is drawn in steps.
 
+Drawn in floating point, continuous noise reveals labels through its last bits (Mironov 2012). Here
+labels are rounded at random, without bias, and the discrete form of the noise is exact. Variance,
+δ(ε) and Rényi divergences are within 2e-4 of those of continuous noise, and ε is the same.
+"""
+
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.noise.continuous_release import REASON, simulation_generator
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.label_range import LabelRange, between
+from ldpaudit.mechanisms.losses import Loss, loss
+from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.mechanisms.noise.ranged import RangedMechanism
+from ldpaudit.mechanisms.numeric.rounded_labels import Rounded
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray
 
+FINE_STEPS: Final = 1024
+REMARK: Final = (
+    f"Labels are rounded at random, without bias, to {FINE_STEPS:,} steps of their range, and "
+    "noise is drawn in steps: its numbers are those of continuous noise to about 1 in 10,000."
+)
 
-class ContinuousMechanism(RangedMechanism):
-    """A mechanism with real outputs; labels are by default all labels of the grid."""
+
+class ContinuousMechanism(Rounded, RangedMechanism):
+    """A mechanism whose labels and outputs may be any number of a range."""
+
+    method = "unbiased"
+    _values = RangedMechanism._values
 
     @property
-    def channel(self) -> None:
-        """None: the outputs are real numbers; :meth:`binned` gives a channel."""
-        return None
-
     @abstractmethod
-    def density(self, outputs: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return the density of outputs of shape (m,) under labels of shape (k,), shape (k, m).
+    def inner(self) -> DiscreteNoise | FiniteMechanism:
+        """What releases the labels of :attr:`fine`."""
 
-        With clipping the density is 0 outside the range, and the ends are atoms.
-        """
+    @cached_property
+    def fine(self) -> LabelRange:
+        """The range in 1,024 steps."""
+        return LabelRange(self.labels.low, self.labels.high, self.labels.width / FINE_STEPS)
 
-    @abstractmethod
-    def _deviations(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return E(ŷ − y), E|ŷ − y| and ½E(ŷ − y)² of labels, each float64 of shape (k,)."""
+    @classmethod
+    def applied_range(cls, labels: LabelRange) -> LabelRange:
+        """Return the range unchanged: any number in it is a label."""
+        return labels
 
-    @abstractmethod
-    def _poisson(self, y: float) -> float:
-        """Return the expected Poisson log loss of a label."""
-
-    @abstractmethod
-    def _simulated(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return released numbers drawn in floating point."""
-
-    def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y, float64 of shape (k,)."""
-        return self._deviations(self._values(labels))[0]
-
-    def variance(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return Var[ŷ | y], float64 of shape (k,)."""
-        mean, _, half_square = self._deviations(self._values(labels))
-        return np.asarray(2 * half_square - mean**2)
+    def bin_edges(self, bins: int) -> FloatArray:
+        """Return bounds halfway between steps, with a bin for each end of the range."""
+        low, high, half = self.labels.low, self.labels.high, self.fine.spacing / 2
+        return between(self.fine.values, np.linspace(low + half, high - half, bins - 1))
 
     def expected_loss(
         self,
@@ -64,69 +69,27 @@ class ContinuousMechanism(RangedMechanism):
         label of 0, an output below 0).
         """
         values = self._values(labels)
-        weights = check_prior(prior, len(values))
-        used = weights > 0
-        return float(weights[used] @ self._losses(name, values[used]))
-
-    def _losses(self, name: Loss, values: FloatArray) -> FloatArray:
-        if name == "squared":
-            return self._deviations(values)[2]
+        weights, outputs = check_prior(prior, len(values)), self.inner.output_values
+        loss(name, values, values)  # Checks the labels.
+        if outputs is not None:
+            assert self.inner.channel is not None
+            chances = weights[:, None] * self.rounding.mean(self.inner.channel.matrix, values)
+            losses = loss(name, outputs[None, :], values[:, None])
+            return float(np.where(chances > 0, losses, 0).ravel() @ chances.ravel())
+        if name == "poisson":
+            return math.inf
         if name == "absolute":
-            return self._deviations(values)[1]
-        if name != "poisson":
-            raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r}.")
-        if values.min(initial=0) < 0:
-            raise InputError("The Poisson log loss must be used with labels that are not negative.")
-        return np.array([self._poisson(float(y)) for y in values])
+            return self.inner.expected_loss(np.eye(1, FINE_STEPS + 1)[0], name)
+        return 0.5 * float(weights @ self.variance(values))
 
-    def release(
-        self, labels: npt.ArrayLike, rng: Randomness = None, *, simulation: bool = False
-    ) -> FloatArray:
-        """Release label values.
+    def release(self, labels: npt.ArrayLike, rng: Randomness = None) -> FloatArray:
+        """Release label values inside the range, float64 of shape (n,).
 
-        Parameters
-        ----------
-        labels : array of shape (n,)
-            True labels inside the range.
-        rng : numpy.random.Generator
-            Needed for a simulation.
-        simulation : bool
-            Whether floating-point noise is acceptable because nothing will be released.
-
-        Returns
-        -------
-        float64 array of shape (n,)
-
-        Raises
-        ------
-        InputError, MissingDependencyError
-            Without ``simulation``, if there is no exact sampler for this noise.
+        ``rng`` is a source of randomness; default: the operating system.
         """
-        values = self.labels.check(labels)
-        if simulation:
-            return self._simulated(values, simulation_generator(rng))
-        return self._exact_release(values)
+        codes = self.rounding.sample(self.labels.check(labels), rng)
+        return self.fine.at(self.inner.sample(codes, rng).astype(np.int64))
 
-    def _exact_release(self, values: FloatArray) -> FloatArray:  # noqa: ARG002
-        raise InputError(REASON)
-
-
-def check_edges(edges: Sequence[float]) -> FloatArray:
-    """Return the bounds of bins: finite and increasing, at least one."""
-    cuts = np.asarray(edges, dtype=np.float64)
-    if cuts.ndim != 1 or not len(cuts) or not np.isfinite(cuts).all() or (np.diff(cuts) <= 0).any():
-        raise InputError("The bins' bounds must be finite numbers in increasing order.")
-    return cuts
-
-
-def binned_channel(below: FloatArray, above: FloatArray, labels: tuple[float, ...]) -> Channel:
-    """Build a channel from P(ŷ ≤ edge) and P(ŷ > edge), both of shape (k, m − 1).
-
-    Each bin's probability is a difference of the smaller of the two, so far tails keep their
-    relative precision.
-    """
-    left = np.diff(below, axis=1)
-    right = -np.diff(above, axis=1)
-    inner = np.where(below[:, 1:] <= 0.5, left, right)
-    matrix = np.column_stack([below[:, :1], inner, above[:, -1:]])
-    return Channel(np.clip(matrix, 0.0, None), labels, tuple(range(matrix.shape[1])))
+    def remarks(self) -> tuple[str, ...]:
+        """Say that noise is drawn in steps."""
+        return (REMARK,)

@@ -1,4 +1,4 @@
-"""Real releases with continuous noise, drawn by OpenDP only."""
+"""Real releases with continuous noise on features, sums and histograms, drawn by OpenDP only."""
 
 from importlib import import_module
 from typing import Any

@@ -18,7 +18,6 @@ from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.label_range import between
 from ldpaudit.mechanisms.losses import Loss, loss
 from ldpaudit.mechanisms.noise.block_law import BlockLaw, Int64Array
-from ldpaudit.mechanisms.noise.continuous import binned_channel, check_edges
 from ldpaudit.mechanisms.noise.ranged import SymmetricNoise
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, IntArray
@@ -39,6 +38,42 @@ class DiscreteNoise(SymmetricNoise):
     @abstractmethod
     def law(self) -> BlockLaw:
         """The law of X, in steps, with blocks of n."""
+
+    @cached_property
+    def _between(self) -> tuple[FloatArray, FloatArray]:
+        """log P(X = x), log P(X = x − n) for 0 < x < n: else the extreme labels differ by e^ε."""
+        logs = np.log(self.law.pmf(np.arange(1, self.labels.steps)))
+        return logs, logs[::-1]
+
+    @cached_property
+    def _outside(self) -> float:
+        return float(self.law.tail(np.zeros(1, dtype=np.int64))[0])
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        log_p, log_q = self._between
+        outside = -math.expm1(min(epsilon - self.epsilon, 0)) * self._outside
+        inside = np.exp(log_p) * -np.expm1(np.minimum(epsilon + log_q - log_p, 0))
+        return float(outside + inside.sum())
+
+    def rdp(self, alpha: float) -> float:
+        """Return the Rényi divergence of the two extreme labels at order α > 0, in nats.
+
+        The sum over the integers: two tails in closed form, and n − 1 terms between.
+        """
+        if not alpha > 0:
+            raise InputError(f"The order alpha must be above 0, got {alpha}.")
+        if math.isinf(alpha):
+            return self.epsilon
+        log_p, log_q = self._between
+        if alpha == 1:
+            tails = self._outside * self.epsilon * -math.expm1(-self.epsilon)
+            return float(tails + np.sum(np.exp(log_p) * (log_p - log_q)))
+        side = math.log(self._outside)
+        ends = [side + (alpha - 1) * self.epsilon, side - alpha * self.epsilon]
+        terms = np.concatenate([alpha * log_p + (1 - alpha) * log_q, ends])
+        top = float(terms.max())
+        return max((top + math.log(np.exp(terms - top).sum())) / (alpha - 1), 0.0)
 
     @property
     def output_values(self) -> FloatArray | None:
@@ -150,3 +185,24 @@ class DiscreteNoise(SymmetricNoise):
         """Return P(X ≤ x)."""
         low = self.law.tail(np.maximum(-x, 0))
         return np.where(x < 0, low, 1 - self.law.tail(np.maximum(x + 1, 0)))
+
+
+def check_edges(edges: Sequence[float]) -> FloatArray:
+    """Return the bounds of bins: finite and increasing, at least one."""
+    cuts = np.asarray(edges, dtype=np.float64)
+    if cuts.ndim != 1 or not len(cuts) or not np.isfinite(cuts).all() or (np.diff(cuts) <= 0).any():
+        raise InputError("The bins' bounds must be finite numbers in increasing order.")
+    return cuts
+
+
+def binned_channel(below: FloatArray, above: FloatArray, labels: tuple[float, ...]) -> Channel:
+    """Build a channel from P(ŷ ≤ edge) and P(ŷ > edge), both of shape (k, m − 1).
+
+    Each bin's probability is a difference of the smaller of the two, so far tails keep their
+    relative precision.
+    """
+    left = np.diff(below, axis=1)
+    right = -np.diff(above, axis=1)
+    inner = np.where(below[:, 1:] <= 0.5, left, right)
+    matrix = np.column_stack([below[:, :1], inner, above[:, -1:]])
+    return Channel(np.clip(matrix, 0.0, None), labels, tuple(range(matrix.shape[1])))

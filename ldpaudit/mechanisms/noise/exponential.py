@@ -6,22 +6,19 @@ monotone likelihood ratio, and have the same factor. So the scale Δ/ε, half of
 requires, is enough for ε.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.special import gammainc
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.design import Candidate, Proposal, numeric_traits
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism, binned_channel, check_edges
+from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism
 from ldpaudit.mechanisms.noise.ranged import RangedMechanism
 from ldpaudit.mechanisms.parameters import check_epsilon
 from ldpaudit.release import FloatArray
@@ -107,11 +104,14 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
     @cached_property
     def channel(self) -> Channel:
         """The k × k channel."""
-        place = np.arange(self.labels.steps + 1)
-        distance = np.abs(place[None, :] - place[:, None])
-        weights = np.exp(-self.epsilon / self.labels.steps * distance)
+        weights = self._weights()
         matrix = weights / weights.sum(axis=1, keepdims=True)
         return Channel(matrix, self.labels.classes, self.labels.classes)
+
+    def _weights(self) -> FloatArray:
+        place = np.arange(self.labels.steps + 1)
+        distance = np.abs(place[None, :] - place[:, None])
+        return np.asarray(np.exp(-self.epsilon / self.labels.steps * distance))
 
     @cached_property
     def _extremes(self) -> Channel:
@@ -129,8 +129,18 @@ class DiscreteExponential(FiniteMechanism, ExponentialMechanism):
 
 
 @dataclass(frozen=True)
-class Exponential(ExponentialMechanism, ContinuousMechanism):
-    """ŷ anywhere in [low, high] with density ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
+class _HalvedEnds(DiscreteExponential):
+    """The same with half the weight of the two ends, as the density has: ε stays the same."""
+
+    def _weights(self) -> FloatArray:
+        weights = super()._weights()
+        weights[:, [0, -1]] /= 2
+        return weights
+
+
+@dataclass(frozen=True)
+class Exponential(ContinuousMechanism, ExponentialMechanism):
+    """ŷ anywhere in [low, high], in steps, with density ∝ e^{−|ŷ−y|/b}, b = (high − low)/ε.
 
     Parameters
     ----------
@@ -158,91 +168,7 @@ class Exponential(ExponentialMechanism, ContinuousMechanism):
             f"ε = {self.epsilon:.6g} nats exactly, {2 * self.epsilon:.6g} by the usual proof"
         )
 
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
-        if epsilon >= self.epsilon:
-            return 0.0
-        # The densities of the extreme labels cross at x = b(ε − ε')/2 above the lowest label.
-        cross = (self.epsilon - epsilon) / 2
-        mass = -math.expm1(-self.epsilon)
-        return (-math.expm1(-cross) - math.exp(epsilon - self.epsilon) * math.expm1(cross)) / mass
-
-    def rdp(self, alpha: float) -> float:
-        """Return the Rényi divergence of the two extreme labels at order α > 0, in nats."""
-        if not alpha > 0:
-            raise InputError(f"The order alpha must be above 0, got {alpha}.")
-        epsilon, mass = self.epsilon, -math.expm1(-self.epsilon)
-        if math.isinf(alpha):
-            return epsilon
-        if alpha == 1:
-            return epsilon - 2 * (1 - epsilon * math.exp(-epsilon) / mass)
-        # ∫ p^α q^{1−α} = e^{(α−1)ε} (1 − e^{(1−2α)ε}) / ((2α−1)(1 − e^{−ε})).
-        odd = 2 * alpha - 1
-        ratio = epsilon if odd == 0 else -math.expm1(-odd * epsilon) / odd
-        return max(epsilon + math.log(ratio / mass) / (alpha - 1), 0.0)
-
-    def _moment(self, order: int, room: FloatArray) -> FloatArray:
-        """Return ∫ from 0 to room of t^order e^{−t/b} dt."""
-        whole = math.factorial(order) * self.scale ** (order + 1)
-        return np.asarray(whole * gammainc(order + 1, room / self.scale))
-
-    def _moments(self, order: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the moments below and above each label, float64 of shape (k,) both."""
-        low, high = self.labels.low, self.labels.high
-        return self._moment(order, values - low), self._moment(order, high - values)
-
-    def _deviations(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        mass, first, second = (self._moments(order, values) for order in (0, 1, 2))
-        total = mass[0] + mass[1]
-        down, up = first[0] / total, first[1] / total
-        return up - down, up + down, (second[0] + second[1]) / total / 2
-
-    def _poisson(self, y: float) -> float:
-        if self.labels.low < 0:
-            raise InputError("The Poisson log loss must be used with labels that are not negative.")
-        mean = y + float(self.bias(np.array([y]))[0])
-        if y == 0:
-            return mean
-        from scipy.integrate import quad
-
-        def integrand(x: float) -> float:
-            return math.log(x) * math.exp(-abs(x - y) / self.scale) if x > 0 else 0.0
-
-        ends = sorted({self.labels.low, y, self.labels.high})
-        parts = [quad(integrand, a, b, epsabs=1e-12) for a, b in pairwise(ends)]
-        mass = self._moment(0, np.array([y - self.labels.low, self.labels.high - y])).sum()
-        return mean - y * float(sum(part[0] for part in parts) / mass)
-
-    def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return the density of each released number, moved into the range, of shape (n, g)."""
-        inside = np.clip(released, self.labels.low, self.labels.high)
-        return self.density(inside, labels).T
-
-    def density(self, outputs: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return the density of each output under each label, float64 of shape (k, m)."""
-        values = self.labels.check(labels)
-        below, above = self._moments(0, values)
-        outputs = np.asarray(outputs, dtype=np.float64)
-        distance = np.abs(outputs[None, :] - values[:, None])
-        inside = (outputs >= self.labels.low) & (outputs <= self.labels.high)
-        return np.where(inside, np.exp(-distance / self.scale) / (below + above)[:, None], 0.0)
-
-    def _simulated(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-        uniform = rng.random(len(values))
-        below, above = (moment / self.scale for moment in self._moments(0, values))
-        place = uniform * (below + above) - below
-        noisy = values - np.sign(place) * self.scale * np.log1p(-np.abs(place))
-        return np.clip(noisy, self.labels.low, self.labels.high)
-
-    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""
-        values = self._values(labels)
-        cuts = np.clip(check_edges(edges), self.labels.low, self.labels.high)
-        left, right = (moment[:, None] for moment in self._moments(0, values))
-        offset = cuts[None, :] - values[:, None]
-        inside = self._moment(0, np.abs(offset))
-        below = np.where(offset < 0, left - inside, left + inside)
-        above = np.where(offset < 0, right + inside, right - inside)
-        return binned_channel(
-            below / (left + right), above / (left + right), tuple(values.tolist())
-        )
+    @cached_property
+    def inner(self) -> DiscreteExponential:
+        """The exponential mechanism on 1,024 steps."""
+        return _HalvedEnds(self.fine, self.epsilon)

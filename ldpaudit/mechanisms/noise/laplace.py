@@ -1,20 +1,20 @@
-"""The continuous Laplace mechanism."""
+"""Laplace noise on any number of a range, and the curves of the Laplace law itself."""
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.design import numeric_traits
-from ldpaudit.mechanisms.noise.additive import AdditiveNoise
-from ldpaudit.mechanisms.noise.continuous_release import laplace_release
-from ldpaudit.mechanisms.noise.noise_laws import LaplaceLaw
+from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism
+from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.ranged import SymmetricNoise
 from ldpaudit.mechanisms.options import NOISE
-from ldpaudit.release import FloatArray
 
 
 @dataclass(frozen=True)
-class Laplace(AdditiveNoise):
-    """y + X with X of density e^{−|x|/b}/(2b) and scale b = (high − low)/ε.
+class Laplace(ContinuousMechanism, SymmetricNoise):
+    """y + X with X of density e^{−|x|/b}/(2b), in steps, and scale b = (high − low)/ε.
 
     Parameters
     ----------
@@ -50,30 +50,24 @@ class Laplace(AdditiveNoise):
         clip = "clipped to the labels' range" if self.clipped else "not clipped"
         return f"Laplace noise of scale {self.scale:.6g}, {clip}: ε = {self.epsilon:.6g} nats"
 
-    @property
-    def law(self) -> LaplaceLaw:
-        """The law of the noise."""
-        return LaplaceLaw(self.scale)
+    @cached_property
+    def inner(self) -> DiscreteLaplace:
+        """Discrete Laplace noise on 1,024 steps."""
+        return DiscreteLaplace(self.fine, self.epsilon, self.clipped)
 
-    def delta(self, epsilon: float) -> float:
-        """Return δ(ε') = 1 − e^{(ε' − ε)/2} below the mechanism's ε, else 0."""
-        return max(-math.expm1((epsilon - self.epsilon) / 2), 0.0)
 
-    def rdp(self, alpha: float) -> float:
-        """Return the Rényi divergence of the two extreme labels at order α > 0, in nats.
-
-        References
-        ----------
-        Mironov (2017), Table II, with λ = 1/ε.
-        """
-        return laplace_rdp(alpha, self.epsilon)
-
-    def _exact_release(self, values: FloatArray) -> FloatArray:
-        return self._clip(laplace_release(values, self.scale, self.labels.width))
+def laplace_delta(at: float, epsilon: float) -> float:
+    """Return δ = 1 − e^{(at − ε)/2} of two Laplace laws whose centres are ε scales apart."""
+    return max(-math.expm1((at - epsilon) / 2), 0.0)
 
 
 def laplace_rdp(alpha: float, epsilon: float) -> float:
-    """Return D_α of two Laplace laws whose centres are ε scales apart, in nats, α > 0."""
+    """Return D_α of two Laplace laws whose centres are ε scales apart, in nats, α > 0.
+
+    References
+    ----------
+    Mironov (2017), Table II, with λ = 1/ε.
+    """
     if not alpha > 0:
         raise InputError(f"The order alpha must be above 0, got {alpha}.")
     if math.isinf(alpha):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,13 +18,92 @@ ROUND: Final = "round"
 """The declared parameter, and the option of ``privatize``, that says how labels were rounded."""
 
 
-@dataclass(frozen=True, eq=False)
-class RoundedLabels(NumericMechanism):
-    """Labels in a range, rounded to a mechanism's labels and released by it.
+class Rounded(NumericMechanism):
+    """Labels in a range, rounded to the labels of a mechanism and released by it.
 
     Every row of the channel is a mixture of two rows of the mechanism's, and its own rows are among
     them. So ε, δ(ε) and the Rényi divergences, which are convex or quasi-convex in the pair of
     rows, are exactly the mechanism's.
+
+    References
+    ----------
+    Badanidiyuru et al. (2023), section 3.1, "Handling continuous Y".
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def inner(self) -> NumericMechanism:
+            """The mechanism, with finitely many labels."""
+
+        @property
+        def method(self) -> RoundingMethod:
+            """How labels are rounded."""
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """The rounding to the mechanism's labels."""
+        assert self.inner.label_values is not None
+        return Rounding(tuple(self.inner.label_values.tolist()), self.method)
+
+    @property
+    def channel(self) -> Channel | None:
+        """None: any number in the range is a label."""
+        return None
+
+    def delta(self, epsilon: float) -> float:
+        """Return the mechanism's δ(ε)."""
+        return self.inner.delta(epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        """Return the mechanism's Rényi label-DP parameter."""
+        return self.inner.rdp(alpha)
+
+    @property
+    def error_tolerance(self) -> float:
+        """The mechanism's; rounding to the nearest label has a bias of its own."""
+        return self.inner.error_tolerance if self.method == "unbiased" else 0.0
+
+    @cached_property
+    def _means(self) -> FloatArray:
+        """E[ŷ | grid point], float64 of shape (k,)."""
+        return np.asarray(self.rounding.points + self.inner.bias())
+
+    def _values(self, labels: FloatArray | None) -> FloatArray:
+        return self.rounding.points if labels is None else np.asarray(labels)
+
+    def bias(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return E[ŷ | y] − y for the given labels, or the default ones, shape (k,)."""
+        values = self._values(labels)
+        if self.method == "unbiased":
+            return self.rounding.mean(self.inner.bias(), values)
+        return self.rounding.mean(self._means, values) - values
+
+    def variance(self, labels: FloatArray | None = None) -> FloatArray:
+        """Return Var[ŷ | y] for the given labels, or the default ones, shape (k,)."""
+        values = self._values(labels)
+        lower, up = self.rounding.neighbours(values)
+        gap = self._means[lower + 1] - self._means[lower]
+        own = self.rounding.mean(self.inner.variance(), values)
+        return np.asarray(own + up * (1 - up) * gap**2)
+
+    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
+        """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""
+        fine, values = self.inner.binned(edges), self._values(labels)
+        return Channel(
+            self.rounding.mean(fine.matrix, values), tuple(values.tolist()), fine.outputs
+        )
+
+    def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
+        """Return the likelihood of each released number, a mixture, of shape (n, g)."""
+        (lower, up), points = self.rounding.neighbours(labels), self.rounding.points
+        below, above = (self.inner.likelihood(released, points[lower + i]) for i in (0, 1))
+        return np.asarray((1 - up) * below + up * above)
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedLabels(Rounded):
+    """A mechanism on a grid that was declared with rounding before it.
 
     Parameters
     ----------
@@ -32,30 +111,19 @@ class RoundedLabels(NumericMechanism):
         With finitely many labels.
     method : {"unbiased", "nearest"}
         How labels are rounded.
-
-    References
-    ----------
-    Badanidiyuru et al. (2023), section 3.1, "Handling continuous Y".
     """
 
     inner: NumericMechanism
     method: RoundingMethod
 
     def __post_init__(self) -> None:
-        values = self.inner.label_values
-        if values is None:
+        if self.inner.label_values is None:
             raise InputError(
                 f"The mechanism {self.inner.name!r} takes any number in its range: there "
                 "is nothing to round."
             )
         object.__setattr__(self, "traits", self.inner.traits)
         _ = self.rounding
-
-    @cached_property
-    def rounding(self) -> Rounding:
-        """The rounding to the mechanism's labels."""
-        assert self.inner.label_values is not None
-        return Rounding(tuple(self.inner.label_values.tolist()), self.method)
 
     @property
     def after_rounding(self) -> NumericMechanism:
@@ -73,11 +141,6 @@ class RoundedLabels(NumericMechanism):
         """The mechanism's ε in nats."""
         return self.inner.epsilon
 
-    @property
-    def channel(self) -> Channel | None:
-        """None: any number in the range is a label."""
-        return None
-
     def declaration(self) -> Mapping[str, Any]:
         """Return the mechanism's parameters, and how labels are rounded."""
         return {**self.inner.declaration(), ROUND: self.method}
@@ -89,14 +152,6 @@ class RoundedLabels(NumericMechanism):
     def remarks(self) -> tuple[str, ...]:
         """Return the mechanism's."""
         return self.inner.remarks()
-
-    def delta(self, epsilon: float) -> float:
-        """Return the mechanism's δ(ε)."""
-        return self.inner.delta(epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        """Return the mechanism's Rényi label-DP parameter."""
-        return self.inner.rdp(alpha)
 
     @property
     def label_bounds(self) -> tuple[float, float]:
@@ -113,33 +168,6 @@ class RoundedLabels(NumericMechanism):
         """The mechanism's outputs."""
         return self.inner.output_values
 
-    @property
-    def error_tolerance(self) -> float:
-        """The mechanism's; rounding to the nearest label has a bias of its own."""
-        return self.inner.error_tolerance if self.method == "unbiased" else 0.0
-
-    @cached_property
-    def _means(self) -> FloatArray:
-        """E[ŷ | grid point], float64 of shape (k,)."""
-        return np.asarray(self.rounding.points + self.inner.bias())
-
-    def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y for the mechanism's labels, or the given ones, shape (k,)."""
-        if labels is None:
-            return self.inner.bias()
-        if self.method == "unbiased":
-            return self.rounding.mean(self.inner.bias(), labels)
-        return self.rounding.mean(self._means, labels) - labels
-
-    def variance(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return Var[ŷ | y] for the mechanism's labels, or the given ones, shape (k,)."""
-        own = self.inner.variance()
-        if labels is None:
-            return own
-        lower, up = self.rounding.neighbours(labels)
-        gap = self._means[lower + 1] - self._means[lower]
-        return np.asarray(self.rounding.mean(own, labels) + up * (1 - up) * gap**2)
-
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
         """Return E[ℓ(ŷ, y)] for y drawn from a prior over the mechanism's labels."""
         return self.inner.expected_loss(prior, name)
@@ -147,19 +175,6 @@ class RoundedLabels(NumericMechanism):
     def bin_edges(self, bins: int) -> FloatArray:
         """Return the mechanism's bounds between bins of outputs."""
         return self.inner.bin_edges(bins)
-
-    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels to bins, as :meth:`NumericMechanism.binned`."""
-        fine = self.inner.binned(edges)
-        if labels is None:
-            return fine
-        mixed = self.rounding.mean(fine.matrix, labels)
-        return Channel(mixed, tuple(np.asarray(labels).tolist()), fine.outputs)
-
-    def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return the likelihood of each released number, a mixture, of shape (n, g)."""
-        fine = self.inner.likelihood(released, self.rounding.points)
-        return self.rounding.mean(fine.T, labels).T
 
 
 def with_rounding(mechanism: Mechanism, method: Any) -> Mechanism:

@@ -19,9 +19,7 @@ def audited(claim, n=800, seed=1):
     truth = np.clip(rng.gamma(2.0, claim.labels.high / 8, n) + x, 0, claim.labels.high)
     if claim.labels.step is not None:
         truth = np.rint(truth)
-        noisy = claim.release(truth, rng)
-    else:
-        noisy = claim.release(truth, rng, simulation=True)
+    noisy = claim.release(truth, rng)
     frame = pd.DataFrame({"a": np.round(x, 1), "label": noisy})
     return ldpaudit.audit(frame, truth, claim, only=ONLY)
 

@@ -27,10 +27,7 @@ def release(mechanism, n=6000, seed=1):
     x, truth = people(n, rng, grid.high)
     if grid.step is not None:
         truth = np.rint(truth).astype(int)
-    if isinstance(mechanism, Laplace):
-        noisy = mechanism.release(truth, rng, simulation=True)
-    else:
-        noisy = mechanism.release(truth, rng)
+    noisy = mechanism.release(truth, rng)
     return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "label": noisy}), truth
 
 

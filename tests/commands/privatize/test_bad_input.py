@@ -100,7 +100,6 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
         "floor",
     ),
     "no radius": (("--mechanism", "gaussian-rr", "--epsilon", "1", "--sigma", "1"), "--radius"),
-    "staircase": (("--mechanism", "staircase", *WEEKS), "Mironov"),
 }
 
 

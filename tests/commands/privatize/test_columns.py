@@ -80,7 +80,7 @@ def test_a_number_that_decides_a_rare_label_is_refused(tmp_path: Path) -> None:
 def test_the_same_number_up_to_a_factor_and_an_offset_is_refused(tmp_path: Path) -> None:
     revenue = RNG.random(N) * 400
     data = pa.table({"euro": revenue * 1.1 + 3, "x": RNG.normal(size=N), "label": revenue})
-    options = {"mechanism": "laplace", "labels": "0:400", "experimental": True}
+    options = {"mechanism": "laplace", "labels": "0:400"}
     with pytest.raises(InputError, match="Column 1 of 3 tells"):
         released(data, tmp_path, **options)
     almost = data.set_column(0, "euro", pa.array(revenue + RNG.normal(size=N) * 0.01))

@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from ldpaudit.errors import InputError, MissingDependencyError
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
 from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.noise.noise_laws import optimal_gamma
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
+from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase, optimal_gamma
 
 EPSILONS = st.floats(0.1, 8)
 ALPHAS = (0.3, 0.5, 0.9, 1, 1.1, 2, 5, 32)
@@ -34,14 +33,23 @@ def pieces(mechanism):
     return sorted(merged.values())
 
 
+def density(mechanism, x):
+    """The density of the noise, written down from its definition."""
+    width, epsilon, distance = mechanism.labels.width, mechanism.epsilon, np.abs(x)
+    if isinstance(mechanism, Laplace):
+        return epsilon / (2 * width) * np.exp(-epsilon * distance / width)
+    gamma, b = mechanism.gamma, math.exp(-epsilon)
+    height = (1 - b) / (2 * width * (gamma + b * (1 - gamma)))
+    return height * b ** np.floor(distance / width + 1 - gamma)
+
+
 def integral(mechanism, function):
     """∫ f(p(x), q(x)) dx for the densities of the extreme labels, by Gauss–Legendre per piece."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
     edges = np.array(pieces(mechanism))
     half = np.diff(edges)[:, None] / 2
     x = (edges[:-1, None] + half + half * nodes).ravel()
-    extremes = np.array([mechanism.labels.low, mechanism.labels.high])
-    p, q = mechanism.density(x, extremes)
+    p, q = (density(mechanism, x - end) for end in mechanism.label_bounds)
     return float(np.sum((half * weights).ravel() * function(p, q)))
 
 
@@ -69,17 +77,17 @@ def divergence(p, q, alpha):
 def test_continuous_privacy_is_the_integral(family, epsilon):
     mechanism = family(RANGE, epsilon)
     assert integral(mechanism, lambda p, _: p) == pytest.approx(1, abs=1e-12)
-    ratio = np.log(np.divide(*mechanism.density(np.array([1.0, 12.0]), np.array([2.0, 9.0]))))
-    assert ratio == pytest.approx([epsilon, -epsilon], rel=1e-9)
+    ends = mechanism.binned([2.0], np.array([2.0, 9.0]))
+    assert ends.epsilon == pytest.approx(epsilon, rel=1e-9)
     for at in (0.0, 0.3 * epsilon, 0.9 * epsilon, epsilon, 2 * epsilon):
         # The integrand has a kink inside a piece: less precise than the closed form.
         expected = integral(mechanism, lambda p, q, at=at: np.clip(p - math.exp(at) * q, 0, None))
         assert mechanism.delta(at) == pytest.approx(expected, abs=2e-3)
     for alpha in (0.3, 0.5, 0.9, 1.1, 2, 5):
         total = integral(mechanism, lambda p, q, a=alpha: p**a * q ** (1 - a))
-        assert mechanism.rdp(alpha) == pytest.approx(math.log(total) / (alpha - 1), abs=1e-9)
+        assert mechanism.rdp(alpha) == pytest.approx(math.log(total) / (alpha - 1), abs=1e-4)
     total = integral(mechanism, lambda p, q: p * np.log(p / q))
-    assert mechanism.rdp(1) == pytest.approx(total, abs=1e-9)
+    assert mechanism.rdp(1) == pytest.approx(total, abs=1e-4)
     assert mechanism.rdp(math.inf) == epsilon
 
 
@@ -141,12 +149,11 @@ def test_clipping_a_discrete_mechanism_keeps_its_privacy(family, epsilon):
 @pytest.mark.parametrize("clipped", [False, True])
 def test_bins_are_exact(family, clipped):
     mechanism = family(GRID, 1.5, clipped=clipped)
-    edges = [-20.0, 1.5, 2.0, 4.2, 8.9, 9.0, 30.0]
+    edges = [-20.0, 1.5, 2.001, 4.2, 8.9, 8.999, 30.0]
     channel = mechanism.binned(edges)
     rng = np.random.default_rng(0)
     labels = np.repeat(GRID.values, 40_000)
-    options = {"simulation": True} if family in CONTINUOUS else {}
-    released = mechanism.release(labels, rng, **options)
+    released = mechanism.release(labels, rng)
     bins = np.searchsorted(edges, released, side="left").reshape(8, -1)
     for row, probabilities in zip(bins, channel.matrix, strict=True):
         counts = np.bincount(row, minlength=8)
@@ -170,18 +177,19 @@ def test_continuous_moments_are_integrals(family, epsilon, clipped, y):
     nodes, weights = np.polynomial.legendre.leggauss(30)
     half = np.diff(edges)[:, None] / 2
     x = (edges[:-1, None] + half + half * nodes).ravel()
-    mass = (half * weights).ravel() * mechanism.law.density(x - y)
+    mass = (half * weights).ravel() * density(mechanism, x - y)
     output = np.clip(x, 2, 9) if clipped else x
     at = np.array([y])
     mean = float(mass @ output)
-    assert mechanism.bias(at)[0] == pytest.approx(mean - y, abs=1e-8 * mechanism.labels.width)
+    assert mechanism.bias(at)[0] == pytest.approx(mean - y, abs=1e-5 * width)
     spread = float(mass @ (output - mean) ** 2)
-    assert mechanism.variance(at)[0] == pytest.approx(spread, rel=1e-8, abs=1e-10)
+    assert mechanism.variance(at)[0] == pytest.approx(spread, rel=2e-5, abs=1e-6 * width**2)
     squared, absolute = mass @ (output - y) ** 2 / 2, mass @ np.abs(output - y)
-    assert mechanism.expected_loss([1], "squared", at) == pytest.approx(squared, rel=1e-8)
-    assert mechanism.expected_loss([1], "absolute", at) == pytest.approx(absolute, rel=1e-8)
+    small = {"rel": 2e-5, "abs": 1e-5 * width}
+    assert mechanism.expected_loss([1], "squared", at) == pytest.approx(squared, **small)
+    assert mechanism.expected_loss([1], "absolute", at) == pytest.approx(absolute, **small)
     poisson = mass @ (output - y * np.log(output)) if clipped else math.inf
-    assert mechanism.expected_loss([1], "poisson", at) == pytest.approx(poisson, rel=1e-8)
+    assert mechanism.expected_loss([1], "poisson", at) == pytest.approx(poisson, **small)
 
 
 @pytest.mark.parametrize("family", DISCRETE)
@@ -263,11 +271,9 @@ def test_the_integers_of_the_noise_have_its_epsilon(family, epsilon, steps):
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 8.0])
 def test_the_exponential_mechanism_spends_half_of_its_usual_epsilon(epsilon):
-    discrete, continuous = DiscreteExponential(GRID, epsilon), Exponential(RANGE, epsilon)
-    assert discrete.channel.epsilon == pytest.approx(epsilon, rel=1e-12)
-    y, x = np.linspace(2, 9, 29), np.linspace(2, 9, 29)
-    density = np.log(continuous.density(x, y))
-    assert (density.max(axis=0) - density.min(axis=0)).max() == pytest.approx(epsilon, rel=1e-12)
+    for discrete in (DiscreteExponential(GRID, epsilon), Exponential(RANGE, epsilon).inner):
+        assert discrete.channel.epsilon == pytest.approx(epsilon, rel=1e-12)
+    discrete = DiscreteExponential(GRID, epsilon)
     for alpha in ALPHAS:
         pairs = discrete.channel.rdp(alpha)
         assert discrete.rdp(alpha) == pytest.approx(pairs, rel=1e-9, abs=1e-13)
@@ -280,66 +286,51 @@ def test_the_continuous_exponential_mechanism_is_its_integral(epsilon):
     mechanism = Exponential(LabelRange(1.0, 4.0), epsilon)
 
     def density(y, x):
-        return float(mechanism.density(np.array([x]), np.array([y]))[0, 0])
+        mass = 2 - math.exp(-epsilon * (y - 1) / 3) - math.exp(-epsilon * (4 - y) / 3)
+        return math.exp(-epsilon * abs(x - y) / 3) * epsilon / 3 / mass
 
     def integrate_over(function, *points):
         return integrate.quad(function, 1, 4, points=points or None, epsabs=1e-13)[0]
 
     for alpha in (0.3, 0.5, 2, 7):
         total = integrate_over(lambda x, a=alpha: density(1.0, x) ** a * density(4.0, x) ** (1 - a))
-        assert mechanism.rdp(alpha) == pytest.approx(math.log(total) / (alpha - 1), abs=1e-10)
-    total = integrate_over(lambda x: density(1.0, x) * math.log(density(1.0, x) / density(4.0, x)))
-    assert mechanism.rdp(1) == pytest.approx(total, abs=1e-10)
+        expected = math.log(total) / (alpha - 1)
+        assert mechanism.rdp(alpha) == pytest.approx(expected, rel=2e-4, abs=1e-6)
     for at in (0.0, epsilon / 3):
         cross = 1 + 3 * (epsilon - at) / (2 * epsilon)
         total = integrate_over(
             lambda x, e=at: max(density(1.0, x) - math.exp(e) * density(4.0, x), 0), cross
         )
-        assert mechanism.delta(at) == pytest.approx(total, abs=1e-10)
+        assert mechanism.delta(at) == pytest.approx(total, abs=1e-5)
     for y in (1.0, 2.2, 4.0):
         at_y = np.array([y])
         mean = integrate_over(lambda x, y=y: x * density(y, x), y)
-        assert mechanism.bias(at_y)[0] == pytest.approx(mean - y, abs=1e-10)
+        assert mechanism.bias(at_y)[0] == pytest.approx(mean - y, abs=1e-5)
         spread = integrate_over(lambda x, y=y, m=mean: (x - m) ** 2 * density(y, x), y)
-        assert mechanism.variance(at_y)[0] == pytest.approx(spread, rel=1e-9)
+        assert mechanism.variance(at_y)[0] == pytest.approx(spread, rel=2e-5)
         absolute = integrate_over(lambda x, y=y: abs(x - y) * density(y, x), y)
-        assert mechanism.expected_loss([1], "absolute", at_y) == pytest.approx(absolute, rel=1e-9)
+        assert mechanism.expected_loss([1], "absolute", at_y) == pytest.approx(absolute, rel=2e-5)
         poisson = integrate_over(lambda x, y=y: (x - y * math.log(x)) * density(y, x), y)
-        assert mechanism.expected_loss([1], "poisson", at_y) == pytest.approx(poisson, rel=1e-9)
+        assert mechanism.expected_loss([1], "poisson", at_y) == pytest.approx(poisson, abs=1e-5)
 
 
-def test_simulated_exponential_noise_follows_its_density():
-    mechanism = Exponential(LabelRange(0.0, 1.0), 3.0)
-    rng = np.random.default_rng(5)
-    for y in (0.0, 0.3, 1.0):
-        drawn = mechanism.release(np.full(50_000, y), rng, simulation=True)
-        grid = np.linspace(0, 1, 2001)
-        density = mechanism.density(grid, np.array([y]))[0]
-        cdf = np.append(0, np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid)))
-        # Three Kolmogorov–Smirnov tests at 1e-7.
-        assert stats.kstest(drawn, lambda x, g=grid, c=cdf: np.interp(x, g, c)).pvalue > 1e-7
-
-
-@pytest.mark.parametrize("mechanism", [Staircase(RANGE, 1.0), Exponential(RANGE, 1.0)])
-def test_continuous_noise_is_refused_for_a_real_release(mechanism):
-    with pytest.raises(InputError, match=r"Mironov 2012"):
-        mechanism.release([3.0])
-    with pytest.raises(InputError, match="Generator"):
-        mechanism.release([3.0], simulation=True)
-
-
-def test_laplace_is_released_by_opendp_or_refused():
-    mechanism = Laplace(RANGE, 1.0, clipped=True)
-    try:
-        import opendp  # noqa: F401
-    except ImportError:
-        with pytest.raises(MissingDependencyError, match=r"ldpaudit\[continuous\]"):
-            mechanism.release([3.0])
-        return
-    released = Laplace(RANGE, 1.0).release(np.full(3000, 4.0))
-    # Kolmogorov–Smirnov at 1e-7.
-    assert stats.kstest(released, stats.laplace(4.0, 7.0).cdf).pvalue > 1e-7
-    assert mechanism.release(np.full(500, 4.0)).min() >= 2
+@pytest.mark.parametrize(
+    ("mechanism", "cdf"),
+    [
+        (Laplace(RANGE, 1.0), stats.laplace(4.0, 7.0).cdf),
+        (Exponential(RANGE, 3.0), None),
+    ],
+    ids=["laplace", "exponential"],
+)
+def test_noise_in_steps_follows_the_continuous_law(mechanism, cdf):
+    released = mechanism.release(np.full(20_000, 4.0), np.random.default_rng(5))
+    if isinstance(mechanism, Exponential):
+        x = np.linspace(2, 9, 20_001)
+        mass = np.cumsum(np.exp(-3 * np.abs(x - 4) / 7))
+        cdf = lambda z: np.interp(z, x, mass / mass[-1])  # noqa: E731
+    # Kolmogorov–Smirnov at 1e-7; half a step is 5e-4 at most, the test's width 0.02.
+    assert stats.kstest(released, cdf).pvalue > 1e-7
+    assert np.allclose(released * 1024 / 7 % 1, released[0] * 1024 / 7 % 1, atol=1e-6)
 
 
 @pytest.mark.parametrize(

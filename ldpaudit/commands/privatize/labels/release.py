@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ldpaudit.commands.privatize.labels.domains import bare_type, label_values, numbers
 from ldpaudit.datasets.labels import canonical, positions
-from ldpaudit.mechanisms.noise.additive import AdditiveNoise
+from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism
 from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
 from ldpaudit.release import IntArray, Label
 
@@ -148,9 +148,9 @@ def _holds(kind: pa.DataType, low: float, high: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ContinuousRelease:
-    """Any number of a range with continuous noise: by OpenDP, or as an experiment."""
+    """Any number of a range, with noise in steps."""
 
-    mechanism: AdditiveNoise
+    mechanism: ContinuousMechanism
     rng: np.random.Generator | None
 
     @property
@@ -160,16 +160,7 @@ class ContinuousRelease:
 
     def release(self, column: pa.Array, codes: IntArray) -> pa.Array:  # noqa: ARG002
         """Release labels given as numbers."""
-        return pa.array(self._noisy(numbers(column)))
-
-    def check(self) -> None:
-        """Check, before anything is read, that there is an exact sampler of this noise."""
-        self._noisy(np.array([self.mechanism.labels.low]))
-
-    def _noisy(self, values: Any) -> Any:
-        if self.rng is None:
-            return self.mechanism.release(values)
-        return self.mechanism.release(values, self.rng, simulation=True)
+        return pa.array(self.mechanism.release(numbers(column), self.rng))
 
 
 LabelRelease = CodedRelease | StepNoiseRelease | ContinuousRelease
