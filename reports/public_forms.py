@@ -8,7 +8,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.reports.html import rendered
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.pages.common import Pair
-from ldpaudit.reports.sarif import SCHEMA
+from ldpaudit.reports.sarif import SCHEMA, uri
 from ldpaudit.reports.summary.claim import promise
 from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.marked import marked, quoted_name
@@ -143,7 +143,9 @@ def _sarif_run(result: PublicResult) -> dict[str, Any]:
     level, text = _LEVELS.get(result.decision), f"{publish_line(result)} {result.sentence}"
     rule = {"id": "decision", "shortDescription": {"text": "Whether to publish the release."}}
     driver = {"name": "ldpaudit", "version": name(result.ldpaudit_version), "rules": [rule]}
+    place = {"artifactLocation": {"uri": uri(name(result.released.release.name))}}
     found = {"ruleId": "decision", "ruleIndex": 0, "level": level, "message": {"text": text}}
+    found |= {"locations": [{"physicalLocation": place | {"region": {"startLine": 1}}}]}
     return {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",

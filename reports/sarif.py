@@ -52,7 +52,7 @@ class SarifReport:
 def _run(result: AuditResult, around: Surroundings) -> dict[str, Any]:
     return {
         "tool": {"driver": _driver(result, around)} | _extensions(result),
-        "automationDetails": {"id": f"ldpaudit/{_uri(name(result.release.name))}/"},
+        "automationDetails": {"id": f"ldpaudit/{uri(name(result.release.name))}/"},
         "invocations": [_invocation(result, around)],
         "originalUriBaseIds": {
             "%SRCROOT%": {"description": _text("The folder that the audit was started in.")}
@@ -131,7 +131,7 @@ def _results(result: AuditResult, around: Surroundings) -> Iterator[dict[str, An
 
 def _location(check: Check, result: AuditResult, around: Surroundings) -> dict[str, Any]:
     place = around.place(check.id, name(result.release.name))
-    artifact = {"uri": _uri(place.file), "uriBaseId": "%SRCROOT%"}
+    artifact = {"uri": uri(place.file), "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": place.line}}}
 
 
@@ -178,5 +178,6 @@ def _text(text: str) -> dict[str, str]:
     return {"text": text}
 
 
-def _uri(file: str) -> str:
+def uri(file: str) -> str:
+    """Return the name of a file as a URI."""
     return quote(file.encode("utf-8", "replace"), safe="/")

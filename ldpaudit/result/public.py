@@ -26,7 +26,9 @@ _SENTENCES: Final[dict[Decision, str]] = {
     "not yet": "The audit could not decide, or a check that only warns has failed.",
     "do not publish": "The release breaks its claim or a limit of its policy.",
 }
-_ACCEPTED: Final = "No violation was found but, perhaps, of what the policy accepts in this file."
+_ACCEPTED: Final = (
+    "No violation was found, other than perhaps one that the policy accepts in this file."
+)
 
 
 class PublicPart(Frozen):

@@ -60,7 +60,7 @@ class Limits:
         The checks of the features alone that it asks for.
     confidence : float
     tests : int
-        Checks of level ``error``, which share the error probability.
+        Checks of level ``error`` that share the error probability.
     min_rows : int or None
     """
 
@@ -75,7 +75,9 @@ class Limits:
         """Return the limits of a policy for so many labels."""
         asked = policy.checks.asked()
         sections = {name: getattr(policy.checks, name.replace("-", "_")) for name in asked}
-        graves = [name for name, section in sections.items() if section.level == "error"]
+        # A seed that can be guessed has an error probability of its own.
+        shared = (section for name, section in sections.items() if name != "guessable-seed")
+        graves = [section for section in shared if section.level == "error"]
         return cls(
             tuple(_limits(policy, sections, classes)),
             tuple(name for name in FEATURES if name in asked),
