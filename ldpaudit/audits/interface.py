@@ -25,6 +25,9 @@ from ldpaudit.tasks import Tasks, Threads
 
 T = TypeVar("T")
 
+Counts = Literal["people", "rows"]
+Need = Literal["truth", "labels", "rows", "order"]
+
 DEFAULT_BUDGET = 60.0
 """Seconds for all attacks, as predicted for one core."""
 
@@ -262,6 +265,34 @@ class Costed(Protocol):
 
     def cost(self, context: AuditContext) -> Cost:
         """Return what :meth:`Audit.run` will take; called where it is available, before it."""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An audit that says what its intervals count; one that does not counts people.
+
+    ``"people"``: it sees one row of each group, and its certified numbers are estimates where these
+    rows still share noise. ``"rows"``: it sees every row and leaves out itself what shares noise
+    (:func:`ldpaudit.audits.assumptions.rows.counted_rows`).
+    """
+
+    @property
+    def counts(self) -> Counts:
+        """What it counts."""
+
+
+@runtime_checkable
+class Needing(Protocol):
+    """An audit that says what it needs; without it the audit is skipped.
+
+    ``"truth"``: true labels. ``"labels"``: more than one released label. ``"rows"``: labels
+    released row by row, not in bags. ``"order"``: all rows in the order of the file, also where
+    other audits look at a part of them. One that does not say needs labels and rows.
+    """
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What it needs."""
 
 
 class Audit(Protocol):

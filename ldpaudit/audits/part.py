@@ -79,9 +79,18 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
         rows = one_of_each(groups, context.rng("one row of each group"))
         found = noise_clusters(context)
         codes = None if found.codes is None else found.codes[rows]
+        if codes is not None and len(np.unique(codes)) == len(codes):
+            codes = None
+        of_all = counted(context)
+        places = np.arange(len(rows))
+        if codes is not None:
+            places = one_of_each(codes, context.rng("counted of groups"))
+        if of_all.lags is not None:  # Distances are those in the file.
+            places = np.searchsorted(rows, of_all.lags.apart(rows[places]))
+        apart = None if len(places) == len(rows) else places
         shared["rows"] = rows
         shared["assumptions.clusters"] = replace(found, kinds={}, codes=codes)
-        shared["assumptions.counted"] = Counted(None, holds=counted(context).holds)
+        shared["assumptions.counted"] = Counted(apart, of_all.lags, of_all.holds)
         shared["assumptions.columns"] = column_evidence(context)
     return replace(of_rows(context, shared["rows"]), whole=None, _shared=shared)
 

@@ -6,12 +6,21 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel
 
+from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.costs import cost_of, plan_line
-from ldpaudit.audits.interface import Audit, AuditContext, Cost
+from ldpaudit.audits.interface import (
+    Audit,
+    AuditContext,
+    Cost,
+    Counting,
+    Counts,
+    Need,
+    Needing,
+)
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.audits.part import one_row_of_each_group
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
@@ -20,16 +29,12 @@ from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, No
 from ldpaudit.result.dictionary import meaning
 from ldpaudit.running.stopping import Stop, Stopped, Watched
 
-_OF_BAGS: Final = ("mechanism", "aggregates")
-"""The audits of a release of bags: the others count rows as if they were released one by one."""
-_OF_CONSTANTS: Final = ("mechanism", "power")
-"""The audits of a release whose labels are all the same: there is nothing to learn from them."""
-_OF_PEOPLE: Final = ("instance-loss", "numeric-inference", "renyi")
-"""The audits whose intervals count rows as people: of a stated group they see one row.
-
-Attacks learn from all rows and are scored on one of each group; bounds of ε count one of each group
-whose noise is shared. A comparison pairs guesses of numbers row by row: all rows are asked there.
-"""
+_LACKS: Final[Mapping[Need, str]] = {
+    "labels": "every row has the same released label, which reveals nothing of the true ones",
+    "rows": "labels were released in bags, not row by row; see the audit 'aggregates'",
+    "truth": "it needs the true labels (--truth)",
+}
+"""Why an audit is skipped that needs what the release does not have."""
 _PARTS: Final[dict[str, type[BaseModel]]] = {
     "estimates": Estimate,
     "curves": Curve,
@@ -173,10 +178,15 @@ def _own_numbers(name: str, finding: Finding) -> Finding:
 
 
 def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
-    if context.release.constant and name not in _OF_CONSTANTS:
-        return "every row has the same released label, which tells nothing of the true ones"
-    if context.release.bags is not None and name not in _OF_BAGS:
-        return "labels were released in bags, not row by row; see the audit 'aggregates'"
+    release, needs = context.release, _needs(name, audit)
+    has = {
+        "labels": not release.constant,
+        "rows": release.bags is None,
+        "truth": release.truth is not None,
+    }
+    for need, why in _LACKS.items():
+        if need in needs and not has[need]:
+            return why
     reason = audit.unavailable(context)
     if reason is not None and not isinstance(reason, str):
         raise InputError(f"The audit {name!r} must say in words why it is unavailable, or None.")
@@ -186,9 +196,12 @@ def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
 def _found(job: Job, context: AuditContext) -> Finding:
     try:
         with _watched(job.name):
-            finding = job.audit.run(_seen(job, context))
+            seen = _seen(job, context)
+            finding = job.audit.run(seen)
             if not isinstance(finding, Finding):
                 raise InputError(f"The audit {job.name!r} must return a Finding.")
+            if _counts(job.name, job.audit) == "people":
+                finding = as_it_stands(seen, finding)
             return _own_numbers(job.name, finding.in_section(job.name))
     except (LdpAuditError, MemoryError):
         raise
@@ -200,12 +213,31 @@ def _found(job: Job, context: AuditContext) -> Finding:
 
 
 def _seen(job: Job, context: AuditContext) -> AuditContext:
+    """Return what an audit may see of a release: what it counts, or all rows in their order."""
+    if "order" in _needs(job.name, job.audit) and context.whole is not None:
+        context = replace(context, release=context.whole, whole=None)
+    if _counts(job.name, job.audit) == "people":
+        context = one_row_of_each_group(context)
     if job.name not in BUILT_IN:
         return replace(context, release=read_only(context.release))
-    paired = job.name == "numeric-inference" and context.guesses is not None
-    if paired or job.name not in _OF_PEOPLE:
-        return context
-    return one_row_of_each_group(context)
+    return context
+
+
+def _counts(name: str, audit: Audit) -> Counts:
+    """Return what an audit counts (InputError where that is neither people nor rows)."""
+    counts = audit.counts if isinstance(audit, Counting) else "people"
+    if counts not in get_args(Counts):
+        raise InputError(f"The audit {name!r} must count 'people' or 'rows'.")
+    return counts
+
+
+def _needs(name: str, audit: Audit) -> tuple[Need, ...]:
+    """Return what an audit needs (InputError where that is nothing an audit may need)."""
+    needs: object = audit.needs if isinstance(audit, Needing) else ("labels", "rows")
+    if not isinstance(needs, tuple) or not set(needs) <= set(get_args(Need)):
+        known = ", ".join(map(repr, get_args(Need)))
+        raise InputError(f"What the audit {name!r} needs must be a tuple of some of {known}.")
+    return needs
 
 
 def _key(name: str) -> str:

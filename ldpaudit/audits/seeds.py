@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.columns import sound_features
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError, quoted
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
@@ -42,6 +42,8 @@ class SeedsAudit:
     """Tries the seeds that people choose, and checksums of columns."""
 
     id = "seeds"
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("labels", "rows", "order")
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""
@@ -121,6 +123,7 @@ def _estimate(context: AuditContext, evidence: Evidence) -> Estimate:
         "Noise that anybody can compute (p-value)",
         max(evidence.p_value, SMALLEST_P_VALUE),
         context.plan.confidence,
+        unit="p-value",
         n=len(context.release),
         method=method,
         assumptions=(IN_NO_ORDER, NOT_SIMULATED) if alone else (ALIKE,),

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import ldpaudit
 from ldpaudit.audits.assumptions.alignment import check_alignment
-from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
@@ -114,22 +113,15 @@ def run_audit(
         beside=beside,
     )
     chosen = chosen_audits(only, skip, {} if beside is None else OF_COLUMNS)
-    every = context
     check_alignment(context)
-    context = in_part(context)
+    every, context = context, in_part(context)
     notes += part_note(context)
     stop.running = True
     with _limited_threads(plan.threads):
-        # Seeds are tried on rows as they were released, in their order.
-        outcomes = [
-            run_one(job, every if job.name == "seeds" else context)
-            for job in prepared(chosen, context)
-        ]
+        outcomes = [run_one(job, context) for job in prepared(chosen, context)]
         columns = columns_finding(context)
         context.progress.phases((), ())
         records = tuple(record for record, _ in outcomes)
-        if any(record.id == "assumptions" and record.status == "ran" for record in records):
-            outcomes = [(r, as_it_stands(context, r.id, finding)) for r, finding in outcomes]
         findings = (*(finding for _, finding in outcomes), columns)
         today = today or datetime.datetime.now(datetime.UTC).date()
         evidence = Evidence.collect(findings)
@@ -185,8 +177,8 @@ def _circumstances(
     context: AuditContext, records: tuple[AuditRecord, ...], skip: Collection[str]
 ) -> Circumstances:
     """Return how the release was audited, for advice."""
-    release, ran = context.release, {r.id for r in records if r.status == "ran"}
-    counted = "mechanism" in ran and release.bags is None and release.reports is None
+    release = context.release
+    counted = release.bags is None and release.reports is None
     known = release.truth is not None
     return Circumstances(
         truth=known,

@@ -8,7 +8,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 Kind = Literal["exact", "certified", "estimated"]
 Side = Literal["lower", "upper", "two-sided"]
-Unit = Literal["nats", "proportion", "rows", "label units", "squared label units", "log-odds", "1"]
+Unit = Literal[
+    "nats", "proportion", "p-value", "rows", "label units", "squared label units", "log-odds", "1"
+]
 AxisName = Literal["epsilon", "divergence", "share of people"]
 """Numbers of one axis are drawn in one picture, whatever section they are of."""
 
@@ -148,7 +150,7 @@ class Estimate(Quantified):
     level : float or None
         The confidence, for instance 0.95, of the interval as a whole.
     unit : str
-        ``nats``, ``proportion``, ``rows``, ``log-odds`` or ``1``.
+        ``nats``, ``proportion``, ``p-value``, ``rows``, ``log-odds``, units of labels or ``1``.
     n, count : int or None
         The counted denominator and numerator, None where there is none.
     score : Score or None

@@ -6,12 +6,17 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from releases import written
 
 import ldpaudit
+from ldpaudit.errors import InputError
 from ldpaudit.pipeline import AUDITS, available_audits
+from ldpaudit.result import AuditResult, Estimate
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "audit.md"
 
@@ -46,6 +51,69 @@ def test_the_example_runs_and_has_a_section(installed: Path, tmp_path: Path) -> 
     assert "Share of the first label among the released ones" in page
     stored = json.loads(result.to_json())
     assert any(e["section"] == "first-label" for e in stored["estimates"])
+
+
+PEOPLE, ROWS = 200, 10
+
+
+def remembered(seed: int) -> pd.DataFrame:
+    """Return people with several rows and one answer each, half of whom are released as "a"."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, PEOPLE)
+    released = np.where(rng.random(PEOPLE) < np.e / (1 + np.e), truth, 1 - truth)
+    person = np.repeat(np.arange(PEOPLE), ROWS)
+    labels = {"label": np.array(["a", "b"])[released[person]], "true": truth[person]}
+    return pd.DataFrame({"x": rng.standard_normal(PEOPLE * ROWS), "person": person, **labels})
+
+
+def share(table: pd.DataFrame, truth: pd.Series | None = None, **options: Any) -> Estimate:
+    claim = {"name": "randomized-response", "epsilon": 1.0, "classes": ["a", "b"]}
+    result = ldpaudit.audit(
+        table.drop(columns="true"), truth, mechanism=claim, only=["first-label"], seed=1, **options
+    )
+    return result["first-label.share"]
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_bound_counts_people_where_rows_belong_together() -> None:
+    """Above 8 misses of 40 at 5 % each have probability 1e-4; of all rows 12 of 40 miss."""
+    found = [share(remembered(seed), group="person") for seed in range(40)]
+    assert {(one.kind, one.n) for one in found} == {("certified", PEOPLE)}
+    assert sum(one.value > 0.5 for one in found) <= 8
+    assert np.mean([one.value for one in found]) > 0.4
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_bound_is_an_estimate_where_rows_share_noise_all_the_same() -> None:
+    table = remembered(1)
+    table["x"] = table["person"] % 100
+    true = table["true"].map({0: "a", 1: "b"})
+    assert share(table.drop(columns="person"), true).kind == "estimated"
+    table["label"] = np.where(np.random.default_rng(2).random(len(table)) < 0.7, true, "a")
+    table["x"] = np.arange(len(table))
+    assert share(table.drop(columns="person"), true).kind == "certified"
+
+
+def test_what_an_audit_needs_is_looked_at(installed: Path, tmp_path: Path) -> None:
+    release, _ = written(tmp_path, rows=600)
+    code = installed.parents[1] / "first_label.py"
+    text = code.read_text()
+
+    def stating(line: str) -> AuditResult:
+        code.write_text(
+            text.replace('    id = "first-label"\n', f'    id = "first-label"\n    {line}\n')
+        )
+        importlib.invalidate_caches()
+        sys.modules.pop("first_label", None)
+        return ldpaudit.audit(release, only=["mechanism", "power", "first-label"])
+
+    assert stating('needs = ("rows",)').audits[-1].status == "ran"
+    skipped = stating('needs = ("truth",)').audits[-1]
+    assert (skipped.status, skipped.reason) == ("skipped", "it needs the true labels (--truth)")
+    with pytest.raises(InputError, match="must be a tuple of some of 'truth'"):
+        stating('needs = ("true labels",)')
+    with pytest.raises(InputError, match="must count 'people' or 'rows'"):
+        stating('counts = "households"')
 
 
 def test_a_plug_in_replaces_no_built_in_audit(installed: Path) -> None:

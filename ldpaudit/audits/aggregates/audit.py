@@ -11,7 +11,7 @@ from typing import Final
 from ldpaudit.audits.aggregates.estimates import attack_estimates, expectation_findings
 from ldpaudit.audits.aggregates.noise import bag_bound, noise_estimates, unclipped_residuals
 from ldpaudit.audits.aggregates.runs import run_attacks, shared_priors
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.result import Finding, Note
@@ -25,6 +25,8 @@ class AggregatesAudit:
     """Attacks the labels in bags whose sums were released."""
 
     id = AUDIT_ID
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("labels",)
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""

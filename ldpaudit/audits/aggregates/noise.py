@@ -77,6 +77,7 @@ def noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]
         max(_noise_p_value(residuals, claim), 1e-12),
         confidence,
         n=len(residuals),
+        unit="p-value",
         method="p-value: largest distance of the noise's distribution function from the "
         "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
         assumptions=(_SAME_NOISE,),

@@ -24,7 +24,7 @@ from ldpaudit.audits.assumptions.stated import (
     SHARED_NOISE_TEST,
     SHARED_WITH_OTHERS,
 )
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Estimate, Finding, Note
 
@@ -35,6 +35,7 @@ class AssumptionsAudit:
     """Tests that noise is drawn for each row, from its true label alone."""
 
     id = "assumptions"
+    counts: Counts = "rows"
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why nothing can be tested, None where something can."""
@@ -62,6 +63,7 @@ def _columns(context: AuditContext) -> Iterator[Estimate]:
             max(evidence.p_value, SMALLEST_P_VALUE),
             context.plan.confidence,
             n=len(context.release),
+            unit="p-value",
             method="p-value: bets on held-out rows that features say something of the released "
             "label beyond the true one, each column alone and all together",
             assumptions=(INDEPENDENT, NOT_DERIVED),
@@ -142,6 +144,7 @@ def _rows(context: AuditContext) -> Iterator[Estimate]:
             max(found.test.p_value, SMALLEST_P_VALUE),
             context.plan.confidence,
             n=len(context.release),
+            unit="p-value",
             method="p-value: bets that what noise did to two rows goes together, for rows at any "
             f"fixed distance{''.join(f', {kind}' for kind in found.test.by_clusters)}; Bonferroni",
             reference=_BETS,
@@ -188,6 +191,7 @@ def _neighbours(context: AuditContext) -> Iterator[Estimate]:
             max(others, SMALLEST_P_VALUE),
             context.plan.confidence,
             n=len(context.release),
+            unit="p-value",
             method="p-value: the bets on shared noise, only on rows with different true labels, or "
             "at a distance where labels agree no more than any two",
             assumptions=("such rows are not one person's",),

@@ -2,16 +2,13 @@
 
 import math
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from ldpaudit.audits.assumptions.columns import uses_features
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_INDEPENDENT, REFUTED
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.result import Finding, Kind
-
-ROW_COUNTING: Final = ("label-inference", "instance-loss", "numeric-inference", "renyi")
-"""Audits whose intervals count every row, also where rows share noise."""
 
 
 def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str, ...]]:
@@ -25,13 +22,12 @@ def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str,
     return ("certified" if marked == assumptions else "estimated"), marked
 
 
-def as_it_stands(context: AuditContext, audit: str, finding: Finding) -> Finding:
-    """Return a finding with nothing certified that counts rows which share noise as so many.
+def as_it_stands(context: AuditContext, finding: Finding) -> Finding:
+    """Return what was found by counting every row of a context: estimates where rows share noise.
 
-    Where rows share noise, bounds of ε count one of each group; the intervals of other audits count
-    all rows and are estimates there. No check may fail by them.
+    No check may fail by them.
     """
-    if audit not in ROW_COUNTING or counted(context).rows is None:
+    if counted(context).rows is None and counted(context).holds:
         return finding
     return replace(
         finding,

@@ -16,7 +16,7 @@ from ldpaudit.audits.instance_loss.estimates import EXCEEDANCE, MEAN, LossReport
 from ldpaudit.audits.instance_loss.labels import LossLabels, loss_labels
 from ldpaudit.audits.instance_loss.levels import ExceedanceLevels
 from ldpaudit.audits.instance_loss.queries import Neighborhoods, neighborhoods
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts
 from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.audits.part import over_all_rows
 from ldpaudit.estimators.loss.exceedance import ErrorBudget
@@ -36,6 +36,7 @@ class InstanceLossAudit:
     """Estimates J(τ) and E[ν] by neighbours, and bounds E[ν]."""
 
     id = AUDIT_ID
+    counts: Counts = "people"
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why the loss cannot be estimated, None where it can."""

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ldpaudit.attacks.scoring.measures import ACCURACY, average
+from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
-from ldpaudit.audits.interface import AuditContext, Cost
+from ldpaudit.audits.interface import AuditContext, Cost, Counts
 from ldpaudit.audits.label_inference.budget import LeftOut, predicted_cost
 from ldpaudit.audits.label_inference.curve import confidence_curve
 from ldpaudit.audits.label_inference.estimates import (
@@ -43,6 +44,7 @@ class LabelInferenceAudit:
     """Runs every attack and compares it with its references."""
 
     id = AUDIT_ID
+    counts: Counts = "rows"
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why no attack can be scored, None where one can."""
@@ -62,8 +64,8 @@ class LabelInferenceAudit:
         channel = aligned_channel(context)
         if context.release.truth is None:
             assert channel is not None
-            return _outsider(context, channel)
-        return _insider(context, channel)
+            return as_it_stands(context, _outsider(context, channel))
+        return as_it_stands(context, _insider(context, channel))
 
 
 def _insider(context: AuditContext, channel: Channel | None) -> Finding:

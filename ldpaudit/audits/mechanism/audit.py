@@ -15,7 +15,7 @@ from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.assumptions.stated import NOT_DERIVED
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER, SUBGROUPS
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.mechanism.evidence import (
     FEATURE_BLIND,
     INDEPENDENT,
@@ -72,6 +72,8 @@ class MechanismAudit:
     """Compares the released labels with the claim."""
 
     id = "mechanism"
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ()
 
     def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
         """Return None: the audit always applies."""
@@ -261,6 +263,7 @@ def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> It
         "Counts against the declared channel, G test (p-value)",
         max(likelihood_ratio_p_value(counts, channel.matrix), SMALLEST_P_VALUE),
         n=int(counts.sum()),
+        unit="p-value",
         method="p-value of the likelihood-ratio (G) test of all entries at once",
         assumptions=("counts are large: the χ² distribution is an approximation",),
         reference="Wilks (1938)",
@@ -283,6 +286,7 @@ def _p_value(
         context.plan.confidence,
         kind=kind,
         n=len(context.release) if rows is None else len(rows),
+        unit="p-value",
         method=f"p-value: {method}",
         assumptions=assumptions,
         reference="Clopper & Pearson (1934)",

@@ -50,6 +50,7 @@ def rare_finding(context: AuditContext) -> Finding:
         max(found.p_value, SMALLEST_P_VALUE),
         context.plan.confidence,
         kind=kind,
+        unit="p-value",
         method=f"p-value: exact binomial tests of the {len(found.classes)} classes with at most "
         f"{MOST_PEOPLE} people, most of it for labels released unchanged; the smallest against "
         "its own distribution",

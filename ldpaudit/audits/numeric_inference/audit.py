@@ -11,7 +11,8 @@ from typing import Final
 from ldpaudit.attacks.numeric.guesses import ATTACKS, REFERENCES, NumericAttacker
 from ldpaudit.attacks.numeric.posterior import LabelGrid
 from ldpaudit.attacks.numeric.scoring import Values, measures, row_values
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.assumptions.standing import as_it_stands
+from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.models import half_model
 from ldpaudit.audits.numeric_inference.estimates import (
     NumericRun,
@@ -19,6 +20,7 @@ from ldpaudit.audits.numeric_inference.estimates import (
     range_estimate,
     run_estimates,
 )
+from ldpaudit.audits.part import one_row_of_each_group
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.result import Finding
@@ -32,19 +34,21 @@ class NumericInferenceAudit:
     """Runs every attack on numeric labels and compares it with its references."""
 
     id = "numeric-inference"
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("truth", "labels", "rows")
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""
         if context.release.numeric is None:
             return "the declared mechanism is not one on numbers"
-        if context.release.truth is None:
-            return "without true labels a guess of a number cannot be scored"
         return None
 
     def run(self, context: AuditContext) -> Finding:
         """Run it; with fewer than 40 rows raise InsufficientDataError."""
         if len(context.release) < MIN_ROWS:
             raise InsufficientDataError(f"Attacks on numbers need at least {MIN_ROWS} rows.")
+        if context.guesses is None:  # A comparison pairs guesses row by row: it asks all rows.
+            context = one_row_of_each_group(context)
         folds, grids = zip(*(_fold(context, half) for half in (0, 1)), strict=True)
         width, confidence = grids[0].width, context.plan.confidence
         every = measures(width, grids[0].complete)
@@ -53,7 +57,8 @@ class NumericInferenceAudit:
         attacks = [run for run in runs if run.name in ATTACKS]
         best, bounds = best_estimates(attacks, every, confidence)
         estimates = [e for run in runs for e in run_estimates(run, every, confidence)]
-        return Finding(estimates=(range_estimate(width), *best, *estimates), bounds=bounds)
+        found = Finding(estimates=(range_estimate(width), *best, *estimates), bounds=bounds)
+        return as_it_stands(context, found)
 
 
 def _fold(context: AuditContext, half: int) -> tuple[dict[str, Values], LabelGrid]:

@@ -18,7 +18,7 @@ Kalemaj et al. (2025), Observational Auditing of Label Privacy, arXiv 2511.14084
 from collections.abc import Iterator
 from functools import partial
 
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.mechanism.evidence import INDEPENDENT, feature_dependence
 from ldpaudit.audits.observational.at_hand import Proof, evidence_at_hand
 from ldpaudit.audits.observational.evidence import Certificate
@@ -42,11 +42,11 @@ class ObservationalAudit:
     """Plays the game of true against re-drawn labels."""
 
     id = AUDIT_ID
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("truth", "labels", "rows")
 
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why it does not apply, None where it does."""
-        if context.release.truth is None:
-            return "without true labels there is nothing to tell from a re-drawn label"
+    def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
+        """Return None: true labels are all that it needs."""
         return None
 
     def run(self, context: AuditContext) -> Finding:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.mechanism.evidence import feature_dependence, insider_evidence, label_counts
 from ldpaudit.audits.mechanism.local_reports import report_counts
 from ldpaudit.audits.observational.power import (
@@ -35,6 +35,8 @@ class PowerAudit:
     """Computes what the bounds of ε would have found."""
 
     id = "power"
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("rows",)
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why the power is not known, None where it is."""

@@ -9,7 +9,7 @@ features is measured as well, and what it implies.
 from collections.abc import Iterator
 
 from ldpaudit.audits.instance_loss.queries import has_features
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.renyi.curves import AUDIT_ID
 from ldpaudit.audits.renyi.double_rr import double_rr_finding
 from ldpaudit.audits.renyi.release import release_finding
@@ -25,11 +25,11 @@ class RenyiAudit:
     """Bounds and estimates Rényi divergences between released rows of two true labels."""
 
     id = AUDIT_ID
+    counts: Counts = "people"
+    needs: tuple[Need, ...] = ("truth", "labels", "rows")
 
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why no divergence can be measured, None where one can."""
-        if context.release.truth is None:
-            return "Rényi divergences between released rows of two labels need the true labels"
+    def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
+        """Return None: true labels are all that it needs."""
         return None
 
     def run(self, context: AuditContext) -> Finding:

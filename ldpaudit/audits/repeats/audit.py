@@ -1,6 +1,6 @@
 """Several releases of the same people: what all of them together give away."""
 
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts
 from ldpaudit.audits.repeats.bounds import bounds_finding
 from ldpaudit.audits.repeats.claimed import claimed_estimates, guess_curve
 from ldpaudit.audits.repeats.noise import found_noise
@@ -20,6 +20,7 @@ class RepeatsAudit:
     """Bounds ε of all releases together, tells their noise apart, guesses labels by vote."""
 
     id = "repeats"
+    counts: Counts = "rows"
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""

@@ -109,6 +109,7 @@ def _p_value(seen: SeenReleases, name: str, title: str, p_value: float, people: 
         seen.context.plan.confidence,
         kind=kind,
         n=people,
+        unit="p-value",
         method=f"p-value: {_TRUTH if truth else _ALONE}",
         assumptions=assumptions if truth else (*assumptions, AS_DECLARED),
         reference="Fisher (1935)" if truth else "Clopper & Pearson (1934)",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts
 from ldpaudit.audits.renyi.sides import replaced_rows
 from ldpaudit.audits.synthetic.memorisation import held_out_estimates, own_row_estimate
 from ldpaudit.audits.synthetic.realism import realism_estimates
@@ -26,6 +26,7 @@ class SyntheticAudit:
     """Compares synthetic features with the true ones."""
 
     id = AUDIT_ID
+    counts: Counts = "rows"
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why nothing can be compared, None where something can."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, Beside
+from ldpaudit.audits.interface import AuditContext, Beside, Counts
 from ldpaudit.audits.through_others.bounds import bound_estimates
 from ldpaudit.audits.through_others.gains import gain_estimates
 from ldpaudit.errors import InsufficientDataError
@@ -69,6 +69,7 @@ class ThroughOthersAudit:
     """Compares what is learnt of a column with the other released columns and without them."""
 
     id = AUDIT_ID
+    counts: Counts = "rows"
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where the release has several private columns."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Counts
 from ldpaudit.audits.observational.power import WANTED_POWER
 from ldpaudit.audits.vectors.draws import DrawTest, draws_as_claimed
 from ldpaudit.audits.vectors.insider import (
@@ -53,6 +53,7 @@ class VectorAudit:
     """Bounds ε of all private columns together, and tests their draws."""
 
     id = "vector"
+    counts: Counts = "rows"
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""
@@ -132,6 +133,7 @@ def _draws(seen: SeenVector, test: DrawTest) -> Estimate:
         seen.contexts[0].plan.confidence,
         kind=kind,
         n=test.rows,
+        unit="p-value",
         method=f"p-value: {test.method}",
         assumptions=(*assumptions, *test.assumptions),
         reference=test.reference,
