@@ -1,7 +1,7 @@
 """The likeliest causes of a violation, from what it looks like; each names what to look at.
 
-A cause is a signature on the evidence and a sentence. Causes are guesses for the person who mends
-the release code, not findings: the verdict rests on none of them.
+A cause is a signature on the evidence and a sentence. Causes are guesses for the person who fixes
+the release code, not findings: the verdict depends on none of them.
 """
 
 import math
@@ -79,51 +79,85 @@ Signature = Callable[[Signs], str | None]
 
 SHARED = (
     "Look for noise that rows share: one draw for a household, an answer that is remembered, a "
-    "short random sequence used again. Draw it for every row anew; where a group shares one on "
+    "short random sequence used again. Draw it again for every row; where a group shares one on "
     "purpose, name its column (--group)."
 )
-BY_CHECK: Final[Mapping[str, str]] = {
-    "features-reveal-label": (
-        "Take the columns out of the file that tell the label, or make them coarser (privatize "
-        "tells which), and shuffle rows whose order tells it: noise on the label protects nothing "
-        "that the rest gives away."
-    ),
+_BY_CHECK: Final[Mapping[str, str]] = {
     "rare-classes": (
         "Look for a branch on the rare class that the check names: it may be missing from the list "
         "of labels, or have a default."
     ),
     "identifiers": (
-        "Take the columns out of the file that number rows or may lead to a person, such as ids, "
-        "exact dates and free text (a note says which; privatize leaves them out with --drop)."
+        "Remove the columns that number rows or may lead to a person, such as ids, exact dates and "
+        "free text (a note says which; privatize leaves them out with --drop)."
     ),
     "shared-noise": SHARED,
     "composition": (
         "Draw noise once for each person and repeat the answer in all of that person's rows, or "
         "divide ε by the rows of a person, and declare what they add up to. If rows that are "
-        "alike are different people, nothing is to be done."
+        "alike are different people, nothing has to be done."
     ),
 }
 """What to look at where a check failed that needs no further signature."""
+_REFUTING: Final = ("claimed-epsilon", "claimed-channel", "guessable-seed")
+OF_THE_CODE: Final = (*_REFUTING, "rare-classes", "shared-noise")
+"""The checks that only a fault in the release code fails, or chance."""
+ORDERED, _TRUTH_INSIDE = "columns.ordered", "columns.truth"
+_FEATURES_ALONE = "attack.features-only.accuracy"
 
 
-def causes(signs: Signs) -> Iterator[str]:
-    """Yield what to look at in the release code, the likeliest cause first."""
-    if declared := _declared(signs):
-        yield declared
-        return
-    found = [sentence for signature in SIGNATURES if (sentence := signature(signs)) is not None]
-    found += [BY_CHECK[c.id] for c in signs.checks if c.id in BY_CHECK and signs.failed(c.id)]
-    yield from found or [_unexplained(signs)]
+def causes(signs: Signs, check: Check) -> Iterator[str]:
+    """Yield what to look at, or to do, because a check failed: the likeliest cause first."""
+    if check.id in _BY_CHECK:
+        yield _BY_CHECK[check.id]
+    elif check.id == "features-reveal-label":
+        yield from _revealing(signs, check)
+    elif check.id not in _REFUTING:
+        yield _too_much(signs, check)
+    elif check.confidence is None and check.limit is not None:
+        yield (
+            f"Release with ε = {number(check.limit, 'down')} or less (privatize --epsilon), or "
+            "have the policy changed by the person who answers for it."
+        )
+    else:
+        found = [sentence for signature in SIGNATURES if (sentence := signature(signs))]
+        yield from found or [
+            "Compare the declaration with the release code, step by step: mechanism, ε, labels."
+        ]
 
 
-def _declared(signs: Signs) -> str | None:
-    """Return what to do where the declaration alone is more than the policy allows."""
-    beyond = [c for c in signs.checks if c.id == "claimed-epsilon" and c.confidence is None]
-    if not beyond or beyond[0].verdict != "fail" or beyond[0].limit is None:
-        return None
+def _revealing(signs: Signs, check: Check) -> Iterator[str]:
+    """Yield what to remove or change where the features or the order of the rows reveal labels."""
+    estimates = signs.case.evidence.estimates
+    if _TRUTH_INSIDE in check.evidence:
+        yield "Remove the column of true labels from the release (--truth reads it from a file)."
+    ordered = ORDERED in check.evidence and estimates[ORDERED].value > 0
+    if ordered:
+        yield "Shuffle the rows, and audit the new file: their order reveals labels."
+    others = set(check.evidence) - {ORDERED, _TRUTH_INSIDE, "columns.position", "columns.row_order"}
+    beyond = check.observed is not None and check.limit is not None and check.observed > check.limit
+    if any(estimates[one].unit == "1" and estimates[one].value > 0 for one in others) or (
+        beyond and not ordered
+    ):
+        yield (
+            "Remove the columns that reveal the label, or make them coarser (privatize names "
+            "them): adding noise to the label does not help while other columns reveal it."
+        )
+
+
+def _too_much(signs: Signs, check: Check) -> str:
+    """Return what to do where a limit is exceeded on what a release reveals, claim or not."""
+    alone = signs.case.evidence.estimates.get(_FEATURES_ALONE)
+    accuracy = check.id == "label-inference-accuracy" and check.limit is not None
+    if accuracy and alone is not None and alone.value > (check.limit or 0.0):
+        return (
+            "Remove features that go with the label, or make them coarser: with them alone an "
+            "attacker exceeds this limit, whatever the noise on the label."
+        )
     return (
-        f"Release with ε = {number(beyond[0].limit, 'down')} or less (privatize --epsilon), or "
-        "have the policy changed by whoever answers for it."
+        "Add noise (privatize with a smaller --epsilon), or remove features that go with the "
+        "label: the release reveals more than this limit of the policy allows. ldpaudit sweep "
+        "finds the least noise that meets the policy."
     )
 
 
@@ -142,21 +176,6 @@ def _in_the_clear(signs: Signs) -> str | None:
     return (
         "Check that noise is added at all: every label was released as it is. Or the release "
         "itself was given as the truth; give the labels from before the noise."
-    )
-
-
-def _other_rows(signs: Signs) -> str | None:
-    """Say that the truth may be of other rows: released labels do not depend on it at all."""
-    if signs.table is None or signs.follows:
-        return None
-    counts, channel = signs.table
-    shares = np.tile(counts.sum(axis=0) / counts.sum(), (len(counts), 1))
-    if not channel.epsilon or not agrees(counts, shares):
-        return None
-    return (
-        "Check the order of the true labels first: they tell nothing about the released ones, as "
-        "if they were of other rows. Give them in the order of the release, or join them by a "
-        "column that both files have (--id)."
     )
 
 
@@ -279,23 +298,13 @@ def _derived_column(signs: Signs) -> str | None:
         return None
     return (
         "Look for columns computed from the released label (a code, a copy, a score) and leave "
-        "them out (--drop): they tell nothing about the true label, but look like a leak here."
-    )
-
-
-def _unexplained(signs: Signs) -> str:
-    if signs.failed("claimed-epsilon", "claimed-channel", "guessable-seed"):
-        return "Compare the declaration with the release code, step by step: mechanism, ε, labels."
-    return (
-        "Add noise, or drop columns: the claim is not refuted, but more is given away than the "
-        "policy allows. ldpaudit sweep finds the least noise that it lets pass."
+        "them out (--drop): they reveal nothing about the true label, but look like a leak here."
     )
 
 
 SIGNATURES: tuple[Signature, ...] = (
     _guessable_seed,
     _lattice,
-    _other_rows,
     _in_the_clear,
     _shared_noise,
     _by_feature,

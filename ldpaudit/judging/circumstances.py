@@ -42,8 +42,10 @@ class Circumstances:
         The audits that were not, and the option that left each out.
     holds_truth : bool
         Whether the true labels are in the release itself.
-    columns_left_out : int
-        The release's columns that no audit looked at.
+    declared : bool
+        Whether the file itself declares the claim.
+    changes : tuple of str
+        What has to be changed in the file before it is published, whatever its labels.
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels, which are in a file
         of their own.
@@ -55,7 +57,8 @@ class Circumstances:
     records: tuple[AuditRecord, ...] = ()
     left_out: Mapping[str, LeavingOut] = field(default_factory=dict)
     holds_truth: bool = False
-    columns_left_out: int = 0
+    declared: bool = True
+    changes: tuple[str, ...] = ()
     advisable: bool = False
 
     def absence(self, audit: str) -> str | None:

@@ -266,6 +266,13 @@ def _reveal(question: Open) -> Iterator[str]:
         yield _given("what features tell is measured against them")
 
 
+def _weak(question: Open) -> Iterator[str]:
+    if question.known.truth:
+        yield from _more_rows(question.case, 1 - question.case.policy.audit.confidence)
+    yield from _truth(question.case, question.known)
+    yield "Release more rows, or accept that the audit may miss that much."
+
+
 def _identifiers(_: Open) -> Iterator[str]:
     yield (
         "Look for ids, free text and dates in the table that the file was made from, and take "
@@ -301,4 +308,5 @@ _REMEDIES: Mapping[str, Remedy] = {
     "label-inference-accuracy": _attack,
     "renyi-epsilon": _renyi,
     "min-rows": _min_rows,
+    "undetected-excess": _weak,
 }

@@ -6,7 +6,7 @@ from typing import Final
 
 from ldpaudit.judging.advising import ADVISE, with_advice
 from ldpaudit.judging.checks.of_whole import Whole
-from ldpaudit.judging.next_steps import MOST
+from ldpaudit.judging.next_steps import DECLARE, MOST, PUBLISH
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, folds, number, percent
 from ldpaudit.result import AuditResult, Check, Verdict
@@ -37,6 +37,10 @@ _STATE = "State what was promised of each: --label NAME:rr:epsilon=1, or declare
 _MORE_ROWS = (
     "Release more rows: these bound all together too weakly. Or accept, before looking at another "
     "result, that more goes unnoticed (max_undetected_excess in the policy)."
+)
+_THESE = "Publish these very files, each with its declaration; audit again if anything changes."
+_DECLARE_EACH = (
+    "Write each claim into its file, or beside it (ldpaudit declare), and publish those."
 )
 _GIVE = "Give the true labels (--truth)"
 _TRUTH: Final = {
@@ -262,10 +266,17 @@ def _steps_of_parts(
         for place in places:
             for step in parts[place].next_steps[rank : rank + 1]:
                 if not step.startswith(ADVISE):
-                    told.setdefault(step, []).append(place)
+                    told.setdefault(_of_files(step, words.part), []).append(place)
         for step, of in told.items():
             everywhere = len(of) == len(parts)
             yield step if everywhere else f"{_capital(words.some(of))}: {step}"
+
+
+def _of_files(step: str, part: str) -> str:
+    """Return a step about one file as one about all files, where the parts are releases."""
+    if part != "release":
+        return step
+    return _THESE if step == PUBLISH else _DECLARE_EACH if step.startswith(DECLARE) else step
 
 
 def _capital(text: str) -> str:

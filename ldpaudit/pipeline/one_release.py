@@ -190,9 +190,18 @@ def _circumstances(
             for name in available_audits().keys() - {r.id for r in records}
         },
         holds_truth=release.holds_truth,
-        columns_left_out=release.left_out,
+        declared=release.declaration is not None and release.declaration.source == "file",
+        changes=tuple(_changes(release)),
         advisable=advisable(release),
     )
+
+
+def _changes(release: Release) -> Iterator[str]:
+    """Yield what has to be changed in the file before it is published."""
+    if release.left_out:
+        yield "Remove the columns that this audit left out (--drop, --features) from the file."
+    if any(column.unused for column in release.columns):
+        yield "Write the file without the categories that no row has."
 
 
 def advisable(release: Release) -> bool:

@@ -17,7 +17,7 @@ REVEALED = Trace(
     )
 )
 DECIDED = Trace(("fail:features-reveal-label", "warning:columns: .* decides? the true label .*"))
-ORDERED = Trace(("fail:features-reveal-label", "warning:columns: The order of the rows tells .*"))
+ORDERED = Trace(("fail:features-reveal-label", "warning:columns: The order of the rows reveals .*"))
 IDENTIFIED = Trace(("fail:identifiers",))
 Columns = Callable[[People, np.random.Generator], dict[str, np.ndarray]]
 Order = Callable[[People, np.random.Generator], np.ndarray]

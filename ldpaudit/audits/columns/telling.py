@@ -18,8 +18,6 @@ _LEAST_Z: Final = 6.0
 _LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
 """The smallest excess of a word, of true labels and of released ones, which noise makes smaller."""
 _LEAST_KNOWN: Final = 10.0
-_HALF: Final = 0.5
-_ALL: Final = 1.1
 _FEWEST: Final = 40
 _HOW: Final = {
     True: "guessed from the column's value as learnt on other rows, labels counted alike",
@@ -151,7 +149,16 @@ def _decided_notes(some: Mapping[int, Decided], names: _Names) -> Iterator[Note]
 
 
 def _order_estimates(order: Agreement | None, labels: Labels) -> Iterator[Estimate]:
-    if order is None or not _is_known(order, labels):
+    if order is None:
+        return
+    yield Estimate.estimated(
+        "columns.ordered",
+        "Whether the order of the rows reveals labels (1: yes)",
+        float(_reveals(order, labels)),
+        method="rows near each other agree more or less often than by chance, by six standard "
+        f"deviations and {100 * _LEAST_EXCESS[labels.known]:.0f} % or more",
+    )
+    if not _is_known(order, labels):
         return
     yield Estimate.estimated(
         "columns.row_order",
@@ -163,10 +170,6 @@ def _order_estimates(order: Agreement | None, labels: Labels) -> Iterator[Estima
         "chance, 1 always the same true label",
         assumptions=("each row has noise of its own",),
     )
-    most = _tells_most(order, labels)
-    title = "Whether the order of the rows tells most labels (1: yes)"
-    method = "at least half of the pairs agree beyond chance, by six standard deviations or more"
-    yield Estimate.estimated("columns.ordered", title, float(most), method=method)
 
 
 def _is_known(order: Agreement, labels: Labels) -> bool:
@@ -179,9 +182,9 @@ def _excess(order: Agreement, labels: Labels) -> float:
     return order.excess if labels.most_equal is None else order.excess / labels.most_equal
 
 
-def _tells_most(order: Agreement, labels: Labels) -> bool:
-    """Return whether order tells labels: more agreement than that is noise in common."""
-    return abs(order.z) >= _LEAST_Z and _HALF <= abs(_excess(order, labels)) <= _ALL
+def _reveals(order: Agreement, labels: Labels) -> bool:
+    """Return whether the order reveals labels by more than chance could."""
+    return abs(order.z) >= _LEAST_Z and abs(order.excess) >= _LEAST_EXCESS[labels.known]
 
 
 def _scanned(context: AuditContext) -> Iterator[Note]:
@@ -209,14 +212,15 @@ def _notes(found: Scan, labels: Labels, names: _Names) -> Iterator[Note]:
 
 
 def _order_notes(order: Agreement | None, labels: Labels) -> Iterator[Note]:
-    if order is None or abs(order.z) < _LEAST_Z or abs(order.excess) < _LEAST_EXCESS[labels.known]:
+    if order is None or not _reveals(order, labels):
         return
     how = "more" if order.excess > 0 else "less"
     cause = "" if labels.known else " (or rows share their noise)"
     yield Note.warning(
         "columns",
-        f"The order of the rows tells labels: rows near each other have the same {_which(labels)} "
-        f"label far {how} often than by chance{cause}. Shuffle the rows before a release.",
+        "The order of the rows reveals labels: rows near each other have the same "
+        f"{_which(labels)} label far {how} often than by chance{cause}. Shuffle the rows "
+        "before a release.",
     )
 
 

@@ -46,7 +46,7 @@ def rare_finding(context: AuditContext) -> Finding:
     kind, assumptions = standing(context, INDEPENDENT)
     estimate = Estimate.upper_bound(
         RARE_CLASSES,
-        f"{title} (p-value)",
+        title,
         max(found.p_value, SMALLEST_P_VALUE),
         context.plan.confidence,
         kind=kind,

@@ -1,8 +1,8 @@
 """What ``ldpaudit run`` prints."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
-from ldpaudit.judging.advising import COMMAND
 from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
@@ -17,6 +17,7 @@ from ldpaudit.reports.text.wording import (
 from ldpaudit.result import AuditResult
 from ldpaudit.terminal import say
 
+_PROGRAM: Final = "ldpaudit "
 SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 """Audits of special releases: only the result says that they do not apply to others."""
 
@@ -97,7 +98,7 @@ def _warnings(every: Sequence[Piece]) -> dict[str, list[Piece]]:
 
 def _filled(step: str, typed: Mapping[str, str]) -> str:
     """Return a step with the names that its command was given in place of the placeholders."""
-    before, command, rest = step.partition(COMMAND)
+    before, command, rest = step.partition(_PROGRAM)
     words = f"{command}{rest}".split(" ")
     return before + " ".join(typed.get(word, word) for word in words) if command else step
 

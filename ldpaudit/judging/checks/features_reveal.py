@@ -1,4 +1,4 @@
-"""Do the features alone tell the labels, whatever noise is on them?"""
+"""Do the features alone reveal the labels, whatever noise is on them?"""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,16 +10,17 @@ _OUTSIDER = "attack.classifier.accuracy"
 """Learnt from the released labels; it stands for the attack on features where no truth is known."""
 _POSITION = "columns.position"
 _SHARES = {
-    "attack.features-only.balanced_accuracy": "the features alone tell {} of the labels",
-    _OUTSIDER: "the features alone tell, by estimate, {} of the labels",
+    "attack.features-only.balanced_accuracy": "the features alone reveal {} of the labels",
+    _OUTSIDER: "the features alone reveal, by estimate, {} of the labels",
     "attack.features-only.auc": "the features alone rank people by label (AUC {})",
-    "columns.told": "one column tells {} of the labels by itself",
-    _POSITION: "the order of the rows tells {} of the labels",
+    "columns.told": "one column reveals {} of the labels by itself",
+    _POSITION: "the order of the rows reveals {} of the labels",
 }
 """Shares of labels, and what it means if one is above the limit."""
 _TRUTH = "columns.truth"
 _DECIDED = "columns.decided"
-_ORDERED = "columns.ordered"
+_ORDERED, _EXCESS = "columns.ordered", "columns.row_order"
+_MOST = 0.5
 _COUNTS: dict[str, tuple[str, ...]] = {
     "columns.deciding": ("one column decides", "{} columns decide, each by itself,"),
     "columns.lagged": (
@@ -33,10 +34,10 @@ _COUNTS: dict[str, tuple[str, ...]] = {
 _ALL_TOGETHER = {"attack.features-only.balanced_accuracy", "attack.features-only.auc", _OUTSIDER}
 _LEFT_OPEN = "the features alone leave labels open"
 _NOT_ONE = {
-    True: "no column by itself tells the labels, nor does the order of the rows; what all columns "
-    "together tell was not measured",
-    False: "no column by itself tells the labels; what all columns together and the order of the "
-    "rows tell was not measured",
+    True: "no column by itself reveals the labels, nor does the order of the rows; what all "
+    "columns reveal together was not measured",
+    False: "no column by itself reveals the labels; what all columns together and the order of "
+    "the rows reveal was not measured",
 }
 
 
@@ -59,6 +60,9 @@ def draft(case: Case) -> Draft | None:
     counts = {name: round(estimates[name].value) for name in ids if name in _COUNTS}
     most, some = section.max, estimates[_DECIDED].value if _DECIDED in ids else 0.0
 
+    excess = abs(estimates[_EXCESS].value) if _EXCESS in estimates else 0.0
+    order = "the order of the rows reveals " + ("most labels" if excess >= _MOST else "labels")
+
     def reasons() -> Iterator[str]:
         beyond = {name: share for name, share in shares.items() if share > most}
         if counts.get("columns.deciding"):
@@ -70,7 +74,7 @@ def draft(case: Case) -> Draft | None:
             yield _SHARES[name].format(percent(beyond[name]))
         for name, count in counts.items():
             if count and name == _ORDERED and _POSITION not in beyond:
-                yield "the order of the rows tells most labels"
+                yield order
             elif count and name != _ORDERED:
                 yield f"{_COUNTS[name][count > 1].format(count)} at least 98 % of the labels"
 
@@ -83,9 +87,10 @@ def draft(case: Case) -> Draft | None:
         observed = max(shares.values(), default=0.0)
         found = ", and ".join(reasons())
         if found:
-            return Answer("fail", observed, f"{found}: noise on the label protects little")
+            little = "" if found == order else ": noise on the label protects little"
+            return Answer("fail", observed, f"{found}{little}")
         together, one = _ALL_TOGETHER & shares.keys(), _NOT_ONE[_POSITION in shares]
         return Answer("pass", observed, _LEFT_OPEN if together else one)
 
-    question = "Do the features alone tell the labels, whatever the noise?"
+    question = "Do the features alone reveal the labels, whatever the noise?"
     return Draft("features-reveal-label", section.level, question, most, ids, test, counted=True)

@@ -14,10 +14,9 @@ def draft(case: Case) -> Draft | None:
     def answer(alpha: float) -> Answer:
         if test.value > max(alpha, HELD_UP):
             return Answer("pass", test.value, "the labels of rare classes agree with the claim")
-        what = test.title.removesuffix(" (p-value)")
         if test.value <= alpha:
-            return Answer("fail", test.value, what)
-        return Answer("inconclusive", test.value, f"{what}: too few people to be sure")
+            return Answer("fail", test.value, test.title)
+        return Answer("inconclusive", test.value, f"{test.title}: too few people to be sure")
 
     question = "Were the labels of rare classes released as claimed (p-value)?"
     return Draft("rare-classes", section.level, question, None, (RARE_CLASSES,), answer)
