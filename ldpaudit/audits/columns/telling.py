@@ -18,6 +18,7 @@ _LEAST_Z: Final = 6.0
 _LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
 """The smallest excess of a word, of true labels and of released ones, which noise makes smaller."""
 _LEAST_KNOWN: Final = 10.0
+_ALL: Final = 1.1
 _FEWEST: Final = 40
 _HOW: Final = {
     True: "guessed from the column's value as learnt on other rows, labels counted alike",
@@ -182,9 +183,17 @@ def _excess(order: Agreement, labels: Labels) -> float:
     return order.excess if labels.most_equal is None else order.excess / labels.most_equal
 
 
-def _reveals(order: Agreement, labels: Labels) -> bool:
-    """Return whether the order reveals labels by more than chance could."""
+def _beyond_chance(order: Agreement, labels: Labels) -> bool:
+    """Return whether rows near each other agree by more, or less, than chance could."""
     return abs(order.z) >= _LEAST_Z and abs(order.excess) >= _LEAST_EXCESS[labels.known]
+
+
+def _reveals(order: Agreement, labels: Labels) -> bool:
+    """Return whether the order reveals true labels: released ones agree no more than these could.
+
+    Rows sorted by the released label, or with noise in common, agree more.
+    """
+    return _beyond_chance(order, labels) and abs(_excess(order, labels)) <= _ALL
 
 
 def _scanned(context: AuditContext) -> Iterator[Note]:
@@ -212,7 +221,14 @@ def _notes(found: Scan, labels: Labels, names: _Names) -> Iterator[Note]:
 
 
 def _order_notes(order: Agreement | None, labels: Labels) -> Iterator[Note]:
-    if order is None or not _reveals(order, labels):
+    if order is None or not _beyond_chance(order, labels):
+        return
+    if not _reveals(order, labels):
+        text = (
+            "Rows near each other agree in their released labels more often than any true labels "
+            "could explain: the rows are sorted by the released label, or share noise."
+        )
+        yield Note.warning("columns", text)
         return
     how = "more" if order.excess > 0 else "less"
     cause = "" if labels.known else " (or rows share their noise)"

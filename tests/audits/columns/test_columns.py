@@ -187,6 +187,20 @@ def test_rows_sorted_by_the_released_label_are_not_warned_of() -> None:
     assert check(result, "features-reveal-label").verdict == "pass"
 
 
+def test_rows_in_a_weak_order_are_not_yet_to_be_published() -> None:
+    """Of three rows one repeats the label before it: too little to name, and enough to shuffle."""
+    truth = TRUTH.copy()
+    truth[1::3] = truth[0::3][: len(truth[1::3])]
+    result = audited(released(truth, 1.0, 4), truth, only=("mechanism", "power"))
+    assert check(result, "features-reveal-label").reason == "the order of the rows reveals labels"
+    assert (result.verdict, result.decision) == ("pass", "not yet")
+    assert result.next_steps[0].startswith("Shuffle the rows")
+    shuffled = np.random.default_rng(5).permutation(truth)
+    result = audited(released(shuffled, 1.0, 4), shuffled, only=("mechanism", "power"))
+    assert result.decision == "publish"
+    assert "ldpaudit declare" in result.next_steps[0] or "its declaration" in result.next_steps[0]
+
+
 def test_a_share_with_a_large_error_is_none() -> None:
     """Noisy labels of many classes: the share that the number of the row tells is mostly noise."""
     planted_ones = {s.number: s for s in settings(THOROUGH, 20260101) if s.kind not in LEAKS}
@@ -266,7 +280,7 @@ def test_columns_left_out_of_the_audit_are_still_in_the_file() -> None:
     assert dropped.decision == "not yet"
     harmless = audited(table.drop(["person"]), TRUTH, only=("mechanism", "power"), drop=("ward",))
     assert harmless.decision == "publish"
-    assert "Take the columns out of the file" in harmless.next_steps[0]
+    assert "Remove the columns that this audit left out" in harmless.next_steps[0]
     assert any("1 column of the release took no part" in note.text for note in harmless.notes)
 
 
@@ -276,4 +290,4 @@ def test_a_table_that_holds_its_true_labels_is_not_to_be_published() -> None:
     assert result.verdict == "pass"
     assert result.decision == "not yet"
     assert "holds the true labels" in check(result, "features-reveal-label").reason
-    assert "column of true labels out" in result.next_steps[0]
+    assert "Remove the column of true labels" in result.next_steps[0]
