@@ -17,6 +17,7 @@ from ldpaudit.audits.epsilon_proofs import INSIDER, LATTICE, SUBGROUPS
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.fits import Slip, agrees, fitted_epsilon, likely_slip, unlike_the_claim
+from ldpaudit.judging.policy.sections import RevealSection
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, IndexArray
 from ldpaudit.reports.text.numbers import number
@@ -131,14 +132,12 @@ def _revealing(signs: Signs, check: Check) -> Iterator[str]:
     estimates = signs.case.evidence.estimates
     if _TRUTH_INSIDE in check.evidence:
         yield "Remove the column of true labels from the release (--truth reads it from a file)."
-    ordered = ORDERED in check.evidence and estimates[ORDERED].value > 0
-    if ordered:
+    if ORDERED in check.evidence and estimates[ORDERED].value > 0:
         yield "Shuffle the rows, and audit the new file: their order reveals labels."
-    others = set(check.evidence) - {ORDERED, _TRUTH_INSIDE, "columns.position", "columns.row_order"}
-    beyond = check.observed is not None and check.limit is not None and check.observed > check.limit
-    if any(estimates[one].unit == "1" and estimates[one].value > 0 for one in others) or (
-        beyond and not ordered
-    ):
+    section = signs.case.policy.checks.features_reveal_label or RevealSection()
+    limits = {"columns.decided": section.max_decided, "columns.deciding": 0, "columns.lagged": 0}
+    columns = set(check.evidence) - {ORDERED, _TRUTH_INSIDE, "columns.position"}
+    if any(estimates[one].value > limits.get(one, section.max) for one in columns):
         yield (
             "Remove the columns that reveal the label, or make them coarser (privatize names "
             "them): adding noise to the label does not help while other columns reveal it."
