@@ -4,11 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
+from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.assumptions.stated import INDEPENDENT, RARE_CLASSES
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.evidence import label_counts
+from ldpaudit.audits.part import over_all_rows
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.epsilon.rare import (
     HELD_UP,
@@ -18,6 +22,7 @@ from ldpaudit.estimators.epsilon.rare import (
     usual_outputs,
 )
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import IndexArray, label_table
 from ldpaudit.result import Estimate, Finding, Note
 
 _TITLE: Final = "Labels of rare classes against the declared channel"
@@ -31,7 +36,7 @@ def rare_finding(context: AuditContext) -> Finding:
     if channel is None or context.release.truth is None:
         return Finding()
     usual = usual_outputs(channel.matrix, channel.classes, channel.outputs)
-    found = rare_classes(label_counts(context), channel.matrix, channel.epsilon, usual)
+    found = rare_classes(_counts(context), channel.matrix, channel.epsilon, usual)
     if found is None:
         return Finding()
     first, unseen = found.classes[0], [one for one in found.classes if not one.can_be_seen]
@@ -58,6 +63,18 @@ def rare_finding(context: AuditContext) -> Finding:
         reference="Tarone (1990)",
     )
     return Finding(estimates=(estimate,), notes=tuple(notes))
+
+
+def _counts(context: AuditContext) -> IndexArray:
+    """Return people by label and output: of a group one row of each true label."""
+    every = over_all_rows(context)
+    release, groups = every.release, every.release.groups
+    if groups is None:
+        return label_counts(context)
+    rows, k = counted_rows(every), len(release.classes)
+    rows = np.arange(len(release)) if rows is None else rows
+    rows = rows[np.unique(groups[rows] * k + every.truth[rows], return_index=True)[1]]
+    return label_table(every.truth[rows], release.released[rows], k, len(release.outputs))
 
 
 def _what(channel: Channel, one: RareClass) -> str:

@@ -1,0 +1,116 @@
+"""Rare classes in a release: who is counted, and what is said of them."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import ldpaudit
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.mechanism.rare_classes import rare_finding
+from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
+from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+NAMES = ("no", "yes", "HIV")
+
+
+def released(
+    people: int, epsilon: float = 1.0, *, one_group: bool = False, claim: Mechanism | None = None
+) -> AuditContext:
+    """Return 3,000 rows, those of so many people with HIV in the clear and in their order."""
+    rng, n = np.random.default_rng(0), 3000
+    made = RandomizedResponse.from_epsilon(NAMES, epsilon)
+    truth = rng.integers(0, 2, n).astype(np.int32)
+    truth[:people] = 2
+    labels = made.sample(truth, rng)
+    labels[:people] = 2
+    groups = np.arange(n)
+    if one_group:
+        groups[:people] = 0
+    release = Release(
+        features=FeatureTable(np.ones((n, 1), np.float32), np.zeros((n, 0), np.int32), (), 1),
+        released=ReleasedLabels(labels),
+        outputs=NAMES,
+        classes=NAMES,
+        truth=TrueLabels(truth),
+        groups=groups if one_group else None,
+    )
+    return AuditContext(release, claim or made, Plan(seed=1))
+
+
+@pytest.mark.parametrize(
+    ("people", "epsilon", "words"),
+    [
+        (9, 0.1, "9 of the 9 people of class HIV were released unchanged, which the claim allows "
+         "once in 10,000 times."),
+        (8, 1.0, "8 of the 8 people of class HIV were released unchanged, which the claim allows "
+         "once in 82 times."),
+    ],
+)  # fmt: skip
+def test_people_in_the_clear_are_named_with_the_odds(
+    people: int, epsilon: float, words: str
+) -> None:
+    found = rare_finding(released(people, epsilon))
+    assert [note.text for note in found.notes] == [words]
+    assert found.estimates[0].value < 0.013
+    assert found.estimates[0].title == words.removesuffix(".") + " (p-value)"
+
+
+def test_what_too_few_people_cannot_show_is_said() -> None:
+    found = rare_finding(released(3))
+    assert found.estimates == ()
+    assert found.notes[0].text == (
+        "Too few people have class HIV: even if the labels of all 3 people were released "
+        "unchanged, that would happen once in 5 times under the claim, so a full disclosure of "
+        "this class could not be noticed."
+    )
+
+
+def test_rows_of_one_group_are_one_person() -> None:
+    assert rare_finding(released(9)).estimates
+    assert not rare_finding(released(9, one_group=True)).estimates
+
+
+def test_large_classes_and_unknown_mechanisms_are_not_looked_at() -> None:
+    assert not rare_finding(released(51)).estimates
+    assert not rare_finding(released(9, claim=UnknownMechanism())).estimates
+
+
+def test_a_rare_class_is_held_against_the_channel_of_its_stratum() -> None:
+    rng, n, claimed = np.random.default_rng(0), 3000, (1.0, 0.3)
+    truth, region = rng.integers(0, 2, n).astype(np.int32), rng.integers(0, 2, n)
+    truth[:9], region[:9] = 2, 1
+    drawn = [RandomizedResponse.from_epsilon(NAMES, e).sample(truth, rng) for e in claimed]
+    labels = np.where(region == 0, *drawn)
+    labels[:9] = 2
+    places = ("north", "south")
+    strata = [
+        {
+            "value": place,
+            "mechanism": {
+                "name": "randomized-response",
+                "classes": list(NAMES),
+                "epsilon": epsilon,
+            },
+        }
+        for place, epsilon in zip(places, claimed, strict=True)
+    ]
+    stated = {
+        "label": "a",
+        "by": "region",
+        "mechanism": {"name": "by-stratum", "strata": strata},
+    }
+    table = pa.table(
+        {
+            "x": rng.normal(size=n),
+            "region": np.array(places)[region],
+            "a": np.array(NAMES)[labels],
+        }
+    ).replace_schema_metadata({b"ldpaudit": json.dumps({"version": 2, "labels": [stated]})})
+    result = ldpaudit.audit(
+        table, truth=np.array(NAMES)[truth], rng=0, only=("mechanism", "power"), threads=1
+    )
+    check = next(check for check in result.checks if check.id == "rare-classes")
+    assert check.verdict == "fail"
+    assert "Stratum 2: 9 of the 9 people of class HIV were released unchanged" in check.reason
