@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.options import Option, declared, group
+from ldpaudit.options.retired import retired
 
 T = TypeVar("T")
 _UNIONS: Final = (Union, types.UnionType)
@@ -43,6 +44,8 @@ def made(options: Callable[..., T], given: Mapping[str, Any], function: str) -> 
     grouped: dict[str, dict[str, Any]] = {}
     for name, value in given.items():
         if name not in known:
+            if line := retired(name):
+                raise InputError(line)
             near = did_you_mean(name, known)
             raise InputError(f"{function}() has no option {quoted(name)}{near}")
         field, member = known[name]

@@ -70,6 +70,7 @@ def _class_name(piece: Piece) -> str:
 
 def _add_properties(suite: ET.Element, result: AuditResult) -> None:
     known = {
+        "access": result.access,
         "decision": result.decision,
         "verdict": result.verdict,
         "sentence": shown(result.sentence, 1000),

@@ -50,6 +50,8 @@ class MarkdownReport:
         printer = Printer(result)
         return "\n".join(
             (
+                f"*{marked(result.access)}*",
+                "",
                 f"## Privacy audit of {quoted_name(result.release.name)}",
                 "",
                 f"**{publish_line(result)}** {marked(result.sentence)}",

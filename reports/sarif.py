@@ -60,6 +60,7 @@ def _run(result: AuditResult, around: Surroundings) -> dict[str, Any]:
         "columnKind": "unicodeCodePoints",
         "results": list(_results(result, around)),
         "properties": {
+            "access": result.access,
             "decision": result.decision,
             "verdict": result.verdict,
             "sentence": shown(result.sentence, _LONGEST),
@@ -144,7 +145,7 @@ def _suppressions(check: Check) -> dict[str, Any]:
 
 def _of(piece: Piece, text: str) -> str:
     """Return a text with the part that it is of before it."""
-    return f"{piece.short.capitalize()}. {text}" if piece.key else text
+    return f"{piece.short[:1].upper()}{piece.short[1:]}. {text}" if piece.key else text
 
 
 def _fingerprint(piece: Piece, check: Check, result: AuditResult) -> str:

@@ -56,8 +56,6 @@ class Plan:
         Where torch models run.
     max_undetected_excess : AllowedExcess
         The excess ε that the audit must be able to find; a weaker one is inconclusive.
-    show_class_names : bool
-        Whether the report may name the classes and the label column.
     budget : float
         Seconds that attacks may take; those that do not fit are left out, and named.
     thorough : bool
@@ -85,7 +83,6 @@ class Plan:
     threads: int = 1
     device: DeviceName = "auto"
     max_undetected_excess: AllowedExcess = DEFAULT_EXCESS
-    show_class_names: bool = False
     budget: float = DEFAULT_BUDGET
     thorough: bool = False
     slices: tuple[Slices, ...] = ()

@@ -155,6 +155,10 @@ def _one_line(error: Exception) -> str:
 
     if isinstance(error, LdpAuditError):
         return _with_variables(" ".join(str(error).split()))
+    from ldpaudit.options.retired import retired
+
+    if line := retired(str(getattr(error, "option_name", None) or "")):
+        return line
     if hasattr(error, "format_message"):  # typer's own usage errors
         return _with_variables(" ".join(str(error.format_message()).split()))
     if isinstance(error, MemoryError) or _lacks_memory(error):
@@ -196,12 +200,15 @@ def _with_variables(message: str) -> str:
 
 def _unknown_variables() -> Iterator[str]:
     """Yield a remark on each variable of the environment that sets no option of any command."""
+    from ldpaudit.options.retired import retired
+
     stated = [one for one in sorted(os.environ) if one.startswith(PREFIX) and os.environ[one]]
     unknown = [one for one in stated if one not in _NO_OPTIONS]
     known = set(_variables(_commands())) if unknown else set()
     for variable in unknown:
         if variable not in known:
-            yield f"{variable} sets no option{did_you_mean(variable, known)}"
+            near = did_you_mean(variable, known)
+            yield retired(variable) or f"{variable} sets no option{near}"
 
 
 def _variables(command: Any) -> Iterator[str]:

@@ -47,6 +47,7 @@ def compare(
             *(work, request, outputs, print_summary),
             stored=Comparison.model_dump,
             html=render_comparison,
+            confidential=lambda found: found.confidential,
             quiet=quiet,
         )
     if request.policy is not None:

@@ -22,4 +22,7 @@ def learn(
     from ldpaudit.commands.shell import carry_out
 
     outputs = Outputs(json)
-    carry_out(learn, request, outputs, print_summary, stored=Learnt.stored, quiet=quiet)
+    text, stored = print_summary, Learnt.stored
+    carry_out(
+        *(learn, request, outputs, text), stored=stored, confidential=lambda _: True, quiet=quiet
+    )

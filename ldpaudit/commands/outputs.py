@@ -103,8 +103,10 @@ class Outputs:
         """Return a context in which prints go to standard error, where a format is streamed."""
         return redirect_stdout(sys.stderr) if self.streamed else nullcontext()
 
-    def write(self, makers: Mapping[str, Callable[[], str]]) -> str:
+    def write(self, makers: Mapping[str, Callable[[], str]], *, confidential: bool = False) -> str:
         """Write what is asked for and can be made, all or nothing; nothing else is made.
+
+        What is ``confidential`` only its owner may read (mode 0600).
 
         Returns
         -------
@@ -113,7 +115,7 @@ class Outputs:
         """
         texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
         streamed = texts.pop(STREAM, "")
-        write_all(texts, last=True)
+        write_all(texts, last=True, private=confidential)
         return streamed
 
     def announce(self) -> None:

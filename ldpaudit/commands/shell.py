@@ -36,6 +36,7 @@ def carry_out(
     stored: Callable[[Result], Any] | None = None,
     html: Callable[[Result], str] | None = None,
     more: Mapping[str, Callable[[Result], str]] | None = None,
+    confidential: Callable[[Result], bool] = lambda _: False,
     quiet: bool = False,
     discreet: bool = False,
 ) -> Result:
@@ -55,6 +56,8 @@ def carry_out(
         What the JSON file holds of the result, and its page; None: the command has none.
     more : mapping
         Further formats, by their names among the outputs.
+    confidential : callable
+        Whether the files are for those alone who may see the true labels (mode 0600).
     quiet : bool
         Whether to show no progress and print the answer only.
     discreet : bool
@@ -73,7 +76,8 @@ def carry_out(
             json = None if stored is None else partial(_json, stored)
             makers = {"json": json, "html": html, **(more or {})}
             streamed = outputs.write(
-                {name: partial(make, result) for name, make in makers.items() if make is not None}
+                {name: partial(make, result) for name, make in makers.items() if make is not None},
+                confidential=confidential(result),
             )
         with words_only():
             text(result, quiet=quiet)

@@ -17,13 +17,15 @@ from ldpaudit.files.drafts import draft_of, open_draft, remove_left_over, usual_
 from ldpaudit.interruption import at_end, over, tell, undisturbed
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, *, private: bool = False) -> None:
     """Write one text file (UTF-8) as :func:`write_all` does."""
-    write_all({path: text})
+    write_all({path: text}, private=private)
 
 
-def write_all(texts: Mapping[Path, str], *, last: bool = False) -> None:
-    """Write several text files (UTF-8), all of them or none; ``last``: the last of a command.
+def write_all(texts: Mapping[Path, str], *, last: bool = False, private: bool = False) -> None:
+    """Write several text files (UTF-8), all of them or none.
+
+    ``last``: the last of a command; ``private``: for nobody but their owner (mode 0600).
 
     Raises
     ------
@@ -32,7 +34,7 @@ def write_all(texts: Mapping[Path, str], *, last: bool = False) -> None:
     """
     with WholeFiles(last=last) as files:
         for path, text in texts.items():
-            files.add(path).write(text.encode("utf-8", "replace"))
+            files.add(path, private=private).write(text.encode("utf-8", "replace"))
 
 
 @dataclass

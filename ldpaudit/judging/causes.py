@@ -225,14 +225,14 @@ def _one_class(signs: Signs) -> str | None:
         return None
     which = int(np.flatnonzero(odd)[0])
     return (
-        f"Look for a branch on the true label: {_classes(odd)} treated differently from the "
-        f"others{_kept(which, counts, channel)}. A class may be missing from a list, or have a "
+        f"Look for a branch on the true label: {_classes(odd, channel)} treated differently from "
+        f"the others{_kept(which, counts, channel)}. A class may be missing from a list, or have a "
         "default."
     )
 
 
-def _classes(odd: BoolArray) -> str:
-    found = [str(i + 1) for i in np.flatnonzero(odd)]
+def _classes(odd: BoolArray, channel: Channel) -> str:
+    found = [str(channel.classes[i]) for i in np.flatnonzero(odd)]
     if len(found) == 1:
         return f"class {found[0]} is"
     return f"classes {', '.join(found[:-1])} and {found[-1]} are"

@@ -66,23 +66,25 @@ class Words:
     all : str
         All of them, such as "the 3 columns together".
     names : tuple of str
-        What each is called besides its number; empty where names are not shown.
+        The columns, or the files of the releases.
     """
 
     part: str
     all: str
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
 
     def one(self, place: int) -> str:
-        """Return what one part is called, such as ``column 2``."""
-        name = f" ({self.names[place]})" if self.names else ""
-        return f"{self.part} {place + 1}{name}"
+        """Return what one part is called, such as ``column vote`` or ``release 2 (b.csv)``."""
+        if self.part == "column":
+            return f"column {self.names[place]}"
+        return f"{self.part} {place + 1} ({self.names[place]})"
 
     def some(self, places: Sequence[int]) -> str:
-        """Return what several parts are called, such as ``columns 1 and 3``."""
+        """Return what several parts are called, such as ``releases 1 and 3``."""
         if len(places) == 1:
             return self.one(places[0])
-        *first, last = [str(place + 1) for place in places]
+        named = self.part == "column"
+        *first, last = [self.names[place] if named else str(place + 1) for place in places]
         return f"{self.part}s {', '.join(first)} and {last}"
 
 

@@ -1,45 +1,35 @@
-"""A mechanism's parameters as a result may repeat them: without names of labels and columns."""
+"""A mechanism's parameters as a result holds them: labels and strata as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 _LABELS: Final = ("classes", "outputs", "domains")
 
 
-def shown_parameters(parameters: Mapping[str, Any], names: bool) -> dict[str, Any]:
-    """Return a declaration's parameters with labels, strata and columns numbered.
-
-    Parameters
-    ----------
-    parameters : mapping
-        As :meth:`Mechanism.declaration` returns them.
-    names : bool
-        Whether names may be shown; then only their form is made plain.
-    """
-    return {key: _shown(key, value, names) for key, value in parameters.items()}
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a declaration's parameters, as :meth:`Mechanism.declaration` gives them."""
+    return {key: _plain(key, value) for key, value in parameters.items()}
 
 
-def _shown(key: str, value: Any, names: bool) -> Any:
+def _plain(key: str, value: Any) -> Any:
     if key in _LABELS and _is_list(value):
-        return _numbered(value, names)
+        return _texts(value)
     if key in ("strata", "mechanisms") and _is_list(value):
-        return [_part(one, i, names) for i, one in enumerate(value, 1)]
-    return "a column" if key == "bag" and not names else value
+        return [_part(one) for one in value]
+    return value
 
 
-def _part(part: Any, number: int, names: bool) -> Any:
+def _part(part: Any) -> Any:
     if not isinstance(part, Mapping):
         return part
     if "value" not in part:
-        return shown_parameters(part, names)
-    value = str(part["value"]) if names else f"stratum {number}"
-    return {"value": value, "mechanism": shown_parameters(part.get("mechanism", {}), names)}
+        return plain_parameters(part)
+    mechanism = plain_parameters(part.get("mechanism", {}))
+    return {"value": str(part["value"]), "mechanism": mechanism}
 
 
-def _numbered(values: Sequence[Any], names: bool) -> list[Any]:
-    if values and all(_is_list(one) for one in values):
-        return [_numbered(one, names) for one in values]
-    return [str(v) if names else f"class {i}" for i, v in enumerate(values, 1)]
+def _texts(values: Any) -> list[Any]:
+    return [_texts(one) if _is_list(one) else str(one) for one in values]
 
 
 def _is_list(value: Any) -> bool:

@@ -45,7 +45,7 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, exact, threads, device, memory, show_class_names
+    queries, neighbors, metric, exact, threads, device, memory
         See :class:`ldpaudit.audits.interface.Plan`.
     seeds_tried, made_on
         See :class:`ldpaudit.audits.interface.Plan`.
@@ -122,9 +122,6 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         Path | None,
         Option("Keep finished parts in this folder, and go on from those that are there."),
     ] = None
-    show_class_names: Annotated[
-        bool, Option("Name classes, the label and columns that warnings are about in the report.")
-    ] = False
     progress: Progress | None = None
     stop: Stop | None = None
     command: str = "ldpaudit.audit(…)"

@@ -1,4 +1,4 @@
-"""What a result says of the release, the claim and the run, without names of columns or classes."""
+"""What a result says of the release, the claim and the run."""
 
 import hashlib
 import importlib.metadata
@@ -6,7 +6,6 @@ import math
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 import ldpaudit
 from ldpaudit.audits.interface import Plan
@@ -14,40 +13,33 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.whole_words import Words
 from ldpaudit.mechanisms import UNKNOWN, Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
-from ldpaudit.mechanisms.shown import shown_parameters
+from ldpaudit.mechanisms.shown import plain_parameters
 from ldpaudit.release import Release, ReleasedVector, RepeatedReleases
 from ldpaudit.result import AuditResult, MechanismInfo, PlugIn, ReleaseInfo, RunInfo
 
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
 
-def release_info(release: Release, plan: Plan) -> ReleaseInfo:
-    """Return what was audited; names only where the plan shows them."""
-    shown = plan.show_class_names
+def release_info(release: Release) -> ReleaseInfo:
+    """Return what was audited."""
     return ReleaseInfo(
         name=release.name,
         sha256=release.sha256,
         rows=len(release),
         features=release.features.columns,
         classes=len(release.classes),
-        class_names=_display_names(release.classes, shown),
-        label=release.label if shown else None,
+        class_names=tuple(map(str, release.classes)),
+        label=release.label,
         truth=release.truth is not None,
     )
 
 
-def _display_names(values: tuple[Any, ...], shown: bool) -> tuple[str, ...]:
-    if shown:
-        return tuple(str(value) for value in values)
-    return tuple(f"class {i}" for i in range(1, len(values) + 1))
-
-
-def mechanism_info(release: Release, claim: Mechanism, plan: Plan) -> MechanismInfo:
-    """Return what was claimed, without class names unless the plan shows them."""
+def mechanism_info(release: Release, claim: Mechanism) -> MechanismInfo:
+    """Return what was claimed."""
     return MechanismInfo(
         name=claim.name,
         declared=None if release.declaration is None else release.declaration.source,
-        parameters=shown_parameters(claim.declaration(), plan.show_class_names),
+        parameters=plain_parameters(claim.declaration()),
         epsilon=claim.epsilon,
         description=claim.description,
     )
@@ -97,7 +89,7 @@ def vector_info(vector: ReleasedVector) -> ReleaseInfo:
 
 
 def vector_mechanism_info(
-    claim: JointMechanism | None, parts: Sequence[AuditResult], plan: Plan
+    claim: JointMechanism | None, parts: Sequence[AuditResult]
 ) -> MechanismInfo:
     """Return what was claimed of several private columns together; ``parts``: of each alone."""
     declared = parts[0].mechanism.declared
@@ -109,15 +101,15 @@ def vector_mechanism_info(
     return MechanismInfo(
         name=claim.name,
         declared=declared,
-        parameters=shown_parameters(claim.declaration(), plan.show_class_names),
+        parameters=plain_parameters(claim.declaration()),
         epsilon=claim.epsilon,
         description=claim.description,
     )
 
 
-def column_words(vector: ReleasedVector, plan: Plan) -> Words:
-    """Return what the columns are called: numbered, and named where the plan shows names."""
-    names = tuple(column.label for column in vector.columns) if plan.show_class_names else ()
+def column_words(vector: ReleasedVector) -> Words:
+    """Return what the columns are called: by their names."""
+    names = tuple(column.label for column in vector.columns)
     return Words("column", f"the {len(vector.columns)} columns together", names)
 
 

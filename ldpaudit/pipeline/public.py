@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
-from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
 from ldpaudit.audits.power.outsider import excess_by_released_labels
 from ldpaudit.datasets.domains import declared_labels
@@ -31,12 +31,12 @@ def public_facts(
     context: AuditContext, policy: Policy, left_out: Collection[str], today: datetime.date
 ) -> PublicFacts:
     """Return what everybody may see of one private column; ``context`` has all of its rows."""
-    release, plan = released_alone(context.release), context.plan
+    release = released_alone(context.release)
     claim = _claim(release)
-    seen = release_info(release, plan)
+    seen = release_info(release)
     return PublicFacts(
         release=seen.model_copy(update={"truth": context.release.truth is not None}),
-        mechanism=_mechanism(release, claim, plan),
+        mechanism=_mechanism(release, claim),
         estimates=() if claim is None else tuple(exact_estimates(claim)),
         curves=() if claim is None else tuple(exact_curves(claim)),
         excess=None if "power" in left_out else _excess(context, release, claim, policy),
@@ -107,9 +107,9 @@ def _claim(release: Release) -> Mechanism | None:
         return None
 
 
-def _mechanism(release: Release, claim: Mechanism | None, plan: Plan) -> MechanismInfo:
+def _mechanism(release: Release, claim: Mechanism | None) -> MechanismInfo:
     if claim is not None:
-        return mechanism_info(release, claim, plan)
+        return mechanism_info(release, claim)
     assert release.declaration is not None
     stated: dict[str, Any] = dict(release.declaration.parameters)
     return MechanismInfo(

@@ -113,17 +113,17 @@ def run_vector(
         for place in range(len(vector.columns))
     )
     records, finding = _own(vector, claim, plan, chosen, running)
-    mechanism = vector_mechanism_info(claim, parts, plan)
+    mechanism = vector_mechanism_info(claim, parts)
     joint = claim is not None and not claim.independent
     about = About(
-        *(policy, "vector", mechanism.epsilon, column_words(vector, plan), records),
+        *(policy, "vector", mechanism.epsilon, column_words(vector), records),
         odd=_NOT_JOINT if joint else "",
         rests_on_draws=not joint,
         advisable=all(map(advisable, vector.columns)),
     )
     seconds = time.perf_counter() - start
     info, facts = vector_info(vector), tuple(filter(None, (part.public for part in parts)))
-    seen = vector_mechanism_info(_claimed_alone(vector), parts, plan)
+    seen = vector_mechanism_info(_claimed_alone(vector), parts)
     return whole_result(
         *(about, finding, parts, "labels"),
         sha256=vector.sha256,
@@ -157,7 +157,7 @@ def _column(
     number, columns = place + 1, len(vector.columns)
     # Where draws go together a released column depends on the others, as its claim alone does not.
     apart = claim is None or claim.independent
-    running.progress.remark(f"Column {number} of {columns}:")
+    running.progress.remark(f"Column {vector.columns[place].label} ({number} of {columns}):")
     within = running.finished.within(f"column-{number}")
     with running.stop.share(columns - place):
         return run_audit(

@@ -13,6 +13,6 @@ WITHOUT_TRUTH: Final = (
 PUBLIC: Final = "For everybody: apart from the decision nothing here depends on a true label."
 
 
-def access_of(truth: bool) -> str:
+def access_of(confidential: bool) -> str:
     """Return who may see what was made with true labels, or without."""
-    return CONFIDENTIAL if truth else WITHOUT_TRUTH
+    return CONFIDENTIAL if confidential else WITHOUT_TRUTH

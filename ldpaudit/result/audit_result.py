@@ -31,7 +31,7 @@ IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 class ReleaseInfo(Frozen):
-    """What was audited; names of columns and classes only if the user asked to show them."""
+    """What was audited."""
 
     name: str
     """The name of the released file, without its folder."""
@@ -329,7 +329,12 @@ class AuditResult(Frozen):
     @property
     def access(self) -> str:
         """Who may see this result; the first key of the file."""
-        return access_of(any(part.release.truth for part in (self, *self.parts.values())))
+        return access_of(self.confidential)
+
+    @property
+    def confidential(self) -> bool:
+        """Whether it was made with true labels."""
+        return any(part.release.truth for part in (self, *self.parts.values()))
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -461,7 +466,8 @@ class AuditResult(Frozen):
 
         text = render(self, format_name, Surroundings(profile=profile))
         if path is not None:
-            write_whole(Path(path), text)
+            private = self.confidential and profile == "internal"
+            write_whole(Path(path), text, private=private)
         return text
 
     @classmethod

@@ -163,7 +163,12 @@ class Comparison(Frozen):
     @property
     def access(self) -> str:
         """Who may see this comparison; the first key of the file."""
-        return access_of(any(one.truth for one in self.fingerprints))
+        return access_of(self.confidential)
+
+    @property
+    def confidential(self) -> bool:
+        """Whether it was made with true labels."""
+        return any(one.truth for one in self.fingerprints)
 
     @property
     def names(self) -> dict[str, str]:

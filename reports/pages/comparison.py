@@ -53,6 +53,7 @@ class ComparisonView:
     """The page of a comparison."""
 
     title: str
+    access: str
     sentences: tuple[Pair, ...]
     remark: str
     decisions: tuple[Decided, ...]
@@ -87,6 +88,7 @@ def view_of(comparison: Comparison) -> ComparisonView:
     decided = zip(names, comparison.releases, strict=True)
     return ComparisonView(
         title=" against ".join(map(name, comparison.names.values())),
+        access=comparison.access,
         sentences=tuple(_titled(shown(text, 3 * PHRASE)) for text in sentences),
         remark=shown(comparison.remark),
         decisions=tuple(_decided(*pair) for pair in decided),

@@ -13,9 +13,6 @@ from ldpaudit.reports.text.numbers import rows
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult
 
-_INSIDER = "Those who may know the true labels: it tells how well attacks guess them."
-_OUTSIDER = "Those who work on this release."
-
 _LOSS_OF = "by features and released label together"
 
 
@@ -30,7 +27,6 @@ class Front:
     steps: tuple[str, ...]
     date: str
     facts: tuple[Pair, ...]
-    audience: str = ""
     tiles: tuple[Tile, ...] = ()
 
     @property
@@ -49,7 +45,6 @@ def front_of(result: AuditResult, printer: Printer) -> Front:
         tuple(shown(step) for step in result.next_steps),
         result.date or "",
         tuple(_facts(result, printer)),
-        _INSIDER if result.release.truth else _OUTSIDER,
         tuple(_tiles(result, printer)),
     )
 

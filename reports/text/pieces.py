@@ -42,15 +42,18 @@ class Piece:
 
     @property
     def short(self) -> str:
-        """What it is called in a line: "column 2"."""
-        return self.key.replace("-", " ").replace("/", ", ")
+        """What it is called in a line: "column income", "release 2, column income"."""
+        numbered = self.key.replace("-", " ").replace("/", ", ")
+        label = self.result.release.label
+        if self.is_release or not label or not self.key:
+            return numbered
+        return f"{numbered.rpartition(' ')[0]} {name(label)}"
 
     @property
     def title(self) -> str:
-        """What it is called: "Column 2: income" where names may be shown, "Release 1: a.csv"."""
-        own = self.result.release
-        called = own.name if self.is_release else own.label or ""
-        return f"{self.short.capitalize()}{f': {name(called)}' if called else ''}"
+        """What it is called: "Column income", "Release 1: a.csv"."""
+        file = f": {name(self.result.release.name)}" if self.is_release else ""
+        return f"{self.short[:1].upper()}{self.short[1:]}{file}"
 
     @property
     def is_release(self) -> bool:
@@ -110,7 +113,7 @@ def pieces(result: AuditResult) -> tuple[Piece, ...]:
 
 
 def named(parts: Sequence[Piece]) -> str:
-    """Return several parts in words: "column 1, column 2 and release 2, column 1"."""
+    """Return several parts in words: "column vote and column income"."""
     *first, last = [piece.short for piece in parts]
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -62,7 +62,7 @@ def test_github_is_told_where_it_runs_the_command(
     status, out, _ = command(*words, "--details")
     assert status == 3
     assert "\n::warning file=ci/policy.toml,line=5,title=ldpaudit%3A claimed-epsilon::" in out
-    assert summary.read_text().startswith("before\n## Privacy audit of")
+    assert summary.read_text().startswith("before\n*Made without true labels")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(here))  # A folder: nothing that can be written.
     assert command(*words)[0] == 3
 
@@ -131,7 +131,7 @@ def test_a_name_of_a_column_begins_no_line_of_the_log(here: Path, command: Comma
     release = pq.read_table(here / "r.parquet")
     numbers = pa.array([f"person {row}" for row in range(len(release))])
     pq.write_table(release.append_column(hostile, numbers), here / "h\ny.parquet")
-    words = ("h\ny.parquet", "--only", "mechanism", "--show-class-names")
+    words = ("h\ny.parquet", "--only", "mechanism")
     _, out, _ = command("run", *words, "--json", "h\ny.json")
     assert "⟨000A⟩::error::x⟨001B⟩[31m## [set-output" in out
     assert not any(line.startswith("::") for line in out.splitlines())

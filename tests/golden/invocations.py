@@ -102,7 +102,7 @@ RUNS = (
         _made("randomized-response --epsilon 2"),
     ),
     _run("rr-claim-of-policy", f"{TRUTH} {CLAIM} --policy claim.toml", _made(RR)),
-    _run("rr-slices", f"{TRUTH} {GUESS} --slice town --show-class-names", _made(RR)),
+    _run("rr-slices", f"{TRUTH} {GUESS} --slice town", _made(RR)),
     _run("rr-public-rows", f"{TRUTH} {GUESS} --public public.parquet", _made(RR)),
     _run(
         "rr-neighbours",

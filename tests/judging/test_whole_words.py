@@ -16,18 +16,18 @@ def test_a_check_that_only_warns_is_said_once():
         checks=(warned,),
         sentence="Inconclusive: too few rows. But a check that only warns failed: dates.",
     )
-    words = Words("release", "the 2 releases together")
+    words = Words("release", "the 2 releases together", ("a.csv", "b.csv"))
     assert sentence_of("inconclusive", (), (part, part), None, words) == (
-        "Inconclusive in release 1: too few rows; and in release 2. But a check that only warns "
-        "failed in releases 1 and 2: dates."
+        "Inconclusive in release 1 (a.csv): too few rows; and in release 2 (b.csv). But a check "
+        "that only warns failed in releases 1 and 2: dates."
     )
 
 
 @pytest.mark.parametrize(
     ("verdicts", "end"),
     [
-        (("fail", "pass"), "; the audit of column 1 fails, too."),
-        (("fail", "fail"), "; the audits of columns 1 and 2 fail, too."),
+        (("fail", "pass"), "; the audit of column vote fails, too."),
+        (("fail", "fail"), "; the audits of columns vote and income fail, too."),
     ],
 )
 def test_a_column_is_not_said_to_fail_alone(verdicts: tuple[str, ...], end: str) -> None:
@@ -41,6 +41,6 @@ def test_a_column_is_not_said_to_fail_alone(verdicts: tuple[str, ...], end: str)
         confidence=None,
     )
     parts = tuple(SimpleNamespace(verdict=one, checks=()) for one in verdicts)
-    words = Words("column", "the 2 columns together")
+    words = Words("column", "the 2 columns together", ("vote", "income"))
     found = sentence_of("fail", (check,), parts, None, words)
     assert found == f"Violation found: they leak more{end}"

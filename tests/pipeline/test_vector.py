@@ -40,25 +40,21 @@ def test_each_column_is_audited_with_the_same_ids(honest):
     assert result.mechanism.epsilon == pytest.approx(3.0)
     assert consistent(result)
     assert AuditResult.from_json(result.to_json()) == result
-    assert all(part.release.label is None for part in result.labels)
+    assert all(part.release.label for part in result.labels)
 
 
-def test_a_column_that_leaks_more_is_found_and_named_by_its_number(leaking):
+def test_a_column_that_leaks_more_is_found_and_named(leaking):
     result = leaking
     assert result.verdict == "fail"
-    assert "column 2" in result.sentence
-    assert "label1" not in result.to_json()
+    assert "column label1" in result.sentence
     assert len(result.next_steps) <= 3
     unbounded = {"verdict": "inconclusive", "observed": None}
     (whole,) = (check for check in result.checks if check.id == "claimed-epsilon")
-    words = Words("column", "the 3 columns together")
+    words = Words("column", "the 3 columns together", ("label0", "label1", "label2"))
     for reason, run_it in (("", False), (": the audit vector was left out (--only)", True)):
         told = unbounded | {"reason": f"it was not bounded{reason}"}
         steps = steps_of([whole.model_copy(update=told)], result.labels, words, None)
         assert any("audit of the whole" in step for step in steps) == run_it
-    vector = released_vector(600, used=(1.0, 4.0, 1.0))
-    named = run_vector(vector, Plan(seed=0, show_class_names=True), only=("mechanism",))
-    assert "column 2 (label1)" in named.sentence
 
 
 def test_a_waived_violation_of_the_whole_stays_one():

@@ -74,7 +74,7 @@ def test_every_part_is_a_suite_of_its_own(nested: AuditResult) -> None:
         "release 1",
         "release 2",
         "release 2, column 1",
-        "release 2, column 2",
+        "release 2, column income",
         "release 2, column 3",
     ]
     groups = {case.attrib["classname"] for case in suites[4].findall("testcase")}

@@ -16,8 +16,9 @@ def test_it_is_short_and_says_what_matters(any_result: AuditResult) -> None:
     text = render(any_result, "markdown")
     assert len(text.splitlines()) < 60
     lines = [line for line in text.splitlines() if line]
-    assert lines[0].startswith("## Privacy audit of `` ")
-    assert lines[1].startswith("**Publish: ")
+    assert lines[0].startswith("*As confidential" if any_result.confidential else "*Made without")
+    assert lines[1].startswith("## Privacy audit of `` ")
+    assert lines[2].startswith("**Publish: ")
     page = READER.render(text)
     for check in any_result.checks:
         assert f"<code>{check.id}</code>" in page

@@ -94,12 +94,10 @@ def _notes(context: AuditContext) -> Iterator[Note]:
     columns = context.release.columns
     for concern, (_, title) in _CONCERNS.items():
         found = [column for column in columns if column.concern == concern]
-        if found and context.plan.show_class_names:
-            yield Note.warning("columns", f"{title}: {', '.join(one.name for one in found)}.")
-        elif places := [str(column.place) for column in found if column.place]:
+        if found:
             more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-            which = f"number {', '.join(places[:_LISTED])}{more} of the file"
-            yield Note.warning("columns", f"{title}: {which}.")
+            names = ", ".join(column.name for column in found[:_LISTED])
+            yield Note.warning("columns", f"{title}: {names}{more}.")
     if left_out := context.release.left_out:
         yield Note.warning(
             "columns",

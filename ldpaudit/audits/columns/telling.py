@@ -82,7 +82,7 @@ class _Names:
         columns = context.release.columns
         self._of = {place: i for i, column in enumerate(columns) for place in column.arrays}
         self._places = places
-        self._names = [c.name for c in columns] if context.plan.show_class_names else []
+        self._names = [c.name for c in columns]
 
     def columns(self, arrays: Iterable[int]) -> list[int]:
         """Return the columns of the file, each once, by the positions of their arrays."""

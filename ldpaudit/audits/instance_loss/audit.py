@@ -48,7 +48,9 @@ class InstanceLossAudit:
         every = over_all_rows(context)
         labels = loss_labels(every, budget.prior)
         asked = neighborhoods(every, labels, budget)
-        report = loss_report(labels, asked, budget, _assumptions(labels, asked))
+        report = loss_report(
+            *(labels, asked, budget, _assumptions(labels, asked)), context.release.classes
+        )
         modelled = labels if every is context else loss_labels(context, budget.prior)
         learned = _in_learned_metric(context, modelled, budget) if asked.features else Finding()
         certified = certificates(context, modelled)
@@ -75,7 +77,9 @@ def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorB
         return Finding()
     context = replace(context, plan=replace(context.plan, metric="learned"))
     asked = neighborhoods(context, labels, budget)
-    report = loss_report(labels, asked, budget, _assumptions(labels, asked))
+    report = loss_report(
+        *(labels, asked, budget, _assumptions(labels, asked)), context.release.classes
+    )
     mean = next(e for e in report.estimates if e.id == MEAN)
     curve = next(c for c in report.curves if c.id == EXCEEDANCE)
     curve = curve.model_copy(update=_learned(EXCEEDANCE, "J(τ)"))

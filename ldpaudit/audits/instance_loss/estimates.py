@@ -1,6 +1,6 @@
 """What neighbourhoods show of the instance-based loss: J(τ), E[ν], quantiles and a histogram."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from ldpaudit.estimators.loss.exceedance import (
 )
 from ldpaudit.estimators.loss.instance_loss import features_mean, label_mean, mean_loss, row_loss
 from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
-from ldpaudit.release import FloatArray
+from ldpaudit.release import FloatArray, Label
 from ldpaudit.result import Curve, Estimate, Histogram
 
 MEAN, EXCEEDANCE = "instance_loss.mean", "instance_loss.exceedance"
@@ -50,10 +50,11 @@ def loss_report(
     asked: Neighborhoods,
     budget: ErrorBudget,
     assumptions: tuple[str, ...],
+    names: Sequence[Label],
 ) -> LossReport:
     """Turn label counts around queries into estimates, each with the ``assumptions``.
 
-    The error budget is that of each point of the curves' lower bounds.
+    The error budget is that of each point of the curves' lower bounds; ``names`` are the labels.
     """
     box = labels.box(asked.counts, asked.totals, budget.per_query)
     losses = mean_loss(box.estimate, labels.prior, labels.channel)
@@ -65,7 +66,7 @@ def loss_report(
             writer.mean(losses),
             *writer.parts(box.estimate),
             *writer.quantiles(losses),
-            *writer.priors(),
+            *writer.priors(names),
         ),
         (
             writer.curve(
@@ -183,7 +184,7 @@ class _Writer:
                     f"{percent} % of queries lose less; {self._method}",
                 )
 
-    def priors(self) -> Iterator[Estimate]:
+    def priors(self, names: Sequence[Label]) -> Iterator[Estimate]:
         """Return the label shares, unless they are many."""
         n, truth = len(self.labels.released), self.labels.truth
         shares = self.labels.prior
@@ -191,11 +192,11 @@ class _Writer:
             return
         words = "share of rows" if truth is not None else "released shares through the channel"
         for y, share in enumerate(shares):
-            name = int(self.labels.classes[y]) + 1
+            code = int(self.labels.classes[y])
             low, high = float(self.labels.prior_low[y]), float(self.labels.prior_high[y])
             yield Estimate.interval(
-                f"instance_loss.prior.class-{name}",
-                f"Share of class {name}",
+                f"instance_loss.prior.class-{code + 1}",
+                f"Share of class {names[code]}",
                 float(share),
                 (min(low, float(share)), max(high, float(share))),
                 1 - self.budget.prior,

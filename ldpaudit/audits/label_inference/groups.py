@@ -57,7 +57,8 @@ def class_estimates(
     groups = []
     for y in range(k):
         counts = [(int(fold.class_rows[y]), int(fold.class_correct[y]), 0, 0) for fold in run.folds]
-        title, words = f"class {y + 1}", f"people of class {y + 1}"
+        title = f"class {context.release.classes[y]}"
+        words = f"people of {title}"
         groups.append(_Group(f"class-{y + 1}", title, words, tuple(counts)))
     return _accuracies(run, groups, context.plan.confidence, attacks), []
 
@@ -73,10 +74,9 @@ def slice_estimates(
         groups = _groups(run, slices, place)
         estimates += _accuracies(run, groups, confidence, attacks)
         estimates += _advantages(run, groups, confidence, attacks)
-        if context.plan.show_class_names:
-            named = (f"{i + 1}: {name}" for i, name in enumerate(column.names))
-            text = f"Slices {place + 1} are by the column {column.column}: {'; '.join(named)}."
-            notes.append(Note.info(AUDIT_ID, text))
+        named = (f"{i + 1}: {name}" for i, name in enumerate(column.names))
+        text = f"Slices {place + 1} are by the column {column.column}: {'; '.join(named)}."
+        notes.append(Note.info(AUDIT_ID, text))
     return estimates, notes
 
 

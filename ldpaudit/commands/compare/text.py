@@ -24,6 +24,8 @@ _NAME: Final = 40
 
 def print_summary(comparison: Comparison, *, quiet: bool) -> None:
     """Print the three sentences, then a row for each release; quiet: the sentences only."""
+    if not quiet:
+        say(comparison.access)
     for sentence in comparison.sentences or (comparison.sentence,):
         say(sentence)
     if quiet:

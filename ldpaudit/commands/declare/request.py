@@ -39,7 +39,6 @@ class DeclareRequest(FileOptions):
         Where a copy with the declaration goes; None: into the file, or beside it.
     overwrite : bool
         Whether another declaration, or a file at ``output``, is replaced.
-    show_class_names : bool
     """
 
     file: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
@@ -68,7 +67,6 @@ class DeclareRequest(FileOptions):
         Path | None, Option("Write a copy with the declaration here.", short="-o")
     ] = None
     overwrite: Annotated[bool, Option("Replace another declaration, or the file at -o.")] = False
-    show_class_names: Annotated[bool, Option("Show the label's column and the classes.")] = False
 
     @property
     def states(self) -> bool:

@@ -28,9 +28,8 @@ def print_declared(declared: Declared, *, quiet: bool) -> None:
         if declared.whole is not None:
             seen = "" if claim.joint is None else "seen alone: "
             say(f"  {f'column {place}':<12} {seen}{mechanism.description}")
-        if declared.request.show_class_names:
-            for what, value in _names(label, mechanism):
-                say(f"  {what:<12} {value}")
+        for what, value in _names(label, mechanism):
+            say(f"  {what:<12} {value}")
     if declared.whole is not None:
         say(f"  {'together':<12} {declared.whole.description}")
     _print_written(declared)

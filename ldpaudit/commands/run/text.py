@@ -35,6 +35,7 @@ def print_summary(
         step = f" Next: {steps[0]}" if steps else ""
         say(one_line(f"{publish} {result.sentence}{step}"))
         return
+    say(result.access)
     judged = f"Audited on {result.date}, judged by {policy_words(result.run)}."
     say(f"{publish} {judged}" if result.date else publish)
     say(one_line(result.sentence))
@@ -57,7 +58,8 @@ def print_summary(
         if note.audit == "repeats" and note.level == "info":
             _line("found", note.text)
     for text, of in _warnings(every).items():
-        _line("warning", text if not of[0].key else f"{named(of).capitalize()}: {text}")
+        which = named(of)
+        _line("warning", text if not of[0].key else f"{which[:1].upper()}{which[1:]}: {text}")
 
 
 def _checks(result: AuditResult) -> Iterator[tuple[str, str]]:

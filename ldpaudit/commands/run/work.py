@@ -72,6 +72,7 @@ def run_and_write(
             stored=lambda result: (public(result) if profile == "public" else result).model_dump(),
             html=partial(_rendered, "html", around),
             more={name: partial(_rendered, name, around) for name in PIPELINE},
+            confidential=lambda result: profile == "internal" and result.confidential,
             quiet=quiet,
             discreet=discreet,
         )
@@ -113,7 +114,10 @@ def render_again(
     if policy is not None and not around.places:
         raise InputError(f"The result was not judged by the policy {quoted(policy.name)}.")
     formats = outputs.asked
-    streamed = outputs.write({name: partial(render, result, name, around) for name in formats})
+    streamed = outputs.write(
+        {name: partial(render, result, name, around) for name in formats},
+        confidential=profile == "internal" and result.confidential,
+    )
     with words_only(), outputs.for_people():
         for path in outputs.given():
             say(f"Wrote {one_line(str(path))}.")

@@ -223,8 +223,7 @@ def test_identifiers_are_counted(case: str) -> None:
     found = check(result, "identifiers")
     assert (found.verdict, found.level, found.observed) == ("fail", "warn", 1)
     assert words in found.reason
-    assert "secret" not in result.to_json()
-    assert "secret" in audited(table, TRUTH, show_class_names=True).to_json()
+    assert any("secret" in note.text for note in result.notes)
 
 
 def test_unused_categories_are_counted() -> None:

@@ -132,13 +132,11 @@ def test_an_outsider_has_a_budget_too():
 class TestGroups:
     """Scores of the strongest attack by class and by slice."""
 
-    def finding(self, sizes=(900, 600, 500), *, shown=False):
+    def finding(self, sizes=(900, 600, 500)):
         release, mechanism = gaussian_release(2000, 1.0, 24, shift=1.0)
         codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         slices = merged("region", codes, [f"r{i}" for i in range(len(sizes))])
-        return release, audited(
-            release, mechanism, budget=0.6, slices=(slices,), show_class_names=shown
-        )
+        return release, audited(release, mechanism, budget=0.6, slices=(slices,))
 
     def test_groups_make_up_the_whole(self):
         release, finding = self.finding()
@@ -152,11 +150,9 @@ class TestGroups:
             assert all(part.low < part.value < part.high for part in parts)
         assert found["attack.best.slice-1-1.advantage"].kind == "certified"
 
-    def test_slices_are_named_only_on_request(self):
-        _, hidden = self.finding()
-        assert not any("region" in note.text or "r0" in note.text for note in hidden.notes)
-        _, shown = self.finding(shown=True)
-        assert any("region" in note.text and "1: r0" in note.text for note in shown.notes)
+    def test_slices_are_named(self):
+        _, finding = self.finding()
+        assert any("region" in note.text and "1: r0" in note.text for note in finding.notes)
 
     def test_intervals_hold_for_all_groups_at_once(self):
         """Guesses with known chances of being right in three classes; the strongest of three."""

@@ -63,11 +63,10 @@ def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
     assert 1.0 < lower(dishonest) <= 3.0
 
 
-def test_every_audit_runs_and_no_label_shows():
+def test_every_audit_runs():
     frame, truth = release(made("laplace", 2.0), 400)
     result = ldpaudit.audit(frame, truth, made("laplace", 2.0), budget=1)
     assert {a.id for a in result.audits if a.status == "ran"} >= {"mechanism", "label-inference"}
-    assert result.release.class_names[0] == "class 1"
     assert result.mechanism.epsilon == 2.0
     names = {e.id for e in result.estimates}
     assert {"mechanism.max_bias", "attack.best.accuracy", "instance_loss.mean"} <= names

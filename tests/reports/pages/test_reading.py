@@ -134,7 +134,7 @@ def test_print_is_four_pages_and_an_appendix(kind: str, tmp_path: Path) -> None:
     appendix = next(place for place, one in enumerate(sheets) if APPENDIX in one.words)
     assert 2 <= appendix < len(pages)
     result = recorded(KINDS[kind])
-    for words in ("Publish:", "Policy", "Claim", "Who may see this page", *result.next_steps):
+    for words in ("Publish:", "Policy", "Claim", result.access[:13], *result.next_steps):
         assert "".join(words.split()) in sheets[0].words
     assert all(one.lowest < 0.5 for one in sheets[: appendix - 1])
 
