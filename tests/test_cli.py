@@ -18,7 +18,9 @@ import pytest
 from processes import heed_interrupts
 from releases import table, written
 
+import ldpaudit
 from ldpaudit.cli.options import Gate
+from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import STARTER, load_policy
 from ldpaudit.result import AuditResult
 
@@ -90,6 +92,21 @@ def test_not_yet_passes_or_fails_as_asked(
     gate = Gate(**{key: value for key, value in given.items() if key != "policy"})
     result: Any = SimpleNamespace(decision=decision, verdict=verdict)
     assert gate.status(policy, result) == status
+
+
+def test_true_labels_in_another_order_are_an_input_error(
+    command: Command, tmp_path: Path, honest: tuple[Path, Path]
+) -> None:
+    release, truth = honest
+    shuffled = tmp_path / "truth.csv"
+    pq.read_table(truth).to_pandas().sample(frac=1, random_state=3).to_csv(shuffled, index=False)
+    only = ("--only", "mechanism", "--only", "power")
+    for words in (("run", release), ("compare", release, release)):
+        status, _, err = command(*words, "--truth", shuffled, *only)
+        assert status == 2
+        assert "The true labels reveal nothing about the released ones" in err
+    with pytest.raises(InputError, match="reveal nothing about the released ones"):
+        ldpaudit.audit(release, shuffled, only=["mechanism", "power"])
 
 
 def test_the_same_command_gives_the_same_numbers(command: Command, tmp_path: Path) -> None:

@@ -98,22 +98,22 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     if claimed is None or epsilon is None or claimed.observed is None or power is None:
         return "every check of the policy is met"
     if power.value == 0:
-        return "every row has the same released label, which tells nothing about the true ones"
+        return "every row has the same released label, which reveals nothing about the true ones"
     observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
     alpha = 1 - (claimed.confidence or 0.0)
     missed = case.evidence.undetected_excess(alpha)
     noticed = power.value if missed is None else missed
-    how = "would" if power.kind == "exact" else "would, by estimate,"
+    how = "with 90 % probability" + ("" if power.kind == "exact" else " (by estimate)")
     text = (
-        f"the claimed ε = {claimed_epsilon} is not refuted (it lets a released label shift the "
-        f"odds between two true labels at most {fold(epsilon)}; certified so far: at least ε = "
+        f"nothing contradicts the claimed ε = {claimed_epsilon}, which allows a released label to "
+        f"shift the odds between two true labels at most {fold(epsilon)} (certified: at least ε = "
         f"{observed}); "
     )
     if math.isinf(noticed):
-        return f"{text}but no excess, however large, {how} have been found with 90 % probability"
+        return f"{text}but this audit would have noticed no excess, however large, {how}"
     return (
-        f"{text}an excess of {number(noticed, 'up')} or more that all rows share {how} have been "
-        f"found with 90 % probability{_few_rows(case, alpha)}"
+        f"{text}this audit would have noticed, {how}, a true ε above "
+        f"{number(epsilon + noticed, 'up')}{_few_rows(case, alpha)}"
     )
 
 
@@ -122,7 +122,7 @@ def _few_rows(case: Case, alpha: float) -> str:
     share, group = (case.evidence.at(name, alpha) for name in (CLEAR_SHARE, CLEAR_GROUP))
     found = []
     if share is not None and math.isfinite(share):
-        found.append(f"{share_up(share)} of rows at random")
+        found.append(f"in {share_up(share)} of the rows")
     if group is not None and math.isfinite(group):
-        found.append(f"a group of {rows(group, 'up')} rows that features tell apart")
-    return f"; so would true labels released for {', or for '.join(found)}" if found else ""
+        found.append(f"in a group of {rows(group, 'up')} rows that features tell apart")
+    return f", or true labels {', or '.join(found)}" if found else ""

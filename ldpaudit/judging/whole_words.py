@@ -177,12 +177,12 @@ def _reassurance(
     power = (
         ""
         if missed is None
-        else f"; an excess of {number(missed, 'up')} or more would have been found "
-        "with 90 % probability"
+        else "; this audit would have noticed, with 90 % probability, a true ε above "
+        f"{number(claimed.limit + missed, 'up')}"
     )
     return (
-        f": the claimed ε = {limit} of {whole.name} is not refuted, nor is the claim of any "
-        f"{words.part} (certified so far: at least ε = {observed} together){power}{more}"
+        f": nothing contradicts the claimed ε = {limit} of {whole.name}, nor the claim of any "
+        f"{words.part} (certified: at least ε = {observed} together){power}{more}"
     )
 
 

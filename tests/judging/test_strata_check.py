@@ -108,8 +108,8 @@ def test_what_could_be_missed_is_said_at_the_level_of_the_claims_test() -> None:
     assert checks["claimed-epsilon"].confidence == pytest.approx(0.975)
     assert checks["undetected-excess"].observed == pytest.approx(0.2)
     assert checks["undetected-excess"].confidence is None
-    assert "an excess of 0.20" in result.sentence
-    assert "for 20.00 % of rows" in result.sentence
+    assert "a true ε above 1.2" in result.sentence
+    assert "in 20.00 % of the rows" in result.sentence
 
 
 def _asking(policy):

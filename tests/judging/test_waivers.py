@@ -113,7 +113,7 @@ def test_a_waived_warning_is_published_by_waiver() -> None:
     assert decision_of(without.verdict, without.checks) == "not yet"
     result = judged(found, policy(waiver(check="claimed-channel")))
     assert decision_of(result.verdict, result.checks) == "publish"
-    assert result.sentence.startswith("No violation found: the claimed ε")
+    assert result.sentence.startswith("No violation found: nothing contradicts the claimed ε")
     assert "A violation is waived until 2026-06-01 by A. Smith: the released" in result.sentence
 
 

@@ -253,8 +253,8 @@ def _sum_notes(context: AuditContext) -> Iterator[Note]:
         yield Note.warning("assumptions", text)
     elif share := equal_share(context):
         text = (
-            f"{share:.0%} of the rows have equal features. Where they are one person's, with fresh "
-            f"noise for each, the claim adds up: two rows are ε = {2 * epsilon:.4g}. Name the "
-            "column of persons (--group)."
+            f"{share:.0%} of the rows have equal features. If a person has several rows, each with "
+            f"fresh noise, their ε adds up (2 rows: ε = {2 * epsilon:.4g}). Name the column of "
+            "persons (--group)."
         )
         yield Note.warning("assumptions", text)

@@ -235,8 +235,8 @@ def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
     if not any(value <= alpha / len(p_values) for value in p_values):
         return estimates, []
     text = (
-        f"The released labels do not follow the claimed mechanism: in at most {alpha:.0%} of "
-        "releases their counts would be that far off. The claimed λ or ε may be in another "
+        "The released labels do not follow the claimed mechanism: an honest release would look "
+        f"like this at most {alpha:.0%} of the time. The claimed λ or ε may be in another "
         "parametrisation, or labels may have been changed afterwards."
     )
     return estimates, [Note.warning("mechanism", text)]
