@@ -25,6 +25,8 @@ class Sheet:
     notes : tuple of str
     more : tuple of Part
         Folded away.
+    access : str
+        Who may see it, where not everybody may.
     """
 
     what: str
@@ -34,6 +36,7 @@ class Sheet:
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()
     more: tuple[Part, ...] = ()
+    access: str = ""
 
 
 def render_sheet(sheet: Sheet) -> str:

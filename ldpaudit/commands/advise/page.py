@@ -22,6 +22,7 @@ from ldpaudit.reports.charts.intervals import Figure, Table
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.numbers import number, percent, rows
+from ldpaudit.result.access import CONFIDENTIAL
 
 _LEAKAGE: Final = "labels guessed right"
 _CANDIDATES: Final = ("Mechanism", "ε (nats)", "Labels guessed right", "Expected use", "Passes")
@@ -41,6 +42,7 @@ def advice_page(advice: Advice) -> str:
         parts=tuple(parts),
         more=(_limits(advice), _everything(advice)),
         notes=_notes(advice),
+        access=CONFIDENTIAL,
     )
     return render_sheet(sheet)
 

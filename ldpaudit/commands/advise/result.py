@@ -9,6 +9,7 @@ from ldpaudit.commands.advise.closed_forms.leakage import Held
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.simulation import Simulation
 from ldpaudit.result import Estimate, Kind
+from ldpaudit.result.access import CONFIDENTIAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,6 +227,7 @@ class Advice:
     def stored(self) -> dict[str, Any]:
         """Return the result for JSON."""
         return {
+            "access": CONFIDENTIAL,
             "schema_version": "1.0",
             "ldpaudit_version": __version__,
             "outcome": self.outcome,

@@ -114,6 +114,8 @@ class StoredAdviceRun(Frozen):
 class StoredAdvice(Frozen):
     """What to release so that a policy lets it pass."""
 
+    access: str
+    """Who may see it."""
     schema_version: str
     """The version of this form."""
     ldpaudit_version: str

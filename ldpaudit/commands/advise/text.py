@@ -6,6 +6,7 @@ from typing import Final
 from ldpaudit.commands.advise.result import NOT_RELEASED, Advice, Choice
 from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Estimate
+from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.terminal import say, show
 
 _SHORT: Final = {
@@ -21,6 +22,8 @@ _SHORT: Final = {
 
 def print_advice(advice: Advice, *, quiet: bool) -> None:
     """Print what to release, and the command to make it."""
+    if not quiet:
+        say(CONFIDENTIAL)
     say(advice.sentence)
     if quiet:
         for recommendation in advice.recommendations[:1]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldpaudit.result import Estimate
+from ldpaudit.result.access import CONFIDENTIAL
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Learnt:
     def stored(self) -> dict[str, Any]:
         """Return what the JSON file holds."""
         return {
+            "access": CONFIDENTIAL,
             "schema_version": "1.0",
             "release": {"name": self.release, "rows": self.rows},
             "mechanism": self.mechanism,

@@ -15,6 +15,8 @@ class StoredRelease(Frozen):
 class StoredScore(Frozen):
     """The score of a learner on test rows."""
 
+    access: str
+    """Who may see it."""
     schema_version: str
     """The version of this form."""
     release: StoredRelease

@@ -3,11 +3,14 @@
 from ldpaudit.commands.learn.result import Learnt
 from ldpaudit.reports.text.numbers import number, percent
 from ldpaudit.result import Estimate
+from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.terminal import say
 
 
 def print_summary(learnt: Learnt, *, quiet: bool) -> None:
     """Print the score, and what to compare it with; quiet: the score only."""
+    if not quiet:
+        say(CONFIDENTIAL)
     say(f"{learnt.score.title}: {_shown(learnt.score)}.")
     if quiet:
         return

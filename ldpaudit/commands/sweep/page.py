@@ -29,6 +29,7 @@ from ldpaudit.reports.charts.intervals import Figure, Sample, Table, rule_sample
 from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.numbers import number, percent, rows
+from ldpaudit.result.access import CONFIDENTIAL
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
 _AUDIT: Final = (
@@ -54,6 +55,7 @@ def sweep_page(sweep: Sweep) -> str:
         parts=(_frontier_part(sweep), _least_part(sweep)),
         more=(_points_part(sweep),),
         notes=_notes(sweep),
+        access=CONFIDENTIAL,
     )
     return render_sheet(sheet)
 

@@ -7,6 +7,7 @@ from ldpaudit import __version__
 from ldpaudit.commands.sweep.least_noise import LeastNoise
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.commands.sweep.summary import Setting
+from ldpaudit.result.access import CONFIDENTIAL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +68,7 @@ class Sweep:
         """Return the result for JSON: the same however the sweep was run."""
         measure = None if self.reference is None else {self.reference["id"]: self.reference}
         return {
+            "access": CONFIDENTIAL,
             "ldpaudit_version": __version__,
             "points": [setting.stored(self.level) for setting in self.settings],
             "least_noise": {least.mechanism: least.stored() for least in self.least},

@@ -139,6 +139,8 @@ class StoredRun(Frozen):
 class StoredSweep(Frozen):
     """Mechanisms over a grid of noise: simulated, audited, and learnt from."""
 
+    access: str
+    """Who may see it."""
     ldpaudit_version: str
     """The version that made it."""
     points: list[StoredPoint]

@@ -7,6 +7,7 @@ from ldpaudit.commands.sweep.summary import Mean, Setting
 from ldpaudit.commands.utility.scores import SQUARED_ERROR
 from ldpaudit.reports.text.numbers import DIGITS, exactly, number
 from ldpaudit.reports.text.wording import PUBLISH
+from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.terminal import say, show
 
 _LEAKAGE: Final = ("attack.best.accuracy", "numeric.best.within_5")
@@ -69,6 +70,8 @@ def setting_row(setting: Setting) -> tuple[str, ...]:
 
 def print_summary(sweep: Sweep, *, quiet: bool) -> None:
     """Print the least noise of each mechanism, then every setting."""
+    if not quiet:
+        say(CONFIDENTIAL)
     for least in sweep.least:
         say(least.sentence())
     if quiet:
