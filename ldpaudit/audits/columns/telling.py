@@ -89,6 +89,11 @@ class _Names:
         places = [self._places[i] for i in arrays]
         return list(dict.fromkeys(self._of.get(place, place) for place in places))
 
+    def of(self, array: int) -> str:
+        """Return what the column of an array is called."""
+        place = self._of.get(self._places[array])
+        return "A column" if place is None else f"Column {self._names[place]}"
+
     def counted(self, arrays: Iterable[int]) -> str:
         """Return how many columns there are, named if that was asked for."""
         columns = self.columns(arrays)
@@ -141,7 +146,7 @@ def _decided_notes(some: Mapping[int, Decided], names: _Names) -> Iterator[Note]
             values = "a value" if one.values == 1 else f"{one.values} values"
             yield Note.warning(
                 "columns",
-                f"{names.counted([place])}: {values} decide{'s' * (one.values == 1)} the true "
+                f"{names.of(place)}: {values} decide{'s' * (one.values == 1)} the true "
                 f"label of {100 * one.share:.2g} % of the people, whatever the noise on it. The "
                 "column may be computed from true labels (target encoding, missing values filled "
                 "in by class), or foretell the label by nature; whoever reads it knows those "

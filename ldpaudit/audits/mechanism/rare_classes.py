@@ -56,9 +56,9 @@ def rare_finding(context: AuditContext) -> Finding:
         context.plan.confidence,
         kind=kind,
         unit="p-value",
-        method=f"p-value: exact binomial tests of the {len(found.classes)} classes with at most "
-        f"{MOST_PEOPLE} people, most of it for labels released unchanged; the smallest against "
-        "its own distribution",
+        method="p-value: exact binomial tests of the labels of each class with at most "
+        f"{MOST_PEOPLE} people ({len(found.classes)} here), most of it for labels released "
+        "unchanged; the smallest against its own distribution",
         assumptions=assumptions,
         reference="Tarone (1990)",
     )
