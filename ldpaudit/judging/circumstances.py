@@ -10,19 +10,6 @@ from ldpaudit.result import AuditRecord
 
 LeavingOut = Literal["--only", "--skip"]
 
-BEHIND: Mapping[str, str] = {
-    "instance-loss-exceedance": "instance-loss",
-    "label-inference-advantage": "label-inference",
-    "label-inference-accuracy": "label-inference",
-    "renyi-epsilon": "renyi",
-    "claimed-channel": "mechanism",
-    "rare-classes": "mechanism",
-    "guessable-seed": "seeds",
-    "shared-noise": "assumptions",
-    "composition": "assumptions",
-}
-"""By check, the audit whose numbers it looks at; of ``claimed-epsilon`` there are several."""
-
 
 @dataclass(frozen=True)
 class Circumstances:

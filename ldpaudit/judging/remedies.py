@@ -16,7 +16,8 @@ from ldpaudit.audits.assumptions.stated import (
 )
 from ldpaudit.judging.causes import SHARED
 from ldpaudit.judging.checks.interface import POWER, Case
-from ldpaudit.judging.circumstances import BEHIND, Circumstances
+from ldpaudit.judging.checks.listing import audit_behind
+from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.reports.text.numbers import number, rows
 from ldpaudit.result import Check
 
@@ -50,7 +51,7 @@ class Open:
     @property
     def missing(self) -> str | None:
         """The audit without whose numbers it is inconclusive; None where all are there."""
-        audit = self._of_claim() if self.check.id == _CLAIM else BEHIND.get(self.check.id)
+        audit = self._of_claim() if self.check.id == _CLAIM else audit_behind(self.check.id)
         if audit is None or (self.check.evidence and self.check.id != _CLAIM):
             return None
         return None if self.known.absence(audit) is None else audit

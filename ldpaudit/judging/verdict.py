@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from ldpaudit.judging.checks.interface import Case, Draft, Evidence
-from ldpaudit.judging.checks.listing import LOOKED_FOR, draft_checks, not_looked_for
-from ldpaudit.judging.circumstances import BEHIND, Circumstances
+from ldpaudit.judging.checks.listing import draft_checks, not_looked_for
+from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.remedies import Open
@@ -106,8 +106,9 @@ def _not_looked_for(
     for name in policy.checks.asked() if policy.sha256 is not None else ():
         section = getattr(policy.checks, name.replace("-", "_"))
         could = known.truth or name != "shared-noise"
-        if name in LOOKED_FOR and name not in drafted and BEHIND[name] in known.left_out and could:
-            yield not_looked_for(name, section.level)
+        draft = not_looked_for(name, section.level, known.left_out)
+        if draft is not None and name not in drafted and could:
+            yield draft
 
 
 def decided(drafts: Sequence[Draft], policy: Policy) -> tuple[list[Check], list[Family]]:

@@ -7,7 +7,7 @@ import pytest
 from judging.cases import CLAIM, bound, curve, evidence, judged, p_value, power, record
 
 from ldpaudit.judging.checks.interface import Evidence
-from ldpaudit.judging.circumstances import BEHIND
+from ldpaudit.judging.checks.listing import audit_behind
 from ldpaudit.judging.policy import Policy, check_names, parse_policy
 from ldpaudit.judging.verdict import Judgement
 from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism, from_declaration
@@ -211,7 +211,7 @@ def test_every_check_without_evidence_has_a_reason_and_a_step_of_its_own(
         "renyi-epsilon": "max = 1.0",
     }
     asked = policy(f"[checks.{check}]\n{limits.get(check, '')}")
-    lacking = record(BEHIND.get(check, "mechanism"), "The reason.")
+    lacking = record(audit_behind(check) or "mechanism", "The reason.")
     result = judged(evidence(), asked, truth=truth, records=(lacking,))
     if result.checks and result.checks[0].verdict == "inconclusive":
         assert result.checks[0].reason

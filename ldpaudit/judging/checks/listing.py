@@ -1,6 +1,7 @@
 """All checks in the order in which a report shows them; a new one is a line here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from ldpaudit.judging.checks import (
@@ -20,39 +21,53 @@ from ldpaudit.judging.checks import (
 )
 from ldpaudit.judging.checks.interface import Answer, Case, Draft
 
-CHECKS: tuple[Callable[[Case], Draft | None], ...] = (
-    min_rows.draft,
-    claimed_epsilon.draft,
-    undetected_excess.draft,
-    claimed_channel.draft,
-    rare_classes.draft,
-    features_reveal.draft,
-    identifiers.draft,
-    guessable_seed.draft,
-    shared_noise.draft,
-    composition.draft,
-    exceedance.draft,
-    attack_limits.draft_advantage,
-    attack_limits.draft_accuracy,
-    renyi.draft,
-)
+
+@dataclass(frozen=True)
+class Listed:
+    """A check: how it is drafted, and the audit behind it, where it looks at one's numbers alone.
+
+    One that is there only where an audit found something to look at has a ``question`` to show
+    where that audit was left out.
+    """
+
+    draft: Callable[[Case], Draft | None]
+    audit: str | None = None
+    question: str | None = None
+
+
+CHECKS: Final[Mapping[str, Listed]] = {
+    "min-rows": Listed(min_rows.draft),
+    "claimed-epsilon": Listed(claimed_epsilon.draft),
+    "undetected-excess": Listed(undetected_excess.draft),
+    "claimed-channel": Listed(claimed_channel.draft, "mechanism"),
+    "rare-classes": Listed(rare_classes.draft, "mechanism"),
+    "features-reveal-label": Listed(features_reveal.draft),
+    "identifiers": Listed(identifiers.draft),
+    "guessable-seed": Listed(guessable_seed.draft, "seeds", guessable_seed.QUESTION),
+    "shared-noise": Listed(shared_noise.draft, "assumptions", shared_noise.QUESTION),
+    "composition": Listed(composition.draft, "assumptions", composition.QUESTION),
+    "instance-loss-exceedance": Listed(exceedance.draft, "instance-loss"),
+    "label-inference-advantage": Listed(attack_limits.draft_advantage, "label-inference"),
+    "label-inference-accuracy": Listed(attack_limits.draft_accuracy, "label-inference"),
+    "renyi-epsilon": Listed(renyi.draft, "renyi"),
+}
 
 
 def draft_checks(case: Case) -> list[Draft]:
     """Return the checks of a policy in their order, those switched off left out."""
-    drafts = [draft(case) for draft in CHECKS]
+    drafts = [check.draft(case) for check in CHECKS.values()]
     return [draft for draft in drafts if draft is not None and draft.level != "off"]
 
 
-LOOKED_FOR: Final[Mapping[str, str]] = {
-    "guessable-seed": guessable_seed.QUESTION,
-    "shared-noise": shared_noise.QUESTION,
-    "composition": composition.QUESTION,
-}
-"""The questions of the checks that are there only where an audit found something to look at."""
+def audit_behind(check: str) -> str | None:
+    """Return the audit whose numbers alone a check looks at, None where there are several."""
+    return CHECKS[check].audit if check in CHECKS else None
 
 
-def not_looked_for(name: str, level: str) -> Draft:
-    """Return such a check as open: the policy asks for it, and its audit was left out."""
-    open_answer = Answer("inconclusive", None, "nothing was looked for")
-    return Draft(name, level, LOOKED_FOR[name], None, (), lambda _: open_answer, counted=True)
+def not_looked_for(name: str, level: str, left_out: Collection[str]) -> Draft | None:
+    """Return a check that was not drafted as open, if its audit was left out; else None."""
+    check = CHECKS[name]
+    if check.question is None or check.audit not in left_out:
+        return None
+    answer = Answer("inconclusive", None, "nothing was looked for")
+    return Draft(name, level, check.question, None, (), lambda _: answer, counted=True)
