@@ -125,6 +125,7 @@ def _markdown(results: Sequence[PublicResult]) -> str:
 
 
 def _in_markdown(result: PublicResult) -> Iterator[str]:
+    yield from (f"*{marked(result.access)}*", "")
     yield f"## Privacy audit of {quoted_name(result.released.release.name)}"
     yield from ("", f"**{publish_line(result)}** {result.sentence}", "")
     for title, claim, _, power in _parts(result):

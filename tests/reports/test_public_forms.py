@@ -44,6 +44,7 @@ def test_every_format_has_the_decision(
         assert "exceeds the claim by 0.7." in text
         assert "Limits: epsilon 1, max_undetected_excess any." in text
         assert "left out: seeds" in text
+        assert "For everybody" in text
     assert json.loads(render(result, "json", PUBLIC))["decision"] == result.decision
     (line, answers), *_ = summary_lines(public(result))
     assert line.startswith(f"Publish: {answer}.")
