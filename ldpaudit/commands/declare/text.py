@@ -24,10 +24,10 @@ def print_declared(declared: Declared, *, quiet: bool) -> None:
         say(f"{name} declares {declared.columns[0].description}.")
     else:
         say(f"{name} declares {len(columns)} private columns:")
-    for place, (label, mechanism) in enumerate(columns, start=1):
-        if declared.whole is not None:
-            seen = "" if claim.joint is None else "seen alone: "
-            say(f"  {f'column {place}':<12} {seen}{mechanism.description}")
+    for label, mechanism in columns:
+        seen = "" if claim.joint is None else "seen alone: "
+        more = "" if declared.whole is None else f": {seen}{mechanism.description}"
+        say(f"  {'column':<12} {quoted(label.label)}{more}")
         for what, value in _names(label, mechanism):
             say(f"  {what:<12} {value}")
     if declared.whole is not None:
@@ -36,7 +36,6 @@ def print_declared(declared: Declared, *, quiet: bool) -> None:
 
 
 def _names(label: LabelDeclaration, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
-    yield "label", quoted(label.label)
     if label.by is not None:
         yield "strata by", quoted(label.by)
     stated = mechanism.declaration()
