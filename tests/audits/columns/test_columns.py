@@ -80,7 +80,7 @@ def test_columns_that_tell_the_label_are_warned_of(case: str, insider: bool) -> 
     assert found.confidence is None
     assert found.reason in result.sentence or "more check" in result.sentence
     assert result.decision != "publish"
-    assert "secret" not in result.to_json()
+    assert any("secret" in note.text for note in result.notes)
     assert any(note.audit == "columns" and "1 column" in note.text for note in result.notes)
 
 
@@ -88,10 +88,8 @@ def test_columns_that_tell_the_label_are_counted_without_the_truth() -> None:
     result = audited(released(TRUTH, 3.0, 1, **REVEALING))
     assert check(result, "features-reveal-label").verdict == "fail"
     told = [note.text for note in result.notes if note.audit == "columns"]
-    assert [text.split(" tell,")[0] for text in told if " tell," in text] == [
-        *("7 columns", "2 columns")
-    ]
-    assert any("number 9 of the file" in text for text in told)
+    assert [text.split(" (")[0] for text in told if " tell," in text] == ["7 columns", "2 columns"]
+    assert any("number the rows: " in text or "every row: " in text for text in told), told
     assert "rows near by" in told[1]
 
 
