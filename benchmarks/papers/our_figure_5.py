@@ -4,13 +4,12 @@ Weeks worked, 1 to 52: the paper's are of the 1940 census, these of the women of
 extract who worked at least a week. Four fifths are released and train boosting on the labels as
 they are; the mean squared error on the other fifth. The prior is private, ε₁ = √(k/n) out of ε.
 
-Usage: python benchmarks/papers/our_figure_5.py FOLDER [--seeds 3] [--svg FILE] [--mesh 52,416]
+Usage: python benchmarks/papers/our_figure_5.py FOLDER [--seeds 3] [--svg FILE]
 """
 
 import argparse
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
-from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
 from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
 
@@ -69,7 +67,7 @@ def figure(X: Any, weeks: Any, seeds: int) -> dict[str, Any]:
     }
 
 
-def complexity(weeks: Any, X: Any, meshes: list[int]) -> None:
+def complexity(weeks: Any, X: Any) -> None:
     prior = np.bincount(weeks - 1, minlength=52) / len(weeks)
     print("\n| mechanism, ε = 1 | loss, published | here | test, published | here | s |")
     print("|---|---:|---:|---:|---:|---:|")
@@ -87,10 +85,6 @@ def complexity(weeks: Any, X: Any, meshes: list[int]) -> None:
         return design, time.process_time() - start
 
     shown("RR-on-Bins", *timed(lambda: optimal_bins(WEEKS.classes, prior, 1.0)))
-    for n in meshes:
-        outputs = feasible_outputs(WEEKS.classes, 1.0, n)
-        build = partial(design_on_outputs, WEEKS.classes, prior, 1.0, outputs)
-        shown(f"mesh of {n}", *timed(build))
     shown("optimal, no mesh", *timed(lambda: optimal_unbiased(WEEKS.classes, prior, 1.0)))
 
 
@@ -98,12 +92,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--mesh", default="52,416")
     parser.add_argument("--svg", type=Path)
     options = parser.parse_args()
     X, weeks = features_and_weeks(options.folder, worked=True)
     print(f"{len(weeks)} rows; variance of the label {np.var(weeks):.2f}.\n")
-    complexity(weeks, X, [int(part) for part in options.mesh.split(",") if part])
+    complexity(weeks, X)
     curves = figure(X, weeks, options.seeds)
     if options.svg is not None:
         lines = [Line(name, EPSILONS, errors) for name, errors in curves.items()]

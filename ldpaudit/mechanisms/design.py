@@ -88,13 +88,10 @@ class Candidate:
         The form of the family; "" if there is only one.
     build : callable
         Builds it for a problem.
-    reference : bool
-        Whether it is slow, and so built on request only.
     """
 
     variant: str
     build: Callable[[Problem], Proposal]
-    reference: bool = False
 
 
 def numeric_traits(name: str, title: str, options: tuple[str, ...], need: Need) -> Traits:

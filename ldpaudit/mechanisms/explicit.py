@@ -1,6 +1,6 @@
 """A mechanism given by its channel matrix, and the unknown mechanism."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.design import Candidate, Problem, Proposal
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism, Traits
 from ldpaudit.mechanisms.parameters import only_known
@@ -62,18 +61,6 @@ class ExplicitChannel(FiniteMechanism):
             "outputs": list(self.channel.outputs),
             "matrix": self.channel.matrix.tolist(),
         }
-
-    @classmethod
-    def candidates(cls) -> Iterator[Candidate]:
-        """Yield the linear program over a mesh of outputs: a slow reference."""
-
-        def build(problem: Problem) -> Proposal:
-            # The program's module imports this one.
-            from ldpaudit.mechanisms.numeric.mesh_program import mesh_randomizer
-
-            return Proposal(mesh_randomizer(problem))
-
-        yield Candidate("mesh linear program, unbiased", build, reference=True)
 
     @property
     def error_tolerance(self) -> float:

@@ -79,12 +79,11 @@ def families() -> Iterator[type[Mechanism]]:
                 raise
 
 
-def candidates(reference: bool = False) -> Iterator[tuple[str, Candidate]]:
-    """Yield the candidates of a design with their mechanism's name; slow references on request."""
+def candidates() -> Iterator[tuple[str, Candidate]]:
+    """Yield the candidates of a design with their mechanism's name."""
     for mechanism in families():
         for candidate in mechanism.candidates():
-            if reference or not candidate.reference:
-                yield mechanism.traits.name, candidate
+            yield mechanism.traits.name, candidate
 
 
 def applicable() -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 RETIRED: Final[Mapping[str, str]] = {
+    "--reference": "the exact optimum needs no linear program to compare with",
     "--show-class-names": "internal pages show names",
 }
 """What became of each, by its name on the command line."""

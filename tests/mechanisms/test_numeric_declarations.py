@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from mesh_program import mesh_loss
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR, debiased_outputs
 from ldpaudit.mechanisms.numeric.interval.columns import integer_columns, lowered_growth
-from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
 from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
@@ -118,31 +118,13 @@ def test_debiased_outputs_of_the_definition():
     assert debiased_outputs(labels, math.expm1(epsilon)) == pytest.approx(expected)
     mechanism = DebiasedRR((0, 1, 4), epsilon)
     assert np.abs(mechanism.bias()).max() < 1e-12
-    ends = feasible_outputs((0, 1, 4), epsilon, 5)
-    assert ends[[0, -1]] == pytest.approx(expected[[0, -1]])
-    assert np.diff(ends) == pytest.approx(np.full(4, np.diff(ends)[0]))
-
-
-@pytest.mark.parametrize("n", [2, 7, 30])
-def test_every_mesh_of_the_feasible_set_has_a_solution(n):
-    design = design_on_outputs(LABELS, PRIOR, 0.9, feasible_outputs(LABELS, 0.9, n))
-    assert design.mechanism.epsilon <= 0.9
-    assert np.abs(design.mechanism.bias()).max() < 1e-7
-    assert design.bound <= design.loss * (1 + 1e-6)
-
-
-def test_a_mesh_that_is_too_narrow_is_refused():
-    with pytest.raises(InputError, match="wider"):
-        design_on_outputs(LABELS, PRIOR, 0.9, np.linspace(0, 10, 20))
-    with pytest.raises(InputError, match="at least 2"):
-        feasible_outputs(LABELS, 0.9, 1)
 
 
 def test_a_biased_program_finds_the_bins():
     design = optimal_bins(LABELS, PRIOR, 1.4)
     outputs = np.array(sorted({*design.mechanism.outputs, *map(float, LABELS)}))
-    found = design_on_outputs(LABELS, PRIOR, 1.4, outputs, unbiased=False)
-    assert found.loss == pytest.approx(design.loss, rel=1e-6)
+    found = mesh_loss(LABELS, PRIOR, 1.4, outputs, unbiased=False)
+    assert found == pytest.approx(design.loss, rel=1e-6)
 
 
 def changed(mechanism, **parameters):

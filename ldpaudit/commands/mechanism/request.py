@@ -91,7 +91,6 @@ class DesignRequest(FileOptions):
         Path | None, Option("The file that a private prior is estimated from.", file=True)
     ] = None
     column: Annotated[str | None, Option("The column of true labels in --data.", "--label")] = None
-    reference: Annotated[bool, Option("Solve the mesh linear program too (slow).")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

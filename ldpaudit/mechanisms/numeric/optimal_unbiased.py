@@ -2,7 +2,7 @@
 
 Among all ε-DP channels with E[ŷ | y] = y for every label it has the least expected loss under a
 prior. Squared loss: a closed form where it is optimal, else the exact program over intervals of
-labels. Poisson log loss: the program. Absolute loss: a linear program whose few outputs are exact.
+labels. Poisson log loss: the program.
 Derivation, proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``.
 """
 
@@ -114,8 +114,6 @@ class OptimalUnbiased(FiniteMechanism):
         def build(problem: Problem) -> Proposal:
             design = _design(problem.labels.classes, problem.prior, problem.epsilon, problem.loss)
             among = "unbiased ε-label-DP mechanisms"
-            if problem.loss == "absolute":
-                among += " with outputs within those of debiased randomized response"
             return Proposal(design.mechanism, among if design.gap <= PROVED else "")
 
         yield Candidate("", build)

@@ -24,7 +24,6 @@ from ldpaudit.mechanisms.numeric.interval.losses import (
 )
 from ldpaudit.mechanisms.numeric.interval.program import IntervalSolution, solve_interval_program
 from ldpaudit.mechanisms.numeric.interval.support import interval_mechanism
-from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
 from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
 from ldpaudit.mechanisms.numeric.unbiased_bound import squared_loss_bound
 from ldpaudit.mechanisms.parameters import check_epsilon, check_numeric_classes, check_prior
@@ -43,9 +42,8 @@ def optimal_unbiased(
 ) -> Design:
     """Return the ε-DP unbiased randomizer of least expected loss.
 
-    The design's bound holds for all ε-DP unbiased randomizers for the squared loss; for all on
-    interval columns for the Poisson loss; for all with outputs in the stated range for the
-    absolute loss.
+    The design's bound holds for all ε-DP unbiased randomizers for the squared loss, for all on
+    interval columns for the Poisson loss.
 
     Parameters
     ----------
@@ -55,10 +53,9 @@ def optimal_unbiased(
         Their probabilities. The randomizer depends on it: it must be public or private itself.
     epsilon : float
         ε in nats.
-    loss : {"squared", "absolute", "poisson"}
+    loss : {"squared", "poisson"}
         What to minimise. Poisson needs e^ε · (lowest label) > highest label, else no unbiased
-        randomizer has positive outputs. The absolute loss has no optimum over all outputs (they
-        diverge); outputs stay within those of the debiased randomized response.
+        randomizer has positive outputs. The absolute loss has no optimum: its outputs diverge.
 
     Raises
     ------
@@ -73,10 +70,10 @@ def optimal_unbiased(
         return _squared(labels, values, weights, epsilon)
     if loss == "poisson":
         return _poisson(labels, values, weights, epsilon)
-    if loss == "absolute":
-        outputs = np.union1d(values, feasible_outputs(labels, epsilon, 2))
-        return design_on_outputs(labels, weights, epsilon, outputs, "absolute")
-    raise InputError(f"The loss must be squared, absolute or poisson. Got {loss!r} instead.")
+    raise InputError(
+        "An unbiased randomizer is designed for the squared or the poisson loss: for the absolute "
+        f"one there is no best, its outputs diverge. Got {loss!r}; rr-on-bins takes any loss."
+    )
 
 
 def closed_form_is_optimal(prior: FloatArray, epsilon: float) -> bool:

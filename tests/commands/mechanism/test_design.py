@@ -9,7 +9,6 @@ from ldpaudit.commands.mechanism.design.result import best
 from ldpaudit.commands.mechanism.design.work import compare_mechanisms
 from ldpaudit.mechanisms.design import Problem
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.numeric.mesh_program import design_on_outputs, feasible_outputs
 
 SKEWED = np.array([0.4, 0.05, 0.05, 0.1, 0.15, 0.25])
 LABELS = LabelRange(0, 5, 1)
@@ -31,6 +30,7 @@ def test_the_optimum_is_below_every_other_candidate(epsilon, loss):
     if loss == "squared":
         assert unbiased[0] is fair
         assert fair.optimal_among
+    found = tuple(s for s in found if s.usable)
     assert all(s.loss >= bins.loss * (1 - 1e-12) for s in found)
     assert all(s.epsilon <= epsilon * (1 + 1e-12) for s in found)
     assert all(a.loss <= b.loss for a, b in pairwise(found))
@@ -83,19 +83,6 @@ def test_a_tiny_bias_is_a_bias_and_rounding_beats_no_proof():
 def test_negative_labels_have_no_poisson_loss():
     with pytest.raises(ValueError, match="not negative"):
         scores(1.0, "poisson", SKEWED, LabelRange(-1, 4, 1))
-
-
-def test_the_reference_is_never_better_than_the_exact_optimum():
-    problem = Problem(LABELS, SKEWED, 1.0)
-    found = compare_mechanisms(problem, reference=True)
-    by_name = {s.name: s for s in found}
-    exact, mesh = by_name["optimal-unbiased"].loss, by_name["channel"].loss
-    assert exact <= mesh * (1 + 1e-7)
-    assert mesh == pytest.approx(exact, rel=0.03)
-    lp = design_on_outputs(
-        LABELS.classes, SKEWED, 1.0, feasible_outputs(LABELS.classes, 1.0, 48), "squared"
-    )
-    assert mesh == pytest.approx(lp.loss, rel=1e-6)
 
 
 def test_the_contract_of_the_json(result, prior, tmp_path):

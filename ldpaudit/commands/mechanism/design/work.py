@@ -40,7 +40,7 @@ def design(request: DesignRequest, progress: Progress) -> Design:
     epsilon = check_epsilon(request.epsilon)
     spent = _prior_epsilon(request, epsilon)
     problem = Problem(labels, _prior(request, labels, spent), epsilon - spent, request.loss)
-    scored = compare_mechanisms(problem, reference=request.reference, progress=progress)
+    scored = compare_mechanisms(problem, progress=progress)
     return Design(problem, scored, spent)
 
 
@@ -76,17 +76,13 @@ def _prior(request: DesignRequest, labels: LabelRange, spent: float) -> FloatArr
     return private_prior(counts, spent)
 
 
-def compare_mechanisms(
-    problem: Problem, *, reference: bool = False, progress: Progress | None = None
-) -> tuple[Scored, ...]:
+def compare_mechanisms(problem: Problem, *, progress: Progress | None = None) -> tuple[Scored, ...]:
     """Build every candidate and return them, the least expected loss first.
 
     Parameters
     ----------
     problem : Problem
         Labels, prior, ε and loss.
-    reference : bool
-        Whether to solve the mesh linear program too.
     progress : Progress, optional
 
     Raises
@@ -99,7 +95,7 @@ def compare_mechanisms(
     if problem.loss == "poisson" and problem.labels.low < 0:
         raise InputError("The Poisson log loss must be used with labels that are not negative.")
     progress, scored = progress or NoProgress(), []
-    for name, candidate in candidates(reference):
+    for name, candidate in candidates():
         progress.step(f"{name} {candidate.variant}".strip())
         scored.append(_score(name, candidate, problem))
     return _in_order(scored)
