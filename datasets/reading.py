@@ -18,7 +18,7 @@ from ldpaudit.datasets.beside.strata import read_strata
 from ldpaudit.datasets.coding import Coding, PlainCoding
 from ldpaudit.datasets.column_survey import ranks, survey_keys
 from ldpaudit.datasets.declaration import agreed, parse_declaration
-from ldpaudit.datasets.declaration.columns import Marginals, claim_about, unaudited
+from ldpaudit.datasets.declaration.columns import Marginals, claim_about
 from ldpaudit.datasets.declaration.provenance import remarks_on
 from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.datasets.names import column_of, quoted
@@ -28,6 +28,7 @@ from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import (
+    DeclaredColumns,
     Declaration,
     Release,
     ReleasedLabels,
@@ -223,6 +224,7 @@ def read_release(
             groups=read_groups(special, group, roles.identifier),
             sketch=table.sketch if isinstance(table, SparseTable) else None,
             strata=strata,
+            declared=_if_some_are_left(others, (roles.label, *private)),
         )
     )
     warnings = warnings_about(known, labels, encoded, table.names, roles)
@@ -230,7 +232,6 @@ def read_release(
         *twin_warnings(table.names, roles),
         *of_strata,
         *(remarks_on(declared.provenance) if declared else ()),
-        *unaudited(others, (roles.label, *private)),
     ]
     remarks = [_read_as("release", table.remark)]
     remarks += [_read_as("true labels", known.remark)] if known else []
@@ -238,6 +239,13 @@ def read_release(
     said = tuple(filter(None, remarks))
     people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
     return ReadReport(release, tuple(warnings), tables.test_rows(release), said, people)
+
+
+def _if_some_are_left(
+    declared: Collection[str], audited: Collection[str]
+) -> DeclaredColumns | None:
+    """Return how many private columns a file declares, None where all of them are audited."""
+    return DeclaredColumns(len(declared)) if set(declared) - set(audited) else None
 
 
 def _read_as(what: str, remark: str) -> str:

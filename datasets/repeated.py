@@ -17,8 +17,9 @@ import pyarrow as pa
 from ldpaudit.datasets.beside.truth import comparable_ids
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.datasets.same_features import same_features
+from ldpaudit.datasets.vector import VectorReport
 from ldpaudit.errors import InputError
-from ldpaudit.release import IndexArray, RepeatedReleases
+from ldpaudit.release import IndexArray, Release, ReleasedFiles, ReleasedVector
 
 _BYTES: Final = 16
 _FEWEST: Final = 2
@@ -51,7 +52,7 @@ class HashedIds:
         return hashlib.blake2b(text, digest_size=_BYTES, key=self.key).digest()
 
 
-def join_releases(readings: Sequence[ReadReport]) -> RepeatedReleases:
+def join_releases(readings: Sequence[ReadReport | VectorReport]) -> ReleasedFiles:
     """Return releases with the row of each person in each of them.
 
     Joined on the hashed ids of the readings; where they have none, rows are taken to be in the same
@@ -63,25 +64,30 @@ def join_releases(readings: Sequence[ReadReport]) -> RepeatedReleases:
         If fewer than two people are in all of them, classes differ, or rows without ids cannot be
         in the same order.
     """
-    releases = tuple(reading.release for reading in readings)
-    if any(one.bags is not None or one.reports is not None for one in releases):
+    files = tuple(map(_file, readings))
+    columns = [one.columns if isinstance(one, ReleasedVector) else (one,) for one in files]
+    if any(one.bags is not None or one.reports is not None for some in columns for one in some):
         raise InputError(
             "Several releases are audited together where each row has a released label; audit "
             "bags and local reports one by one."
         )
     hashed = [reading.people for reading in readings if reading.people is not None]
     if len(hashed) < len(readings):
-        rows = np.arange(len(releases[0]))[:, None].repeat(len(releases), axis=1)
-        _check_same_order(readings)
-        return RepeatedReleases(releases, rows, by_id=False)
+        rows = np.arange(len(files[0]))[:, None].repeat(len(files), axis=1)
+        _check_same_order([some[0] for some in columns])
+        return ReleasedFiles(files, rows, by_id=False)
     rows, repeated = _joined(hashed)
-    joined = RepeatedReleases(releases, rows, repeated=repeated)
-    if max(len(joined.in_both(i, i + 1)) for i in range(len(releases) - 1)) < _FEWEST:
+    here = rows >= 0
+    if (here[:, 1:] & here[:, :-1]).sum(axis=0).max() < _FEWEST:
         raise InputError(
             "The releases have no people in common: fewer than two ids are in one release and the "
             "next. Is the id column (--id) the same in all of them?"
         )
-    return joined
+    return ReleasedFiles(files, rows, repeated=repeated)
+
+
+def _file(reading: ReadReport | VectorReport) -> Release | ReleasedVector:
+    return reading.vector if isinstance(reading, VectorReport) else reading.release
 
 
 def _joined(hashed: Sequence[npt.NDArray[np.void]]) -> tuple[IndexArray, int]:
@@ -102,15 +108,15 @@ def _joined(hashed: Sequence[npt.NDArray[np.void]]) -> tuple[IndexArray, int]:
     return rows[~repeats], int(repeats.sum())
 
 
-def _check_same_order(readings: Sequence[ReadReport]) -> None:
+def _check_same_order(releases: Sequence[Release]) -> None:
     """Refuse releases without ids whose rows cannot be in the same order (InputError)."""
-    counts = {len(reading.release) for reading in readings}
+    counts = {len(release) for release in releases}
     if len(counts) > 1:
         raise InputError(
             "Without an id column (--id) the rows of all releases must be the same people in the "
             f"same order, and the releases have {min(counts)} to {max(counts)} rows."
         )
-    first, *others = (reading.release for reading in readings)
+    first, *others = releases
     sample = np.arange(min(len(first), _LOOKED_AT))
     for other in others:
         same = same_features(first, other, sample, sample)

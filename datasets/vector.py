@@ -1,8 +1,11 @@
 """From a file or a table to several private columns that can be audited together."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ldpaudit.datasets.batchwise.opening import open_source
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
@@ -31,12 +34,15 @@ class VectorReport:
         The test rows of each column, if any.
     remarks : tuple of str
         How files are read, in words, where that was found out and is not usual.
+    people : void array of shape (n,) or None
+        As of :class:`~ldpaudit.datasets.reading.ReadReport`.
     """
 
     vector: ReleasedVector
     warnings: tuple[str, ...] = ()
     tests: tuple[LabelledRows | None, ...] = ()
     remarks: tuple[str, ...] = ()
+    people: npt.NDArray[np.void] | None = None
 
 
 @unchanged()
@@ -177,13 +183,14 @@ def _with_others(features: Collection[str], label: str, names: Sequence[str]) ->
 def _together(
     reports: Sequence[ReadReport], names: Sequence[str], claim: VectorDeclaration | None
 ) -> VectorReport:
-    columns = tuple(report.release for report in reports)
+    declared = reports[0].release.declared
+    columns = tuple(replace(report.release, declared=None) for report in reports)
     others = tuple(_places(release, names) for release in columns)
     first = columns[0]
-    vector = ReleasedVector(columns, others, claim, first.name, first.sha256)
+    vector = ReleasedVector(columns, others, claim, first.name, first.sha256, declared)
     remarks = dict.fromkeys(remark for report in reports for remark in report.remarks)
     tests = tuple(report.test for report in reports)
-    return VectorReport(vector, _warnings(reports), tests, tuple(remarks))
+    return VectorReport(vector, _warnings(reports), tests, tuple(remarks), reports[0].people)
 
 
 def _places(release: Release, names: Sequence[str]) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """What a declaration claims about each private column alone."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ldpaudit.errors import InputError
@@ -29,18 +29,6 @@ def claims_of(
         )
     claims = zip(declared.labels, marginals(declared.joint), strict=True)
     return tuple(replace(one, mechanism=claim) for one, claim in claims)
-
-
-def unaudited(declared: Collection[str], audited: Collection[str]) -> list[str]:
-    """Return a warning where a file declares further private columns than are looked at."""
-    left = len(set(declared) - set(audited))
-    if not left:
-        return []
-    return [
-        f"The file declares {len(declared)} private columns, and this audit leaves out {left}: it "
-        "is no audit of the file, nor of what all its columns together tell. Audit it without "
-        "--label, too."
-    ]
 
 
 def claim_about(

@@ -1,7 +1,8 @@
 """A release as the options describe it: one private column, or several."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ldpaudit.claim import claim_of_column, claims_of_columns
 from ldpaudit.datasets.formats.watching import unchanged
@@ -15,6 +16,7 @@ from ldpaudit.options import (
     named_columns,
     texts_of,
 )
+from ldpaudit.release import Release, ReleasedVector, VectorDeclaration
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.repeated import HashedIds
     from ldpaudit.datasets.vector import VectorReport
     from ldpaudit.running.scratch import Scratch
+
+T = TypeVar("T", Release, ReleasedVector)
 
 _OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "canaries")
 """Options about a release of one private column."""
@@ -61,14 +65,22 @@ def read_with(
 
 @unchanged()
 def read_columns(
-    release: Any, options: ReleaseOptions, scratch: "Scratch | None" = None
+    release: Any,
+    options: ReleaseOptions,
+    scratch: "Scratch | None" = None,
+    keyed: "HashedIds | None" = None,
 ) -> "ReadReport | VectorReport":
-    """Read a release with all private columns that the options name, or else that it declares."""
+    """Read a release with all private columns that the options name, or else that it declares.
+
+    ``keyed``: hides ids, to join the rows of several releases.
+    """
     columns = named_columns(options)
     source, declared = opened(release, options)
-    columns = columns or tuple(LabelOptions(label=name) for name in declared)
+    names = () if declared is None else declared.names
+    columns = columns or tuple(LabelOptions(label=name) for name in names)
     if len(columns) < 2:
-        return read_with(source, options, scratch)
+        report = read_with(source, options, scratch, keyed)
+        return replace(report, release=_with_epsilon(report.release, declared))
     from ldpaudit.datasets import read_release, read_vector
 
     for name in _OF_ONE:
@@ -79,23 +91,38 @@ def read_columns(
             )
     stated = _shared(read_release, options, scratch)
     stated.pop("label", None)
-    return read_vector(
+    several = read_vector(
         source,
         declaration=claims_of_columns(columns, options.mechanism, _files(options)),
+        keyed=keyed,
         **stated | {"labels": [one.label for one in columns]},
     )
+    return replace(several, vector=_with_epsilon(several.vector, declared))
 
 
-def opened(release: Any, options: ReleaseOptions) -> tuple[Any, tuple[str, ...]]:
-    """Return the release, opened if it is a file, and the private columns that it declares."""
+def _with_epsilon(release: T, declared: VectorDeclaration | None) -> T:
+    """Return a release with the ε of all columns that its file declares, if some are left out."""
+    from ldpaudit.mechanisms.joint import from_declaration
+
+    if release.declared is None or declared is None:
+        return release
+    try:
+        epsilon = from_declaration(declared, [()] * len(declared.labels)).epsilon
+    except InputError:  # A claim that is not audited may lack labels.
+        epsilon = None
+    return replace(release, declared=replace(release.declared, epsilon=epsilon))
+
+
+def opened(release: Any, options: ReleaseOptions) -> tuple[Any, VectorDeclaration | None]:
+    """Return the release, opened if it is a file, and what it declares."""
     from ldpaudit.datasets.batchwise.opening import open_source
     from ldpaudit.datasets.declaration import parse_declaration
 
     if hasattr(release, "read_all"):  # A stream of Arrow's can be read once.
         release = release.read_all()
     table = open_source(release, options.projection, _files(options))
-    names = () if table.declaration is None else parse_declaration(table.declaration).names
-    return table if isinstance(release, str | os.PathLike) else release, names
+    declared = None if table.declaration is None else parse_declaration(table.declaration)
+    return table if isinstance(release, str | os.PathLike) else release, declared
 
 
 def _files(options: ReleaseOptions) -> FileOptions:

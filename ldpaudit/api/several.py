@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ldpaudit.api.reading import notes_of, opened, read_with
+from ldpaudit.api.reading import notes_of, read_columns
 from ldpaudit.datasets.formats.watching import unchanged
 from ldpaudit.errors import InputError
-from ldpaudit.options import AuditOptions, named_columns, option_name
+from ldpaudit.options import AuditOptions, option_name
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
-    from ldpaudit.release import RepeatedReleases
+    from ldpaudit.release import ReleasedFiles
     from ldpaudit.running.progress import Progress
     from ldpaudit.running.scratch import Scratch
 
@@ -44,7 +44,7 @@ def several(release: Any) -> tuple[Any, ...] | None:
 @unchanged()
 def read_repeated(
     releases: Sequence[Any], options: AuditOptions, scratch: "Scratch", progress: "Progress"
-) -> "tuple[RepeatedReleases, tuple[Note, ...]]":
+) -> "tuple[ReleasedFiles, tuple[Note, ...]]":
     """Read several releases of the same people, and what their reader should know.
 
     Raises
@@ -61,7 +61,8 @@ def read_repeated(
     for number, (source, truth) in enumerate(zip(releases, truths, strict=True), start=1):
         progress.step(f"reading release {number}")
         try:
-            readings.append(read_with(source, replace(options, truth=truth), scratch, hashed))
+            stated = replace(options, truth=truth)
+            readings.append(read_columns(source, stated, scratch, hashed))
         except InputError as error:
             raise InputError(f"Release {number}: {error}") from None
         for note in notes_of(readings[-1]):
@@ -80,13 +81,6 @@ def _check(releases: Sequence[Any], options: AuditOptions) -> None:
             raise InputError(
                 f"{option_name(options, name)} is about a single release; audit that one alone."
             )
-    columns = len(named_columns(options)) or max(len(opened(one, options)[1]) for one in releases)
-    if columns > 1:
-        raise InputError(
-            f"Over several releases one private column is audited at a time, and there are "
-            f"{columns}: name one (--label), and run once for each. All columns of one release are "
-            "audited together when it is audited alone."
-        )
 
 
 def _truths(releases: Sequence[Any], options: AuditOptions) -> list[Any]:

@@ -83,6 +83,9 @@ SHARED = (
     "short random sequence used again. Draw it again for every row; where a group shares one on "
     "purpose, name its column (--group)."
 )
+EVERY_COLUMN: Final = (
+    "Audit every private column that the files declare: run without --label, or name all of them."
+)
 _BY_CHECK: Final[Mapping[str, str]] = {
     "rare-classes": (
         "Look for a branch on the rare class that the check names: it may be missing from the list "
@@ -92,6 +95,7 @@ _BY_CHECK: Final[Mapping[str, str]] = {
         "Remove the columns that number rows or may lead to a person, such as ids, exact dates and "
         "free text (a note says which; privatize leaves them out with --drop)."
     ),
+    "private-columns": EVERY_COLUMN,
     "shared-noise": SHARED,
     "composition": (
         "Draw noise once for each person and repeat the answer in all of that person's rows, or "

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.release import IndexArray
+from ldpaudit.release import DeclaredColumns, IndexArray
 from ldpaudit.result import AuditRecord
 
 LeavingOut = Literal["--only", "--skip"]
@@ -36,6 +36,8 @@ class Circumstances:
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels, which are in a file
         of their own.
+    columns : DeclaredColumns or None
+        All private columns that the file declares, where others are not audited.
     """
 
     truth: bool = True
@@ -47,6 +49,7 @@ class Circumstances:
     declared: bool = True
     changes: tuple[str, ...] = ()
     advisable: bool = False
+    columns: DeclaredColumns | None = None
 
     def absence(self, audit: str) -> str | None:
         """Return why an audit has no numbers, or only a part of them; None if it ran."""

@@ -77,7 +77,8 @@ def judge(
         How the release was audited: advice depends on it, the verdict does where audits were left
         out or stopped.
     """
-    case, known = Case(policy, claim, evidence, rows), known or Circumstances()
+    known = known or Circumstances()
+    case = Case(policy, claim, evidence, rows, known.columns)
     drafts = draft_checks(case)
     drafts += _not_looked_for(policy, {draft.id for draft in drafts}, known)
     checks, families = decided(drafts, policy)

@@ -17,19 +17,19 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, decided
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.judging.whole_words import Words, sentence_of, steps_of
+from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import AuditRecord, AuditResult, overall
 
 
-def shared(policy: Policy, parts: int) -> Policy:
-    """Return the policy of one of several parts, or of their whole: with its share of the error.
+def shared(policy: Policy, nodes: int) -> Policy:
+    """Return the policy of one of several nodes: with its share of the error, and no claim.
 
     With the correction "none" each check keeps the confidence of its own, as the policy asks.
-    A claim of the policy is about the whole, and no part's.
 
     Raises
     ------
     PolicyError
-        If the policy claims a mechanism or λ, which a whole has not.
+        If the policy claims a mechanism or λ, which is that of one column.
     """
     claim, audit = policy.claim, policy.audit
     if claim is not None and (claim.mechanism is not None or claim.lambda_ is not None):
@@ -38,7 +38,7 @@ def shared(policy: Policy, parts: int) -> Policy:
             "alone. A mechanism or lambda is that of one column."
         )
     if audit.correction != "none":
-        confidence = 1 - (1 - audit.confidence) / (parts + 1)
+        confidence = 1 - (1 - audit.confidence) / nodes
         audit = audit.model_copy(update={"confidence": confidence})
     return policy.model_copy(update={"audit": audit, "claim": None})
 
@@ -50,8 +50,8 @@ class About:
     Attributes
     ----------
     policy : Policy
-        As it was given, before the parts' share is taken.
-    prefix : {"vector", "repeats"}
+        With its share of the error, and what it allows to be declared here.
+    prefix : {"vector", "repeats", "person"}
         What the ids of the whole's numbers begin with.
     epsilon : float or None
         What is claimed of the whole, in nats.
@@ -67,6 +67,10 @@ class About:
         Whether the claimed ε holds only if draws go together as declared.
     advisable : bool
         Whether ``ldpaudit advise`` can take the release with its true labels.
+    declared : DeclaredColumns or None
+        All private columns that are declared, where some are not audited.
+    audited : int
+        How many columns are.
     """
 
     policy: Policy
@@ -78,6 +82,8 @@ class About:
     odd: str = ""
     rests_on_draws: bool = True
     advisable: bool = False
+    declared: DeclaredColumns | None = None
+    audited: int = 0
 
 
 def judge_whole(
@@ -100,9 +106,12 @@ def judge_whole(
     sha256, today : str or None, datetime.date
         The release's digest and the date, for waivers.
     """
-    policy = shared(about.policy, len(parts))
+    policy = about.policy
     whole = Whole(
-        *(policy, about.policy.claim, about.prefix, about.words.all, about.epsilon, evidence),
+        *(policy, policy.claim, about.prefix, about.words.all, about.epsilon, evidence),
+        extent=about.words.extent,
+        declared=about.declared,
+        audited=about.audited,
         boundable=about.bounded,
         odd=about.odd,
         rests_on_draws=about.rests_on_draws,

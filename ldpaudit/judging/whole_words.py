@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ldpaudit.judging.advising import ADVISE, with_advice
+from ldpaudit.judging.causes import EVERY_COLUMN
+from ldpaudit.judging.checks import private_columns
 from ldpaudit.judging.checks.of_whole import Whole
 from ldpaudit.judging.next_steps import DECLARE, MOST, PUBLISH
 from ldpaudit.judging.waivers import waived_words
@@ -67,14 +69,22 @@ class Words:
         All of them, such as "the 3 columns together".
     names : tuple of str
         The columns, or the files of the releases.
+    extent : str
+        What ε is added up over, such as "over 3 columns".
+    parts : tuple of str
+        What each part is called, where columns and releases both are parts.
     """
 
     part: str
     all: str
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    extent: str = ""
+    parts: tuple[str, ...] = ()
 
     def one(self, place: int) -> str:
         """Return what one part is called, such as ``column vote`` or ``release 2 (b.csv)``."""
+        if self.parts:
+            return self.parts[place]
         if self.part == "column":
             return f"column {self.names[place]}"
         return f"{self.part} {place + 1} ({self.names[place]})"
@@ -83,6 +93,9 @@ class Words:
         """Return what several parts are called, such as ``releases 1 and 3``."""
         if len(places) == 1:
             return self.one(places[0])
+        if self.parts:
+            *first, last = [self.parts[place] for place in places]
+            return f"{', '.join(first)} and {last}"
         named = self.part == "column"
         *first, last = [self.names[place] if named else str(place + 1) for place in places]
         return f"{self.part}s {', '.join(first)} and {last}"
@@ -159,9 +172,10 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
         return ""
     # The whole says what only warns.
     sentence = parts[places[0]].sentence.split(_BUT)[0]
-    said = sentence.removeprefix(f"{_STARTS[verdict]}: ").rstrip(".")
+    said = sentence.removeprefix(_STARTS[verdict]).removeprefix(" in ").removeprefix(": ")
     others = f"; and in {words.some(places[1:])}" if places[1:] else ""
-    return f" in {words.one(places[0])}: {said}{others}"
+    inner = ", " if sentence.startswith(f"{_STARTS[verdict]} in ") else ": "
+    return f" in {words.one(places[0])}{inner}{said.rstrip('.')}{others}"
 
 
 def _reassurance(
@@ -230,11 +244,13 @@ def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str)
         yield _SHARED[kind]
     elif any(c.confidence for c in failed) and all(part.verdict != "fail" for part in parts):
         yield _BEYOND
-    if any(c.confidence is None for c in failed):
+    if any(c.confidence is None and c.id == "claimed-epsilon" for c in failed):
         yield _LESS[kind]
     for check in checks:
         if check.verdict == "inconclusive":
             yield from _remedies(check, parts, kind)
+    if any(c.id == private_columns.ID for c in failed):
+        yield EVERY_COLUMN
 
 
 def _remedies(check: Check, parts: Sequence[AuditResult], kind: str) -> Iterator[str]:
@@ -259,7 +275,7 @@ def _steps_of_parts(
     Nothing where they could be published and the whole could not.
     """
     order = ("publish", "not yet", "do not publish")
-    worst = max((part.decision for part in parts), key=order.index)
+    worst = max((part.decision for part in parts), key=order.index, default="publish")
     if worst == "publish" and any(check.verdict != "pass" for check in checks):
         return
     places = [place for place, part in enumerate(parts) if part.decision == worst]

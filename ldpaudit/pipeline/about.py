@@ -6,15 +6,15 @@ import math
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any, Final
 
 import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.judging.policy import Policy
-from ldpaudit.judging.whole_words import Words
 from ldpaudit.mechanisms import UNKNOWN, Mechanism
-from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.shown import plain_parameters
-from ldpaudit.release import Release, ReleasedVector, RepeatedReleases
+from ldpaudit.pipeline.nodes import Columns, Files, Node, Releases
+from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, MechanismInfo, PlugIn, ReleaseInfo, RunInfo
 
 _VERSIONS = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
@@ -73,90 +73,78 @@ def _installed_versions() -> Iterator[tuple[str, str]]:
             yield name, importlib.metadata.version(name)
 
 
-def vector_info(vector: ReleasedVector) -> ReleaseInfo:
-    """Return what was audited, of several private columns."""
-    first = vector.columns[0]
-    return ReleaseInfo(
-        name=vector.name,
-        sha256=vector.sha256,
-        rows=len(vector),
-        features=max(first.features.columns - (len(vector.columns) - 1), 0),
-        classes=math.prod(len(column.classes) for column in vector.columns),
-        class_names=(),
-        label=None,
-        truth=all(column.truth is not None for column in vector.columns),
-    )
-
-
-def vector_mechanism_info(
-    claim: JointMechanism | None, parts: Sequence[AuditResult]
-) -> MechanismInfo:
-    """Return what was claimed of several private columns together; ``parts``: of each alone."""
-    declared = parts[0].mechanism.declared
-    if claim is None:
-        text = "nothing is claimed about the columns together"
-        return MechanismInfo(
-            name=UNKNOWN, declared=declared, parameters={}, epsilon=None, description=text
-        )
-    return MechanismInfo(
-        name=claim.name,
-        declared=declared,
-        parameters=plain_parameters(claim.declaration()),
-        epsilon=claim.epsilon,
-        description=claim.description,
-    )
-
-
-def column_words(vector: ReleasedVector) -> Words:
-    """Return what the columns are called: by their names."""
-    names = tuple(column.label for column in vector.columns)
-    return Words("column", f"the {len(vector.columns)} columns together", names)
-
-
-def together_sha256(releases: Sequence[Release]) -> str | None:
-    """Return what stands for several files in a waiver: the SHA-256 of theirs, a line for each."""
-    digests = [one.sha256 for one in releases]
+def digest_of(node: Node) -> str | None:
+    """Return the digest of a file; of several that of theirs, a line for each, for waivers."""
+    if isinstance(node, Files):
+        digests = [digest_of(file) for file in node.releases]
+    elif isinstance(node, Releases):
+        digests = [one.sha256 for one in node.leaves]
+    else:
+        return node.vector.sha256 if isinstance(node, Columns) else node.release.sha256
     if None in digests:
         return None
     return hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
 
 
-def repeats_info(
-    releases: RepeatedReleases, parts: Sequence[AuditResult], sha256: str | None
+def node_info(
+    node: Columns | Releases | Files, parts: Sequence[AuditResult], sha256: str | None
 ) -> ReleaseInfo:
-    """Return what was audited, of several releases of the same people; ``rows``: people."""
-    first = releases.releases[0]
+    """Return what was audited, of several columns or releases; ``rows``: people."""
+    first = node.leaves[0]
+    if isinstance(node, Columns):
+        return ReleaseInfo(
+            name=node.vector.name,
+            sha256=sha256,
+            rows=len(node.vector),
+            features=max(first.features.columns - (len(node.leaves) - 1), 0),
+            classes=math.prod(len(column.classes) for column in node.leaves),
+            class_names=(),
+            label=None,
+            truth=all(column.truth is not None for column in node.leaves),
+        )
+    of_one = isinstance(node, Releases)
+    files = node.leaves if isinstance(node, Releases) else node.files.files
+    rows = node.repeats.releases.rows if isinstance(node, Releases) else node.files.rows
     return ReleaseInfo(
-        name=" + ".join(one.name for one in releases.releases),
+        name=" + ".join(one.name for one in files),
         sha256=sha256,
-        rows=len(releases.rows),
-        features=max(part.release.features for part in parts),
-        classes=len(first.classes),
-        class_names=parts[0].release.class_names,
-        label=parts[0].release.label,
-        truth=releases.known,
+        rows=len(rows),
+        features=max((part.release.features for part in parts), default=first.features.columns),
+        classes=len(first.classes) if of_one else max(p.release.classes for p in parts),
+        class_names=tuple(map(str, first.classes)) if of_one else (),
+        label=first.label if of_one else None,
+        truth=all(one.truth is not None for one in node.leaves),
     )
 
 
-def repeats_mechanism_info(
-    parts: Sequence[AuditResult], answers: str | None, epsilon: float | None
+def node_mechanism_info(
+    node: Columns | Releases | Files,
+    parts: Sequence[AuditResult],
+    epsilon: float | None,
 ) -> MechanismInfo:
-    """Return what was claimed of several releases together; ``parts``: of each alone."""
-    drawn = {
-        "fresh": "each with answers drawn anew",
-        "remembered": "which repeat the answer for a label that did not change",
-        None: "of which nothing says whether answers are drawn anew or remembered",
-    }
+    """Return what was claimed of several columns or releases; ``parts``: of each alone."""
+    declared = parts[0].mechanism.declared if parts else None
+    if isinstance(node, Columns):
+        joint = node.joint
+        if joint is None:
+            text = "nothing is claimed about the columns together"
+            known: dict[str, Any] = {"name": UNKNOWN, "parameters": {}, "description": text}
+        else:
+            stated = plain_parameters(joint.declaration())
+            known = {"name": joint.name, "parameters": stated, "description": joint.description}
+        return MechanismInfo(declared=declared, epsilon=epsilon, **known)
+    files = len(node.leaves) if isinstance(node, Releases) else len(node.releases)
     return MechanismInfo(
         name="repeated",
-        declared=parts[0].mechanism.declared,
-        parameters={} if answers is None else {"answers": answers},
+        declared=declared,
+        parameters={} if node.noise is None else {"answers": node.noise},
         epsilon=epsilon,
-        description=f"{len(parts)} releases of the same people, {drawn[answers]}",
+        description=f"{files} releases of the same people, {_DRAWN[node.noise]}",
     )
 
 
-def release_words(releases: RepeatedReleases) -> Words:
-    """Return what the releases are called: by number and file."""
-    names = tuple(one.name for one in releases.releases)
-    return Words("release", f"the {len(names)} releases together", names)
+_DRAWN: Final = {
+    "fresh": "each with new noise",
+    "remembered": "which repeat the answer for a label that did not change",
+    None: "without saying whether noise is new or answers are remembered",
+}

@@ -100,7 +100,7 @@ def run_audit(
     """
     start = time.perf_counter()
     check_device(plan.device)
-    policy = policy or default_policy()
+    policy = (policy or default_policy()).of_all()
     release, claim = claim_of(release, policy)
     plan = pinned(plan, policy)
     stop = stop or Stop.after(plan.timeout)
@@ -191,6 +191,7 @@ def _circumstances(
         },
         holds_truth=release.holds_truth,
         declared=release.declaration is not None and release.declaration.source == "file",
+        columns=release.declared,
         changes=tuple(_changes(release)),
         advisable=advisable(release),
     )

@@ -18,10 +18,17 @@ from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.explaining import WORDS
 from ldpaudit.judging.policy.limits import Loss
-from ldpaudit.mechanisms import Mechanism, from_declaration
-from ldpaudit.pipeline.about import mechanism_info, release_info
+from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
+from ldpaudit.pipeline.about import (
+    digest_of,
+    mechanism_info,
+    node_info,
+    node_mechanism_info,
+    release_info,
+)
+from ldpaudit.pipeline.nodes import Column, Columns, Files, Node, Releases
 from ldpaudit.release import Release, ReleasedLabels
-from ldpaudit.result import MechanismInfo, PublicFacts, Question, ReleaseInfo
+from ldpaudit.result import AuditResult, MechanismInfo, PublicFacts, Question
 
 _ADDS_UP: Final = "claimed-epsilon"
 """The check that [claim] limits."""
@@ -45,38 +52,51 @@ def public_facts(
     )
 
 
-def whole_facts(
-    release: ReleaseInfo,
-    mechanism: MechanismInfo,
-    parts: Sequence[PublicFacts],
+def public_facts_of(
+    node: Columns | Releases | Files,
+    parts: Sequence[AuditResult],
+    epsilon: float | None,
     policy: Policy,
     today: datetime.date,
 ) -> PublicFacts:
-    """Return what everybody may see of several columns or releases.
-
-    ``release`` and ``mechanism`` are of the whole, the latter without a look at true labels.
-    """
+    """Return what everybody may see of several columns or releases; ``epsilon``: as claimed."""
+    sha256 = digest_of(node)
+    bare = node
+    if isinstance(node, Columns):
+        columns = tuple(map(released_alone, node.vector.columns))
+        bare = replace(node, vector=replace(node.vector, columns=columns))
+    shown = claimed_alone(node, epsilon)
+    try:
+        mechanism = node_mechanism_info(bare, parts, shown)
+    except InputError:  # One released label for all, and no classes declared.
+        mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)
+    facts = [part.public for part in parts if part.public is not None]
     seen = {"classes": 0, "class_names": (), "label": None}
     return PublicFacts(
-        release=release.model_copy(update=seen),
+        release=node_info(node, parts, sha256).model_copy(update=seen),
         mechanism=mechanism,
-        questions=questions(policy, release.sha256, today),
-        left_out=parts[0].left_out,
+        questions=questions(policy, sha256, today),
+        left_out=facts[0].left_out if facts else (),
     )
 
 
-def added_up(
-    parts: Sequence[PublicFacts], releases: Sequence[Release], epsilon: float | None, *, once: bool
-) -> float | None:
-    """Return the claimed ε of several releases, ``epsilon``, without a look at true labels.
+def claimed_alone(node: Node, epsilon: float | None) -> float | None:
+    """Return the claimed ε of a node, which is ``epsilon``, without a look at true labels.
 
-    Where no claim depends on them it is ``epsilon``; else the parts' ε added up, or the largest
-    where answers are given ``once``.
+    Where a claim depends on them, that of the parts added up, or the largest where answers are
+    remembered.
     """
-    known = [part.mechanism.epsilon for part in parts]
-    if all(map(_states_labels, releases)) or None in known:
-        return epsilon if all(map(_states_labels, releases)) else None
-    return (max if once else sum)(value for value in known if value is not None)
+    if all(map(_states_labels, node.leaves)):
+        return epsilon
+    if isinstance(node, Column):
+        claim = _claim(released_alone(node.release))
+        return None if claim is None else claim.epsilon
+    parts = node.releases or node.columns or tuple(map(Column, node.leaves))
+    known = [claimed_alone(part, part.epsilon) for part in parts]
+    if None in known:
+        return None
+    once = not isinstance(node, Columns) and node.noise == "remembered"
+    return (max if once else math.fsum)(value for value in known if value is not None)
 
 
 def released_alone(release: Release) -> Release:

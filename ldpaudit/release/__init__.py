@@ -5,7 +5,12 @@ Out: a release of one private column, or a vector of several, that every other p
 """
 
 from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
-from ldpaudit.release.declaration import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release.declaration import (
+    Declaration,
+    DeclaredColumns,
+    LabelDeclaration,
+    VectorDeclaration,
+)
 from ldpaudit.release.features import FeatureTable, Sketch, joined
 from ldpaudit.release.release import (
     Bags,
@@ -16,13 +21,14 @@ from ldpaudit.release.release import (
     TrueLabels,
     label_table,
 )
-from ldpaudit.release.repeated import RepeatedReleases
+from ldpaudit.release.repeated import ReleasedFiles, RepeatedReleases
 from ldpaudit.release.vector import ReleasedVector
 
 __all__ = [
     "Bags",
     "BoolArray",
     "Declaration",
+    "DeclaredColumns",
     "FeatureTable",
     "Float32Array",
     "FloatArray",
@@ -31,6 +37,7 @@ __all__ = [
     "Label",
     "LabelDeclaration",
     "Release",
+    "ReleasedFiles",
     "ReleasedLabels",
     "ReleasedVector",
     "RepeatedReleases",

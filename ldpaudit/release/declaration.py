@@ -49,6 +49,21 @@ class LabelDeclaration:
 
 
 @dataclass(frozen=True)
+class DeclaredColumns:
+    """The private columns that a file declares, where not all of them are audited.
+
+    Attributes
+    ----------
+    count : int
+    epsilon : float or None
+        What all of them claim together, in nats; None where that is not known.
+    """
+
+    count: int
+    epsilon: float | None = None
+
+
+@dataclass(frozen=True)
 class VectorDeclaration:
     """What is declared about the private columns of one release: one, or several.
 

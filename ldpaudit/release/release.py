@@ -10,7 +10,7 @@ from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
-from ldpaudit.release.declaration import Declaration
+from ldpaudit.release.declaration import Declaration, DeclaredColumns
 from ldpaudit.release.features import FeatureTable, Sketch, joined
 
 _LABELS: Final = 1 << 20
@@ -150,6 +150,8 @@ class Release:
         Which rows have which channel, where that depends on a public column.
     places : int64 array of shape (n,) or None
         The row of the file that each row was, for what looks at the order of rows.
+    declared : DeclaredColumns or None
+        All private columns that the file declares, where some of them are not audited.
     """
 
     features: FeatureTable
@@ -178,6 +180,7 @@ class Release:
     places: IndexArray | None = None
     sketch: Sketch | None = None
     strata: Strata | None = None
+    declared: DeclaredColumns | None = None
 
     def __post_init__(self) -> None:
         n = len(self.released)

@@ -1,4 +1,4 @@
-"""Several releases of the same people."""
+"""Several releases of the same people: of one private column, and of all."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +8,7 @@ import numpy as np
 from ldpaudit.arrays import IndexArray, IntArray, Label
 from ldpaudit.errors import InputError
 from ldpaudit.release.release import Release
+from ldpaudit.release.vector import ReleasedVector
 
 
 @dataclass(frozen=True)
@@ -86,3 +87,52 @@ class RepeatedReleases:
         """Return the released (or true) labels of people who are in all releases, (n, t)."""
         read = self.truth if truth else self.released
         return np.stack([read(place, people) for place in range(len(self.releases))], axis=1)
+
+
+@dataclass(frozen=True)
+class ReleasedFiles:
+    """Released files of the same people, each with one private column or several.
+
+    Attributes
+    ----------
+    files : tuple of Release or ReleasedVector, length t ≥ 2
+        In the order in which they were given.
+    rows : int64 array of shape (p, t)
+        The row of each person in each file, −1 where there is none. People whose id repeats
+        within a file are left out.
+    by_id, repeated
+        As of :class:`RepeatedReleases`.
+    """
+
+    files: tuple[Release | ReleasedVector, ...]
+    rows: IndexArray
+    by_id: bool = True
+    repeated: int = 0
+
+    @cached_property
+    def columns(self) -> dict[str, RepeatedReleases]:
+        """The releases of each private column that is in two files or more.
+
+        Where each file has one private column these are releases of the same one, whatever it is
+        called.
+        """
+        found: dict[str, dict[int, Release]] = {}
+        for place, file in enumerate(self.files):
+            for release in _alone(file):
+                found.setdefault(release.label, {})[place] = release
+        single = [file for file in self.files if isinstance(file, Release)]
+        if len(single) == len(self.files):
+            found = {single[-1].label: dict(enumerate(single))}
+        return {name: self._of(column) for name, column in found.items() if len(column) > 1}
+
+    def _of(self, column: dict[int, Release]) -> RepeatedReleases:
+        rows = self.rows[:, list(column)]
+        rows = rows[(rows >= 0).any(axis=1)]
+        return RepeatedReleases(tuple(column.values()), rows, self.by_id, self.repeated)
+
+
+def _alone(file: Release | ReleasedVector) -> tuple[Release, ...]:
+    """Return each private column of a file, without the others among its features."""
+    if isinstance(file, Release):
+        return (file,)
+    return tuple(file.alone(place) for place in range(len(file.columns)))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
-from ldpaudit.release.declaration import VectorDeclaration
+from ldpaudit.release.declaration import DeclaredColumns, VectorDeclaration
 from ldpaudit.release.release import Release
 
 
@@ -26,6 +26,8 @@ class ReleasedVector:
         The file's base name, for the report.
     sha256 : str or None
         The released file's digest.
+    declared : DeclaredColumns or None
+        All private columns that the file declares, where some of them are not audited.
     """
 
     columns: tuple[Release, ...]
@@ -33,6 +35,7 @@ class ReleasedVector:
     declaration: VectorDeclaration | None = None
     name: str = "release"
     sha256: str | None = None
+    declared: DeclaredColumns | None = None
 
     def __post_init__(self) -> None:
         if len(self.columns) < 2 or len(self.others) != len(self.columns):

@@ -142,10 +142,10 @@ def _ranked(result: AuditResult, before: str) -> Iterator[Piece]:
 
 
 def _severity(piece: Piece) -> tuple[int, bool, float]:
-    """Return how bad a part is; among equals, how far its bound of ε lies above its claim."""
-    bound, claimed = piece.printer.measured, piece.result.mechanism.epsilon or 0.0
-    excess = -claimed if bound is None else bound.estimate.value - claimed
-    return _RANKS[piece.result.decision], piece.result.verdict != "pass", excess
+    """Return how bad a part is; among equals, its certified ε."""
+    bound = piece.printer.measured
+    certified = 0.0 if bound is None else bound.estimate.value
+    return _RANKS[piece.result.decision], piece.result.verdict != "pass", certified
 
 
 def table_of(parts: Sequence[Piece]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -15,7 +15,9 @@ from ldpaudit.release import RepeatedReleases
 
 def _joined(*tables: object, id_column: str | None = "person") -> RepeatedReleases:
     hashed = HashedIds()
-    return join_releases([read_release(t, id_column=id_column, keyed=hashed) for t in tables])
+    files = join_releases([read_release(t, id_column=id_column, keyed=hashed) for t in tables])
+    (column,) = files.columns.values()
+    return column
 
 
 def test_rows_are_joined_on_ids_in_any_order() -> None:

@@ -14,7 +14,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.whole_words import Words, steps_of
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline import run_vector
+from ldpaudit.pipeline import audit, node_of
 from ldpaudit.result import AuditResult
 from ldpaudit.result.audit_result import consistent
 
@@ -23,13 +23,13 @@ FAST = ("assumptions", "mechanism", "power")
 
 @pytest.fixture(scope="module")
 def honest():
-    return run_vector(released_vector(400), Plan(seed=0), only=FAST)
+    return audit(node_of(released_vector(400)), Plan(seed=0), only=FAST)
 
 
 @pytest.fixture(scope="module")
 def leaking():
     """Return the audit of three columns of which the second tells more than is declared."""
-    return run_vector(released_vector(600, used=(1.0, 4.0, 1.0)), Plan(seed=0), only=FAST)
+    return audit(node_of(released_vector(600, used=(1.0, 4.0, 1.0))), Plan(seed=0), only=FAST)
 
 
 def test_each_column_is_audited_with_the_same_ids(honest):
@@ -67,7 +67,7 @@ def test_a_waived_violation_of_the_whole_stays_one():
     made = shared_draws(600)
     columns = tuple(replace(column, sha256=file) for column in made.columns)
     vector = replace(made, columns=columns, sha256=file)
-    result = run_vector(vector, Plan(seed=0), policy, only=("mechanism", "vector", "power"))
+    result = audit(node_of(vector), Plan(seed=0), policy, only=("mechanism", "vector", "power"))
     assert result.verdict == "pass"
     assert result.sentence.startswith("Violation found, waived until 2999-12-31 by A. Smith: ")
     assert "No violation" not in result.sentence
@@ -79,12 +79,12 @@ def test_the_error_probability_is_shared(honest):
 
 def test_an_audit_that_does_not_exist_is_named():
     with pytest.raises(InputError, match="no audit 'nothing'"):
-        run_vector(released_vector(100), Plan(seed=0), only=("nothing",))
+        audit(node_of(released_vector(100)), Plan(seed=0), only=("nothing",))
 
 
 def test_what_a_column_loses_through_the_others():
     vector = released_vector(1_000, claimed=(1.0, 3.0, 3.0))
-    result = run_vector(vector, Plan(seed=0), only=("others",))
+    result = audit(node_of(vector), Plan(seed=0), only=("others",))
     first = result.labels[0]
     gain, loss = first["others.attack_gain"], first["others.instance_loss_gain"]
     assert gain.low > 0.02
@@ -104,14 +104,14 @@ def test_columns_that_have_nothing_to_do_with_each_other_tell_nothing():
     claims = [RandomizedResponse.from_epsilon(k, 2.0) for k in CLASSES]
     noisy = [claim.sample(labels[:, j], rng) for j, claim in enumerate(claims)]
     vector = vector_of(labels, noisy, rng.normal(size=1_000), (2.0, 2.0, 2.0))
-    first = run_vector(vector, Plan(seed=0), only=("others",)).labels[0]
+    first = audit(node_of(vector), Plan(seed=0), only=("others",)).labels[0]
     assert first["others.attack_gain"].low <= 0
     assert first["others.attack_gain"].value < 0.02
     assert first["others.epsilon_by_law"].value < 2.4
 
 
 def test_a_shared_draw_is_found_though_each_column_is_as_declared():
-    result = run_vector(shared_draws(1_000), Plan(seed=0), only=("mechanism", "vector"))
+    result = audit(node_of(shared_draws(1_000)), Plan(seed=0), only=("mechanism", "vector"))
     assert result.verdict == "fail"
     assert "together claim ε = 3" in result.sentence
     assert "two columns" in result.next_steps[0]
@@ -139,15 +139,15 @@ def test_the_policys_claim_is_about_the_whole():
         {"claim": {"epsilon": 2.0}, "checks": {"claimed-epsilon": {"level": "error"}}}
     )
     asked = ("mechanism", "vector")
-    result = run_vector(released_vector(200), Plan(seed=0), policy, only=asked)
+    result = audit(node_of(released_vector(200)), Plan(seed=0), policy, only=asked)
     assert result.verdict == "fail"
-    assert "declared with ε = 3" in result.sentence
+    assert "ε = 3 is declared over 3 columns" in result.sentence
     assert "fewer columns" in result.next_steps[0]
 
 
 def test_the_advice_names_no_file_and_comes_last(leaking):
     assert leaking.next_steps[-1].endswith("ldpaudit advise RELEASE --truth TRUTH")
-    alone = run_vector(released_vector(200, truth=False), Plan(seed=0), only=FAST)
+    alone = audit(node_of(released_vector(200, truth=False)), Plan(seed=0), only=FAST)
     assert not any("advise" in step for step in alone.next_steps)
 
 
@@ -155,10 +155,11 @@ def test_the_advice_names_no_file_and_comes_last(leaking):
 def test_an_honest_release_fails_at_most_one_time_in_twenty():
     asked = (*FAST, "vector")
     made = (released_vector(1_000, seed=seed) for seed in range(200))
-    verdicts = [run_vector(one, Plan(seed=i), only=asked).verdict for i, one in enumerate(made)]
+    verdicts = [audit(node_of(one), Plan(seed=i), only=asked).verdict for i, one in enumerate(made)]
     # P(Binomial(200, 0.05) > 26) < 1e-5.
     assert verdicts.count("fail") <= 26
     shared = (shared_draws(seed=seed) for seed in range(20))
     assert all(
-        run_vector(one, Plan(seed=0), only=(*FAST, "vector")).verdict == "fail" for one in shared
+        audit(node_of(one), Plan(seed=0), only=(*FAST, "vector")).verdict == "fail"
+        for one in shared
     )

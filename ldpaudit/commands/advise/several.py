@@ -122,7 +122,8 @@ def _best(adviser: Adviser) -> tuple[Family, Candidate] | None:
 
 def _total(policy: Policy) -> float | None:
     """Return the ε that the policy allows the whole release; None where it states none."""
-    return None if policy.claim is None else policy.claim.epsilon
+    claim = policy.of_all().claim
+    return None if claim is None else claim.epsilon
 
 
 def _shared_out(

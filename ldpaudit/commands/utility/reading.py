@@ -57,7 +57,8 @@ def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
         If several columns are declared and none is named, or the input is not as the options say.
     """
     named = [one.label for one in named_columns(options)]
-    source, declared = opened(release, options)
+    source, declaration = opened(release, options)
+    declared = () if declaration is None else declaration.names
     if len(named) == 1 and named[0] in declared:
         options = replace(options, label=())  # The other declared columns are read, too.
     if len(named) < 2 and (len(declared) < 2 or not {*named} <= {*declared}):

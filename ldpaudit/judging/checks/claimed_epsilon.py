@@ -16,9 +16,10 @@ from ldpaudit.audits.epsilon_proofs import (
     shares,
 )
 from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
+from ldpaudit.judging.checks.declared_epsilon import beyond_the_policy
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
 from ldpaudit.judging.checks.strata import draft_of_strata
-from ldpaudit.reports.text.numbers import against, number
+from ldpaudit.reports.text.numbers import number
 
 DECLARED = "mechanism.epsilon"
 _ID = "claimed-epsilon"
@@ -105,15 +106,11 @@ def _draft(case: Case) -> Draft | None:
 
 def _declares_too_much(case: Case, level: str) -> Draft | None:
     """Return a check that fails whatever was measured: more is declared than the policy allows."""
-    most = None if case.policy.claim is None else case.policy.claim.epsilon
-    declared = case.claim.epsilon
-    if most is None or declared is None or declared <= most * (1 + 1e-9):
+    beyond = beyond_the_policy(case.policy.claim, case.claim.epsilon, "", case.declared)
+    if beyond is None:
         return None
-    told, limit = against(declared, most, "up")
-    reason = f"the release itself declares ε = {told}, and the policy allows {limit}"
-    answer = Answer("fail", declared, reason)
     ids = (DECLARED,) if DECLARED in case.evidence.estimates else ()
-    return Draft(_ID, level, _QUESTION, most, ids, lambda _: answer, counted=True)
+    return Draft(_ID, level, _QUESTION, beyond.limit, ids, lambda _: beyond.answer, counted=True)
 
 
 def _found(evidence: Evidence) -> set[str]:

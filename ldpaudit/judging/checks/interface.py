@@ -7,6 +7,7 @@ from functools import cache
 
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
+from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
 
 POWER = "power.min_detectable_excess"
@@ -65,12 +66,15 @@ class Case:
     evidence : Evidence
     rows : int
         The release's number of rows.
+    declared : DeclaredColumns or None
+        All private columns that the file declares, where others are not audited.
     """
 
     policy: Policy
     claim: Mechanism
     evidence: Evidence
     rows: int
+    declared: DeclaredColumns | None = None
 
 
 @dataclass(frozen=True)

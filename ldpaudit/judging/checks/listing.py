@@ -14,6 +14,7 @@ from ldpaudit.judging.checks import (
     guessable_seed,
     identifiers,
     min_rows,
+    private_columns,
     rare_classes,
     renyi,
     shared_noise,
@@ -36,6 +37,7 @@ class Listed:
 
 
 CHECKS: Final[Mapping[str, Listed]] = {
+    private_columns.ID: Listed(private_columns.draft),
     "min-rows": Listed(min_rows.draft),
     "claimed-epsilon": Listed(claimed_epsilon.draft),
     "undetected-excess": Listed(undetected_excess.draft),

@@ -5,12 +5,15 @@ They have the names of a column's checks, so that a policy needs no other keys.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ldpaudit.judging.checks import private_columns
+from ldpaudit.judging.checks.declared_epsilon import beyond_the_policy
 from ldpaudit.judging.checks.interface import Answer, Draft, Evidence
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import ClaimSection
-from ldpaudit.reports.text.numbers import against, number
+from ldpaudit.release import DeclaredColumns
+from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import AuditRecord
 
 BOUND_SHARE = 0.9
@@ -27,7 +30,7 @@ class Whole:
         With the whole's share of the error probability.
     claim : ClaimSection or None
         The policy's claim, which is about the whole.
-    prefix : {"vector", "repeats"}
+    prefix : {"vector", "repeats", "person"}
         What the ids of its numbers begin with.
     name : str
         What it is called, such as "the 3 columns together".
@@ -41,6 +44,12 @@ class Whole:
     rests_on_draws : bool
         Whether the claimed ε holds only if draws go together as declared, as a sum does; that of a
         joint mechanism is bounded by itself.
+    extent : str
+        What ε is added up over, such as "over 3 columns".
+    declared : DeclaredColumns or None
+        All private columns that are declared, where some are not audited.
+    audited : int
+        How many columns are.
     """
 
     policy: Policy
@@ -52,6 +61,9 @@ class Whole:
     boundable: bool = True
     odd: str = ""
     rests_on_draws: bool = True
+    extent: str = ""
+    declared: DeclaredColumns | None = None
+    audited: int = 0
 
     @property
     def bound(self) -> str | None:
@@ -89,7 +101,8 @@ class Whole:
 
 def drafts_of(whole: Whole, records: Sequence[AuditRecord] = ()) -> list[Draft]:
     """Return the checks of a whole that its policy asks for; ``records``: its own audits."""
-    found = (_epsilon(whole, records), _channel(whole))
+    left_out = private_columns.draft_of(whole.declared, whole.audited)
+    found = (left_out, _epsilon(whole, records), _channel(whole))
     return [draft for draft in found if draft is not None and draft.level != "off"]
 
 
@@ -98,12 +111,13 @@ def _epsilon(whole: Whole, records: Sequence[AuditRecord]) -> Draft | None:
     if section is None:
         return None
     question = f"Do {whole.name} leak more about a person than the claimed ε?"
-    most = None if whole.claim is None else whole.claim.epsilon
-    if most is not None and whole.epsilon is not None and whole.epsilon > most * (1 + 1e-9):
-        answer = Answer("fail", whole.epsilon, _declared(whole, most))
-        drawn = Draft("claimed-epsilon", section.level, question, most, (), lambda _: answer)
-        return Draft(**{**vars(drawn), "counted": True})
-    limit = most if whole.epsilon is None else whole.epsilon
+    beyond = beyond_the_policy(whole.claim, whole.epsilon, whole.extent, whole.declared)
+    if beyond is not None:
+        most = beyond.limit
+        drawn = Draft("claimed-epsilon", section.level, question, most, (), lambda _: beyond.answer)
+        return replace(drawn, counted=True)
+    stated = None if whole.claim is None else whole.claim.epsilon
+    limit = stated if whole.epsilon is None else whole.epsilon
     ids = tuple(
         i for i in (whole.bound, whole.power, whole.draws) if i and i in whole.evidence.estimates
     )
@@ -115,11 +129,6 @@ def _epsilon(whole: Whole, records: Sequence[AuditRecord]) -> Draft | None:
         return failure(alpha) or _otherwise(whole, limit, alpha, records)
 
     return Draft("claimed-epsilon", section.level, question, limit, ids, test, failure=failure)
-
-
-def _declared(whole: Whole, most: float) -> str:
-    told, allowed = against(whole.epsilon or 0.0, most, "up")
-    return f"{whole.name} are declared with ε = {told}, and the policy allows {allowed}"
 
 
 def _failure(whole: Whole, limit: float | None, alpha: float) -> Answer | None:

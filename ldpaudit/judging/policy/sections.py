@@ -6,7 +6,7 @@ What each means is in ``words.toml``, beside this file.
 import datetime
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 from pydantic import (
     AfterValidator,
@@ -47,18 +47,60 @@ def _within(noise: float) -> float:
     return noise
 
 
+class Limit(NamedTuple):
+    """The largest ε that a policy allows, in nats, and what of in words."""
+
+    epsilon: float | None
+    words: str
+
+
+_Epsilon = Annotated[float, AfterValidator(check_epsilon)]
+
+
 class ClaimSection(_Section):
     """The claim that the release must keep; without it the file's declaration counts.
 
-    A release that declares more than `epsilon` is a violation, whatever was measured; one that
-    declares less is held against what it declares.
+    A release that declares more than the policy allows is a violation, whatever was measured; one
+    that declares less is held against what it declares.
     """
 
     mechanism: Annotated[str, AfterValidator(_existing)] | None = None
-    epsilon: Annotated[float, AfterValidator(check_epsilon)] | None = None
+    epsilon: _Epsilon | None = None
+    epsilon_per_release: _Epsilon | None = None
+    epsilon_total: _Epsilon | None = None
     lambda_: Annotated[Annotated[float, AfterValidator(_within)] | None, Field(alias="lambda")] = (
         None
     )
+
+    _limit: Limit | None = None
+
+    def of(self, *, everything: bool, one_release: bool) -> "ClaimSection | None":
+        """Return the claim about one part of what was given, None where there is none.
+
+        Parameters
+        ----------
+        everything : bool
+            Whether it is all that was given: ``epsilon`` and ``epsilon_total`` count.
+        one_release : bool
+            Whether it is one release, with all its columns: ``epsilon_per_release`` counts.
+        """
+        if self._limit is not None:
+            return self
+        stated = [Limit(self.epsilon, ""), Limit(self.epsilon_total, " in total")] * everything
+        stated += [Limit(self.epsilon_per_release, " for each release")] * one_release
+        known = [limit for limit in stated if limit.epsilon is not None]
+        if not known and not everything:
+            return None
+        limit = min(known, key=lambda one: one.epsilon or 0.0, default=Limit(None, ""))
+        own = {"epsilon": limit.epsilon, "epsilon_per_release": None, "epsilon_total": None}
+        claim = self.model_copy(update=own)
+        claim._limit = limit
+        return claim if known or self.mechanism or self.lambda_ else None
+
+    @property
+    def limit(self) -> Limit:
+        """The largest ε that may be declared, and what of, in words such as ``" in total"``."""
+        return self._limit or Limit(self.epsilon, "")
 
     def declaration(self, declared: str | None = None) -> Declaration:
         """Return the claim as a declaration; ``declared`` is the file's mechanism."""
@@ -70,13 +112,14 @@ class ClaimSection(_Section):
     def _can_be_claimed(self) -> "ClaimSection":
         """Refuse what no release could claim."""
         stated = self.declaration()
-        if self.lambda_ is not None and self.epsilon is not None:
+        limited = any((self.epsilon, self.epsilon_per_release, self.epsilon_total))
+        if self.lambda_ is not None and limited:
             raise ValueError("[claim] must state 'epsilon' or 'lambda', not both.")
         if self.lambda_ is not None and "lambda" not in family(stated.name).traits.stated_by:
             raise ValueError(f"A claim of {stated.name!r} must be stated by its epsilon.")
-        if stated.name == UNKNOWN and stated.parameters:
+        if stated.name == UNKNOWN and (stated.parameters or limited):
             raise ValueError(f"The mechanism {UNKNOWN!r} claims nothing; give no ε or λ with it.")
-        if not stated.parameters and self.mechanism is None:
+        if not stated.parameters and not limited and self.mechanism is None:
             raise ValueError("[claim] must state 'epsilon', or a 'mechanism'.")
         return self
 
@@ -251,6 +294,13 @@ class Policy(_Section):
     """The digest of the policy file; None for the built-in default."""
     name: Annotated[str | None, Field(exclude=True)] = None
     """What people call it: the file's name, or the preset's; it changes no number."""
+
+    def of_all(self) -> "Policy":
+        """Return the policy of one release that is all that was given: its limits in one."""
+        if self.claim is None:
+            return self
+        claim = self.claim.of(everything=True, one_release=True)
+        return self.model_copy(update={"claim": claim})
 
 
 def check_names() -> tuple[str, ...]:

@@ -8,14 +8,16 @@ import pytest
 from ldpaudit.commands.mechanism.compose.upper_bound import UpperBound
 from ldpaudit.commands.mechanism.compose.work import analyse_jointly
 from ldpaudit.datasets import declare
+from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.analysis import privacy_of
+from ldpaudit.mechanisms.joint import RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from ldpaudit.mechanisms.noise.laplace import Laplace
 from ldpaudit.mechanisms.noise.staircase import Staircase
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-from ldpaudit.release import Declaration
+from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 
 pytest.importorskip("dp_accounting", reason="the extra 'accounting' is not installed")
 
@@ -235,3 +237,54 @@ def test_outputs_are_named_and_notes_are_said_once():
     assert joint.notes[0].startswith("2 × randomized-response: ")
     many = analyse_jointly([rr(0.1, 3)] * 9)
     assert "numbered" in many.notes[-1]
+
+
+def columns(folder, name, joint=None, **epsilons):
+    """Write a file that declares private columns, each by randomized response."""
+    table = pa.table({label: ["a", "b"] for label in epsilons})
+    stated = [
+        LabelDeclaration(
+            label, Declaration("randomized-response", {"classes": ["a", "b"], "epsilon": epsilon})
+        )
+        for label, epsilon in epsilons.items()
+    ]
+    if joint is not None:
+        stated = [LabelDeclaration(label) for label in epsilons]
+    path = folder / name
+    content = declared_content(VectorDeclaration(tuple(stated), joint))
+    pq.write_table(table.replace_schema_metadata({b"ldpaudit": content}), path)
+    return path
+
+
+def test_columns_of_several_files_add_up(result, tmp_path):
+    one = columns(tmp_path, "one.parquet", income=0.6, illness=0.6, benefit=0.6)
+    two = columns(tmp_path, "two.parquet", income=0.6, illness=0.6, benefit=0.6)
+    found = result("compose", one, two)
+    assert (found["kind"], found["epsilon"]) == ("exact", pytest.approx(3.6))
+    assert found["parametrisations"]["ε of column illness"] == pytest.approx(1.2)
+    alone = dict(analyse_jointly([rr(0.6, 2), rr(0.6, 2)]).rdp)
+    for alpha, value in found["rdp"]:
+        assert value == pytest.approx(3 * alone[math.inf if alpha == "inf" else alpha])
+
+
+def test_a_column_of_one_file_adds_its_own(result, tmp_path):
+    one = columns(tmp_path, "one.parquet", income=0.6, illness=0.5)
+    two = columns(tmp_path, "two.parquet", income=0.4)
+    assert result("compose", one, two)["epsilon"] == pytest.approx(1.5)
+
+
+def test_a_joint_mechanism_counts_by_its_own_epsilon(result, tmp_path):
+    domains = [["a", "b"], ["a", "b"]]
+    joint = Declaration("rs-fd", {"domains": domains, "epsilon": 1.0})
+    one = columns(tmp_path, "one.parquet", joint, income=0, illness=0)
+    alone = RandomSampling.from_parameters(joint.parameters, ()).epsilon
+    assert result("compose", one)["epsilon"] == pytest.approx(alone)
+    found = result("compose", one, one)
+    assert (found["kind"], found["epsilon"]) == ("upper bound", pytest.approx(2 * alone))
+
+
+def test_several_columns_go_with_no_mechanism_by_name(command, tmp_path):
+    one = columns(tmp_path, "one.parquet", income=0.6, illness=0.5)
+    status, _, err = command("compose", one, "randomized-response:epsilon=1")
+    assert status == 2
+    assert "with files alone" in err

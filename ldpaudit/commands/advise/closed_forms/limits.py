@@ -92,7 +92,8 @@ class Limits:
 
 
 def _limits(policy: Policy, sections: dict[str, Any], classes: int) -> Iterator[Limit]:
-    if policy.claim is not None and (claimed := policy.claim.declaration().parameters):
+    claim = policy.of_all().claim
+    if claim is not None and (claimed := claim.declaration().parameters):
         yield _claimed(claimed, classes)
     if "claimed-epsilon" in sections:
         allowed = policy.audit.max_undetected_excess

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ldpaudit.commands.mechanism.compose.outputs import Called, declared, hidden, with_names
 from ldpaudit.commands.mechanism.compose.upper_bound import UpperBound
@@ -25,7 +25,7 @@ from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.options import FileOptions
-from ldpaudit.release import Label
+from ldpaudit.release import Label, VectorDeclaration
 from ldpaudit.running.progress import Progress
 
 _MOST: Final = 1000
@@ -51,6 +51,11 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     InputError, MissingDependencyError
         If a release cannot be composed, with the reason.
     """
+    several = _several_columns(request)
+    if several is not None:
+        from ldpaudit.commands.mechanism.compose.columns import analyse_columns
+
+        return analyse_columns(several)
     stated = any((request.classes, request.labels, request.prior))
     domain = None
     if stated:
@@ -65,6 +70,20 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     if len(mechanisms) > _MOST:
         raise InputError(f"At most {_MOST} releases can be composed. Got {len(mechanisms)}.")
     return analyse_jointly(mechanisms, {} if stated else _called(domain))
+
+
+def _several_columns(request: ComposeRequest) -> list[VectorDeclaration] | None:
+    """Return what all files declare, where one of them declares several private columns."""
+    files = [text for text in request.releases if _is_file(text)]
+    declared = [parse_declaration(_content(text, request)) for text in files]
+    if all(len(one.labels) == 1 for one in declared):
+        return None
+    if len(files) < len(request.releases) or request.classes or request.labels or request.prior:
+        raise InputError(
+            "Files that declare several private columns are composed with files alone: leave out "
+            "mechanisms by name, and --classes, --labels and --prior."
+        )
+    return declared
 
 
 def _called(domain: Domain | None) -> Called:
@@ -117,23 +136,23 @@ def _specified(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
 
 
 def _declared(file: str, domain: Domain | None, files: FileOptions) -> Mechanism:
+    declared = parse_declaration(_content(file, files))
+    declaration = declared.mechanism
+    if declaration.name == UNKNOWN:
+        raise InputError("A release with an unknown mechanism cannot be composed.")
+    classes = () if domain is None or domain.classes is None else domain.classes
+    return from_declaration(declaration, classes)
+
+
+def _content(file: str, files: FileOptions) -> Any:
+    """Return what a file declares, as it is written."""
     near = did_you_mean(file.partition(":")[0], names())
     if near != "." and not Path(file).exists():
         raise InputError(f"There is no such file, and no such mechanism{near}")
     content = open_table(file, files).declaration
     if content is None:
         raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
-    declared = parse_declaration(content)
-    if len(declared.labels) > 1:
-        raise InputError(
-            f"The file {Path(file).name!r} declares {len(declared.labels)} private columns; "
-            "releases of one column are composed here."
-        )
-    declaration = declared.mechanism
-    if declaration.name == UNKNOWN:
-        raise InputError("A release with an unknown mechanism cannot be composed.")
-    classes = () if domain is None or domain.classes is None else domain.classes
-    return from_declaration(declaration, classes)
+    return content
 
 
 def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = None) -> Analysis:

@@ -127,9 +127,10 @@ def _policy_for(policy: Policy | None, mechanism: Mechanism) -> tuple[Policy | N
     A claim about a mechanism that classes and ε describe is tested on the release; for any other
     a policy can only limit the declared ε.
     """
-    if policy is None or policy.claim is None or policy.claim.epsilon is None:
+    claim = None if policy is None else policy.of_all().claim
+    if policy is None or claim is None or claim.epsilon is None:
         return policy, False
-    if mechanism.epsilon is None or mechanism.epsilon <= policy.claim.epsilon * (1 + 1e-9):
+    if mechanism.epsilon is None or mechanism.epsilon <= claim.epsilon * (1 + 1e-9):
         return policy, False
     return policy.model_copy(update={"claim": None}), True
 

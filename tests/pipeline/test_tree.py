@@ -1,0 +1,165 @@
+"""Columns × releases: everything of a person in one call, one total, one verdict."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpaudit
+from ldpaudit.errors import PolicyError
+from ldpaudit.result import AuditResult
+
+pytestmark = pytest.mark.filterwarnings("ignore:Few people")
+COLUMNS = {"income": ("low", "high"), "illness": ("no", "yes", "often"), "benefit": ("no", "yes")}
+FAST = ("mechanism", "power")
+
+
+@cache
+def files(
+    epsilon: float = 0.6,
+    n: int = 1_500,
+    years: int = 2,
+    columns: tuple[str, ...] = tuple(COLUMNS),
+    used: float | None = None,
+) -> tuple[list[pd.DataFrame], pd.DataFrame]:
+    """Return yearly releases of the same people, and their true labels, which stay the same."""
+    rng = np.random.default_rng(5)
+    first = rng.integers(0, 2, n)
+    truth = pd.DataFrame({"pid": rng.permutation(10 * n)[:n]})
+    for name in columns:
+        codes = np.where(rng.random(n) < 0.5, first, rng.integers(0, len(COLUMNS[name]), n))
+        truth[name] = np.array(COLUMNS[name])[codes]
+    stated = dict.fromkeys(columns, f"rr:epsilon={used or epsilon}")
+    made = []
+    for year in range(years):
+        table = ldpaudit.privatize(
+            truth.drop(columns="pid").assign(x=rng.normal(size=n) + first),
+            stated,
+            experimental=True,
+            seed=year + 1,
+        )
+        order = rng.permutation(n)
+        shuffled = table.assign(pid=truth["pid"]).iloc[order].reset_index(drop=True)
+        shuffled.attrs = table.attrs
+        made.append(shuffled)
+    return made, truth
+
+
+def audited(made: list[pd.DataFrame], truth: object, **options: object) -> AuditResult:
+    several = ("vector", "repeats") if isinstance(made, list) else ()
+    known = {"id_column": "pid", "only": (*FAST, *several), "answers": "fresh", "drop": ["x"]}
+    return ldpaudit.audit(made, truth=truth, **known | options)
+
+
+def policy(folder: Path, claim: str) -> str:
+    path = folder / "policy.toml"
+    path.write_text(f'schema = 1\nextends = "ldpaudit:default"\n[claim]\n{claim}\n')
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def honest() -> AuditResult:
+    return audited(*files())
+
+
+def test_every_column_of_every_release_is_audited_in_one_call(honest: AuditResult) -> None:
+    assert [len(release.labels) for release in honest.releases] == [3, 3]
+    assert len(honest.labels) == 3
+    assert all(column["repeats.epsilon"].value == pytest.approx(1.2) for column in honest.labels)
+    assert honest.releases[0].mechanism.epsilon == pytest.approx(1.8)
+    assert honest.verdict != "fail"
+    assert AuditResult.from_json(honest.to_json()) == honest
+
+
+def test_everything_of_a_person_adds_up(honest: AuditResult) -> None:
+    assert honest.mechanism.epsilon == pytest.approx(3.6)
+    assert honest["person.epsilon"].value == pytest.approx(3.6)
+    assert 2.0 < honest["person.epsilon_lower"].value < 3.6
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "says"),
+    [
+        ("epsilon = 2", "fail", "the policy allows 2."),
+        ("epsilon_total = 2", "fail", "the policy allows 2 in total."),
+        ("epsilon_per_release = 1.5", "fail", "the policy allows 1.5 for each release"),
+        ("epsilon_per_release = 1.8\nepsilon_total = 3.6", "pass", "No violation found"),
+    ],
+)
+def test_a_policy_limits_a_release_and_all_of_them(
+    claim: str, verdict: str, says: str, tmp_path: Path
+) -> None:
+    made, _ = files(n=300)
+    result = audited(made, None, policy=policy(tmp_path, claim), only=("mechanism", "power"))
+    assert (result.verdict == "fail") == (verdict == "fail")
+    if verdict == "fail":
+        assert says in result.sentence
+        assert f"ε = {1.8 if 'each' in says else 3.6} is declared over" in result.sentence
+
+
+def test_one_release_is_held_against_its_limit_and_the_total(tmp_path: Path) -> None:
+    made, _ = files(n=300)
+    given = {"id_column": "pid", "only": ("mechanism", "power")}
+    total = ldpaudit.audit(made[0], policy=policy(tmp_path, "epsilon_total = 1"), **given)
+    assert "allows 1 in total" in total.sentence
+    each = ldpaudit.audit(made[0], policy=policy(tmp_path, "epsilon_per_release = 1"), **given)
+    assert "allows 1 for each release" in each.sentence
+
+
+def test_lambda_goes_with_no_limit_of_epsilon(tmp_path: Path) -> None:
+    made, _ = files(n=300)
+    with pytest.raises(PolicyError, match="not both"):
+        audited(made, None, policy=policy(tmp_path, "lambda = 0.5\nepsilon_total = 1"))
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_a_column_that_was_left_out_is_never_published(several: bool) -> None:
+    made, truth = files(1.0, n=4_000)
+    release = made if several else made[0]
+    result = audited(release, truth, label="income", answers="fresh" if several else None)
+    assert result.verdict == "pass"
+    assert result.decision == "not yet"
+    assert "1 of 3 private columns was audited" in result.sentence
+    assert any("every private column" in step for step in result.next_steps)
+
+
+def test_columns_that_were_left_out_count_in_what_is_declared(tmp_path: Path) -> None:
+    made, _ = files(n=300)
+    asked = {
+        "label": "income",
+        "only": ("mechanism", "power"),
+        "policy": policy(tmp_path, "epsilon = 2"),
+    }
+    assert audited(made[0], None, **asked, answers=None).verdict != "fail"  # 3 × 0.6 = 1.8
+    result = audited(made, None, **asked)
+    assert result.verdict == "fail"
+    assert "ε = 3.6 is declared of all 3 private columns over 2 releases" in result.sentence
+
+
+def test_remembered_answers_count_once() -> None:
+    made, _ = files(n=300)
+    result = audited(made, None, answers="remembered")
+    assert result.mechanism.epsilon == pytest.approx(1.8)
+
+
+def test_a_column_of_one_file_counts_too() -> None:
+    both, _ = files(n=400)
+    one, _ = files(n=400, columns=("income",))
+    result = audited([both[0], one[1]], None)
+    assert result.mechanism.epsilon == pytest.approx(0.6 * 4)
+    assert [column.release.label for column in result.labels] == ["income"]
+
+
+def test_more_than_declared_is_found_over_columns_and_years() -> None:
+    made, truth = files(0.6, n=3_000, used=0.9)
+    claims = [f"{name}:rr:epsilon=0.6" for name in COLUMNS]
+    bare = [one.copy() for one in made]
+    for one in bare:
+        one.attrs = {}
+    result = audited(bare, truth, label=claims)
+    assert result["person.epsilon_lower"].value > 3.6
+    check = result.check("claimed-epsilon")
+    assert check is not None
+    assert check.verdict == "fail"
