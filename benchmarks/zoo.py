@@ -3,8 +3,8 @@
     python benchmarks/zoo.py [--seeds 6] [--size 10000] [--faults age-80 copy …] [--jobs 1]
 
 Prints a Markdown table: for each fault and number of rows, with the true labels and from the
-release alone, how many draws were found, and in how many of them by exit status 1. For honest
-releases only exit status 1 counts: a false alarm.
+release alone, how many draws were found, in how many of them by exit status 1, and how many may be
+published. For honest releases only exit status 1 counts: a false alarm.
 """
 
 import argparse
@@ -44,10 +44,12 @@ def cell(fault: Fault, outcomes: list[Outcome | str], truth: bool) -> str:
     results = [o for o in outcomes if isinstance(o, Outcome)]
     broken = f", {len(outcomes) - len(results)} without a result" * (len(results) < len(outcomes))
     accused = sum(o.accused for o in results)
+    published = f"{sum(o.decision == 'publish' for o in results)} publish"
     if fault.honest:
         passed = sum(o.verdict == "pass" for o in results)
-        return f"{accused} of {len(outcomes)} accused ({passed} exit 0){broken}"
-    found = f"{sum(o.found for o in results)} of {len(outcomes)} ({accused} exit 1){broken}"
+        return f"{accused} of {len(outcomes)} accused ({passed} exit 0, {published}){broken}"
+    found = f"{sum(o.found for o in results)} of {len(outcomes)} ({accused} exit 1, {published})"
+    found += broken
     trace = fault.insider if truth else fault.outsider
     return found + " – cannot" * bool(trace.why_not)
 

@@ -135,6 +135,8 @@ ESTIMATES: Final = {
     "features.distortion_bound": "The same, as a bound over the drawing of the projection.",
     "assumptions.feature_blind": "Whether released labels depend on true labels alone (p-value).",
     "assumptions.shared_noise": "Whether each row's noise is its own (p-value).",
+    "assumptions.agreement_along_the_file": "Whether released labels go with features alike along "
+    "the file, without true labels (p-value).",
     "assumptions.shared_with_others": "Whether it is not another person's (p-value).",
     "assumptions.derived_columns": "Columns that were computed from the released label.",
     "assumptions.doubtful_columns": "Columns that were computed from it, or used by the mechanism.",

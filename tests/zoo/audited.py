@@ -24,7 +24,7 @@ class Outcome:
 
     Attributes
     ----------
-    verdict : str
+    verdict, decision : str
     facts : tuple of str
         Checks that failed, ``fail:CHECK``, and warnings, ``warning:AUDIT: TEXT``.
     named : bool
@@ -32,6 +32,7 @@ class Outcome:
     """
 
     verdict: str
+    decision: str
     sentence: str
     facts: tuple[str, ...]
     named: bool
@@ -83,7 +84,7 @@ def audit(
     )
     trace = fault.insider if truth else fault.outsider
     facts = facts_of(result)
-    return Outcome(result.verdict, result.sentence, facts, names(facts, trace))
+    return Outcome(result.verdict, result.decision, result.sentence, facts, names(facts, trace))
 
 
 def names(facts: Collection[str], trace: Trace) -> bool:

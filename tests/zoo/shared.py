@@ -23,6 +23,8 @@ from zoo.specimen import (
 )
 
 SHARED = Trace(("warning:assumptions: .*share noise.*",))
+ALONG = Trace(("fail:shared-noise", "warning:assumptions: .*(noise|changed labels).*"))
+AGREEMENT = Trace(("fail:shared-noise",))
 GUESSED = Trace(("fail:guessable-seed",))
 SEEDED = Trace(("warning:seeds: .*",))
 COMPOSED = Trace(("fail:composition",))
@@ -73,6 +75,50 @@ def _household(size: int, shuffled: bool) -> Fault:
         SHARED,
         SHARED,
     )
+
+
+REGIONS = np.array(["north", "east", "south", "west", "islands"])
+
+
+def _by_region(persons: People, rng: np.random.Generator) -> Specimen:
+    """Noise of a seed that is set again for each region, as groupby(...).apply(...) would."""
+    region = rng.choice(5, len(persons), p=[0.35, 0.25, 0.2, 0.15, 0.05])
+    draws, kept = rng.random(len(persons)), np.zeros(len(persons), dtype=bool)
+    for code in range(5):
+        rows = np.flatnonzero(region == code)
+        kept[rows] = draws[: len(rows)] < _KEEP
+    return release(persons, replaced(persons.codes, 2, kept, rng), {"region": REGIONS[region]})
+
+
+def _site(persons: People, rng: np.random.Generator, length: int, mean: bool = False) -> Specimen:
+    """Neighbouring rows in the clear; with ``mean`` all others get so much more noise."""
+    n, start = len(persons), int(rng.integers(len(persons) - length))
+    kept = rng.random(n) < ((_KEEP - length / n) / (1 - length / n) if mean else _KEEP)
+    kept[start : start + length] = True
+    return release(persons, replaced(persons.codes, 2, kept, rng))
+
+
+def _exactly(lost: int, size: int) -> Callable[[int, np.random.Generator], np.ndarray]:
+    """Return draws of which so many in each block of rows mean another label."""
+
+    def draw(n: int, rng: np.random.Generator) -> np.ndarray:
+        block = np.r_[np.ones(lost), np.zeros(size - lost)]
+        return np.concatenate([rng.permutation(block) for _ in range(-(-n // size))])[:n]
+
+    return draw
+
+
+def _copied(n: int, rng: np.random.Generator) -> np.ndarray:
+    draws = rng.random(n)
+    for row in np.flatnonzero(rng.random(n) < 0.1):
+        draws[row] = draws[row - 1]
+    return draws
+
+
+def _changed_last(persons: People, rng: np.random.Generator) -> Specimen:
+    kept = rng.random(len(persons)) < _KEEP
+    released = replaced(persons.codes, 2, kept, rng)
+    return release(persons, released, rows=np.argsort(~kept, kind="stable"))
 
 
 def _composition(n: int, rng: np.random.Generator) -> Specimen:
@@ -147,6 +193,56 @@ SHARED_NOISE = (
     _household(4, False),
     _household(20, False),
     _household(20, True),
+    Fault(
+        "seed-by-region",
+        "A secret seed is set again for each region, so the j-th people of all regions share "
+        "their noise; rows are in another order.",
+        of_people(2, _by_region),
+        math.inf,
+        SHARED,
+    ),
+    *(
+        Fault(name, what, of_people(2, work), math.inf, ALONG, AGREEMENT)
+        for name, what, work in (
+            (
+                "site-8",
+                "A site (8 % of the rows, all neighbours) releases its labels as they are.",
+                lambda p, rng: _site(p, rng, round(0.08 * len(p))),
+            ),
+            (
+                "site-8-compensated",
+                "The same, and all others get so much more noise that the averages are as claimed.",
+                lambda p, rng: _site(p, rng, round(0.08 * len(p)), mean=True),
+            ),
+            (
+                "burst-250",
+                "250 neighbouring rows are released as they are.",
+                lambda p, rng: _site(p, rng, min(250, len(p) // 4)),
+            ),
+            (
+                "changed-last",
+                "Kept and changed rows are put together at the end, without a shuffle.",
+                _changed_last,
+            ),
+        )
+    ),
+    *(
+        Fault(
+            f"exactly-{lost}-of-{size}",
+            f"Exactly {lost} labels are changed in each {size} rows: all others reveal the last.",
+            _with_uniforms(_exactly(lost, size)),
+            math.inf,
+            ALONG,
+        )
+        for lost, size in ((27, 100), (3, 10))
+    ),
+    Fault(
+        "copied-noise",
+        "One row in ten gets the noise of the row before: two threads share a generator.",
+        _with_uniforms(_copied),
+        math.inf,
+        SHARED,
+    ),
     Fault(
         "composition-3",
         "Each person has three equal rows, and each row gets noise of its own: ε adds up to 3.",

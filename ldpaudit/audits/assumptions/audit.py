@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+import numpy as np
+
 from ldpaudit.audits.assumptions.columns import column_evidence, uses_features
 from ldpaudit.audits.assumptions.neighbours import (
     BOUND,
@@ -11,8 +13,9 @@ from ldpaudit.audits.assumptions.neighbours import (
     shared_with_others,
 )
 from ldpaudit.audits.assumptions.persons import equal_share, rows_of_one
-from ldpaudit.audits.assumptions.rows import GROUPS, counted, noise_clusters, tested
+from ldpaudit.audits.assumptions.rows import GROUPS, RANKS, counted, noise_clusters, tested
 from ldpaudit.audits.assumptions.stated import (
+    AGREEMENT_TEST,
     COMPOSED_EPSILON,
     COUNTED_ROWS,
     DERIVED_COLUMNS,
@@ -24,7 +27,10 @@ from ldpaudit.audits.assumptions.stated import (
     SHARED_NOISE_TEST,
     SHARED_WITH_OTHERS,
 )
+from ldpaudit.audits.assumptions.unlabelled import agreement_along_the_file
 from ldpaudit.audits.interface import AuditContext, Counts
+from ldpaudit.estimators.assumptions.order import Stretch
+from ldpaudit.estimators.assumptions.shared_noise import BLOCKS, STRETCH
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Estimate, Finding, Note
 
@@ -49,8 +55,12 @@ class AssumptionsAudit:
         counts = neighbour_counts(context)
         if counts is not None:
             bounds[BOUND] = lambda alpha: neighbour_bound(context, counts, alpha).epsilon
-        estimates = (*_columns(context), *_rows(context), *_neighbours(context), *_sums(context))
-        notes = (*_column_notes(context), *_row_notes(context), *_sum_notes(context))
+        estimates = (
+            *(*_columns(context), *_rows(context), *_agreement(context)),
+            *(*_neighbours(context), *_sums(context)),
+        )
+        makers = (_column_notes, _row_notes, _order_notes, _agreement_notes, _sum_notes)
+        notes = tuple(note for make in makers for note in make(context))
         return Finding(estimates=estimates, notes=notes, bounds=bounds)
 
 
@@ -128,9 +138,9 @@ def _column_notes(context: AuditContext) -> Iterator[Note]:
         yield Note.warning("assumptions", text)
     if uses_features(context):
         text = (
-            "The released labels depend on the features, also given the true label: labels were "
-            "not released as claimed. Bounds that count labels alone do not hold for such a "
-            "mechanism and are marked estimated."
+            "The released labels depend on the features, or on the row's place in the file, also "
+            "given the true label: labels were not released as claimed. Bounds that count labels "
+            "alone do not hold for such a mechanism and are marked estimated."
         )
         yield Note.warning("assumptions", text)
 
@@ -146,7 +156,9 @@ def _rows(context: AuditContext) -> Iterator[Estimate]:
             n=len(context.release),
             unit="p-value",
             method="p-value: bets that what noise did to two rows goes together, for rows at any "
-            f"fixed distance{''.join(f', {kind}' for kind in found.test.by_clusters)}; Bonferroni",
+            f"fixed distance{''.join(f', {kind}' for kind in found.test.by_clusters)}; that blocks "
+            "of rows have equally many changed labels; exact tails for stretches of the file. "
+            "Bonferroni",
             reference=_BETS,
         )
     if rows.rows is not None:
@@ -162,16 +174,88 @@ def _rows(context: AuditContext) -> Iterator[Estimate]:
         )
 
 
+def _order_notes(context: AuditContext) -> Iterator[Note]:
+    """Yield what the order of rows shows of the noise."""
+    found = noise_clusters(context)
+    if found.ordered:
+        text = (
+            "The rows seem to be in an order made from the released labels, so noise was not "
+            "tested along the file. Audit the file in the order in which noise was added."
+        )
+        yield Note.info("assumptions", text)
+    if STRETCH in found.along and found.test is not None:
+        one = found.test.order.stretch
+        labels = context.release.outputs == context.release.classes
+        did = "changed" if labels and context.release.numeric is None else "raised"
+        text = (
+            f"In {_rows_of_file(context, one)} noise {did} {one.inside:.0%} of the labels, where "
+            f"{one.usual:.0%} is usual. Look at how these rows were released: as they are, by "
+            "other code, or moved there by what noise did to them."
+        )
+        yield Note.warning("assumptions", text)
+    if BLOCKS in found.along and found.test is not None:
+        size = found.test.order.blocks.size
+        text = (
+            f"Blocks of {size:,} rows have nearly the same number of changed labels each, so that "
+            f"{size - 1:,} known labels reveal the last. Draw noise for each row on its own."
+        )
+        yield Note.warning("assumptions", text)
+
+
+def _agreement(context: AuditContext) -> Iterator[Estimate]:
+    found = agreement_along_the_file(context)
+    if found is not None:
+        yield Estimate.estimated(
+            AGREEMENT_TEST,
+            "Released labels go with the features alike along the file (p-value)",
+            max(found.p_value, SMALLEST_P_VALUE),
+            n=len(context.release),
+            unit="p-value",
+            method="p-value, by a normal approximation: slopes of released labels in what a model "
+            "fitted on the other half expects, in windows of the file; more than 1.4 times, or "
+            "less than half of, the slope elsewhere. Bonferroni",
+            assumptions=("true labels go with the features nearly alike along the file",),
+        )
+
+
+def _agreement_notes(context: AuditContext) -> Iterator[Note]:
+    found = agreement_along_the_file(context)
+    if found is not None and found.p_value <= 1 - context.plan.confidence:
+        how = "more closely" if found.inside > found.usual else "less closely"
+        text = (
+            f"In {_rows_of_file(context, found)} released labels go with the features far {how} "
+            "than elsewhere. Was noise added there as to all other rows, and were rows shuffled "
+            "after it? The people there may be unlike the others, too; true labels (--truth) "
+            "decide."
+        )
+        yield Note.warning("assumptions", text)
+
+
+def _rows_of_file(context: AuditContext, stretch: Stretch) -> str:
+    places = context.release.places
+    ends = np.array([stretch.start, stretch.stop - 1])
+    first, last = (ends if places is None else places[ends]) + 1
+    return f"rows {first:,} to {last:,}"
+
+
+def _equal_rank(context: AuditContext, array: int) -> str:
+    names = [column.name for column in context.release.columns if array in column.arrays]
+    return f"j-th rows of each value of {f'column {names[0]!r}' if names else 'a column'}"
+
+
 def _row_notes(context: AuditContext) -> Iterator[Note]:
     found, rows = noise_clusters(context), counted(context)
     if rows.rows is None:
         return
-    kinds = ["rows of one group (--group)" if k == GROUPS else k for k in found.shared]
+    words = {GROUPS: "rows of one group (--group)", RANKS: _equal_rank(context, found.ranked)}
+    kinds = [words.get(kind, kind) for kind in found.shared]
     if rows.lags is not None and rows.lags.period:
         kinds.append(f"rows {rows.lags.period:,} apart")
     elif rows.lags is not None:
         kinds.append("neighbouring rows")
     share = "share noise" if found.test is not None else "may share noise"
+    if RANKS in found.shared:
+        share += ": one known label reveals others (is a seed set again for each value?)"
     text = (
         f"Some {' and '.join(kinds)} {share}, so bounds of ε count {len(rows.rows):,} rows "
         f"instead of {len(context.release):,}. Intervals of attacks, losses "

@@ -29,6 +29,8 @@ DETERMINED: Final = 4.0
 _MOSTLY: Final = 0.5
 """The share of a column that the others explain."""
 _FEWEST: Final = 200
+_EITHER_WAY: Final = (0, 2)
+"""A place says something of the true label by itself, or by where noise changed it."""
 _SUSPICIOUS_SHARES: Final = (1.0, 0.5)
 """Shares of the claim; the second where the first leaves a violation."""
 _MOST_COLUMNS: Final = 64
@@ -47,6 +49,8 @@ class ColumnEvidence:
         released one".
     doubtful : bool
         With true labels: whether the mechanism may have used some of the derived columns instead.
+    ordered : bool
+        With true labels: whether the order of the rows was made from released labels, too.
     rows_in_doubt : bool
         With true labels: whether rows that are alike may share noise, which would explain what
         features seem to say.
@@ -57,6 +61,7 @@ class ColumnEvidence:
     derived: tuple[int, ...] = ()
     p_value: float | None = None
     doubtful: bool = False
+    ordered: bool = False
     rows_in_doubt: bool = False
     bound_with: float | None = None
 
@@ -75,6 +80,20 @@ def sound_features(context: AuditContext) -> FeatureTable:
         "assumptions.features",
         lambda: context.release.features.without(derived_columns(context)),
     )
+
+
+def sound_and_numbered(context: AuditContext, rows: IndexArray) -> FeatureTable:
+    """Return sound features of some rows, and their numbers unless released labels order them."""
+    features = sound_features(context)
+    ordered = column_evidence(context).ordered
+    taken = features.take(rows)
+    return taken if ordered else _with_number(taken, rows)
+
+
+def _with_number(features: FeatureTable, rows: IndexArray) -> FeatureTable:
+    """Return features of some rows, with the number of the row as the last numeric column."""
+    numbers = rows.astype(np.float32)[:, None]
+    return replace(features, numeric=np.concatenate([features.numeric, numbers], axis=1))
 
 
 def derived_columns(context: AuditContext) -> tuple[int, ...]:
@@ -112,8 +131,8 @@ def _examine(context: AuditContext) -> ColumnEvidence:
     return found
 
 
-def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
-    """Return derived columns before it is known which rows share noise.
+def first_look(context: AuditContext, together: IndexArray) -> ColumnEvidence:
+    """Return what is derived from released labels before it is known which rows share noise.
 
     ``together``: int64 of shape (n,), codes of rows that may; they are on one side of every split.
     """
@@ -121,14 +140,14 @@ def first_look(context: AuditContext, together: IndexArray) -> tuple[int, ...]:
     halves = (rng.random(int(together.max()) + 1) < 0.5)[together].astype(np.int8)
     rows = np.arange(len(halves))
     if context.release.truth is not None:
-        return _with_truth(context, rows, halves).derived
+        return _with_truth(context, rows, halves)
     limit, alone = _limit(context), _alone(context, rows, halves)
     suspects = _suspects(alone, limit)
     if not suspects:
-        return ()
+        return ColumnEvidence()
     signals, most = _signals(context, rows, halves), max(DETERMINED, limit)
     found = (j for j in suspects if alone[j].certified > most or not signals.levels_off(j))
-    return tuple(found) if len(suspects) < context.release.features.width else ()
+    return ColumnEvidence(tuple(found) if len(suspects) < context.release.features.width else ())
 
 
 def _split(context: AuditContext, rows: IndexArray, halves: HalfArray) -> tuple[IndexArray, Halves]:
@@ -159,14 +178,33 @@ def _with_truth(context: AuditContext, every: IndexArray, sides: HalfArray) -> C
         halves,
         int(context.rng("assumptions", "models").integers(2**31)),
     )
-    first = dependence(rows)
+    place, first = _by_place(rows, used), dependence(rows)
     suspects = first.suspects() if first.p_value <= SUSPICIOUS else []
     derived = find_derived(rows, suspects) if suspects else ()
     if not derived:
-        return ColumnEvidence((), first.p_value)
+        return replace(place, p_value=_either(first.p_value, place.p_value))
     doubtful = set(find_derived(rows, list(derived), sure=True)) != set(derived)
-    left = dependence(rows, derived).p_value
-    return ColumnEvidence(derived, max(first.p_value, left), doubtful)
+    left = max(first.p_value, dependence(rows, derived).p_value)
+    p_value = _either(left, place.p_value)
+    return ColumnEvidence(derived, p_value, doubtful or place.doubtful, place.ordered)
+
+
+def _either(one: float, other: float | None) -> float:
+    return min(1.0, 2 * min(one, 1.0 if other is None else other))
+
+
+def _by_place(rows: LabelledRows, used: IndexArray) -> ColumnEvidence:
+    """Return whether the released label depends on its row's place, and if the order follows it."""
+    nothing = rows.features.without(range(rows.features.width))
+    alone = dependence(replace(rows, features=_with_number(nothing, used)))
+    if alone.p_value > SUSPICIOUS:
+        return ColumnEvidence((), alone.p_value)
+    every = replace(rows, features=_with_number(rows.features, used))
+    number = [rows.features.numeric.shape[1]]
+    if not find_derived(every, number, targets=_EITHER_WAY):
+        return ColumnEvidence((), alone.p_value)
+    sure = find_derived(every, number, sure=True, targets=_EITHER_WAY)
+    return ColumnEvidence((), 1.0, doubtful=not sure, ordered=True)
 
 
 def _without_truth(context: AuditContext) -> ColumnEvidence:

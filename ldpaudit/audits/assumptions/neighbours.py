@@ -8,7 +8,8 @@ from ldpaudit.audits.assumptions.noise import label_noise
 from ldpaudit.audits.assumptions.rows import Clusters, counted, noise_clusters
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
-from ldpaudit.estimators.assumptions.shared_noise import neighbour_guesses
+from ldpaudit.estimators.assumptions.lags import tried
+from ldpaudit.estimators.assumptions.shared_noise import BLOCKS, LAGS, neighbour_guesses
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.release import BoolArray, IndexArray, IntArray
@@ -80,17 +81,18 @@ def _others(context: AuditContext) -> float | None:
     if found.test is None:
         return None
     truth, noise, rng = context.truth, label_noise(context), context.rng("neighbours", "others")
-    p_values = [1.0]
+    # Nobody's answers are remembered so that a block of them has a given number of changes.
+    p_values = [found.test.corrected(BLOCKS)]
     for name in found.shared:
         first, second = disjoint_pairs(found.kinds[name], rng)
         differ = truth[first] != truth[second]
         wealth = bet_on_pairs(noise.outcomes, noise.chances, first[differ], second[differ])
-        p_values.append(p_value(wealth))
-    lag = found.test.lags.strongest
-    if lag < len(truth):
+        p_values.append(p_value(wealth) / found.test.shares[name])
+    lag = found.test.order.lags.strongest
+    if lag < len(truth) and not found.ordered:
         wealth = noise.bet_at(lag, _of_others(truth, lag))
-        p_values.append(len(truth) * p_value(wealth))
-    return max(found.test.p_value, min(1.0, (len(found.kinds) + 1) * min(p_values)))
+        p_values.append(tried(lag, len(truth)) * p_value(wealth) / found.test.shares[LAGS])
+    return max(found.test.p_value, min(1.0, *p_values))
 
 
 def _of_others(truth: IntArray, lag: int) -> BoolArray:

@@ -9,6 +9,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, sampled
 from ldpaudit.estimators.assumptions.derived import label_sides
 from ldpaudit.estimators.assumptions.lags import LagTest, bet_at, least_clear, of_some
+from ldpaudit.estimators.assumptions.order import OrderTest
 from ldpaudit.estimators.assumptions.shared_noise import flip_chances
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 
@@ -35,16 +36,20 @@ class LabelNoise:
     chances: FloatArray
     by_released: FloatArray
 
-    def lags(self, rows: IndexArray | None = None) -> LagTest:
-        """Test whether rows at a fixed distance share noise; ``rows``: those that take part.
+    def order(self) -> OrderTest:
+        """Test what noise shows along the file.
 
-        Their order may have been made from the true labels, or from the released ones (a file that
+        The order may have been made from the true labels, or from the released ones (a file that
         is sorted by them): each explains some of what noise did, so both are asked.
         """
-        every = [self.chances, self.by_released]
-        if rows is not None:
-            every = [of_some(chances, rows) for chances in every]
-        return least_clear(self.outcomes, *every)
+        tests = [OrderTest.of(self.outcomes, c) for c in (self.chances, self.by_released)]
+        return tests[0].least_clear(tests[1])
+
+    def lags(self, rows: IndexArray) -> LagTest:
+        """Test whether some rows, at a fixed distance, share noise."""
+        return least_clear(
+            self.outcomes, of_some(self.chances, rows), of_some(self.by_released, rows)
+        )
 
     def bet_at(self, lag: int, taking_part: BoolArray) -> float:
         """Bet on the pairs of rows at one distance, as :meth:`lags` does; the logarithm."""

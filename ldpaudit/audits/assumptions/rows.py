@@ -1,7 +1,8 @@
 """Which rows bounds may count: where rows share noise, one of each group."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
 from ldpaudit.estimators.assumptions.clusters import (
     alike_rows,
+    equal_ranks,
     equal_rows,
     has_pairs,
     merged,
@@ -19,8 +21,12 @@ from ldpaudit.estimators.assumptions.clusters import (
     partly_equal_rows,
 )
 from ldpaudit.estimators.assumptions.lags import LagTest
+from ldpaudit.estimators.assumptions.order import OrderTest
 from ldpaudit.estimators.assumptions.shared_noise import (
+    BLOCKS,
     FEWEST_PAIRS,
+    LAGS,
+    STRETCH,
     NoiseTest,
     noise_test,
 )
@@ -29,11 +35,15 @@ from ldpaudit.release import FeatureTable, IndexArray
 GROUPS: Final = "groups"
 EQUAL: Final = "equal rows"
 PARTLY: Final = "rows equal in some columns"
+RANKS: Final = "rows of equal rank"
 SHARED: Final = 0.05
 """The p-value from which rows count as sharing noise."""
 STILL_SHARED: Final = 0.001
 _LESS_ALIKE: Final = 4.0
 """How many times as far apart rows are among which shared noise is looked for once more."""
+_MOST_RANKED: Final = 64
+_ALIKE_SHARE, _RANKS_SHARE = 0.25, 0.25
+"""Of the error probability; the order of rows has the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +62,10 @@ class Clusters:
         The test against true labels; None without them.
     features : FeatureTable or None
         What rows were compared by: no column computed from the released label.
+    ranked : int
+        The array column within whose values rows of equal rank were compared, the clearest of all.
+    ordered : bool
+        Whether the order of the rows was made from released labels: it is not tested then.
     """
 
     kinds: Mapping[str, IndexArray]
@@ -59,6 +73,16 @@ class Clusters:
     codes: IndexArray | None
     test: NoiseTest | None = None
     features: FeatureTable | None = None
+    ranked: int = -1
+    ordered: bool = False
+
+    @property
+    def along(self) -> tuple[str, ...]:
+        """What the order of rows shows: a stretch with other noise, blocks of equal counts."""
+        test = self.test
+        if test is None:
+            return ()
+        return tuple(name for name in (STRETCH, BLOCKS) if test.corrected(name) <= SHARED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,28 +131,30 @@ def noise_clusters(context: AuditContext) -> Clusters:
 def _find_clusters(context: AuditContext) -> Clusters:
     if not tested(context):
         return Clusters({}, (), None)
-    features = context.release.features
-    found = _look(context, features)
+    found = _look(context)
     if not _suspicious(context, found):
         return found
     # A column computed from the released label makes rows alike whose released labels agree.
     from ldpaudit.audits.assumptions.columns import first_look
 
     together = _together(found.kinds, [*_alike(found.kinds), *found.shared])
-    assert together is not None
-    derived = first_look(context, together)
-    return _look(context, features.without(derived)) if derived else found
+    together = np.arange(len(context.release)) if together is None else together
+    seen = first_look(context, together)
+    ordered = seen.ordered and not seen.doubtful
+    return _look(context, seen.derived, ordered) if seen.derived or ordered else found
 
 
 def _suspicious(context: AuditContext, found: Clusters) -> bool:
     """Return whether equal or nearly equal rows agree too often, for whatever reason."""
     if found.test is not None:
-        return bool(set(found.shared) - {GROUPS})
+        lags = found.test.corrected(LAGS) <= SHARED
+        return lags or bool(found.along) or bool(set(found.shared) - {GROUPS})
     alike = {name: codes for name, codes in found.kinds.items() if name != GROUPS}
     return bool(clusters_that_agree(context, alike, None))
 
 
-def _look(context: AuditContext, features: FeatureTable) -> Clusters:
+def _look(context: AuditContext, derived: tuple[int, ...] = (), ordered: bool = False) -> Clusters:
+    features = context.release.features.without(derived)
     kinds = _kinds(context, features)
     if context.release.truth is None:
         shared = clusters_that_agree(context, kinds, features)
@@ -138,9 +164,33 @@ def _look(context: AuditContext, features: FeatureTable) -> Clusters:
         if GROUPS in kinds and GROUPS not in shared:
             shared.append(GROUPS)
         return Clusters(kinds, tuple(shared), _together(kinds, shared), features=features)
-    test = _test(context, kinds, features)
+    shares = dict.fromkeys(kinds, _ALIKE_SHARE / max(len(kinds), 1))
+    kept = [j for j in range(context.release.features.width) if j not in derived]
+    ranked, kinds[RANKS], shares[RANKS] = _clearest_ranks(context, features, kept)
+    test = _test(context, kinds, shares, features, ordered)
     shared = _shared(test)
-    return Clusters(kinds, tuple(shared), _together(kinds, shared), test, features)
+    together = _together(kinds, shared)
+    return Clusters(kinds, tuple(shared), together, test, features, ranked, ordered)
+
+
+def _clearest_ranks(
+    context: AuditContext, features: FeatureTable, places: list[int]
+) -> tuple[int, IndexArray, float]:
+    """Return the column whose rows of equal rank share noise most clearly, them, and their share.
+
+    The column by its number among all; no two rows have one rank where no column has few values.
+    """
+    noise, rng = label_noise(context), context.rng("equal ranks")
+    looked_at, best = 0, (-np.inf, -1, np.arange(len(context.release)))
+    for place, ranks in islice(equal_ranks(features), _MOST_RANKED):
+        pairs = disjoint_pairs(ranks, rng)
+        looked_at += 1
+        best = max(
+            best,
+            (bet_on_pairs(noise.outcomes, noise.chances, *pairs), places[place], ranks),
+            key=lambda one: one[0],
+        )
+    return best[1], best[2], _RANKS_SHARE / max(looked_at, 1)
 
 
 def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArray]:
@@ -156,12 +206,15 @@ def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArra
 
 
 def _alike(kinds: Mapping[str, IndexArray]) -> list[str]:
-    return [name for name in kinds if not name.startswith(PARTLY)]
+    return [name for name in kinds if not name.startswith((PARTLY, RANKS))]
 
 
 def _shared(test: NoiseTest) -> list[str]:
     """Return the kinds that share noise, of those equal in some columns the clearest at most."""
     found = test.shared(SHARED)
+    # Where noise changes along the file rows of equal rank have like noise by their places.
+    if RANKS in found and test.corrected(STRETCH) <= test.corrected(RANKS):
+        found.remove(RANKS)
     partly = [name for name in test.shared(STILL_SHARED) if name.startswith(PARTLY)]
     clearest = sorted(partly, key=lambda name: test.by_clusters[name])[:1]
     return [name for name in found if not name.startswith(PARTLY)] + clearest
@@ -192,20 +245,25 @@ def _unsure(test: NoiseTest) -> list[str]:
     return [k for k, p in test.by_clusters.items() if k.startswith(PARTLY) and p <= SHARED]
 
 
-def _test(context: AuditContext, kinds: dict[str, IndexArray], features: FeatureTable) -> NoiseTest:
+def _test(
+    context: AuditContext,
+    kinds: Mapping[str, IndexArray],
+    shares: Mapping[str, float],
+    features: FeatureTable,
+    ordered: bool,
+) -> NoiseTest:
     """Test for shared noise; a channel that uses features is not to be taken for it."""
     noise, rng = label_noise(context), context.rng("shared noise")
-    test = noise_test(noise.outcomes, noise.chances, kinds, rng, noise.lags())
+    order = OrderTest(LagTest(1.0)) if ordered else noise.order()
+    test = noise_test(noise.outcomes, noise.chances, kinds, rng, order, shares)
     suspicious = test.p_value <= SHARED or bool(_unsure(test))
     if not suspicious or features.is_constant():
         return test
     together = _together(kinds, [*_alike(kinds), *_shared(test)])
     assert together is not None
     chances = centred_by_features(context, features, noise, together)
-    again = noise_test(noise.outcomes, chances, kinds, context.rng("shared noise", "centred"))
-    by_clusters = {name: max(p, again.by_clusters[name]) for name, p in test.by_clusters.items()}
-    lags = replace(test.lags, p_value=max(test.lags.p_value, again.lags.p_value))
-    return NoiseTest(max(test.p_value, again.p_value), by_clusters, lags)
+    rng, order = context.rng("shared noise", "centred"), OrderTest.of(noise.outcomes, chances)
+    return test.less_clear(noise_test(noise.outcomes, chances, kinds, rng, order, shares))
 
 
 def counted(context: AuditContext) -> Counted:
@@ -247,15 +305,17 @@ def _lags(context: AuditContext, found: Clusters, rows: IndexArray | None) -> La
         return None
     if found.test is None:
         return lags_that_agree(context, rows)
-    if found.test.lags.p_value * found.test.tests > SHARED:
+    if found.test.corrected(LAGS) > SHARED:
         return None
     if rows is None:
-        return found.test.lags
+        return found.test.order.lags
     left = label_noise(context).lags(rows)
     return left if left.p_value <= SHARED else None
 
 
 def _independent(context: AuditContext, rows: IndexArray) -> bool:
     if context.release.truth is None:
+        return True
+    if noise_clusters(context).ordered:
         return True
     return label_noise(context).lags(rows).p_value > STILL_SHARED

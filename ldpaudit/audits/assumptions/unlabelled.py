@@ -10,7 +10,9 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.estimators.assumptions.bets import disjoint_pairs
 from ldpaudit.estimators.assumptions.clusters import alike_rows
+from ldpaudit.estimators.assumptions.derived import label_sides
 from ldpaudit.estimators.assumptions.lags import LagTest, least_clear, of_some
+from ldpaudit.estimators.assumptions.order import Stretch, sharpness_test
 from ldpaudit.estimators.assumptions.shared_noise import (
     FEWEST_PAIRS,
     agreement_p_value,
@@ -90,3 +92,25 @@ def lags_that_agree(context: AuditContext, rows: IndexArray | None) -> LagTest |
     first, second = first[both], second[both]
     agree = agreement_p_value(surprised.astype(np.int32), first, second, most)
     return test if agree <= _AGREE else None
+
+
+def agreement_along_the_file(context: AuditContext) -> Stretch | None:
+    """Return the stretch in which released labels go with features unlike elsewhere.
+
+    Noise that is the same for all rows weakens what features say of a label everywhere alike. None
+    with true labels, where the noise itself is tested, and where there is no such channel.
+    """
+    return context.once("assumptions.agreement", lambda: _agreement(context))
+
+
+def _agreement(context: AuditContext) -> Stretch | None:
+    release, channel = context.release, aligned_channel(context)
+    features = release.features
+    if release.truth is not None or channel is None or features.is_constant():
+        return None
+    if len(np.unique(release.released)) < 2:
+        return None
+    expected = cross_fitted_posterior(context, "released")
+    codes = np.arange(expected.shape[1], dtype=np.int32)
+    by_code, sides = label_sides(codes, release.released, same_labels=True)
+    return sharpness_test(sides, expected @ by_code)

@@ -5,7 +5,7 @@ With true labels: where does the released label betray the true one too often, o
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.columns import sound_features
+from ldpaudit.audits.assumptions.columns import sound_and_numbered, sound_features
 from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
@@ -118,8 +118,7 @@ class _Ranking:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         self._context = context
-        self._features = sound_features(context)
-        table = self._features.take(rows)
+        table = sound_and_numbered(context, rows)
         betrays = _betrays(context, rows)
         betrayed = betrays[context.truth[rows], context.release.released[rows]]
         self._design = screened(BoostingMatrix, table, betrayed, TREE_COLUMNS)
@@ -143,7 +142,7 @@ class _Ranking:
         scores = np.zeros(len(rows))
         for start in range(0, 0 if self._constant else len(rows), _BATCH):
             batch = slice(start, start + _BATCH)
-            matrix = self._design.transform(self._features.take(rows[batch]))
+            matrix = self._design.transform(sound_and_numbered(self._context, rows[batch]))
             scores[batch] = self._model.predict(matrix)
         return self._rows(scores, rows)
 

@@ -1,6 +1,6 @@
 """Rows that belong together: equal ones, nearly equal ones, given groups; and one row of each."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -18,6 +18,7 @@ from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray,
 Mixed = npt.NDArray[np.uint64]
 LARGEST: Final = 30
 """Equal rows that are more are no cluster: so many are equal by chance, as in a small table."""
+FEW_VALUES: Final = 50
 _DIRECTIONS: Final = 4
 _SHIFTS: Final = 3
 _STARTS: Final = 32
@@ -157,6 +158,24 @@ def _codes(mixed: Mixed, order: IndexArray) -> IndexArray:
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(steps)
     return codes
+
+
+def equal_ranks(features: FeatureTable) -> Iterator[tuple[int, IndexArray]]:
+    """Yield each array column of 2 to 50 values, and codes of its rows, int64 (n,).
+
+    The j-th rows of all values have one code: a seed that is set again for each value gives them
+    the same noise.
+    """
+    for place, column in enumerate((*features.numeric.T, *features.categorical.T)):
+        if len(np.unique(column[:_MOST_PAIRS])) > FEW_VALUES:
+            continue
+        values, codes = np.unique(column, return_inverse=True)
+        if 1 < len(values) <= FEW_VALUES:
+            order = np.argsort(codes, kind="stable")
+            sizes = np.bincount(codes)
+            ranks = np.empty(len(codes), dtype=np.int64)
+            ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            yield place, ranks
 
 
 def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 1.0) -> IndexArray:

@@ -161,14 +161,19 @@ def _coarse(rate: FloatArray) -> IndexArray:
 
 
 def derived_columns(
-    rows: LabelledRows, suspects: list[int], *, sure: bool = False
+    rows: LabelledRows,
+    suspects: list[int],
+    *,
+    sure: bool = False,
+    targets: tuple[int, ...] = (0,),
 ) -> tuple[int, ...]:
     """Return which of the suspects were computed from the released label, in their order.
 
     Step by step, the clearest first: one that says nothing of y beyond z and the columns that are
     no suspects is derived; another joins those columns, so that a second one which repeats it (age
     groups beside age) has nothing left to explain. If ``sure``, those that chance does not explain:
-    what they say of y is below the limit by two standard errors.
+    what they say of y is below the limit by two standard errors. ``targets``: what stands for y,
+    see :class:`_Models`.
     """
     models = _Models.of(rows, suspects)
     derived: list[int] = []
@@ -178,7 +183,7 @@ def derived_columns(
         # The clearest one was seen by its bet, also where this sees little.
         if of_released < _BY_CHANCE * noise and (derived or kept):
             continue
-        of_truth, noise = models.gain(0, kept, j)
+        of_truth, noise = max(models.gain(target, kept, j) for target in targets)
         if sure:
             of_truth += _SURE * noise
         by_chance = 0.0 if sure else min(_BY_CHANCE * noise, _MOST_BY_CHANCE * of_released)
@@ -191,11 +196,17 @@ def derived_columns(
 
 @dataclass(frozen=True, eq=False)
 class _Models:
-    """Small models of one label from the other, a summary of the other columns, and suspects."""
+    """Small models of one label from the other, a summary of the other columns, and suspects.
+
+    Targets: 0 is the true label given the released one, 1 the other way round, 2 is 0 put
+    otherwise: whether the two differ, given the released one. Trees see at once that rows of a
+    group are in the clear by the last, and that a natural feature goes with the label by the first.
+    """
 
     columns: Columns
     rows: LabelledRows
-    given: tuple[FloatArray, FloatArray]
+    targets: tuple[IntArray, ...]
+    given: tuple[tuple[FloatArray, FloatArray], ...]
     _known: dict[tuple[int, ...], FloatArray] = field(default_factory=dict)
 
     @classmethod
@@ -209,12 +220,16 @@ class _Models:
         summary = columns.only(others).log_odds(rows.sides[0], everyone, rows.seed)
         by_released = rates(rows.sides[0], rows.released.astype(np.int64), first)
         by_truth = rates(rows.sides[1], rows.truth.astype(np.int64), first)
-        kept = columns.only(suspects).beside(summary)
+        truth, released = rows.sides
+        differ = (truth != released).astype(np.int32)
+        sign = np.where(released == 1, -1.0, 1.0)
+        shared = np.where(released == 1, 1 - by_released, by_released)
+        given = ((summary, by_released), (summary, by_truth), (sign * summary, shared))
         rows = replace(rows, halves=Halves(second, rows.halves.test))
-        return cls(kept, rows, (by_released, by_truth))
+        return cls(columns.only(suspects), rows, (truth, released, differ), given)
 
     def gain(self, target: int, kept: list[int], column: int) -> tuple[float, float]:
-        """Return what a column adds of a label (0: true, 1: released), and its standard error."""
+        """Return what a column adds of a target, and its standard error."""
         before, after = (self._losses(target, places) for places in (kept, [*kept, column]))
         gains = before - after
         return float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
@@ -226,8 +241,8 @@ class _Models:
         return self._known[key]
 
     def _measured(self, target: int, places: list[int]) -> FloatArray:
-        outcomes, halves = self.rows.sides[target], self.rows.halves
-        columns = self.columns.only(places).beside(self.given[target])
+        outcomes, halves = self.targets[target], self.rows.halves
+        columns = self.columns.only(places).beside(*self.given[target])
         log_odds = columns.log_odds(outcomes, halves, self.rows.seed, small=True)
         signed = np.where(outcomes[halves.test] == 1, log_odds, -log_odds)
         return np.logaddexp(0.0, -signed)

@@ -9,6 +9,8 @@ from ldpaudit.estimators.assumptions.bets import average, bet_on_pairs, p_value
 from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 _CANDIDATES: Final = 16
+_NEAR: Final = 3
+"""Distances that have half of the level: noise is most often shared with the row before."""
 _FEWEST_PAIRS: Final = 50
 _MARGIN: Final = 1.5
 _AS_STRONG: Final = 0.8
@@ -68,8 +70,9 @@ def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
     -------
     LagTest
         The autocorrelations of all distances by FFT say where to look; the bets of the best are
-        Bonferroni's over all. At one distance pairs form chains: every other link is a bet of its
-        own, on disjoint pairs, and the two are averaged.
+        Bonferroni's over all, with half of the level for distances 1 to 3. At one distance pairs
+        form chains: every other link is a bet of its own, on disjoint pairs, and the two are
+        averaged.
     """
     n = len(outcomes)
     lags = n - _FEWEST_PAIRS
@@ -77,9 +80,21 @@ def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
         return LagTest(1.0)
     strength = _strength(outcomes, chances)[1 : lags + 1]
     best = np.argsort(-strength, kind="stable")[:_CANDIDATES] + 1
-    wealth, lag = max((bet_at(outcomes, chances, int(lag)), int(lag)) for lag in best)
-    smallest = min(1.0, lags * p_value(wealth))
-    return LagTest(smallest, *_shape(strength, n), lag) if smallest < 1 else LagTest(1.0)
+    looked_at = {*range(1, _NEAR + 1), *best.tolist()}
+    wealths = {lag: bet_at(outcomes, chances, lag) for lag in sorted(looked_at)}
+    lag = max(wealths, key=lambda lag: wealths[lag] - np.log(tried(lag, n)))
+    smallest = min(1.0, tried(lag, n) * p_value(wealths[lag]))
+    if smallest == 1:
+        return LagTest(1.0)
+    period, run = _shape(strength, n)
+    if not period and lag <= _NEAR:
+        run = max(run, lag)
+    return LagTest(smallest, period, run, lag)
+
+
+def tried(lag: int, n: int) -> int:
+    """Return by what the p-value of one distance in n rows is multiplied, all being looked at."""
+    return 2 * (_NEAR if lag <= _NEAR else n)
 
 
 def of_some(chances: FloatArray, rows: IndexArray) -> FloatArray:

@@ -9,11 +9,14 @@ from scipy.stats import binom
 
 from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
 from ldpaudit.estimators.assumptions.clusters import has_pairs
-from ldpaudit.estimators.assumptions.lags import LagTest, lag_test
+from ldpaudit.estimators.assumptions.order import OrderTest
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
 FEWEST_PAIRS: Final = 30
+LAGS, STRETCH, BLOCKS = "lags", "stretch", "blocks"
+ORDER_SHARES: Final = {LAGS: 0.25, STRETCH: 0.125, BLOCKS: 0.125}
+"""Of the error probability; kinds of clusters have the other half."""
 _PRIOR_ROWS: Final = 5.0
 
 
@@ -23,26 +26,44 @@ class NoiseTest:
 
     Attributes
     ----------
-    p_value : float
-        Valid for all ways to share at once: Bonferroni's.
     by_clusters : mapping from name to float
-        The p-value of each kind of cluster, before Bonferroni's correction.
-    lags : LagTest or None
-        That of rows at fixed distances; None where the order of rows is not tested.
+        The p-value of each kind of cluster, were it the only one.
+    shares : mapping from name to float
+        The share of the error probability of each kind, and of each test of the order.
+    order : OrderTest
+        What noise shows along the file.
     """
 
-    p_value: float
     by_clusters: Mapping[str, float]
-    lags: LagTest
+    shares: Mapping[str, float]
+    order: OrderTest
 
     @property
-    def tests(self) -> int:
-        """How many ways to share were tested."""
-        return len(self.by_clusters) + 1
+    def p_value(self) -> float:
+        """Valid for all ways to share at once."""
+        return min(self.corrected(name) for name in self._p_values)
+
+    @property
+    def _p_values(self) -> dict[str, float]:
+        return {
+            LAGS: self.order.lags.p_value,
+            STRETCH: self.order.stretch.p_value,
+            BLOCKS: self.order.blocks.p_value,
+            **self.by_clusters,
+        }
+
+    def corrected(self, name: str) -> float:
+        """Return the p-value of one way to share, valid for all at once."""
+        return min(1.0, self._p_values[name] / self.shares[name])
 
     def shared(self, alpha: float) -> list[str]:
         """Return the kinds of clusters that share noise at an error probability for all tests."""
-        return [name for name, p in self.by_clusters.items() if p * self.tests <= alpha]
+        return [name for name in self.by_clusters if self.corrected(name) <= alpha]
+
+    def less_clear(self, other: "NoiseTest") -> "NoiseTest":
+        """Return what both tests show."""
+        kinds = {name: max(p, other.by_clusters[name]) for name, p in self.by_clusters.items()}
+        return NoiseTest(kinds, self.shares, self.order.least_clear(other.order))
 
 
 def noise_test(
@@ -50,9 +71,10 @@ def noise_test(
     chances: FloatArray,
     kinds: Mapping[str, IndexArray],
     rng: np.random.Generator,
-    lags: LagTest | None = None,
+    order: OrderTest,
+    shares: Mapping[str, float] | None = None,
 ) -> NoiseTest:
-    """Test whether rows of one cluster, or at a fixed distance, have noise of their own.
+    """Test whether rows of one cluster have noise of their own, with what their order showed.
 
     Parameters
     ----------
@@ -62,17 +84,18 @@ def noise_test(
         The chance of that, were noise independent.
     kinds : mapping from name to int64 array of shape (n,)
         Codes of rows that may share noise, chosen without the released labels.
-    lags : LagTest, optional
-        That of rows at a fixed distance, if it was done already.
+    order : OrderTest
+        Has half of the error probability.
+    shares : mapping from name to float, optional
+        That of each kind; default: equal ones.
     """
+    shares = shares or dict.fromkeys(kinds, 0.5 / max(len(kinds), 1))
     by_clusters = {}
     for name, codes in kinds.items():
         if has_pairs(codes, FEWEST_PAIRS):
             wealth = bet_on_pairs(outcomes, chances, *disjoint_pairs(codes, rng))
             by_clusters[name] = p_value(wealth)
-    lags = lag_test(outcomes, chances) if lags is None else lags
-    smallest = min([lags.p_value, *by_clusters.values()])
-    return NoiseTest(min(1.0, smallest * (len(by_clusters) + 1)), by_clusters, lags)
+    return NoiseTest(by_clusters, ORDER_SHARES | dict(shares), order)
 
 
 def flip_chances(

@@ -25,8 +25,8 @@ DECLARED = "mechanism.epsilon"
 _ID = "claimed-epsilon"
 _QUESTION = "Does the release leak more about a label than the claimed ε?"
 _REFUTED = (
-    "the claim is refuted: the released label depends on the features and not on the true label "
-    "alone, as the declared mechanism would have it"
+    "the claim is refuted: the released label depends on the features, or on the row's place in "
+    "the file, and not on the true label alone, as the declared mechanism would have it"
 )
 _IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "

@@ -10,6 +10,8 @@ from ldpaudit.estimators.assumptions.clusters import (
     one_of_each,
     without_large,
 )
+from ldpaudit.estimators.assumptions.lags import LagTest
+from ldpaudit.estimators.assumptions.order import OrderTest
 from ldpaudit.estimators.assumptions.shared_noise import (
     agreement_p_value,
     flip_chances,
@@ -75,7 +77,8 @@ def test_groups_that_share_noise(shared: bool) -> None:
     truth, released, home = truth[order], released[order], home[order]
     flips = released != truth
     chances = flip_chances(flips, truth.astype(np.int64))
-    test = noise_test(flips.astype(float), chances, {"homes": home}, rng)
+    order = OrderTest(LagTest(1.0))
+    test = noise_test(flips.astype(float), chances, {"homes": home}, rng, order)
     assert (test.p_value < 1e-6) is shared
     assert test.shared(0.05) == (["homes"] if shared else [])
 

@@ -5,7 +5,9 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from ldpaudit.estimators.assumptions.lags import LagTest
+from ldpaudit.estimators.assumptions.order import OrderTest, Stretch
 from ldpaudit.estimators.assumptions.shared_noise import (
+    ORDER_SHARES,
     NoiseTest,
     agreement_p_value,
     flip_chances,
@@ -78,12 +80,16 @@ def test_the_smallest_of_several_ways_to_share_noise() -> None:
     rng = np.random.default_rng(0)
     outcomes, chances = (rng.random(400) < 0.3).astype(float), np.full(400, 0.3)
     kinds = {"a": np.repeat(np.arange(200), 2), "few": np.arange(400)}
-    found = noise_test(outcomes, chances, kinds, rng, LagTest(0.9))
+    order = OrderTest(LagTest(0.2), Stretch(0.11))
+    found = noise_test(outcomes, chances, kinds, rng, order)
     assert set(found.by_clusters) == {"a"}
-    assert found.tests == 2
-    assert found.p_value == min(1.0, 2 * min(0.9, found.by_clusters["a"])) <= 1
-    shared = NoiseTest(0.02, {"a": 0.01, "b": 0.02}, LagTest(1.0))
+    # A quarter of the level for lags, an eighth for stretches, a quarter for each kind.
+    assert found.p_value == min(4 * 0.2, 8 * 0.11, 4 * found.by_clusters["a"], 1.0)
+    shared = NoiseTest({"a": 0.01, "b": 0.02}, ORDER_SHARES | {"a": 0.4, "b": 0.1}, order)
     assert shared.shared(0.03) == ["a"]
+    other = NoiseTest({"a": 0.03, "b": 0.01}, shared.shares, OrderTest(LagTest(0.3)))
+    both = shared.less_clear(other)
+    assert (both.by_clusters, both.order) == ({"a": 0.03, "b": 0.02}, OrderTest(LagTest(0.3)))
 
 
 def test_chances_of_a_change_are_drawn_to_that_of_all() -> None:
