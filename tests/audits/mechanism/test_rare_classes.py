@@ -54,7 +54,7 @@ def test_people_in_the_clear_are_named_with_the_odds(
     found = rare_finding(released(people, epsilon))
     assert [note.text for note in found.notes] == [words]
     assert found.estimates[0].value < 0.013
-    assert found.estimates[0].title == words.removesuffix(".") + " (p-value)"
+    assert (found.estimates[0].title + ".", found.estimates[0].unit) == (words, "p-value")
 
 
 def test_what_too_few_people_cannot_show_is_said() -> None:
