@@ -408,7 +408,7 @@ def test_rounding_is_unbiased_and_keeps_the_epsilon_of_what_follows() -> None:
 
 @pytest.mark.parametrize("labels", [[-0.1], [10.1], [math.nan]])
 def test_rounding_refuses_labels_outside(labels: list[float]) -> None:
-    with pytest.raises(InputError, match="than 10 row"):
+    with pytest.raises(InputError, match=r"\d row"):
         Rounding((0, 10)).sample(labels)
 
 

@@ -75,7 +75,7 @@ def test_released_values_are_outputs(which):
     mechanism = mechanisms()[which]
     out = mechanism.release(np.array([0, 10, 5, 5]), np.random.default_rng(1))
     assert set(out.tolist()) <= set(mechanism.channel.outputs)
-    with pytest.raises(InputError, match="than 10 row"):
+    with pytest.raises(InputError, match=r"\d row"):
         mechanism.release(np.array([0, 3, 5]), np.random.default_rng(1))
 
 

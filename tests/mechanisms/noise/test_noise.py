@@ -336,8 +336,8 @@ def test_noise_in_steps_follows_the_continuous_law(mechanism, cdf):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([1.0], "range; fewer than 10"),
-        ([math.nan, 3], "range; fewer than 10"),
+        ([1.0], r"range; \d"),
+        ([math.nan, 3], r"range; \d"),
         (["x"], "numbers"),
     ],
 )
@@ -347,7 +347,7 @@ def test_labels_outside_the_range_are_refused(labels, message):
 
 
 def test_labels_off_the_grid_are_refused():
-    with pytest.raises(InputError, match=r"grid; fewer than 10 row"):
+    with pytest.raises(InputError, match=r"grid; \d row"):
         DiscreteLaplace(GRID, 1.0).release([3.5, 4])
 
 
