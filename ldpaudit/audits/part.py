@@ -46,7 +46,8 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     """Return the context of all rows, for counts that can be made of them.
 
     What is known of columns, and that rows share no noise, comes from the part that was looked at.
-    Where rows of the part do share noise, or belong together, it is the context of the part.
+    Where rows of the part share noise, belong together or were changed after the noise, it is the
+    context of the part.
     """
     from ldpaudit.audits.assumptions.columns import column_evidence
     from ldpaudit.audits.assumptions.rows import Clusters, Counted, clusters, counted
@@ -54,7 +55,7 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     if context.whole is None or clusters(context) is not None:
         return context
     part = counted(context)
-    if part.rows is not None or not part.holds:
+    if part.rows is not None or not part.holds or len(column_evidence(context).fixed):
         return context
     shared: dict[str, Any] = context.once("all rows", dict)
     shared["assumptions.clusters"] = Clusters({}, (), None)
@@ -91,7 +92,9 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
         shared["rows"] = rows
         shared["assumptions.clusters"] = replace(found, kinds={}, codes=codes)
         shared["assumptions.counted"] = Counted(apart, of_all.lags, of_all.holds)
-        shared["assumptions.columns"] = column_evidence(context)
+        shared["assumptions.columns"] = replace(
+            column_evidence(context), fixed=np.empty(0, dtype=np.int64)
+        )
     return replace(of_rows(context, shared["rows"]), whole=None, _shared=shared)
 
 

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ldpaudit.audits.assumptions.stated import (
+    CHANGED_ROWS,
     COUNTED_ROWS,
     DOUBTFUL_COLUMNS,
     DOUBTFUL_ROWS,
     FEATURE_BLIND_TEST,
+    SELECTED,
 )
 from ldpaudit.judging.causes import SHARED
 from ldpaudit.judging.checks.interface import POWER, Case
@@ -79,6 +81,14 @@ class Open:
 
 
 _DOUBTS = {
+    SELECTED: (
+        "Audit the file from before rows were filtered, balanced or repeated by their released "
+        "label, and release that one; or declare the channel of the rows kept (--channel)."
+    ),
+    CHANGED_ROWS: (
+        "Audit the file from before the rule was applied, and release that one; whoever needs the "
+        "rule can apply it to the released labels. Or declare one channel for each group (--by)."
+    ),
     DOUBTFUL_COLUMNS: (
         "Audit without the columns that were computed from the released label (--drop); the "
         "release code tells which they are."

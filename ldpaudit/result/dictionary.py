@@ -141,6 +141,8 @@ ESTIMATES: Final = {
     "assumptions.derived_columns": "Columns that were computed from the released label.",
     "assumptions.doubtful_columns": "Columns that were computed from it, or used by the mechanism.",
     "assumptions.doubtful_rows": "Columns in which the rows of one person may be equal.",
+    "assumptions.changed_rows": "Rows whose released label was overwritten after the noise.",
+    "assumptions.selected": "Whether rows were left out or repeated by their released label.",
     "assumptions.counted_rows": "Rows that bounds count, as others share their noise.",
     "assumptions.composed_epsilon": "ε of one person who has several rows.",
     "assumptions.epsilon_with_derived": "The bound of the release alone, with columns that may be "

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.afterwards import changes
 from ldpaudit.audits.assumptions.columns import column_evidence, uses_features
 from ldpaudit.audits.assumptions.neighbours import (
     BOUND,
@@ -56,7 +57,7 @@ class AssumptionsAudit:
         if counts is not None:
             bounds[BOUND] = lambda alpha: neighbour_bound(context, counts, alpha).epsilon
         estimates = (
-            *(*_columns(context), *_rows(context), *_agreement(context)),
+            *(*_columns(context), *changes(context), *_rows(context), *_agreement(context)),
             *(*_neighbours(context), *_sums(context)),
         )
         makers = (_column_notes, _row_notes, _order_notes, _agreement_notes, _sum_notes)

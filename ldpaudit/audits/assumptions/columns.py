@@ -1,7 +1,7 @@
 """Columns that were computed from the released label: found, and left out of what bounds learn."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -10,9 +10,11 @@ from ldpaudit.arrays import HalfArray
 from ldpaudit.audits.assumptions.rows import counted, counted_rows, may_share, tested
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.assumptions.afterwards import computed_columns, fixed_rows
 from ldpaudit.estimators.assumptions.columns import Halves, sampled
 from ldpaudit.estimators.assumptions.derived import (
     SUSPICIOUS,
+    Dependence,
     LabelledRows,
     dependence,
     label_sides,
@@ -54,6 +56,9 @@ class ColumnEvidence:
     rows_in_doubt : bool
         With true labels: whether rows that are alike may share noise, which would explain what
         features seem to say.
+    fixed : int64 array
+        With true labels: the rows whose released label their features fix, whatever the true one
+        is, where that explains what features say of the released label.
     bound_with : float or None
         Without true labels: the bound of ε, in nats, that the derived columns would give.
     """
@@ -63,6 +68,7 @@ class ColumnEvidence:
     doubtful: bool = False
     ordered: bool = False
     rows_in_doubt: bool = False
+    fixed: IndexArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     bound_with: float | None = None
 
 
@@ -178,15 +184,69 @@ def _with_truth(context: AuditContext, every: IndexArray, sides: HalfArray) -> C
         halves,
         int(context.rng("assumptions", "models").integers(2**31)),
     )
-    place, first = _by_place(rows, used), dependence(rows)
-    suspects = first.suspects() if first.p_value <= SUSPICIOUS else []
-    derived = find_derived(rows, suspects) if suspects else ()
+    found = _by_columns(context, rows, every, used)
+    place = _by_place(replace(rows, halves=_other_rows(rows.halves, used, found.fixed)), used)
+    p_value = _either(1.0 if found.p_value is None else found.p_value, place.p_value)
+    doubtful = found.doubtful or place.doubtful
+    return replace(found, p_value=p_value, doubtful=doubtful, ordered=place.ordered)
+
+
+def _by_columns(
+    context: AuditContext, rows: LabelledRows, every: IndexArray, used: IndexArray
+) -> ColumnEvidence:
+    """Return whether the released label depends on columns, and what else explains it."""
+    release, first = context.release, dependence(rows)
+    computed: tuple[int, ...] = ()
+    if first.p_value <= SUSPICIOUS:
+        computed = computed_columns(
+            release.features, context.truth, release.released, first.suspects()
+        )
+    overwritten = _with_rules(context, rows, ColumnEvidence(computed, first.p_value), every, used)
+    if overwritten is not None or first.p_value > SUSPICIOUS:
+        return overwritten or ColumnEvidence(computed, first.p_value)
+    found = _with_derived(rows, first, computed)
+    return _with_rules(context, rows, found, every, used) or found
+
+
+def _with_derived(
+    rows: LabelledRows, first: Dependence, computed: tuple[int, ...]
+) -> ColumnEvidence:
+    """Return the columns computed from released labels, and what the others then say."""
+    suspects = [j for j in first.suspects() if j not in computed]
+    likely = find_derived(rows, suspects) if suspects else ()
+    derived = (*computed, *likely)
     if not derived:
-        return replace(place, p_value=_either(first.p_value, place.p_value))
-    doubtful = set(find_derived(rows, list(derived), sure=True)) != set(derived)
-    left = max(first.p_value, dependence(rows, derived).p_value)
-    p_value = _either(left, place.p_value)
-    return ColumnEvidence(derived, p_value, doubtful or place.doubtful, place.ordered)
+        return ColumnEvidence((), first.p_value)
+    doubtful = bool(likely) and set(find_derived(rows, list(likely), sure=True)) != set(likely)
+    return ColumnEvidence(derived, max(first.p_value, dependence(rows, derived).p_value), doubtful)
+
+
+def _with_rules(
+    context: AuditContext,
+    rows: LabelledRows,
+    found: ColumnEvidence,
+    every: IndexArray,
+    used: IndexArray,
+) -> ColumnEvidence | None:
+    """Return the evidence without rows whose labels a rule overwrote; None if it explains less."""
+    release = context.release
+    table = release.features.without(found.derived).take(every)
+    fixed = every[fixed_rows(table, context.truth[every], release.released[every], rows.seed)]
+    left = _other_rows(rows.halves, used, fixed)
+    # Columns that fix most labels are copies of the released label, no rule.
+    if not len(fixed) or 2 * len(fixed) > len(every):
+        return None
+    if min(len(left.learn), len(left.test)) < _FEWEST:
+        return None
+    p_value = dependence(replace(rows, halves=left), found.derived).p_value
+    if p_value <= SUSPICIOUS:
+        return None
+    return replace(found, p_value=max(found.p_value or 0.0, p_value), fixed=fixed)
+
+
+def _other_rows(halves: Halves, used: IndexArray, fixed: IndexArray) -> Halves:
+    """Return the halves without the rows whose labels were overwritten."""
+    return Halves(*(half[~np.isin(used[half], fixed)] for half in (halves.learn, halves.test)))
 
 
 def _either(one: float, other: float | None) -> float:
@@ -213,7 +273,11 @@ def _without_truth(context: AuditContext) -> ColumnEvidence:
     if bound <= limit:
         return ColumnEvidence()
     rows, halves = _every(context), context.halves()
-    alone, derived = _alone(context, rows, halves), list[int]()
+    alone = _alone(context, rows, halves)
+    release = context.release
+    derived = list(computed_columns(release.features, None, release.released, alone))
+    if derived and _bound_without(context, tuple(derived)) <= limit:
+        return ColumnEvidence(tuple(derived), bound_with=bound)
     signals: Signals | None = None
     for least in _SUSPICIOUS_SHARES:
         suspects = [j for j in _suspects(alone, least * limit) if j not in derived]

@@ -4,9 +4,16 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from ldpaudit.audits.assumptions.afterwards import selected
 from ldpaudit.audits.assumptions.columns import uses_features
 from ldpaudit.audits.assumptions.rows import counted
-from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_INDEPENDENT, REFUTED
+from ldpaudit.audits.assumptions.stated import (
+    FEATURE_BLIND,
+    INDEPENDENT,
+    NOT_INDEPENDENT,
+    REFUTED,
+    UNSELECTED,
+)
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.result import Finding, Kind
 
@@ -18,6 +25,8 @@ def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str,
         refuted.add(FEATURE_BLIND)
     if not counted(context).holds:
         refuted.add(INDEPENDENT)
+    if selected(context):
+        refuted.add(UNSELECTED)
     marked = tuple(a + REFUTED if a in refuted else a for a in assumptions)
     return ("certified" if marked == assumptions else "estimated"), marked
 

@@ -7,6 +7,7 @@ from typing import Final
 
 INDEPENDENT: Final = "rows were released independently of each other"
 FEATURE_BLIND: Final = "the released label depends on the true label alone, not on the features"
+UNSELECTED: Final = "no row was left out or repeated after the noise because of its released label"
 NOT_DERIVED: Final = "no feature was computed from the released label"
 REFUTED: Final = " (refuted here)"
 NOT_INDEPENDENT: Final = INDEPENDENT + REFUTED
@@ -23,4 +24,6 @@ RARE_CLASSES: Final = "mechanism.rare_classes"
 COUNTED_ROWS: Final = "assumptions.counted_rows"
 DOUBTFUL_COLUMNS: Final = "assumptions.doubtful_columns"
 DOUBTFUL_ROWS: Final = "assumptions.doubtful_rows"
+CHANGED_ROWS: Final = "assumptions.changed_rows"
+SELECTED: Final = "assumptions.selected"
 """There where these rows do not show whether the channel uses features."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.standing import standing
-from ldpaudit.audits.assumptions.stated import NOT_DERIVED
+from ldpaudit.audits.assumptions.stated import NOT_DERIVED, UNSELECTED
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext, Counts, Need
@@ -40,7 +40,7 @@ from ldpaudit.estimators.epsilon.consistency import (
 )
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
-from ldpaudit.estimators.epsilon.strongest import METHODS, BoundEvidence
+from ldpaudit.estimators.epsilon.strongest import BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note, together
@@ -131,16 +131,18 @@ def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterat
     counts = label_counts(context)
     best, share = evidence.strongest(alpha), evidence.design.weights[primary]
     words = (
-        f"the strongest of {len(METHODS)} methods, here '{best.method}'; corrected: "
+        f"the strongest of {len(evidence.methods)} methods, here '{best.method}'; corrected: "
         f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of "
         "the error probability, the others share the rest"
     )
-    yield _bound(context, (INSIDER, _STRONGEST), best, words, None)
-    for method in METHODS:
+    further = () if evidence.methods == ("odds-ratio",) else (UNSELECTED,)
+    yield _bound(context, (INSIDER, _STRONGEST), best, words, None, *further)
+    for method in evidence.methods:
         bound, reference = evidence.bound(method, alpha), _REFERENCES[method]
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
-        yield _bound(context, names, bound, words, reference)
+        further = () if method == "odds-ratio" else (UNSELECTED,)
+        yield _bound(context, names, bound, words, reference, *further)
     there = counts.sum(axis=1) > 0
     if there.sum() > 1:
         yield _observed(counts[there])
@@ -164,7 +166,7 @@ def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> 
     )
     reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
     title = "The release alone"
-    return _bound(context, (OUTSIDER, title), bound, words, reference, NOT_DERIVED)
+    return _bound(context, (OUTSIDER, title), bound, words, reference, NOT_DERIVED, UNSELECTED)
 
 
 def _bound(

@@ -1,34 +1,20 @@
 """What the bounds of ε are computed from: counted once per audit run, used by several audits."""
 
-import numpy as np
-import numpy.typing as npt
+from dataclasses import replace
 
+from ldpaudit.audits.assumptions.afterwards import label_counts as label_counts
+from ldpaudit.audits.assumptions.afterwards import selected
 from ldpaudit.audits.assumptions.columns import sound_features
-from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND as FEATURE_BLIND
 from ldpaudit.audits.assumptions.stated import INDEPENDENT as INDEPENDENT
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.release_alone import evidence_of
-from ldpaudit.audits.part import over_all_rows
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
 )
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
-from ldpaudit.release import label_table
-
-
-def label_counts(context: AuditContext) -> npt.NDArray[np.int64]:
-    """Return how many rows have each true label and output, int64 of shape (k, m).
-
-    All rows of a large release count, too. Where rows share noise, one row of each group counts.
-    """
-    every = over_all_rows(context)
-    release, rows = every.release, counted_rows(every)
-    k, m = len(release.classes), len(release.outputs)
-    counted = slice(None) if rows is None else rows
-    return label_table(every.truth[counted], release.released[counted], k, m)
 
 
 def feature_dependence(context: AuditContext) -> str | None:
@@ -58,7 +44,11 @@ def insider_evidence(context: AuditContext) -> BoundEvidence | None:
 def _count_insider(context: AuditContext) -> BoundEvidence | None:
     channel = aligned_channel(context)
     matrix = None if channel is None else worth_looking_for(channel).matrix
-    return epsilon_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
+    evidence = epsilon_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
+    # A selection by the released label leaves odds ratios as they were.
+    if evidence is not None and selected(context):
+        return replace(evidence, methods=("odds-ratio",))
+    return evidence
 
 
 def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:

@@ -5,10 +5,10 @@ With true labels: where does the released label betray the true one too often, o
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.afterwards import selected, unchanged_rows
 from ldpaudit.audits.assumptions.columns import sound_and_numbered, sound_features
-from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.assumptions.standing import standing
-from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED, UNSELECTED
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER_SHARES, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext
@@ -49,7 +49,7 @@ def subgroup_estimate(context: AuditContext, evidence: SubgroupEvidence) -> Esti
     # At the level at which it counts against a claim: other bounds have the rest.
     alpha = (1 - context.plan.confidence) * INSIDER_SHARES[SUBGROUPS]
     bound = evidence.bound(alpha)
-    kind, assumptions = standing(context, FEATURE_BLIND, NOT_DERIVED, INDEPENDENT)
+    kind, assumptions = standing(context, FEATURE_BLIND, NOT_DERIVED, INDEPENDENT, UNSELECTED)
     return Estimate.lower_bound(
         SUBGROUPS,
         "True labels, groups of rows",
@@ -76,6 +76,8 @@ def why_no_groups(context: AuditContext) -> str | None:
         return dependent
     if release.reports is not None:
         return "reports, not labels, were released"
+    if selected(context):
+        return "rows were left out or repeated because of their released label"
     if sound_features(context).is_constant():
         return "there are no features that tell rows apart"
     if min(len(_half(context, half)) for half in (0, 1)) < SMALLEST_HALF:
@@ -105,7 +107,7 @@ def _find(context: AuditContext) -> SubgroupEvidence | str:
 
 def _half(context: AuditContext, half: int) -> IndexArray:
     """Return the rows of a half that count: where rows share noise, one of each group."""
-    rows, counted = context.half(half), counted_rows(context)
+    rows, counted = context.half(half), unchanged_rows(context)
     if counted is not None:
         rows = np.intersect1d(rows, counted, assume_unique=True)
     return context.sample(rows, _MOST_ROWS // 2, "subgroups", str(half))

@@ -71,12 +71,15 @@ class BoundEvidence:
         Right guesses of the plan.
     one_run : tuple of two int
         Guesses of the one-run candidates' labels, and how many of them are right.
+    methods : tuple of str
+        The methods that may be believed.
     """
 
     design: BoundDesign
     counts: CountTable
     correct: int
     one_run: tuple[int, int]
+    methods: tuple[str, ...] = METHODS
 
     def bound(self, method: str, alpha: float) -> EpsilonBound:
         """Return one method's lower bound of ε at level 1 − alpha, in nats."""
@@ -94,7 +97,7 @@ class BoundEvidence:
     def strongest(self, alpha: float) -> EpsilonBound:
         """Return the largest bound, each method at its share of alpha: valid at 1 − alpha."""
         shares = self.design.weights
-        bounds = [self.bound(method, alpha * shares[method]) for method in METHODS]
+        bounds = [self.bound(method, alpha * shares[method]) for method in self.methods]
         best = max(bounds, key=lambda bound: bound.epsilon)
         return replace(best, alpha=alpha)
 

@@ -1,0 +1,157 @@
+"""What was done to released labels after the noise, which reveals nothing of the true ones.
+
+Rows selected by their released label: each column of the channel is scaled by one factor. Labels
+overwritten by a rule on features: the released label is fixed, whatever the true one is. Columns
+computed from released labels: these reconstruct them.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.stats import chi2
+
+from ldpaudit.estimators.assumptions.columns import Columns
+from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray, label_table
+
+_SURE: Final = 1e-3
+_FITS: Final = 0.01
+_ROUNDS: Final = 500
+_FEWEST_ROWS, _FEWEST_TRUE = 8, 3
+"""Rows of a value whose released labels are all the same, and of each kind of true label."""
+_LEAVES, _LEAF = 64, 20
+_MOST_ROWS: Final = 20_000
+_REACH: Final = 15
+"""Rows before and after, from whose released labels a column may be computed."""
+_MOST_LABELS: Final = 6
+_UNEXPLAINED: Final = 1e-3
+"""A column is computed from released labels if they leave no larger share of it open: rounding."""
+
+
+def is_selected(counts: CountTable, channel: FloatArray) -> bool:
+    """Return whether rows were left out or repeated because of their released label.
+
+    Counts by true and released label, (k, m), then fit the claimed channel with each column scaled
+    by one factor, and not the channel itself. Odds ratios stay: a channel with other ones is never
+    taken for a selection, but by chance.
+    """
+    present = class_counts(counts) > 0
+    table, claim = np.asarray(counts, dtype=np.float64)[present], channel[present]
+    sizes = table.sum(axis=1, keepdims=True)
+    used = table.sum(axis=0) > 0
+    k, m = len(table), int(used.sum())
+    if k < 2 or m < 2 or (table[claim <= 0] > 0).any():
+        return False
+    scaled = _scaled(claim[:, used], sizes, table[:, used].sum(axis=0))
+    against_claim = _deviance(table, np.maximum(claim * sizes, 1e-300))
+    against_scaled = _deviance(table[:, used], np.maximum(scaled, 1e-300))
+    better = chi2.sf(against_claim - against_scaled, channel.shape[1] - 1)
+    return bool(better <= _SURE and chi2.sf(against_scaled, (k - 1) * (m - 1)) >= _FITS)
+
+
+def _scaled(claim: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return the claim scaled to the table's sums: the likeliest scaling (Deming & Stephan)."""
+    expected = claim * rows
+    for _ in range(_ROUNDS):
+        expected = expected * (columns / np.maximum(expected.sum(axis=0), 1e-300))
+        expected = expected * (rows / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300))
+    return expected
+
+
+def _deviance(table: FloatArray, expected: FloatArray) -> float:
+    seen = table > 0
+    return 2 * float(np.sum(table[seen] * np.log(table[seen] / expected[seen])))
+
+
+def fixed_rows(
+    features: FeatureTable, truth: IntArray, released: IntArray, seed: int
+) -> IndexArray:
+    """Return the rows whose released label is fixed by their features, whatever the true one is.
+
+    All rows with a value of a column, or in a leaf of a tree, have one released label, also those
+    whose true label makes it least likely. By chance at most one release in a thousand has such a
+    group, and where one is sure, those that chance makes once in a thousand join it. A group
+    released in the clear is none: there the released label follows the true one.
+    """
+    counts = label_table(truth, released, int(truth.max()) + 1, int(released.max()) + 1) + 0.5
+    rates = counts / counts.sum(axis=1, keepdims=True)
+    chances, groups = np.ones(len(truth)), 0
+    for cells in _cells(features, released, seed):
+        chance, looked_at = _chance_fixed(cells, truth, released, rates)
+        chances, groups = np.minimum(chances, chance), groups + looked_at
+    if chances.min(initial=1.0) * groups > _SURE:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(chances <= _SURE)
+
+
+def _cells(features: FeatureTable, released: IntArray, seed: int) -> Iterator[IndexArray]:
+    """Yield codes of rows with equal values, column by column, and of the leaves of a tree."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    for column in (*features.numeric.T, *features.categorical.T):
+        yield np.unique(column, return_inverse=True)[1].astype(np.int64)
+    matrix = Columns.of(features).matrix
+    some = np.random.default_rng(seed).permutation(len(released))[:_MOST_ROWS]
+    tree = DecisionTreeClassifier(
+        max_leaf_nodes=_LEAVES, min_samples_leaf=_LEAF, criterion="entropy", random_state=seed
+    )
+    yield tree.fit(matrix[some], released[some]).apply(matrix).astype(np.int64)
+
+
+def _chance_fixed(
+    cells: IndexArray, truth: IntArray, released: IntArray, rates: FloatArray
+) -> tuple[FloatArray, int]:
+    """Return how likely chance gives each row's group one released label, and the groups tried."""
+    size = int(cells.max()) + 1
+    low, high = np.full(size, np.iinfo(np.int32).max), np.full(size, -1)
+    np.minimum.at(low, cells, released)
+    np.maximum.at(high, cells, released)
+    contrary = truth != rates.argmax(axis=0)[released]
+    logs = np.bincount(cells[contrary], np.log(rates[truth, released])[contrary], size)
+    of_each = [np.bincount(cells[some], minlength=size) for some in (contrary, ~contrary)]
+    tried = (np.add(*of_each) >= _FEWEST_ROWS) & (np.minimum(*of_each) >= _FEWEST_TRUE)
+    chance = np.where(tried & (low == high), np.exp(logs), 1.0)
+    return chance[cells], int(tried.sum())
+
+
+def computed_columns(
+    features: FeatureTable,
+    truth: IntArray | None,
+    released: IntArray,
+    suspects: Collection[int],
+) -> tuple[int, ...]:
+    """Return the numeric array columns that released labels of rows near by reconstruct.
+
+    A lag, a moving average, a sum: a linear function of the released labels up to 15 rows before
+    and after, exact but for rounding, which true labels, where known, do not reconstruct as well.
+    """
+    found = []
+    for j in suspects:
+        if j >= features.numeric.shape[1]:
+            continue
+        column = features.numeric[:, j].astype(np.float64)
+        left = _unexplained(column, released)
+        if left > _UNEXPLAINED:
+            continue
+        if truth is None or _unexplained(column, truth) > 10 * left:
+            found.append(j)
+    return tuple(found)
+
+
+def _unexplained(column: FloatArray, labels: IntArray) -> float:
+    """Return the share of a column's variance that labels of rows near by leave open, 1 at most."""
+    m = int(labels.max()) + 1
+    signs = np.eye(m)[labels][:, 1:] if m <= _MOST_LABELS else labels[:, None].astype(np.float64)
+    width = 2 * _REACH + 1
+    near = sliding_window_view(signs, width, axis=0).reshape(len(labels) - width + 1, -1)
+    middle = column[_REACH : len(column) - _REACH]
+    known = np.flatnonzero(np.isfinite(middle))[:_MOST_ROWS]
+    fit, held = known[::2], known[1::2]
+    if len(held) < 2 * near.shape[1] or np.ptp(middle[held]) == 0:
+        return 1.0
+    design = np.column_stack([near, np.ones(len(near))])
+    weights = np.linalg.lstsq(design[fit], middle[fit], rcond=None)[0]
+    missed = middle[held] - design[held] @ weights
+    return float(min(missed.var() / middle[held].var(), 1.0))
