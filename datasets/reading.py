@@ -28,8 +28,8 @@ from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import (
-    DeclaredColumns,
     Declaration,
+    DeclaredColumns,
     Release,
     ReleasedLabels,
     TrueLabels,
