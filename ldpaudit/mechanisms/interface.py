@@ -280,6 +280,11 @@ class NumericMechanism(AnalysedMechanism):
         """All outputs, float64 of shape (m,); None where they are not finitely many."""
 
     @property
+    def output_step(self) -> float | None:
+        """The step between outputs, from the lowest label on; None where they are in no steps."""
+        return None
+
+    @property
     def error_tolerance(self) -> float:
         """The largest absolute bias that is only rounding, in units of the mechanism's scale."""
         return 0.0

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT
@@ -14,8 +16,11 @@ from ldpaudit.estimators.epsilon.lattice import (
     repeated_numbers,
 )
 from ldpaudit.mechanisms.interface import NumericMechanism
+from ldpaudit.numeric_labels import NumericLabels
+from ldpaudit.release import FloatArray
 from ldpaudit.result import Estimate, Finding, Note
 
+_ON_STEP = 1e-6
 _MOST_REPEATED = 0.01
 """The share of rows with repeated numbers from which a warning is due."""
 
@@ -30,7 +35,7 @@ def lattice_finding(context: AuditContext) -> Finding:
     ):
         return Finding()
     notes = list[Note]()
-    if claim.output_values is None and (again := repeated_numbers(numbers.released)):
+    if claim.output_values is None and (again := repeated_numbers(_off_steps(claim, numbers))):
         share = again / len(numbers.released)
         if share >= _MOST_REPEATED:
             text = (
@@ -69,6 +74,14 @@ def lattice_finding(context: AuditContext) -> Finding:
     )
     bounds = {LATTICE: partial(_epsilon, found)}
     return Finding((estimate,), notes=tuple(notes), bounds=bounds)
+
+
+def _off_steps(claim: NumericMechanism, numbers: NumericLabels) -> FloatArray:
+    """Return the released numbers that are no outputs of the claimed noise in steps."""
+    if claim.output_step is None:
+        return numbers.released
+    steps = (numbers.released - claim.label_bounds[0]) / claim.output_step
+    return np.asarray(numbers.released[np.abs(steps - np.rint(steps)) > _ON_STEP])
 
 
 def _epsilon(found: LatticeEvidence, alpha: float) -> float:

@@ -125,6 +125,8 @@ def repeated_numbers(released: FloatArray) -> int:
 
     Continuous noise repeats no number. Rounded ones are not counted.
     """
+    if not len(released):
+        return 0
     values, counts = np.unique(released, return_counts=True)
     scale = max(float(np.ptp(values)), 1e-300)
     fine = ~_whole(values * 1e6) if scale > 1 else ~_whole(values / scale * 1e6)

@@ -47,6 +47,11 @@ class ContinuousMechanism(Rounded, RangedMechanism):
         """The range in 1,024 steps."""
         return LabelRange(self.labels.low, self.labels.high, self.labels.width / FINE_STEPS)
 
+    @property
+    def output_step(self) -> float:
+        """The 1,024th part of the range."""
+        return self.fine.spacing
+
     @classmethod
     def applied_range(cls, labels: LabelRange) -> LabelRange:
         """Return the range unchanged: any number in it is a label."""

@@ -39,6 +39,11 @@ class DiscreteNoise(SymmetricNoise):
     def law(self) -> BlockLaw:
         """The law of X, in steps, with blocks of n."""
 
+    @property
+    def output_step(self) -> float:
+        """The step of the labels."""
+        return self.labels.spacing
+
     @cached_property
     def _between(self) -> tuple[FloatArray, FloatArray]:
         """log P(X = x), log P(X = x − n) for 0 < x < n: else the extreme labels differ by e^ε."""

@@ -168,6 +168,11 @@ class RoundedLabels(Rounded):
         """The mechanism's outputs."""
         return self.inner.output_values
 
+    @property
+    def output_step(self) -> float | None:
+        """The step between the mechanism's outputs."""
+        return self.inner.output_step
+
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
         """Return E[ℓ(ŷ, y)] for y drawn from a prior over the mechanism's labels."""
         return self.inner.expected_loss(prior, name)

@@ -1,0 +1,36 @@
+"""Noise in steps of this package is not taken for a poor generator's."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpaudit
+from ldpaudit.mechanisms import LabelRange
+from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.staircase import Staircase
+from ldpaudit.result import AuditResult
+
+RANGE = LabelRange(0.0, 10.0)
+
+
+def audited(claim: Laplace | Staircase, released: np.ndarray, truth: np.ndarray) -> AuditResult:
+    frame = pd.DataFrame({"x": np.arange(len(truth)) % 7, "label": released})
+    return ldpaudit.audit(frame, truth, claim, only=("mechanism",), rng=1, threads=1)
+
+
+@pytest.mark.parametrize("family", [Laplace, Staircase])
+@pytest.mark.parametrize("whole", [True, False])
+def test_noise_in_1024_steps_is_honest(family: type[Laplace | Staircase], whole: bool) -> None:
+    rng, claim = np.random.default_rng(3), family(RANGE, 1.0)
+    truth = rng.uniform(0, 10, 6000)
+    truth = np.rint(truth) if whole else truth
+    result = audited(claim, claim.release(truth, rng), truth)
+    assert result.verdict != "fail"
+    assert not [note for note in result.notes if "few values" in note.text]
+
+
+def test_noise_with_few_values_is_warned_of() -> None:
+    rng, claim = np.random.default_rng(3), Laplace(RANGE, 1.0)
+    truth = rng.integers(0, 11, 6000).astype(float)
+    result = audited(claim, truth + rng.choice(rng.laplace(0, 10, 1024), 6000), truth)
+    assert [note for note in result.notes if "few values" in note.text]
