@@ -74,13 +74,13 @@ def question_line(question: Question) -> str:
 def _parts(result: PublicResult) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
     """Yield the title, the claim, what follows from it, and the power of a release and its parts.
 
-    The power is of single columns.
+    The power is of single columns of one release; others have no classes of their own.
     """
 
     def walk(part: PublicPart, title: str) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
-        epsilon = part.mechanism.epsilon
-        claim = promise(epsilon, "" if epsilon is None else number(epsilon), bool(part.parts))
-        power = "" if part.parts else _power(part.excess, result.truth)
+        epsilon, leaf = part.mechanism.epsilon, part.release.classes > 0
+        claim = promise(epsilon, "" if epsilon is None else number(epsilon), not leaf)
+        power = _power(part.excess, result.truth) if leaf else ""
         yield title, claim, tuple(_pairs(part)), power
         for number_, one in enumerate(part.parts, 1):
             own = name(one.release.label or "") or name(one.release.name)

@@ -71,7 +71,7 @@ def public_facts_of(
     except InputError:  # One released label for all, and no classes declared.
         mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)
     facts = [part.public for part in parts if part.public is not None]
-    seen = {"classes": 0, "class_names": (), "label": None}
+    seen = {"classes": 0, "class_names": ()}
     return PublicFacts(
         release=node_info(node, parts, sha256).model_copy(update=seen),
         mechanism=mechanism,

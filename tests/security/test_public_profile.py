@@ -88,6 +88,21 @@ def two_releases(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
     return audit, one, changed(rng, one, "abc")
 
 
+def columns_in_two_releases(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
+    (first, one), (second, two) = (small_table(rng, rows=60) for _ in range(2))
+    people = {"id": np.arange(60), "x": first["x"]}
+    years = [pd.DataFrame(people | {"vote": first["label"], "illness": second["label"]})] * 2
+    years[1] = years[1].assign(vote=small_table(rng, rows=60)[0]["label"])
+    names = ("vote:rr:epsilon=1", "illness:rr:lambda=0.5")
+
+    def audit(truth: pd.Series) -> AuditResult:
+        known = pd.DataFrame({"id": np.arange(60), "vote": truth, "illness": two})
+        options = {"id_column": "id", "label": names, "only": (*only, "vector"), "seed": 1}
+        return ldpaudit.audit(years, known, **options)
+
+    return audit, one, changed(rng, one)
+
+
 def compared(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
     (first, one), (second, _) = (small_table(rng) for _ in range(2))
     second["x"] = first["x"]
@@ -135,11 +150,13 @@ def looked_at(make: Callable[..., Case], tables: int, only: tuple[str, ...]) -> 
         (one_release, 12, CHEAP),
         (several_columns, 2, CHEAP),
         (two_releases, 3, CHEAP),
+        (columns_in_two_releases, 1, CHEAP),
         (compared, 1, CHEAP),
         pytest.param(one_release, 200, CHEAP, marks=pytest.mark.validate),
         pytest.param(one_release, 20, ALL, marks=pytest.mark.validate),
         pytest.param(several_columns, 20, CHEAP, marks=pytest.mark.validate),
         pytest.param(two_releases, 20, CHEAP, marks=pytest.mark.validate),
+        pytest.param(columns_in_two_releases, 10, CHEAP, marks=pytest.mark.validate),
         pytest.param(compared, 10, CHEAP, marks=pytest.mark.validate),
     ],
 )
