@@ -1,6 +1,7 @@
 """Channels by stratum: each stratum is held against its own claim."""
 
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +69,13 @@ def test_a_small_stratum_is_inconclusive():
     table, truth = release(CLAIMED, n=60)
     result = ldpaudit.audit(table, truth, rng=0, only=FAST)
     assert result.verdict == "inconclusive"
+
+
+def test_the_rows_that_strata_lack_are_counted():
+    table, truth = release(CLAIMED, n=300)
+    result = ldpaudit.audit(table, truth, rng=0, only=FAST)
+    assert result.verdict == "inconclusive"
+    assert re.search(r"Release [\d,]+ more rows in stratum \d", result.next_steps[0])
     assert "stratum" in result.sentence
     assert "stratum" in result.next_steps[0]
 
