@@ -29,7 +29,7 @@ from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, No
 from ldpaudit.result.dictionary import meaning
 from ldpaudit.running.stopping import Stop, Stopped, Watched
 
-_LACKS: Final[Mapping[Need, str]] = {
+_LACKS: Final[Mapping[str, str]] = {
     "labels": "every row has the same released label, which reveals nothing of the true ones",
     "rows": "labels were released in bags, not row by row; see the audit 'aggregates'",
     "truth": "it needs the true labels (--truth)",
@@ -179,18 +179,16 @@ def _own_numbers(name: str, finding: Finding) -> Finding:
 
 def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
     release, needs = context.release, _needs(name, audit)
-    has = {
-        "labels": not release.constant,
-        "rows": release.bags is None,
-        "truth": release.truth is not None,
-    }
-    for need, why in _LACKS.items():
-        if need in needs and not has[need]:
-            return why
+    has = {"labels": not release.constant, "rows": release.bags is None}
+    for need, there in has.items():
+        if need in needs and not there:
+            return _LACKS[need]
     reason = audit.unavailable(context)
     if reason is not None and not isinstance(reason, str):
         raise InputError(f"The audit {name!r} must say in words why it is unavailable, or None.")
-    return reason
+    # True labels are asked for last: where an audit does not apply, giving them would not help.
+    lacks = reason is None and "truth" in needs and release.truth is None
+    return _LACKS["truth"] if lacks else reason
 
 
 def _found(job: Job, context: AuditContext) -> Finding:
