@@ -1,5 +1,6 @@
 """IWP-SGD on a release: a linear model under Gaussian noise of the features, if there is any."""
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,10 @@ from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.release import FeatureTable, Float32Array, Release
 
 IWP_LOSSES: Final = ("quadratic", "exponential", "log")
-_SETTINGS: Final = {"ridge": 0.01, "radius": 5.0, "epochs": 3, "average": True}
+_SETTINGS: Final = {"ridge": 0.01, "epochs": 3, "average": True}
+_RADIUS: Final = 5.0
+_ERROR: Final = 0.03
+"""The ball is so small that a step's slope has at most this error, in units of its variance."""
 _LARGEST_STEP: Final = 0.05
 
 
@@ -21,7 +25,7 @@ def iwp_model(
     loss: str | None,
     rng: np.random.Generator,
 ) -> Any:
-    """Return an unfitted model, its step small enough for the features' size.
+    """Return an unfitted model, its step and ball small enough for the features and their noise.
 
     Parameters
     ----------
@@ -36,11 +40,16 @@ def iwp_model(
     rng : numpy.random.Generator
     """
     from ldpaudit.learners import IWPClassifier
+    from ldpaudit.learners.iwp.classifier import LOSSES
 
     size = float((matrix.astype(np.float64) ** 2).sum(axis=1).mean())
     settings: dict[str, Any] = {**_SETTINGS, "step": min(_LARGEST_STEP, 0.5 / (1 + size))}
     settings |= {"sigma": sigma, "random_state": rng}
     chosen: Any = loss or "quadratic"
+    settings["radius"] = _RADIUS
+    if sigma > 0:
+        most = LOSSES[chosen](IWPClassifier.batch_size).limit(sigma**2 * _RADIUS**2, _ERROR)
+        settings["radius"] = math.sqrt(most) / sigma
     return IWPClassifier(noise, loss=chosen, labels="codes", **settings)
 
 

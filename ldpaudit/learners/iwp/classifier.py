@@ -15,6 +15,7 @@ from ldpaudit.learners.corrections import label_targets
 from ldpaudit.learners.iwp.base import IWPEstimator, Prepared
 from ldpaudit.learners.iwp.margin_losses import (
     ExponentialLoss,
+    Gated,
     MarginLoss,
     QuadraticLoss,
 )
@@ -25,9 +26,9 @@ from ldpaudit.learners.noise_model import LabelNoise, label_noise, plain_channel
 from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray
 
-_LOSSES: Mapping[str, Callable[[int], MarginLoss]] = {
-    "quadratic": lambda _rows: QuadraticLoss(),
-    "exponential": lambda _rows: ExponentialLoss(),
+LOSSES: Mapping[str, Callable[[int], Gated]] = {
+    "quadratic": lambda rows: QuadraticLoss(rows=rows),
+    "exponential": lambda rows: ExponentialLoss(rows=rows),
     "log": lambda rows: log_loss(rows=rows),
 }
 
@@ -43,7 +44,8 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         labels as true.
     loss : {"quadratic", "exponential", "log"} or MarginLoss
         f(y θᵀx). The first two are corrected exactly; the log loss by a series that is cut off at
-        the order whose gradient has the least mean squared error over a batch. What is left:
+        the order whose gradient has the least mean squared error over a batch. Noise is refused
+        at which that error is more than half the clean slope's variance. What is left:
         ``gradient_error`` (bias and standard deviation of a row's gradient), ``truncation_bias``.
     sigma : float, optional
         σ of Gaussian noise on the features, where ``noise`` does not state it.
@@ -159,11 +161,11 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         self._check_parameters()
         loss: Any = self.loss
         if isinstance(loss, str):
-            if loss not in _LOSSES:
+            if loss not in LOSSES:
                 raise InputError(
-                    f"The 'loss' parameter must be one of {', '.join(_LOSSES)}. Got {loss!r}."
+                    f"The 'loss' parameter must be one of {', '.join(LOSSES)}. Got {loss!r}."
                 )
-            loss = _LOSSES[loss](self.batch_size)
+            loss = LOSSES[loss](self.batch_size)
         sigma = self._sigma()
         if sigma > 0:
             loss.check(sigma**2 * self.radius**2)

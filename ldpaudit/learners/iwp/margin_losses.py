@@ -6,13 +6,20 @@ For features with noise N(0, σ²I) the margin's noise has s = σ²‖θ‖².
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from scipy.special import expit
 
+from ldpaudit.errors import InputError
+from ldpaudit.learners.iwp.truncation import GradientError
 from ldpaudit.release import FloatArray
+
+WORST: Final = 0.5
+"""The largest mean squared error of a step's slope, in units of the clean slope's variance."""
+_ROUNDS: Final = 40
 
 
 class MarginLoss(Protocol):
@@ -47,14 +54,50 @@ class MarginLoss(Protocol):
         """Return P(y = 1 | x) where θᵀx = ``score`` minimises the expected loss."""
 
 
-@dataclass(frozen=True)
-class ClosedForm:
-    """A loss whose inverse transform has a closed form, whatever the variance."""
+class Gated(ABC):
+    """A loss that refuses so much noise that a step's slope is hardly more than noise."""
 
-    growth: float = 0.0
+    rows: int
+    """How many rows' slopes are averaged, those of one step."""
+
+    @abstractmethod
+    def error(self, variance: float) -> GradientError:
+        """Return the error of one row's corrected slope at a variance s > 0."""
 
     def check(self, largest: float) -> None:
-        """Accept any variance."""
+        """Refuse a variance at which the error of a step's slope is too large (InputError)."""
+        if self.error(largest).share(self.rows) > WORST:
+            limit = math.floor(100 * self.limit(largest)) / 100
+            raise too_noisy(f"must be at most {limit:.3g}, where a step still learns", largest)
+
+    def limit(self, largest: float, share: float = WORST) -> float:
+        """Return the largest variance up to ``largest`` with at most this share of error."""
+        if self.error(largest).share(self.rows) <= share:
+            return largest
+        low, high = 0.0, largest
+        for _ in range(_ROUNDS):
+            middle = (low + high) / 2
+            works = self.error(middle).share(self.rows) <= share
+            low, high = (middle, high) if works else (low, middle)
+            if high - low < 1e-3 * low:
+                break
+        return low
+
+
+def too_noisy(allowed: str, largest: float) -> InputError:
+    """Return the error that names what variance a loss takes."""
+    return InputError(
+        f"The noise is too large for this loss: σ²·radius² {allowed}. Got {largest:.6g} "
+        "instead; use a smaller radius, larger batches, or loss='quadratic'."
+    )
+
+
+@dataclass(frozen=True)
+class ClosedForm(Gated):
+    """A loss whose inverse transform has a closed form: at variance −s it is W_s[f] itself."""
+
+    growth: float = 0.0
+    rows: int = 128
 
     def order(self, variance: float) -> None:
         """Return None: the form is closed."""
@@ -63,6 +106,10 @@ class ClosedForm:
 @dataclass(frozen=True)
 class QuadraticLoss(ClosedForm):
     """f(u) = ½(u − 1)², with W_s⁻¹[f](u) = ½(u − 1)² − s/2 (Dufraiche et al., Example 2)."""
+
+    def error(self, variance: float) -> GradientError:
+        """Return the error of a row's slope over clean margins within ±3: its noise is N(0, s)."""
+        return GradientError(0, 0.0, math.sqrt(variance), math.sqrt(3.0))
 
     def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
         """Return W_s⁻¹[f](u)."""
@@ -89,8 +136,16 @@ class QuadraticLoss(ClosedForm):
 class ExponentialLoss(ClosedForm):
     """f(u) = e^{−u}, with W_s⁻¹[f](u) = e^{−u − s/2} (Dufraiche et al., Example 3).
 
-    Any σ is allowed, but the variance of the corrected loss grows like e^{s}.
+    The variance of the corrected slope grows like e^{s} − 1, so the noise must be small.
     """
+
+    def error(self, variance: float) -> GradientError:
+        """Return the error of a row's slope over clean margins within ±3: its variance is
+        e^{−2u}(e^s − 1).
+        """
+        square, mean = math.sinh(6.0) / 6, math.sinh(3.0) / 3
+        growth = math.expm1(min(variance, 700.0))
+        return GradientError(0, 0.0, math.sqrt(square * growth), math.sqrt(square - mean**2))
 
     def corrected(self, margin: FloatArray, variance: float) -> FloatArray:
         """Return W_s⁻¹[f](u)."""

@@ -11,18 +11,16 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.polynomial import polyval
 from scipy.special import expit
 
-from ldpaudit.errors import InputError
+from ldpaudit.learners.iwp.margin_losses import Gated, too_noisy
 from ldpaudit.learners.iwp.truncation import GradientError, best_order, gradient_errors
 from ldpaudit.release import FloatArray
 
-_WORST: Final = 0.5
-"""The largest mean squared error of a step's slope, in units of the clean slope's variance."""
 _LEAST_STEP: Final = -24
 """Below s = 2^{−6} the order is the one of 2^{−6}."""
 
 
 @dataclass(frozen=True)
-class SeriesLoss:
+class SeriesLoss(Gated):
     """A loss given by its derivatives, its inverse transform cut off after the order chosen.
 
     Parameters
@@ -62,34 +60,16 @@ class SeriesLoss:
         InputError
             Naming the limit.
         """
-        if self.growth is not None:
-            limit = 1 / (4 * max(self.growth, 1e-300))
-            if largest < limit:
-                return
-            allowed = f"must be below {limit:.6g}"
-        else:
-            if self.error(largest).share(self.rows) <= _WORST:
-                return
-            allowed = f"must be at most {self._limit(largest):.3g}, where an order still works"
-        raise InputError(
-            f"The noise is too large for this loss: σ²·radius² {allowed}. Got {largest:.6g} "
-            "instead; use a smaller radius, larger batches, or loss='quadratic'."
-        )
+        if self.growth is None:
+            super().check(largest)
+        elif largest >= (limit := 1 / (4 * max(self.growth, 1e-300))):
+            raise too_noisy(f"must be below {limit:.6g}", largest)
 
     def error(self, variance: float) -> GradientError:
         """Return the error of one row's slope at a variance s > 0 and the order used there."""
         if self.fixed is not None:
             return gradient_errors(self.derivative, variance, self.reach, self.fixed + 1)[-1]
         return best_order(self.derivative, variance, self.reach, self.rows)
-
-    def _limit(self, largest: float) -> float:
-        """Return the largest variance below ``largest`` where the order works."""
-        low, high = 0.0, largest
-        for _ in range(12):
-            middle = (low + high) / 2
-            works = self.error(middle).share(self.rows) <= _WORST
-            low, high = (middle, high) if works else (low, middle)
-        return math.floor(100 * low) / 100
 
     def order(self, variance: float) -> int:
         """Return the order used at a variance s ≥ 0; chosen once for every power of 2^{1/4}."""

@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit
 from scipy.stats import norm
 
+from ldpaudit.commands.utility.iwp import iwp_model
 from ldpaudit.errors import InputError
 from ldpaudit.learners import IWPClassifier, IWPRegressor, noisy_risk_bias
 from ldpaudit.learners.corrections import label_targets
@@ -15,6 +16,7 @@ from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective, RegressionL
 from ldpaudit.learners.iwp.step_size import StepRule, theorem_rule
 from ldpaudit.learners.iwp.truncation import best_order, truncation_bias
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms.response.gaussian import gaussian_sigma
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 
 CLOSED = [QuadraticLoss(), ExponentialLoss()]
@@ -281,6 +283,33 @@ def test_the_bias_of_the_exponential_risk_has_a_closed_form():
         noisy_risk_bias(ExponentialLoss(), theta, X, y * 2, 0.8, 0.1)
 
 
+@pytest.mark.parametrize("s", [4.0, 46.9, 187.7])
+def test_the_risk_bias_is_exact_at_large_noise(s):
+    """With quadrature it was 75 % too small at s = 94, and nearly 0 at 188."""
+    X, y, theta = np.array([[1.0, 0.0], [0.0, -1.0]]), np.array([1, -1]), np.array([0.3, 0.4])
+    margins, sigma = y * (X @ theta), math.sqrt(s) / 0.5
+    grown = noisy_risk_bias(ExponentialLoss(), theta, X, y, sigma, 0.0)
+    assert grown.total == pytest.approx(np.exp(-margins).mean() * math.expm1(s / 2), rel=1e-9)
+    assert noisy_risk_bias(QuadraticLoss(), theta, X, y, sigma, 0.0).total == pytest.approx(s / 2)
+
+
+@pytest.mark.parametrize("loss", ["quadratic", "exponential", "log"])
+def test_no_loss_learns_the_opposite(loss):
+    """Too large a ball is refused, and the command's own ball learns: 62 % at least, of 80."""
+    sigma = gaussian_sigma(4.0, 1e-5, 2.0)
+    with pytest.raises(InputError, match="use a smaller radius"):
+        IWPClassifier(sigma=sigma, loss=loss, radius=8.0).fit(np.eye(2), np.array([0, 1]))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-0.5, 0.5, (20_000, 4))
+        truth = (rng.random(20_000) < expit(X @ [6, -4, 2, 0])).astype(np.int32)
+        labels = RandomizedResponse.from_epsilon((0, 1), 1.0)
+        mechanism, noisy = GaussianRR((0, 1), labels.noise, 1.0, sigma), rng.normal(X, sigma)
+        model = iwp_model(mechanism, sigma, noisy.astype(np.float32), loss, rng)
+        found = model.fit(noisy, mechanism.sample(truth, rng)).predict(X)
+        assert np.mean(found == truth) > 0.62
+
+
 def test_parameters_stay_in_the_ball():
     mechanism, _, _, noisy, z = gaussian_release(2000, np.random.default_rng(4), 0.5)
     found = IWPClassifier(mechanism, radius=0.1, step=1.0).fit(noisy, z)
@@ -290,7 +319,7 @@ def test_parameters_stay_in_the_ball():
 def test_bad_input_names_its_limit():
     mechanism, _, _, noisy, z = gaussian_release(100, np.random.default_rng(5), 2.0)
     with pytest.raises(
-        InputError, match=r"must be at most 5\d\.?\d*, where an order still works. Got 100"
+        InputError, match=r"must be at most 5\d\.?\d*, where a step still learns. Got 100"
     ):
         IWPClassifier(mechanism, loss="log", radius=5.0).fit(noisy, z)
     grown = SeriesLoss(lambda u, j: np.cos(u + j * np.pi / 2), growth=0.1)
