@@ -22,9 +22,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 
 from ldpaudit.learners import IWPClassifier, IWPRegressor
-from ldpaudit.learners.iwp.margin_losses import ExponentialLoss, QuadraticLoss
-from ldpaudit.learners.iwp.series_loss import log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective, RegressionLoss
+from ldpaudit.learners.iwp.descent import ClassificationLoss, Objective, RegressionLoss
+from ldpaudit.learners.iwp.losses import ExponentialLoss, QuadraticLoss, log_loss
 from ldpaudit.mechanisms.response.gaussian import classical_sigma
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
 from ldpaudit.mechanisms.response.randomized_response import lambda_of_epsilon

@@ -29,8 +29,7 @@ from picture import Line, Panel, save
 from sklearn.datasets import make_classification
 
 from ldpaudit.learners import IWPClassifier
-from ldpaudit.learners.iwp.margin_losses import ExponentialLoss
-from ldpaudit.learners.iwp.series_loss import log_loss
+from ldpaudit.learners.iwp.losses import ExponentialLoss, log_loss
 from ldpaudit.learners.iwp.truncation import truncation_bias
 from ldpaudit.mechanisms.response.gaussian import classical_sigma
 from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ldpaudit.learners.classifier import ReleaseClassifier
     from ldpaudit.learners.compatibility import expected_failed_checks
     from ldpaudit.learners.iwp.classifier import IWPClassifier
+    from ldpaudit.learners.iwp.losses import noisy_risk_bias
     from ldpaudit.learners.iwp.regressor import IWPRegressor
-    from ldpaudit.learners.iwp.risk_bias import noisy_risk_bias
     from ldpaudit.learners.regressor import ReleaseRegressor
 
 __all__ = [
@@ -33,6 +33,6 @@ __getattr__, __dir__ = exported(
         "regressor": ("ReleaseRegressor",),
         "iwp.classifier": ("IWPClassifier",),
         "iwp.regressor": ("IWPRegressor",),
-        "iwp.risk_bias": ("noisy_risk_bias",),
+        "iwp.losses": ("noisy_risk_bias",),
     },
 )

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.errors import InputError
-from ldpaudit.learners.iwp.sgd import Iterate, Objective, StepSize, descend
-from ldpaudit.learners.iwp.step_size import theorem_rule
+from ldpaudit.learners.iwp.descent import Iterate, Objective, StepSize, descend, theorem_rule
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.learners.validation import Seed, checked_pair, checked_rows
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
@@ -209,7 +208,7 @@ class Prepared:
     Attributes
     ----------
     matrix, answers, weights : float64 arrays
-        As :func:`ldpaudit.learners.iwp.sgd.descend` takes them.
+        As :func:`ldpaudit.learners.iwp.descent.descend` takes them.
     label_factor : float
         S̃(S̃ − 1) of the label noise.
     """

@@ -13,20 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 from ldpaudit.errors import InputError
 from ldpaudit.learners.corrections import label_targets
 from ldpaudit.learners.iwp.base import IWPEstimator, Prepared
-from ldpaudit.learners.iwp.margin_losses import (
+from ldpaudit.learners.iwp.descent import ClassificationLoss, Objective
+from ldpaudit.learners.iwp.losses import (
     ExponentialLoss,
-    Gated,
     MarginLoss,
     QuadraticLoss,
+    SeriesLoss,
+    log_loss,
 )
-from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective
 from ldpaudit.learners.iwp.truncation import GradientError, gradient_errors, truncation_bias
 from ldpaudit.learners.noise_model import LabelNoise, label_noise, plain_channel
 from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray
 
-LOSSES: Mapping[str, Callable[[int], Gated]] = {
+LOSSES: Mapping[str, Callable[[int], MarginLoss]] = {
     "quadratic": lambda rows: QuadraticLoss(rows=rows),
     "exponential": lambda rows: ExponentialLoss(rows=rows),
     "log": lambda rows: log_loss(rows=rows),

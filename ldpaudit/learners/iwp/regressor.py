@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from ldpaudit.learners.iwp.base import IWPEstimator, Prepared
-from ldpaudit.learners.iwp.sgd import Objective, RegressionLoss
+from ldpaudit.learners.iwp.descent import Objective, RegressionLoss
 from ldpaudit.learners.numeric_labels import debiased_labels
 from ldpaudit.learners.validation import check_weights
 from ldpaudit.release import FloatArray

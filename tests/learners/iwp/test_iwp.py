@@ -10,10 +10,14 @@ from ldpaudit.commands.utility.iwp import iwp_model
 from ldpaudit.errors import InputError
 from ldpaudit.learners import IWPClassifier, IWPRegressor, noisy_risk_bias
 from ldpaudit.learners.corrections import label_targets
-from ldpaudit.learners.iwp.margin_losses import ExponentialLoss, QuadraticLoss
-from ldpaudit.learners.iwp.series_loss import SeriesLoss, log_loss
-from ldpaudit.learners.iwp.sgd import ClassificationLoss, Objective, RegressionLoss
-from ldpaudit.learners.iwp.step_size import StepRule, theorem_rule
+from ldpaudit.learners.iwp.descent import (
+    ClassificationLoss,
+    Objective,
+    RegressionLoss,
+    StepRule,
+    theorem_rule,
+)
+from ldpaudit.learners.iwp.losses import ExponentialLoss, QuadraticLoss, SeriesLoss, log_loss
 from ldpaudit.learners.iwp.truncation import best_order, truncation_bias
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.response.gaussian import gaussian_sigma
