@@ -5,7 +5,6 @@ unchanged (which affects the Poisson log loss only, and makes costs non-negative
 """
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,7 +13,6 @@ from scipy.special import xlogy
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.numeric.median_bins import MedianPaths
 from ldpaudit.release import FloatArray, IndexArray
 
 _LARGEST_TABLE = 2000
@@ -187,51 +185,44 @@ class PoissonBinCosts(PartitionCosts):
         return float(moment / (1 + self._mass[last + 1] - self._mass[first]))
 
 
-class AbsoluteBinCosts:
+class AbsoluteBinCosts(PartitionCosts):
     """|m − y|: the best output is a weighted median, one of the labels."""
 
     def __init__(self, labels: FloatArray, prior: FloatArray, growth: float) -> None:
+        super().__init__(len(labels))
         self._labels, self._growth = labels, growth
         self._mass = _cumulative(prior)
         self._first = _cumulative(prior * labels)
-        self._upto = self._mass[1:].tolist()
-        self._paths = MedianPaths(labels, prior, growth)
 
-    def cost(self, first: int, last: int) -> float:
-        """Return Σ weight · |median − y|."""
-        median, k = self._median(first, last), len(self._labels)
-        inside = min(max(median, first), last + 1)
-        return self._distance(median, 0, median, k) + self._growth * self._distance(
-            median, first, inside, last + 1
-        )
+    def ending_at(self, last: int, starts: slice | IndexArray) -> FloatArray:
+        """Return Σ weight · |median − y| of each bin."""
+        firsts = np.arange(self._k)[starts]
+        medians = self._medians(firsts, last)
+        inside = np.clip(medians, firsts, last + 1)
+        everywhere = self._distance(medians, 0, medians, self._k)
+        within = self._distance(medians, firsts, inside, last + 1)
+        return np.asarray(everywhere + self._growth * within)
 
     def output(self, first: int, last: int) -> float:
         """Return the weighted median."""
-        return float(self._labels[self._median(first, last)])
+        return float(self._labels[self._medians(np.array([first]), last)[0]])
 
-    def cheapest(self, price: float) -> list[int]:
-        """Return the first labels of the bins that minimise Σ (cost − price)."""
-        return self._paths.starts(self._paths.cheapest(price))
-
-    def guess(self, price: float) -> list[int]:
-        """Return the same."""
-        return self.cheapest(price)
-
-    def _distance(self, median: int, start: int, turn: int, end: int) -> float:
+    def _distance(
+        self, medians: IndexArray, start: int | IndexArray, turn: IndexArray, end: int
+    ) -> FloatArray:
         """Return Σ p|label[median] − y| over start … end − 1; below the median before ``turn``."""
-        mass, first, label = self._mass, self._first, self._labels[median]
+        mass, first, label = self._mass, self._first, self._labels[medians]
         below = label * (mass[turn] - mass[start]) - (first[turn] - first[start])
-        above = first[end] - first[turn] - label * (mass[end] - mass[turn])
-        return float(below + above)
+        return np.asarray(below + first[end] - first[turn] - label * (mass[end] - mass[turn]))
 
-    def _median(self, first: int, last: int) -> int:
+    def _medians(self, firsts: IndexArray, last: int) -> IndexArray:
         """Return the first label up to which half the weight lies: before, in or after the bin."""
-        extra = self._growth * float(self._mass[last + 1] - self._mass[first])
-        half = 0.5 * (float(self._mass[-1]) + extra)
-        median = bisect_left(self._upto, half)
-        if median >= first:
-            within = (half + self._growth * float(self._mass[first])) / (1 + self._growth)
-            median = max(bisect_left(self._upto, within), first)
-        if median > last:
-            median = max(bisect_left(self._upto, half - extra), last)
-        return min(median, len(self._labels) - 1)
+        mass, upto = self._mass, self._mass[1:]
+        extra = self._growth * (mass[last + 1] - mass[firsts])
+        half = 0.5 * (mass[-1] + extra)
+        before = np.searchsorted(upto, half)
+        within = (half + self._growth * mass[firsts]) / (1 + self._growth)
+        inside = np.maximum(np.searchsorted(upto, within), firsts)
+        after = np.maximum(np.searchsorted(upto, half - extra), last)
+        place = np.where(before < firsts, before, np.where(inside <= last, inside, after))
+        return np.asarray(np.minimum(place, self._k - 1), dtype=np.int64)

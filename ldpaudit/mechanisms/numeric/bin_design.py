@@ -27,8 +27,8 @@ def optimal_bins(
 
     The loss of a partition into d bins is Σ L(bin)/(d − 1 + e^ε). Dinkelbach's iteration (1967)
     turns the ratio into a price per bin: for a price λ the partition that minimises Σ (L(bin) − λ)
-    is found by dynamic programming in O(k²), or O(k log k) for the absolute loss. Its ratio is the
-    next price, until the price no longer changes. No table over d is needed.
+    is found by dynamic programming in O(k²). Its ratio is the next price, until the price no
+    longer changes. No table over d is needed.
 
     Parameters
     ----------

@@ -163,25 +163,6 @@ def test_many_labels_need_no_table_of_all_bins():
     assert total / (len(starts) + math.expm1(2.0)) == pytest.approx(price, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_the_path_over_medians_is_the_cheapest_partition(seed):
-    rng = np.random.default_rng(seed)
-    k = int(rng.integers(2, 40))
-    labels, prior = np.cumsum(rng.uniform(0.05, 3, size=k)), rng.dirichlet(np.full(k, 0.5))
-    costs = bin_costs("absolute", labels, prior, growth := float(rng.choice([0.1, 2.0, 50.0])))
-    for price in (0.01, 0.3, 2.0):
-
-        def ending_at(end):
-            return np.array([costs.cost(start, end - 1) for start in range(end)])
-
-        def total(starts):
-            bins = zip(starts, [*starts[1:], k], strict=True)
-            return sum(costs.cost(s, e - 1) - price for s, e in bins)  # noqa: B023
-
-        plain = total(cheapest_partition(ending_at, k, price))
-        assert total(costs.cheapest(price)) == pytest.approx(plain, rel=1e-10, abs=1e-10 * growth)
-
-
 @pytest.mark.parametrize(
     ("labels", "prior", "epsilon", "name", "words"),
     [
