@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Plan, Repeats
-from ldpaudit.audits.repeats.audit import RepeatsAudit
-from ldpaudit.estimators.repeats.epsilon import Noise, repeats_evidence
+from ldpaudit.audits.person.releases import ReleasesAudit
+from ldpaudit.estimators.person.releases import Noise, repeats_evidence
 from ldpaudit.mechanisms import RandomizedResponse, from_declaration
 from ldpaudit.release import (
     Declaration,
@@ -71,7 +71,7 @@ def audited(releases: RepeatedReleases, noise: Noise | None, seed: int) -> Findi
     last = releases.releases[-1]
     claim = from_declaration(last.declaration, last.classes)
     context = AuditContext(last, claim, Plan(seed), repeats=Repeats(releases, noise))
-    return RepeatsAudit().run(context)
+    return ReleasesAudit().run(context)
 
 
 def looks(finding: Finding) -> str:
@@ -92,8 +92,8 @@ def row(setting: Setting, draws: int, people: int) -> str:
         told += looks(audited(releases, None, draw)) == setting.noise
         if setting.truth and setting.noise != "reused":
             found = {e.id: e for e in audited(releases, claimed, draw).estimates}
-            if "repeats.epsilon_lower" in found:
-                shares.append(found["repeats.epsilon_lower"].value / true)
+            if "person.epsilon_lower" in found:
+                shares.append(found["person.epsilon_lower"].value / true)
                 above += shares[-1] > 1
     bounded = f"{np.mean(shares):.3f} | {above} of {len(shares)}" if shares else "– | –"
     known = "with" if setting.truth else "without"

@@ -150,7 +150,7 @@ def invariant(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def audited(table: pd.DataFrame, truth: pd.DataFrame) -> Any:
-    return ldpaudit.audit(table, truth=truth, only=("mechanism", "vector"), rng=1)
+    return ldpaudit.audit(table, truth=truth, only=("mechanism", "person"), rng=1)
 
 
 def beside(folder: Path) -> None:

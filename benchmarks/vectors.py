@@ -15,10 +15,10 @@ from itertools import pairwise
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.vectors.audit import REFUTED_DRAWS
-from ldpaudit.audits.vectors.draws import DrawTest, draws_as_claimed
-from ldpaudit.audits.vectors.insider import METHODS, vector_evidence
-from ldpaudit.audits.vectors.seen import SeenVector
+from ldpaudit.audits.person.column_draws import DrawTest, draws_as_claimed
+from ldpaudit.audits.person.columns import REFUTED_DRAWS
+from ldpaudit.audits.person.insider import columns_evidence
+from ldpaudit.audits.person.seen_columns import SeenColumns
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.joint import (
     IndependentColumns,
@@ -30,8 +30,6 @@ from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 ALPHA = 0.05
 ACCUSED = 0.05
-BY_METHOD = 20
-"""Draws of which each method's bound is shown."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ def seen_vector(setting, labels, released):
         names = claim.classes
         release = Release(nothing, codes, names, names, TrueLabels(labels[:, a]))
         contexts.append(AuditContext(release, claim, Plan(seed=0)))
-    return SeenVector(tuple(contexts), setting.claim, None)
+    return SeenColumns(tuple(contexts), setting.claim, None)
 
 
 def one_draw(setting, n, seed):
@@ -185,15 +183,14 @@ def one_draw(setting, n, seed):
     test = draws_as_claimed(seen, rng)
     assert isinstance(test, DrawTest)
     alone = tuple(replace(c, release=replace(c.release, truth=None)) for c in seen.contexts)
-    blind = draws_as_claimed(SeenVector(alone, seen.joint, None), rng)
+    blind = draws_as_claimed(SeenColumns(alone, seen.joint, None), rng)
     assert isinstance(blind, DrawTest)
-    evidence = vector_evidence(seen, seen.released, rng)
+    evidence = columns_evidence(seen, seen.released, rng)
     if test.p_value <= REFUTED_DRAWS:
-        evidence = evidence.without_columns()
-    methods = evidence.shares if seed < BY_METHOD else ()
-    own = {name: evidence.bound(name, ALPHA) for name in methods}
-    values = {name: bound.epsilon for name, bound in own.items() if bound is not None}
-    return evidence.strongest(ALPHA).epsilon, values, (test.p_value, blind.p_value)
+        evidence = evidence.without_sums()
+    values = {"added": evidence.added_up(ALPHA).epsilon} if evidence.columns else {}
+    values |= {"labels": evidence.as_labels(ALPHA).epsilon} if evidence.vectors else {}
+    return evidence.bound(ALPHA).epsilon, values, (test.p_value, blind.p_value)
 
 
 def main():
@@ -202,17 +199,17 @@ def main():
     chosen = sys.argv[3:] or list(SETTINGS)
     print(f"{n:,} rows, {draws} draws, 95 % bounds\n")
     print(
-        "| what | ε claimed | ε true | certified | of the true ε | columns | patterns | pairs | "
+        "| what | ε claimed | ε true | certified | of the true ε | added up | as one label | "
         "above the true ε | above the claim | draws refuted | without true vectors | seconds |"
     )
-    print("|---" * 13 + "|")
+    print("|---" * 12 + "|")
     for name in chosen:
         setting, start = SETTINGS[name], time.process_time()
         found = [one_draw(setting, n, seed) for seed in range(draws)]
         seconds = (time.process_time() - start) / draws
         best, true = np.array([bound for bound, _, _ in found]), setting.epsilon
         claim, own = setting.claim.epsilon, []
-        for method in METHODS:
+        for method in ("added", "labels"):
             values = [by_method[method] for _, by_method, _ in found if method in by_method]
             own.append(f"{np.mean(values):.2f}" if values else "—")
         share = "—" if math.isinf(true) else f"{best.mean() / true:.3f}"

@@ -11,7 +11,7 @@ import ldpaudit
 from ldpaudit.errors import InputError, PolicyError
 from ldpaudit.mechanisms import RandomizedResponse
 
-FAST = ("mechanism", "vector")
+FAST = ("mechanism", "person")
 ROWS = 400
 NAMES = ("income", "illness", "vote")
 CLAIMED = ("income:rr:epsilon=1", "illness:rr:epsilon=1", "vote:rr:epsilon=1")
@@ -35,7 +35,7 @@ def test_columns_are_named_with_their_claims(tables):
     assert [part.mechanism.epsilon for part in result.labels] == pytest.approx([1.0] * 3)
     assert result.mechanism.epsilon == pytest.approx(3.0)
     assert result.labels[0].release.features == 3
-    assert result["vector.epsilon_lower"].value < 3.0
+    assert result["person.epsilon_lower"].value < 3.0
 
 
 def test_one_claim_holds_for_all_columns(tables):
@@ -59,7 +59,7 @@ def test_one_column_with_its_claim_is_an_audit_of_one(tables):
         ({"label": ("vote", "vote")}, "named twice"),
         ({"label": set(NAMES)}, "numbered in their order"),
         ({"label": NAMES, "truth_column": set(NAMES)}, "numbered in their order"),
-        ({"label": NAMES, "only": ("vector",)}, "need an audit, too"),
+        ({"label": NAMES, "only": ("person",)}, "need an audit, too"),
         ({"label": NAMES, "canaries": np.ones((ROWS, 2))}, "about one private column"),
         ({"label": (*NAMES, "age")}, "column 4 of 4 has none"),
     ],

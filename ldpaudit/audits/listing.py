@@ -19,14 +19,14 @@ AUDITS: Final[Mapping[str, str]] = {
 """The built-in audits in the order in which they run; imported when they do."""
 
 OF_COLUMNS: Final[Mapping[str, str]] = {
-    "others": "ldpaudit.audits.through_others.audit:ThroughOthersAudit",
+    "others": "ldpaudit.audits.person.other_columns:OtherColumnsAudit",
 }
 """Those of one of several private columns, besides."""
-OF_VECTORS: Final[Mapping[str, str]] = {"vector": "ldpaudit.audits.vectors.audit:VectorAudit"}
+OF_ALL_COLUMNS: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.columns:ColumnsAudit"}
 """Those of all private columns together."""
 OF_RELEASES: Final[Mapping[str, str]] = {
-    "repeats": "ldpaudit.audits.repeats.audit:RepeatsAudit",
+    "person": "ldpaudit.audits.person.releases:ReleasesAudit",
 }
 """Those of several releases of the same people together."""
-BUILT_IN: Final = frozenset().union(AUDITS, OF_COLUMNS, OF_VECTORS, OF_RELEASES, ("columns",))
+BUILT_IN: Final = frozenset().union(AUDITS, OF_COLUMNS, OF_ALL_COLUMNS, OF_RELEASES, ("columns",))
 """The names that no audit of others may have."""

@@ -51,8 +51,6 @@ class About:
     ----------
     policy : Policy
         With its share of the error, and what it allows to be declared here.
-    prefix : {"vector", "repeats", "person"}
-        What the ids of the whole's numbers begin with.
     epsilon : float or None
         What is claimed of the whole, in nats.
     words : Words
@@ -74,7 +72,6 @@ class About:
     """
 
     policy: Policy
-    prefix: str
     epsilon: float | None
     words: Words
     records: tuple[AuditRecord, ...] = ()
@@ -108,7 +105,7 @@ def judge_whole(
     """
     policy = about.policy
     whole = Whole(
-        *(policy, policy.claim, about.prefix, about.words.all, about.epsilon, evidence),
+        *(policy, policy.claim, about.words.all, about.epsilon, evidence),
         extent=about.words.extent,
         declared=about.declared,
         audited=about.audited,

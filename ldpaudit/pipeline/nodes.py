@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Literal
 
 from ldpaudit.audits.interface import AuditContext, Beside, Plan, Repeats
-from ldpaudit.audits.listing import OF_RELEASES, OF_VECTORS
-from ldpaudit.audits.repeats.claimed import claimed_epsilon
-from ldpaudit.audits.repeats.seen import SeenReleases
-from ldpaudit.audits.vectors.audit import claimed
+from ldpaudit.audits.listing import OF_ALL_COLUMNS, OF_RELEASES
+from ldpaudit.audits.person.claimed import claimed_epsilon
+from ldpaudit.audits.person.columns import claimed
+from ldpaudit.audits.person.seen_releases import SeenReleases
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
@@ -92,7 +92,7 @@ class Columns:
     @property
     def audits(self) -> Mapping[str, str]:
         """The audits of its own."""
-        return OF_VECTORS
+        return OF_ALL_COLUMNS
 
     @property
     def epsilon(self) -> float | None:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.listing import OF_COLUMNS, OF_RELEASES, OF_VECTORS
-from ldpaudit.audits.person import person_finding
-from ldpaudit.audits.repeats.told import odd_words
+from ldpaudit.audits.listing import OF_ALL_COLUMNS, OF_COLUMNS, OF_RELEASES
+from ldpaudit.audits.person.everything import person_finding
+from ldpaudit.audits.person.words import odd_words
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.errors import InputError
 from ldpaudit.judging.checks.interface import Evidence
@@ -31,9 +31,13 @@ from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
 
-_OWN: Final = {**OF_VECTORS, **OF_RELEASES}
+_OWN: Final = {**OF_ALL_COLUMNS, **OF_RELEASES}
 """Audits of several columns or releases together, which no column alone has."""
-_NOT_JOINT: Final = "the released vectors do not follow the joint mechanism that is declared"
+_NOT_JOINT: Final = "the released columns do not follow the joint mechanism that is declared"
+_TOGETHER: Final = (
+    "the noise of one column goes along with another's, so the columns were not drawn as declared"
+)
+_NEITHER: Final = "answers of the releases are neither all new nor all remembered, as declared"
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,7 @@ class _Walk:
     ) -> tuple[tuple[AuditRecord, ...], Finding]:
         """Return what the audits of a node itself found, and whether they ran."""
         context = node.context(self._context(node, running))
-        mine = {name: place for name, place in self.chosen.items() if name in node.audits}
+        mine = {name: place for name, place in node.audits.items() if name in self.chosen}
         outcomes = [run_one(job, context) for job in prepared(mine, context)]
         context.progress.phases((), ())
         return tuple(record for record, _ in outcomes), together(f for _, f in outcomes)
@@ -238,8 +242,8 @@ class _Walk:
         if isinstance(node, Columns):
             joint = node.joint is not None and not node.joint.independent
             return About(
-                *(policy, "vector", epsilon, words_of(node), records),
-                odd=_NOT_JOINT if joint else "",
+                *(policy, epsilon, words_of(node), records),
+                odd=_NOT_JOINT if joint else _TOGETHER,
                 rests_on_draws=not joint,
                 advisable=all(map(advisable, node.leaves)),
                 declared=declared,
@@ -249,14 +253,14 @@ class _Walk:
         if isinstance(node, Files):
             bounded = any(column.repeats.releases.known for column in node.columns)
             return About(
-                *(policy, "person", epsilon, words, records, bounded),
+                *(policy, epsilon, words, records, bounded),
                 rests_on_draws=False,
                 declared=declared,
                 audited=len(node.names),
             )
-        known, odd = node.repeats.releases.known, odd_words(finding.estimates, node.repeats.noise)
+        known, odd = node.repeats.releases.known, odd_words(finding.estimates, node.noise)
         return About(
-            *(policy, "repeats", epsilon, words, records, known, odd),
+            *(policy, epsilon, words, records, known, odd or _NEITHER),
             declared=declared,
             audited=1,
         )

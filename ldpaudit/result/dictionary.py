@@ -17,7 +17,6 @@ PLACEHOLDERS: Final = {
     "`within_10` (percent of the range), `bin_accuracy`, `bin_advantage`",
     "group": "`class-2`, or `slice-1-3`: the third value of the first column of `--slice`",
     "class": "`class-2`, in the order of the declared labels",
-    "column": "`column-2`, in the order of the declaration",
     "method": "how it was computed",
     "percent": "`50`, `90` or `99`",
 }
@@ -48,20 +47,16 @@ ESTIMATES: Final = {
     "mechanism.rare_classes": "Whether labels of classes with at most 50 people were released as "
     "declared (p-value).",
     "mechanism.inconsistent_entries": "Entries of the channel that the counts contradict.",
-    "others.epsilon_bound": "The most that ε of a column can be through all released columns.",
-    "others.epsilon_by_law": "The same by how the true values go together, as counted.",
-    "others.told_by.<column>": "What another released column tells of this one, as counted.",
     "others.attack_gain": "What an attack on a column gains by the other released columns.",
     "others.accuracy_with": "Its accuracy with the other released columns.",
     "others.accuracy_without": "Its accuracy without them.",
-    "others.instance_loss_gain": "What people lose on average by the other released columns.",
-    "vector.epsilon": "ε of all private columns together, as declared.",
-    "vector.epsilon_lower": "The strongest lower bound of it, from true against released labels.",
-    "vector.epsilon_lower.<method>": "The same by one method alone, at its own level.",
-    "vector.release_only_epsilon_lower": "A lower bound of it from the released file alone.",
-    "vector.min_detectable_excess": "About the smallest excess over the claim of all columns that "
-    "would be found.",
-    "vector.independence": "Whether the columns of a row were drawn together as declared "
+    "person.epsilon": "ε of all columns and releases of a person that are audited together, as "
+    "declared, of labels that stay the same.",
+    "person.epsilon_lower": "The strongest lower bound of it, from true against released labels.",
+    "person.epsilon_lower.<method>": "The same by one method alone, at its own level.",
+    "person.release_only_epsilon_lower": "A lower bound of it from the released file alone.",
+    "person.min_detectable_excess": "About the smallest excess over it that would be found.",
+    "person.independence": "Whether noise of columns, or of releases, was drawn as declared "
     "(p-value).",
     "release_only.epsilon_lower": "A lower bound of ε from the released file alone.",
     "instance_loss.mean": "How much a person loses on average, E[ν], by neighbours.",
@@ -155,27 +150,20 @@ ESTIMATES: Final = {
     "power.smallest_clear_group": "The smallest group of rows in the clear that would be found.",
     "power.with_truth.min_detectable_excess": "The excess that true labels would let find.",
     "power.with_truth.rows_needed": "Further rows that would be needed with true labels.",
-    "repeats.people": "People in any of several releases.",
-    "repeats.people_in_all": "People in all of them.",
-    "repeats.unchanged": "Those of them whose true label stayed the same.",
-    "repeats.changed_features": "Rows with other features than in the release before.",
-    "repeats.epsilon": "ε of all releases together, as claimed, of a label that stays the same.",
-    "repeats.epsilon_if_fresh": "The same if each release draws its answers anew.",
-    "repeats.epsilon_if_remembered": "The same if the answer for a label that did not change is "
+    "person.people": "People in any of several releases.",
+    "person.people_in_all": "People in all of them.",
+    "person.unchanged": "Those of them whose true label stayed the same.",
+    "person.changed_features": "Rows with other features than in the release before.",
+    "person.epsilon_if_fresh": "ε of all releases together if each release draws its answers anew.",
+    "person.epsilon_if_remembered": "The same if the answer for a label that did not change is "
     "given again.",
-    "repeats.epsilon_lower": "The strongest lower bound of it from true labels.",
-    "repeats.epsilon_lower.joint": "That from all answers as one, at its own level.",
-    "repeats.epsilon_lower.added": "That of releases with noise of their own, at its own level.",
-    "repeats.min_detectable_excess": "The excess of all releases together that would be found.",
-    "repeats.independence": "Whether the noise of the releases goes together as claimed (p-value).",
-    "repeats.fresh_noise": "Whether each release draws noise of its own (p-value).",
-    "repeats.remembered_noise": "Whether a label that did not change has the same answer "
-    "(p-value).",
-    "repeats.reused_noise": "Whether random numbers were used once (p-value).",
-    "repeats.remembered_share": "The share of answers that were given twice.",
-    "repeats.least_changed_if_fresh": "The least share of true labels that changed, if noise is "
+    "person.fresh_noise": "Whether each release draws noise of its own (p-value).",
+    "person.remembered_noise": "Whether a label that did not change has the same answer (p-value).",
+    "person.reused_noise": "Whether random numbers were used once (p-value).",
+    "person.remembered_share": "The share of answers that were given twice.",
+    "person.least_changed_if_fresh": "The least share of true labels that changed, if noise is "
     "fresh.",
-    "repeats.least_changed_if_remembered": "The same, if noise is remembered.",
+    "person.least_changed_if_remembered": "The same, if noise is remembered.",
     "test_accuracy": "The accuracy of a model that learnt from the release, on test rows.",
     "test_squared_error": "The squared error of a model that learnt from the release.",
 }
@@ -198,8 +186,8 @@ CURVES: Final = {
     "renyi.synthetic": "A certified bound of D_α between true and synthetic features.",
     "renyi.synthetic.estimate": "The same, estimated by a model.",
     "renyi.double_rr_epsilon": "ε of double randomized response over the order α.",
-    "repeats.best_guess": "How often the best guess is right, over the number of releases.",
-    "repeats.accuracy_by_releases": "How often a vote is right, over the number of releases.",
+    "person.best_guess": "How often the best guess is right, over the number of releases.",
+    "person.accuracy_by_releases": "How often a vote is right, over the number of releases.",
     "renyi.double_rr_floor": "The least that it can be: dummy features.",
 }
 """Numbers as functions of one variable."""

@@ -66,7 +66,7 @@ def derived(result: AuditResult, printer: Printer) -> tuple[Quantity, ...]:
 
 def _adds_up(estimate: Estimate) -> bool:
     """Return whether a number is ε of several columns or releases, of their declarations alone."""
-    return estimate.section in ("vector", "repeats") and is_epsilon(estimate)
+    return estimate.section == "person" and is_epsilon(estimate)
 
 
 def claim_in_words(result: AuditResult, printer: Printer) -> str:

@@ -119,9 +119,8 @@ def _told(result: AuditResult, printer: Printer) -> tuple[Told, ...]:
 
     attacked = ("label-inference", "aggregates", "numeric-inference")
     attacks = Attacks(*map(section, attacked))
-    whole = "repeats" if result.releases else "vector"
     told = (
-        *((together_told(section(whole)),) if result.parts else ()),
+        *((together_told(section("person")),) if result.parts else ()),
         claim_told(section("mechanism")),
         attackers_told(attacks),
         losses_told(section("instance-loss")),

@@ -25,8 +25,7 @@ _PARTS: Final[dict[str, Callable[[Section], Part]]] = {
 }
 """Sections with pictures and words of their own."""
 _ORDER: Final = (
-    "repeats",
-    "vector",
+    "person",
     "mechanism",
     "others",
     "numeric-inference",
@@ -54,14 +53,12 @@ _INTROS: Final = {
     "who somebody is. Counted here are columns that tell the label by themselves, or by a row near "
     "by, and columns that may lead back to a person; and whether the order of the rows tells "
     "labels.",
-    "vector": "Several private columns of one person add up. ε of all of them is bounded by how "
-    "often released vectors look like the true ones, over all rows together, and by the columns’ "
-    "own bounds; the test of independence asks whether the columns’ noise was drawn as declared.",
+    "person": "Several private columns of a person add up, and so do releases with new noise; "
+    "answers that are remembered do not. ε of everything is bounded by the bounds of each, added "
+    "up, and by all answers as one; the test of independence asks whether noise was drawn as "
+    "declared. The vote guesses a label by what most releases say.",
     "others": "An attacker who guesses one private column also sees the noisy others. Columns are "
     "correlated, so these tell something of it, too: at most what their own ε allow.",
-    "repeats": "The same people are in several releases. Noise that is drawn afresh each time "
-    "wears away, and the ε add up; noise that is remembered and used again does not. The vote "
-    "guesses a label by what most releases say.",
     "synthetic": "Features were replaced by synthetic ones. They should look like true rows, but "
     "be no nearer to the row that they replace, or to audited rows, than to any other: nearer ones "
     "reveal true rows.",

@@ -1,4 +1,4 @@
-"""What several columns, or several releases of the same people, tell together."""
+"""What several columns and releases of the same people reveal together."""
 
 from typing import Final
 
@@ -8,10 +8,6 @@ from ldpaudit.reports.summary.told import Told
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.quantities import is_epsilon
 
-_TITLES: Final = {
-    "vector": "All private columns together",
-    "repeats": "All releases together",
-}
 MOST: Final = 8
 """Numbers; the part at the end of the page has all."""
 
@@ -25,7 +21,7 @@ def together_told(section: Section) -> Told:
     others = [q for q in section.plain if not is_epsilon(q.estimate)]
     return Told(
         "together",
-        _TITLES[section.name],
+        "Everything of a person",
         tuple(dict.fromkeys(shown(note.text) for note in remarks)),
         drawn(figures),
         (*section.scores, *others)[:MOST],

@@ -12,8 +12,8 @@ from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult, Check, holding_up
 
 _RANKS: Final = {"publish": 0, "not yet": 1, "do not publish": 2}
-_GAIN, _BOUND = "others.attack_gain", "others.epsilon_bound"
-"""What the other released columns add to an attack, and ε of a column through all of them."""
+_GAIN: Final = "others.attack_gain"
+"""What the other released columns add to an attack."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,16 @@ class Piece:
         cells = {
             "Certified ε": _in_line(self.printer.measured),
             "" if guess is None else guess.title: _guessed(guess),
-            "Through the other columns": "; ".join(self._through_others()),
+            "With the other columns": self._with_others(),
         }
         return {name: text for name, text in cells.items() if text}
 
-    def _through_others(self) -> Iterator[str]:
-        gain, bound = self.result.estimate(_GAIN), self.result.estimate(_BOUND)
-        if gain is not None:
-            points = self.printer.quantity(gain).percent.removesuffix("\u00a0%")
-            yield f"guessed right {'' if gain.value < 0 else '+'}{points} points"
-        if bound is not None:
-            yield f"ε up to {self.printer.quantity(bound).text}"
+    def _with_others(self) -> str:
+        gain = self.result.estimate(_GAIN)
+        if gain is None:
+            return ""
+        points = self.printer.quantity(gain).percent.removesuffix("\u00a0%")
+        return f"guessed right {'' if gain.value < 0 else '+'}{points} points"
 
     @property
     def verdict(self) -> str:

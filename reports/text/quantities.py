@@ -22,9 +22,9 @@ Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
 """How a number is drawn, in text and in charts: a shape for each."""
 
 _EPSILON = (
-    "repeats.epsilon_lower",
-    "vector.epsilon_lower",
-    "vector.release_only_epsilon_lower",
+    "person.epsilon_lower",
+    "person.epsilon_lower",
+    "person.release_only_epsilon_lower",
     "mechanism.epsilon_lower",
     "release_only.epsilon_lower",
 )

@@ -127,9 +127,8 @@ AUDITS: Final = {
     "observational": "True against re-drawn labels",
     "aggregates": "Aggregates of labels",
     "columns": "Columns",
-    "vector": "All private columns together",
     "others": "What other columns tell",
-    "repeats": "All releases together",
+    "person": "Everything of a person",
     "power": "Power",
     "policy": "Policy",
     "comparison": "Comparison",
@@ -187,8 +186,8 @@ TERMS: Final = (
         "Independent draws add up at most.",
     ),
     (
-        "vector",
-        "All private columns of one person together; its ε limits what all of them tell.",
+        "everything of a person",
+        "All private columns in all given releases; their ε limits what all of them reveal.",
     ),
     (
         "stratum",

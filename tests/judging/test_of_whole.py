@@ -25,15 +25,15 @@ def whole(
     """A whole whose bound is ``bound`` minus the error probability it is asked at."""
     estimates, bounds = [], {}
     if bound is not None:
-        estimates.append(estimate("vector.epsilon_lower", bound))
-        bounds["vector.epsilon_lower"] = lambda alpha: bound - alpha
+        estimates.append(estimate("person.epsilon_lower", bound))
+        bounds["person.epsilon_lower"] = lambda alpha: bound - alpha
     if excess is not None:
-        estimates.append(estimate("vector.min_detectable_excess", excess))
-        bounds["vector.min_detectable_excess"] = lambda alpha: excess + alpha
+        estimates.append(estimate("person.min_detectable_excess", excess))
+        bounds["person.min_detectable_excess"] = lambda alpha: excess + alpha
     if p_value is not None:
-        estimates.append(estimate("vector.independence", p_value))
+        estimates.append(estimate("person.independence", p_value))
     found = Evidence({e.id: e for e in estimates}, {}, bounds)
-    mine = Whole(default_policy(), None, "vector", "the 2 columns together", epsilon, found)
+    mine = Whole(default_policy(), None, "the 2 columns together", epsilon, found)
     return replace(mine, **more)
 
 
@@ -90,12 +90,12 @@ def test_a_weak_audit_is_open() -> None:
 
 def test_the_id_of_the_bound_is_the_insiders_if_there_is_one() -> None:
     mine = whole()
-    assert mine.bound == "vector.epsilon_lower"
-    outsider = {"vector.release_only_epsilon_lower": lambda _: 0.1}
+    assert mine.bound == "person.epsilon_lower"
+    outsider = {"person.release_only_epsilon_lower": lambda _: 0.1}
     both = replace(mine.evidence, bounds={**mine.evidence.bounds, **outsider})
-    assert replace(mine, evidence=both).bound == "vector.epsilon_lower"
+    assert replace(mine, evidence=both).bound == "person.epsilon_lower"
     alone = replace(mine, evidence=replace(mine.evidence, bounds=outsider))
-    assert alone.bound == "vector.release_only_epsilon_lower"
+    assert alone.bound == "person.release_only_epsilon_lower"
     assert alone.bounded(0.05) == 0.1
     assert replace(mine, evidence=replace(mine.evidence, bounds={})).bounded(0.05) is None
 

@@ -26,7 +26,7 @@ def test_a_declared_epsilon_above_the_policys_is_a_violation_whatever_was_measur
     result = audited(parse_policy(f"{BASE}[claim]\nepsilon = 0.9\n"))
     assert result.verdict == "fail"
     assert result.sentence.startswith(
-        "Violation found: the release itself declares ε = 1, and the policy allows 0.9."
+        "Violation found: ε = 1 is declared, and the policy allows 0.9."
     )
     assert result.next_steps[0].startswith("Release with ε = 0.9 or less")
     assert not any("refuted" in note.text for note in result.notes)

@@ -36,4 +36,4 @@ def test_a_whole_that_declares_more_than_is_allowed() -> None:
     draft = next(d for d in drafts_of(mine) if d.id == "claimed-epsilon")
     answer = draft.test(0.05)
     assert (answer.verdict, answer.observed) == ("fail", 3.0)
-    assert "ε = 3, and the policy allows 2" in answer.reason
+    assert "ε = 3 is declared, and the policy allows 2" in answer.reason

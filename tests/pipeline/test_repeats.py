@@ -15,7 +15,7 @@ import ldpaudit
 from ldpaudit.errors import InputError
 from ldpaudit.result import AuditResult
 
-ONLY = ("mechanism", "repeats", "power")
+ONLY = ("mechanism", "person", "power")
 
 
 @cache
@@ -41,15 +41,15 @@ def _verdict(result: AuditResult, check: str) -> str:
 
 
 def _found(result: AuditResult) -> str:
-    return next(n.text for n in result.notes if n.audit == "repeats" and "oise" in n.text[:12])
+    return next(n.text for n in result.notes if n.audit == "person" and "oise" in n.text[:12])
 
 
 def test_fresh_noise_adds_up() -> None:
     result = _result("fresh", "fresh", True)
     assert len(result.releases) == 2
-    assert result["repeats.epsilon"].value == pytest.approx(2)
-    assert 1.4 < result["repeats.epsilon_lower"].value < 2.2
-    assert result["repeats.min_detectable_excess"].value < 1
+    assert result["person.epsilon"].value == pytest.approx(2)
+    assert 1.4 < result["person.epsilon_lower"].value < 2.2
+    assert result["person.min_detectable_excess"].value < 1
     assert _verdict(result, "claimed-epsilon") == "pass"
     assert _verdict(result, "claimed-channel") == "pass"
     assert "looks fresh" in _found(result)
@@ -58,15 +58,15 @@ def test_fresh_noise_adds_up() -> None:
 
 def test_remembered_noise_stays() -> None:
     result = _result("remembered", "remembered", True)
-    assert result["repeats.epsilon"].value == pytest.approx(1)
-    assert 0.6 < result["repeats.epsilon_lower"].value < 1.2
+    assert result["person.epsilon"].value == pytest.approx(1)
+    assert 0.6 < result["person.epsilon_lower"].value < 1.2
     assert _verdict(result, "claimed-epsilon") == "pass"
     assert "looks remembered" in _found(result)
 
 
 def test_a_label_that_changed_and_came_back_may_have_a_new_answer() -> None:
     result = _audited(_made("remembered", releases=3, changing=0.3), answers="remembered")
-    assert result["repeats.remembered_noise"].value == 1
+    assert result["person.remembered_noise"].value == 1
     assert _verdict(result, "claimed-channel") == "pass"
 
 
@@ -75,8 +75,8 @@ def test_a_label_that_changed_and_came_back_may_have_a_new_answer() -> None:
 def test_without_a_claim_the_noise_is_found_out(noise: str, truth: bool) -> None:
     result = _result(noise, None, truth)
     assert f"looks {noise}" in _found(result)
-    assert result["repeats.epsilon_if_fresh"].value == pytest.approx(2)
-    assert result["repeats.epsilon_if_remembered"].value == pytest.approx(1)
+    assert result["person.epsilon_if_fresh"].value == pytest.approx(2)
+    assert result["person.epsilon_if_remembered"].value == pytest.approx(1)
     assert _verdict(result, "claimed-epsilon") == "pass"
 
 
@@ -100,15 +100,15 @@ def test_noise_that_is_not_as_claimed_is_found(
 
 def test_fresh_noise_that_is_called_remembered_exceeds_its_claim() -> None:
     result = _result("fresh", "remembered", True)
-    assert result["repeats.epsilon_lower"].value > result["repeats.epsilon"].value
+    assert result["person.epsilon_lower"].value > result["person.epsilon"].value
 
 
 def test_more_noise_than_claimed_is_found_in_all_together() -> None:
     result = _audited(
-        _made(n=2_500, epsilon=2.0, claim=1.0), answers="fresh", only=("repeats", "mechanism")
+        _made(n=2_500, epsilon=2.0, claim=1.0), answers="fresh", only=("person", "mechanism")
     )
     assert _verdict(result, "claimed-epsilon") == "fail"
-    assert result["repeats.epsilon_lower"].value > 2
+    assert result["person.epsilon_lower"].value > 2
 
 
 def test_a_policys_claim_is_about_all_releases(tmp_path: Path) -> None:
@@ -121,22 +121,22 @@ def test_a_policys_claim_is_about_all_releases(tmp_path: Path) -> None:
 
 def test_votes_are_scored_beside_their_references() -> None:
     made = _made(releases=4, changing=0.0)
-    only = {"only": ("repeats", "mechanism"), "drop": ["region"]}
+    only = {"only": ("person", "mechanism"), "drop": ["region"]}
     result = _audited(made, answers="fresh", **only)
     assert result["attack.vote-with-features.accuracy"].value > 0.6
     scores = {name: result[f"attack.{name}.accuracy"].value for name in ("vote", "released-label")}
     assert scores["vote"] > scores["released-label"] + 0.05
-    curve = result.curve("repeats.accuracy_by_releases")
+    curve = result.curve("person.accuracy_by_releases")
     assert curve is not None
     assert curve.value[-1] > curve.value[0]
-    exact = result.curve("repeats.best_guess")
+    exact = result.curve("person.best_guess")
     assert exact is not None
     assert len(exact.x) == 4
 
 
 def test_people_are_counted() -> None:
     result = _audited(_made(leaving=4), truth=False)
-    everywhere, anywhere = result["repeats.people_in_all"], result["repeats.people"]
+    everywhere, anywhere = result["person.people_in_all"], result["person.people"]
     missing = round(anywhere.value - everywhere.value)
     assert 0 < missing < 10
     assert any(f"{missing} people are not in every release" in n.text for n in result.notes)
@@ -173,7 +173,7 @@ def test_the_command_names_files_in_their_order(
         ({"answers": "remembered", "other": True}, "only be remembered"),
         ({"id_column": "nobody"}, "Release 1:"),
         ({"answers": "always"}, "must be 'fresh' or 'remembered'"),
-        ({"only": ["repeats"]}, "need an audit, too"),
+        ({"only": ["person"]}, "need an audit, too"),
     ],
 )
 def test_bad_input_is_said_in_one_line(options: dict[str, object], message: str) -> None:
@@ -197,19 +197,19 @@ def test_noise_on_numbers_claims_what_is_declared(answers: str) -> None:
     years = [one.assign(person=table["person"]) for one in drawn]
     for year, one in zip(years, drawn, strict=True):
         year.attrs = one.attrs
-    known = {"id_column": "person", "only": ["mechanism", "repeats"], "answers": answers}
+    known = {"id_column": "person", "only": ["mechanism", "person"], "answers": answers}
     result = ldpaudit.audit(years, truth=table, **known)
-    assert result["repeats.epsilon"].value == pytest.approx(2 if answers == "fresh" else 1)
+    assert result["person.epsilon"].value == pytest.approx(2 if answers == "fresh" else 1)
 
 
 def test_finished_parts_are_kept_and_removed(tmp_path: Path) -> None:
     releases, truths = _made(n=300).written(tmp_path)
-    options = {"id_column": "person", "only": ["mechanism", "repeats"], "resume": tmp_path / "r"}
+    options = {"id_column": "person", "only": ["mechanism", "person"], "resume": tmp_path / "r"}
     first = ldpaudit.audit(releases, truth=truths, timeout=0.05, **options)
     assert first.verdict != "pass"
     assert any((tmp_path / "r").rglob("*.part"))
     second = ldpaudit.audit(releases, truth=truths, **options)
-    assert second["repeats.epsilon_lower"].value > 0
+    assert second["person.epsilon_lower"].value > 0
     assert not any((tmp_path / "r").rglob("*.part"))
 
 

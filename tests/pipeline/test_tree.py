@@ -48,7 +48,7 @@ def files(
 
 
 def audited(made: list[pd.DataFrame], truth: object, **options: object) -> AuditResult:
-    several = ("vector", "repeats") if isinstance(made, list) else ()
+    several = ("person",) if isinstance(made, list) else ()
     known = {"id_column": "pid", "only": (*FAST, *several), "answers": "fresh", "drop": ["x"]}
     return ldpaudit.audit(made, truth=truth, **known | options)
 
@@ -67,7 +67,7 @@ def honest() -> AuditResult:
 def test_every_column_of_every_release_is_audited_in_one_call(honest: AuditResult) -> None:
     assert [len(release.labels) for release in honest.releases] == [3, 3]
     assert len(honest.labels) == 3
-    assert all(column["repeats.epsilon"].value == pytest.approx(1.2) for column in honest.labels)
+    assert all(column["person.epsilon"].value == pytest.approx(1.2) for column in honest.labels)
     assert honest.releases[0].mechanism.epsilon == pytest.approx(1.8)
     assert honest.verdict != "fail"
     assert AuditResult.from_json(honest.to_json()) == honest

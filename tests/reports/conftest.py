@@ -421,11 +421,11 @@ def hostile_result() -> AuditResult:
 def build_vector(*parts: AuditResult) -> AuditResult:
     """Return a made-up result of several private columns: what is refuted is their sum."""
     whole = build_result("fail" if any(p.verdict == "fail" for p in parts) else "pass")
-    bound = _certified("vector.epsilon_lower", 1.9476, section="vector", axis="epsilon")
+    bound = _certified("person.epsilon_lower", 1.9476, section="vector", axis="epsilon")
     check = whole.checks[0].model_copy(
         update={"observed": 1.9476, "limit": 2.5, "evidence": (bound.id,), "verdict": "pass"}
     )
-    exact = Estimate.exact("vector.epsilon", "", 2.5, section="vector", unit="nats")
+    exact = Estimate.exact("person.epsilon", "", 2.5, section="vector", unit="nats")
     own = {
         "mechanism": whole.mechanism.model_copy(update={"epsilon": 2.5}),
         "estimates": (exact, bound),

@@ -21,7 +21,7 @@ NESTED = ["release-1", "release-2", "release-2/column-1", "release-2/column-2"]
 def test_parts_have_keys_and_ids_beside_each_other(nested: AuditResult) -> None:
     assert list(nested.parts)[:4] == NESTED
     assert nested["release-2/column-2/mechanism.epsilon_lower"].value == 1.9476
-    assert nested["vector.epsilon"].value == 2.5
+    assert nested["person.epsilon"].value == 2.5
     with pytest.raises(KeyError, match=r"release-2/column-2/mechanism\.epsilon_lower"):
         nested["release-2/column-2/mechanism.epsilon_lowr"]
     assert repr(nested).startswith("AuditResult(2 releases, do not publish: ")

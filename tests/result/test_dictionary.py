@@ -54,11 +54,10 @@ def source() -> str:
 
 
 FROM_PARTS = {"renyi.release.dp_at_delta", "renyi.release.attack_bound"}
-FROM_PARTS |= {"others.told_by.<column>", "vector.epsilon_lower.<method>"}
-FROM_PARTS |= {f"repeats.epsilon_{end}" for end in ("lower.joint", "lower.added")}
-FROM_PARTS |= {f"repeats.{kind}_noise" for kind in ("fresh", "remembered", "reused")}
+FROM_PARTS |= {"person.epsilon_lower.<method>"}
+FROM_PARTS |= {f"person.{kind}_noise" for kind in ("fresh", "remembered", "reused")}
 FROM_PARTS |= {
-    f"repeats.{what}_if_{kind}"
+    f"person.{what}_if_{kind}"
     for what in ("epsilon", "least_changed")
     for kind in ("fresh", "remembered")
 }

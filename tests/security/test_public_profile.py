@@ -71,7 +71,7 @@ def several_columns(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
     names = ("vote:rr:epsilon=1", "illness:rr:lambda=0.5")
 
     def audit(truth: pd.DataFrame) -> AuditResult:
-        return ldpaudit.audit(released, truth, label=names, only=(*only, "vector"), seed=1)
+        return ldpaudit.audit(released, truth, label=names, only=(*only, "person"), seed=1)
 
     return audit, *(pd.DataFrame({"vote": t, "illness": two}) for t in (one, changed(rng, one)))
 
@@ -82,7 +82,7 @@ def two_releases(rng: np.random.Generator, only: tuple[str, ...]) -> Case:
 
     def audit(truth: pd.Series) -> AuditResult:
         known = pd.DataFrame({"id": np.arange(len(truth)), "label": truth})
-        options = {"id_column": "id", "epsilon": 1.0, "only": (*only, "repeats"), "seed": 1}
+        options = {"id_column": "id", "epsilon": 1.0, "only": (*only, "person"), "seed": 1}
         return ldpaudit.audit(releases, known, "rr", **options)
 
     return audit, one, changed(rng, one, "abc")

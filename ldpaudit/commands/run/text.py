@@ -55,7 +55,7 @@ def print_summary(
     if assumed := assumptions_of_bounds(result):
         _line("certified", f"rests on: {assumed}")
     for note in result.notes:
-        if note.audit == "repeats" and note.level == "info":
+        if note.audit == "person" and note.level == "info":
             _line("found", note.text)
     for text, of in _warnings(every).items():
         which = named(of)

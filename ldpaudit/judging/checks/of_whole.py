@@ -30,8 +30,6 @@ class Whole:
         With the whole's share of the error probability.
     claim : ClaimSection or None
         The policy's claim, which is about the whole.
-    prefix : {"vector", "repeats", "person"}
-        What the ids of its numbers begin with.
     name : str
         What it is called, such as "the 3 columns together".
     epsilon : float or None
@@ -54,7 +52,6 @@ class Whole:
 
     policy: Policy
     claim: ClaimSection | None
-    prefix: str
     name: str
     epsilon: float | None
     evidence: Evidence
@@ -68,7 +65,7 @@ class Whole:
     @property
     def bound(self) -> str | None:
         """The id of its certified lower bound of ε: with true labels, else from releases alone."""
-        ids = f"{self.prefix}.epsilon_lower", f"{self.prefix}.release_only_epsilon_lower"
+        ids = "person.epsilon_lower", "person.release_only_epsilon_lower"
         return next((one for one in ids if one in self.evidence.bounds), None)
 
     def bounded(self, alpha: float) -> float | None:
@@ -78,12 +75,12 @@ class Whole:
     @property
     def power(self) -> str:
         """The id of the smallest excess that its bound would find."""
-        return f"{self.prefix}.min_detectable_excess"
+        return "person.min_detectable_excess"
 
     @property
     def draws(self) -> str:
         """The id of the p-value of joint draws as declared."""
-        return f"{self.prefix}.independence"
+        return "person.independence"
 
     def missed(self, alpha: float) -> float | None:
         """Return the smallest excess found with 90 % power; None where unknown."""
@@ -139,17 +136,8 @@ def _failure(whole: Whole, limit: float | None, alpha: float) -> Answer | None:
         reason = f"{whole.name} leak more than claimed by a certified lower bound"
         return Answer("fail", value, reason, "lower")
     if whole.rests_on_draws and whole.oddly_drawn(alpha * (1 - BOUND_SHARE)):
-        return Answer("fail", None, f"the claim is refuted: {(whole.odd or _ODD[whole.prefix])}")
+        return Answer("fail", None, f"the claim is refuted: {whole.odd}")
     return None
-
-
-_ODD = {
-    "vector": (
-        "the noise of one column goes along with another's, so the columns were not drawn as "
-        "declared"
-    ),
-    "repeats": "answers of the releases are neither all fresh nor all remembered, as declared",
-}
 
 
 def _otherwise(
@@ -189,7 +177,7 @@ def _channel(whole: Whole) -> Draft | None:
 
     def answer(alpha: float) -> Answer:
         if test.value <= alpha:
-            return Answer("fail", test.value, (whole.odd or _ODD[whole.prefix]))
+            return Answer("fail", test.value, whole.odd)
         return Answer("pass", test.value, "the joint draws agree with what is declared")
 
     question = "Is the noise drawn together as declared (p-value)?"

@@ -1,0 +1,193 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from estimators.person.worlds import by_inverse, response
+from pipeline.vectors import CLASSES, released_vector, true_vectors, vector_of
+
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.person.column_draws import DrawTest, draws_as_claimed
+from ldpaudit.audits.person.columns import ColumnsAudit, claimed, vector_finding
+from ldpaudit.audits.person.seen_columns import SeenColumns
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.joint import JointRR, RandomSampling
+from ldpaudit.release import (
+    Declaration,
+    ReleasedVector,
+    Strata,
+    VectorDeclaration,
+)
+
+
+def context_of(vector: ReleasedVector, seed: int = 0) -> AuditContext:
+    first = vector.columns[0]
+    claim = from_declaration(first.declaration, first.classes)
+    return AuditContext(first, claim, Plan(seed=seed))
+
+
+def found(vector: ReleasedVector):
+    return vector_finding(vector, claimed(vector), context_of(vector))
+
+
+def value(finding, name: str) -> float:
+    return next(e.value for e in finding.estimates if e.id == name)
+
+
+def with_seed_shared(n: int = 3_000, seed: int = 1) -> ReleasedVector:
+    """Return columns whose draws come from the same uniform numbers."""
+    rng = np.random.default_rng(seed)
+    labels, x = true_vectors(n, rng)
+    u = rng.random(n)
+    noisy = [by_inverse(response(len(k), 1.0), labels[:, j], u) for j, k in enumerate(CLASSES)]
+    return vector_of(labels, noisy, x, (1.0, 1.0, 1.0))
+
+
+def released_jointly(kind: type, n: int = 3_000, *, used: float = 1.0, truth: bool = True):
+    rng = np.random.default_rng(3)
+    labels, x = true_vectors(n, rng)
+    noisy = kind(CLASSES, used).sample(labels, rng).T
+    columns = kind(CLASSES, 1.0).columns
+    vector = vector_of(labels, list(noisy), x, [c.epsilon for c in columns], truth=truth)
+    assert vector.declaration is not None
+    stated = {"domains": [list(k) for k in CLASSES], "epsilon": 1.0}
+    labelled = tuple(replace(one, mechanism=None) for one in vector.declaration.labels)
+    return replace(vector, declaration=VectorDeclaration(labelled, Declaration(kind.name, stated)))
+
+
+def test_honest_columns_are_bounded_near_their_sum():
+    finding = found(released_vector(3_000))
+    assert value(finding, "person.epsilon") == pytest.approx(3.0)
+    assert 0.85 * 3 < value(finding, "person.epsilon_lower") <= 3.0
+    assert value(finding, "person.independence") > 0.05
+    assert not finding.notes
+    bound = finding.bounds["person.epsilon_lower"]
+    assert bound(0.001) < bound(0.05)
+
+
+def test_shared_draws_are_found_and_columns_are_not_added_up():
+    finding = found(with_seed_shared())
+    assert value(finding, "person.independence") < 1e-6
+    assert value(finding, "person.epsilon_lower") > 3.5
+    assert "person.epsilon_lower.added" not in {e.id for e in finding.estimates}
+    assert "goes along with another's" in finding.notes[0].text
+
+
+@pytest.mark.parametrize("kind", [JointRR, RandomSampling])
+def test_joint_mechanisms_are_held_against_their_own_epsilon(kind):
+    finding = found(released_jointly(kind))
+    exact = value(finding, "person.epsilon")
+    assert exact == pytest.approx(kind(CLASSES, 1.0).epsilon)
+    assert 0.5 * exact < value(finding, "person.epsilon_lower") <= exact
+    assert value(finding, "person.independence") > 0.01
+
+
+@pytest.mark.parametrize("kind", [JointRR, RandomSampling])
+def test_a_joint_mechanism_with_less_noise_is_found(kind):
+    finding = found(released_jointly(kind, used=2.0))
+    assert value(finding, "person.independence") < 0.001
+    assert value(finding, "person.epsilon_lower") > value(finding, "person.epsilon")
+
+
+def test_without_true_labels_the_release_alone_is_asked():
+    finding = found(released_vector(600, truth=False))
+    names = {e.id for e in finding.estimates}
+    assert "person.epsilon_lower" not in names
+    assert "person.independence" in names
+    assert value(finding, "person.release_only_epsilon_lower") <= 3.0
+    assert found(released_jointly(JointRR, 450, truth=False)).estimates
+
+
+def test_released_vectors_that_no_true_ones_explain_are_found():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (3_000, 3)).astype(np.int32)
+    flips = (rng.random(3_000) < 0.27).astype(np.int32)
+    # The true labels of the first and third column are the same everywhere: so is the noise.
+    labels[:, 0] = labels[:, 2]
+    noisy = [labels[:, 0] ^ flips, labels[:, 1], labels[:, 2] ^ flips]
+    vector = vector_of(labels, noisy, rng.normal(size=3_000), (1.0,) * 3, truth=False)
+    test = draws_as_claimed(SeenColumns.of(vector, claimed(vector), context_of(vector)), rng)
+    assert isinstance(test, DrawTest)
+    assert test.p_value < 1e-6
+
+
+def by_region(channels: list, n: int = 4_000, *, truth: bool = True) -> ReleasedVector:
+    """Return columns with two channels each, by a public region that is the only feature."""
+    rng = np.random.default_rng(4)
+    labels, _ = true_vectors(n, rng)
+    strata = rng.integers(0, 2, n).astype(np.int32)
+    noisy = []
+    for j, own in enumerate(channels):
+        each = [by_inverse(np.array(c), labels[:, j], rng.random(n)) for c in own]
+        noisy.append(np.where(strata == 1, each[1], each[0]).astype(np.int32))
+    vector = vector_of(labels, noisy, strata, (1.0,) * len(channels), truth=truth)
+    columns, declared = [], []
+    for j, one in enumerate(vector.columns):
+        known = {"name": "channel", "classes": list(CLASSES[j]), "outputs": list(CLASSES[j])}
+        stated = [
+            {"value": value, "mechanism": {**known, "matrix": np.array(c).tolist()}}
+            for value, c in zip(("north", "south"), channels[j], strict=True)
+        ]
+        claim = Declaration("by-stratum", {"strata": stated})
+        columns.append(replace(one, declaration=claim, strata=Strata(strata, 2)))
+        declared.append(replace(vector.declaration.labels[j], mechanism=claim, by="region"))
+    declaration = VectorDeclaration(tuple(declared))
+    return replace(vector, columns=tuple(columns), declaration=declaration)
+
+
+def test_channels_by_stratum_are_compared_within_it():
+    finding = found(by_region([[response(len(k), e) for e in (0.5, 1.0)] for k in CLASSES]))
+    assert value(finding, "person.epsilon") == pytest.approx(3.0)
+    assert 2.0 < value(finding, "person.epsilon_lower") <= 3.0
+    assert value(finding, "person.independence") > 0.01
+
+
+def test_columns_add_up_within_a_stratum_only():
+    epsilons = (0.25, 2.0), (2.0, 0.25), (0.25, 1.0)
+    channels = [
+        [response(len(k), e) for e in own] for k, own in zip(CLASSES, epsilons, strict=True)
+    ]
+    finding = found(by_region(channels))
+    assert value(finding, "person.epsilon") == pytest.approx(3.25)
+    assert 2.5 < value(finding, "person.epsilon_lower") <= 3.25
+    assert value(finding, "person.epsilon_lower") <= 3.25
+
+
+def test_strata_that_differ_are_no_leak_without_true_labels():
+    north, south = [[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.2, 0.8]]
+    wide = np.array([[0.8, 0.1, 0.1]] * 3)
+    vector = by_region([[north, south], [wide, wide[:, ::-1]], [north, south]], truth=False)
+    finding = found(vector)
+    bounds = [e.value for e in finding.estimates if e.id == "person.release_only_epsilon_lower"]
+    assert max(bounds, default=0.0) <= value(finding, "person.epsilon") < 2
+
+
+def test_without_a_claim_columns_are_still_bounded():
+    vector = released_vector(4_000)
+    columns = tuple(replace(one, declaration=None) for one in vector.columns)
+    finding = found(replace(vector, columns=columns, declaration=None))
+    assert value(finding, "person.epsilon_lower") > 2.0
+
+
+def test_a_column_with_one_true_label_is_no_fault():
+    rng = np.random.default_rng(0)
+    labels, x = true_vectors(500, rng)
+    labels[:, 1] = 0
+    noisy = [
+        by_inverse(response(len(k), 1), labels[:, j], rng.random(500))
+        for j, k in enumerate(CLASSES)
+    ]
+    finding = found(vector_of(labels, noisy, x, (1.0,) * 3))
+    assert 0 < value(finding, "person.epsilon_lower") <= 3.0
+    assert "person.epsilon_lower.added" not in {e.id for e in finding.estimates}
+
+
+def test_true_labels_of_some_columns_are_not_enough():
+    vector = released_vector(300)
+    columns = (replace(vector.columns[0], truth=None), *vector.columns[1:])
+    names = {e.id for e in found(replace(vector, columns=columns)).estimates}
+    assert "person.epsilon_lower" not in names
+
+
+def test_the_audit_is_for_several_columns():
+    vector = released_vector(100)
+    assert ColumnsAudit().unavailable(context_of(vector)) == "the release has one private column"

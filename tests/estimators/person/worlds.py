@@ -1,0 +1,137 @@
+"""Made-up vectors of private columns whose true ε is known by enumeration."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from ldpaudit.mechanisms.joint import JointRR, RandomSampling
+from ldpaudit.release import FloatArray, IntArray
+
+
+def response(k: int, epsilon: float) -> FloatArray:
+    weights = np.ones((k, k))
+    np.fill_diagonal(weights, math.exp(epsilon))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def by_inverse(channel: FloatArray, labels: IntArray, uniform: FloatArray) -> IntArray:
+    """Draw outputs by inversion: the usual way, and what two columns with one seed share."""
+    above = uniform[:, None] > np.cumsum(channel, axis=1)[labels][:, :-1]
+    return above.sum(axis=1).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class World:
+    """True vectors, the claimed channels of the columns, and what truly releases them."""
+
+    name: str
+    channels: tuple[FloatArray, ...]
+    epsilon: float
+    labels: Callable[[int, np.random.Generator], IntArray]
+    release: Callable[[IntArray, np.random.Generator], IntArray]
+    independent: bool = True
+    channel: FloatArray | None = None
+    """Of the vectors as one label, where one mechanism releases them."""
+
+
+def uniform_labels(sizes: tuple[int, ...]) -> Callable[[int, np.random.Generator], IntArray]:
+    def draw(n: int, rng: np.random.Generator) -> IntArray:
+        return np.stack([rng.integers(0, k, n) for k in sizes], axis=1).astype(np.int32)
+
+    return draw
+
+
+def correlated_labels(sizes: tuple[int, ...]) -> Callable[[int, np.random.Generator], IntArray]:
+    """Skewed margins, and columns that go along with each other."""
+
+    def draw(n: int, rng: np.random.Generator) -> IntArray:
+        common = rng.random(n)
+        columns = [np.floor(k * (0.6 * common + 0.4 * rng.random(n)) ** 1.7) for k in sizes]
+        return np.stack(columns, axis=1).astype(np.int32)
+
+    return draw
+
+
+def independent(epsilons: tuple[float, ...], sizes: tuple[int, ...], labels: str) -> World:
+    channels = tuple(response(k, e) for k, e in zip(sizes, epsilons, strict=True))
+    return of_channels(f"{labels} {sizes} {epsilons}", channels, labels)
+
+
+def of_channels(name: str, channels: tuple[FloatArray, ...], labels: str) -> World:
+    sizes = tuple(len(channel) for channel in channels)
+    law = {"uniform": uniform_labels, "correlated": correlated_labels}[labels](sizes)
+
+    def release(truth: IntArray, rng: np.random.Generator) -> IntArray:
+        columns = [
+            by_inverse(c, truth[:, a], rng.random(len(truth))) for a, c in enumerate(channels)
+        ]
+        return np.stack(columns, axis=1)
+
+    whole = reduce(np.kron, channels)
+    return World(name, channels, float(np.log(whole.max(0) / whole.min(0)).max()), law, release)
+
+
+def joint(kind: type, sizes: tuple[int, ...], epsilon: float, labels: str) -> World:
+    mechanism = kind(tuple(tuple(range(k)) for k in sizes), epsilon)
+    law = {"uniform": uniform_labels, "correlated": correlated_labels}[labels](sizes)
+    channel = mechanism.channel()
+    assert channel is not None
+    return World(
+        f"{mechanism.name} {sizes} {epsilon} {labels}",
+        tuple(column.channel.matrix for column in mechanism.columns),
+        channel.epsilon,
+        law,
+        mechanism.sample,
+        independent=False,
+        channel=channel.matrix,
+    )
+
+
+def shared_uniform(epsilons: tuple[float, ...], sizes: tuple[int, ...]) -> World:
+    """One uniform number drives all columns: some outputs give the vector away, ε = ∞."""
+    honest = independent(epsilons, sizes, "uniform")
+
+    def release(truth: IntArray, rng: np.random.Generator) -> IntArray:
+        u = rng.random(len(truth))
+        return np.stack(
+            [by_inverse(c, truth[:, a], u) for a, c in enumerate(honest.channels)], axis=1
+        )
+
+    return World("shared uniform", honest.channels, math.inf, honest.labels, release)
+
+
+def shared_coin(epsilon: float, sizes: tuple[int, ...]) -> World:
+    """Whether a label is kept is drawn once for all columns, what else is released is not.
+
+    W(z | y) = (1 − λ)·1[z = y] + λ Π 1/k for columns with one λ: its ε is known.
+    """
+    keep = (math.exp(epsilon) - 1) / (math.exp(epsilon) + sizes[0] - 1)
+    channels = tuple(keep * np.eye(k) + (1 - keep) / k for k in sizes)
+
+    def release(truth: IntArray, rng: np.random.Generator) -> IntArray:
+        anew = uniform_labels(sizes)(len(truth), rng)
+        return np.where(rng.random(len(truth))[:, None] < keep, truth, anew).astype(np.int32)
+
+    true_epsilon = math.log1p(keep / (1 - keep) * math.prod(sizes))
+    return World("shared coin", channels, true_epsilon, correlated_labels(sizes), release)
+
+
+ASYMMETRIC = np.array([[0.9, 0.1], [0.5, 0.5]])
+WIDE = np.array([[0.5, 0.3, 0.1, 0.1], [0.2, 0.3, 0.3, 0.2], [0.1, 0.2, 0.2, 0.5]])
+
+HONEST = (
+    independent((1.0, 1.0), (2, 2), "uniform"),
+    independent((2.0, 0.5), (2, 4), "correlated"),
+    independent((0.5, 1.0, 1.5), (3, 2, 4), "correlated"),
+    independent((1.0,) * 5, (2,) * 5, "correlated"),
+    of_channels("asymmetric", (ASYMMETRIC, WIDE), "correlated"),
+)
+JOINT = (
+    joint(JointRR, (2, 3), 2.0, "correlated"),
+    joint(RandomSampling, (2, 3, 4), 1.0, "correlated"),
+    joint(RandomSampling, (3, 3), 1.5, "uniform"),
+)
+SHARED = shared_coin(1.0, (2, 2)), shared_coin(1.5, (3, 3))
