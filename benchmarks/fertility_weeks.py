@@ -27,9 +27,8 @@ from sklearn.preprocessing import OneHotEncoder
 from ldpaudit.learners import ReleaseRegressor
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior

@@ -15,9 +15,8 @@ import numpy as np
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase
 from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
 
 N = 10_000_000

@@ -9,7 +9,7 @@ from ldpaudit.commands.mechanism.describe.page import mechanism_page
 from ldpaudit.commands.mechanism.describe.work import analyse
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.reports.pages.comparison import render_comparison
 from ldpaudit.result import Estimate
 from ldpaudit.result.comparison import Comparison, Difference, Fingerprint

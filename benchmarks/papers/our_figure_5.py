@@ -20,8 +20,7 @@ from picture import Line, Panel, save
 from weeks import features_and_weeks, test_error
 
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased

@@ -24,7 +24,7 @@ from scipy.stats import norm
 from weeks import features_and_weeks, test_error
 
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.continuous import Laplace
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.private_prior import prior_budget
 from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK

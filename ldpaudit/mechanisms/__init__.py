@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle
     from ldpaudit.mechanisms.interface import Mechanism, Traits
     from ldpaudit.mechanisms.label_range import LabelRange
-    from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+    from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
+    from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
     from ldpaudit.mechanisms.noise.exponential import ExponentialMechanism
-    from ldpaudit.mechanisms.noise.laplace import Laplace
-    from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
     from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
     from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
     from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
@@ -89,10 +88,9 @@ __getattr__, __dir__ = exported(
         "interface": ("Mechanism", "Traits"),
         "frequency_oracles.interface": ("FrequencyOracle",),
         "label_range": ("LabelRange",),
-        "noise.discrete_laplace": ("DiscreteLaplace",),
+        "noise.continuous": ("Laplace", "Staircase"),
+        "noise.discrete": ("DiscreteLaplace", "DiscreteStaircase"),
         "noise.exponential": ("ExponentialMechanism",),
-        "noise.laplace": ("Laplace",),
-        "noise.staircase": ("DiscreteStaircase", "Staircase"),
         "numeric.debiased_rr": ("DebiasedRR",),
         "numeric.optimal_unbiased": ("OptimalUnbiased",),
         "numeric.rr_on_bins": ("RROnBins",),

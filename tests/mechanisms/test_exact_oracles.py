@@ -14,9 +14,9 @@ from mpmath import exp, inf, log, mp, mpf, quad
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.continuous import Staircase
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased

@@ -16,10 +16,9 @@ from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.mechanisms import MechanismOptions, from_declaration, names
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
 from ldpaudit.mechanisms.numeric.rounding import Rounding
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR

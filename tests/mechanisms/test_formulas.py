@@ -24,9 +24,9 @@ from ldpaudit.mechanisms.frequency_oracles.thresholded_histogram import (
     best_threshold,
 )
 from ldpaudit.mechanisms.label_range import LabelRange, between, nearest
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.continuous import Laplace, laplace_rdp
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.mechanisms.noise.exponential import Exponential
-from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_rdp
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.numeric.private_prior import check_prior_budget
 from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins

@@ -11,8 +11,8 @@ import pytest
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import Laplace, laplace_delta, laplace_rdp
+from ldpaudit.mechanisms.noise.continuous import Laplace, laplace_delta, laplace_rdp
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.response.double_rr import DoubleRR

@@ -42,7 +42,7 @@ from ldpaudit.mechanisms.capabilities import (
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism
-from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
+from ldpaudit.mechanisms.noise.discrete import DiscreteNoise
 from ldpaudit.release import IntArray, Label
 
 Released = tuple[pa.RecordBatch, pa.Array]

@@ -13,9 +13,9 @@ from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise.continuous import laplace_delta, laplace_rdp
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release, simulation_generator
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import laplace_delta, laplace_rdp
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 

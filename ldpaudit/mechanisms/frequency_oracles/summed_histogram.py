@@ -11,8 +11,8 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle, Reports, two_rows
+from ldpaudit.mechanisms.noise.continuous import laplace_rdp
 from ldpaudit.mechanisms.noise.continuous_release import laplace_release
-from ldpaudit.mechanisms.noise.laplace import laplace_rdp
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.noise.block_law import BlockLaw
+from ldpaudit.mechanisms.noise.discrete import BlockLaw
 from ldpaudit.mechanisms.parameters import check_epsilon
 from ldpaudit.release import FloatArray
 

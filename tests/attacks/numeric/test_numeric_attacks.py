@@ -14,10 +14,9 @@ from ldpaudit.attacks.numeric.scoring import measures, row_values
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
 from ldpaudit.mechanisms.numeric.view import numeric_view
 
 WEEKS, REAL = LabelRange(0, 20, 1), LabelRange(0.0, 10.0)

@@ -6,8 +6,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.mechanisms import LabelRange
-from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.noise.staircase import Staircase
+from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
 from ldpaudit.result import AuditResult
 
 RANGE = LabelRange(0.0, 10.0)

@@ -6,8 +6,8 @@ import pytest
 
 import ldpaudit
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.continuous import Laplace
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 
 WEEKS, REAL = LabelRange(0, 20, 1), LabelRange(0.0, 10.0)
 ONLY = ("numeric-inference",)

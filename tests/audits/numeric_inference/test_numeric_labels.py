@@ -8,8 +8,8 @@ import ldpaudit
 from ldpaudit.errors import InputError, PolicyError
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import Laplace
+from ldpaudit.mechanisms.noise.continuous import Laplace
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
 
 WEEKS, REAL = LabelRange(0, 20, 1), LabelRange(0.0, 10.0)

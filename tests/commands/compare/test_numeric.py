@@ -11,7 +11,7 @@ import pytest
 
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.reports.pages.comparison import render_comparison
 
 

@@ -13,9 +13,8 @@ from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.analysis import privacy_of
 from ldpaudit.mechanisms.joint import RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
-from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.noise.staircase import Staircase
+from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
 

@@ -10,10 +10,9 @@ from scipy import integrate, stats
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase, optimal_gamma
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase, optimal_gamma
 
 EPSILONS = st.floats(0.1, 8)
 ALPHAS = (0.3, 0.5, 0.9, 1, 1.1, 2, 5, 32)

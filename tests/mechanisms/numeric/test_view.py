@@ -8,10 +8,9 @@ import pytest
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
+from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.noise.laplace import Laplace
-from ldpaudit.mechanisms.noise.staircase import DiscreteStaircase, Staircase
 from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
 from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased

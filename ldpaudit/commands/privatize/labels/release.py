@@ -10,7 +10,7 @@ import pyarrow as pa
 from ldpaudit.commands.privatize.labels.domains import bare_type, label_values, numbers
 from ldpaudit.datasets.labels import canonical, positions
 from ldpaudit.mechanisms.noise.continuous import ContinuousMechanism
-from ldpaudit.mechanisms.noise.discrete_noise import DiscreteNoise
+from ldpaudit.mechanisms.noise.discrete import DiscreteNoise
 from ldpaudit.release import IntArray, Label
 
 
