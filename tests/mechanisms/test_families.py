@@ -19,7 +19,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
 from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
 from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.numeric.rounding import Rounding
+from ldpaudit.mechanisms.numeric.rounded_labels import Rounding
 from ldpaudit.mechanisms.response.double_rr import DoubleRR
 from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
 from ldpaudit.mechanisms.response.gaussian import (

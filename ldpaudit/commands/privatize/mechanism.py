@@ -15,8 +15,7 @@ from ldpaudit.mechanisms import MechanismOptions, family
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.numeric.rounded_labels import with_rounding
-from ldpaudit.mechanisms.numeric.rounding import Rounding, RoundingMethod
+from ldpaudit.mechanisms.numeric.rounded_labels import Rounding, RoundingMethod, with_rounding
 from ldpaudit.mechanisms.parameters import check_classes, check_numeric_classes
 from ldpaudit.release import Label
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.design import numeric_traits
 from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.finite import FiniteMechanism, StepLoss
 from ldpaudit.mechanisms.label_range import LabelRange, between
 from ldpaudit.mechanisms.losses import Loss, loss
 from ldpaudit.mechanisms.noise.discrete import (
@@ -28,7 +28,6 @@ from ldpaudit.mechanisms.noise.discrete import (
     optimal_gamma,
 )
 from ldpaudit.mechanisms.noise.ranged import RangedMechanism, SymmetricNoise
-from ldpaudit.mechanisms.noise.step_loss import StepLoss
 from ldpaudit.mechanisms.numeric.rounded_labels import Rounded
 from ldpaudit.mechanisms.options import NOISE
 from ldpaudit.mechanisms.parameters import check_number, check_prior

@@ -18,9 +18,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.design import Candidate, Proposal
 from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
-from ldpaudit.mechanisms.finite import FiniteMechanism, check_codes
+from ldpaudit.mechanisms.finite import FiniteMechanism, StepLoss, check_codes
 from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.noise.step_loss import StepLoss
 from ldpaudit.mechanisms.options import RESPONSE
 from ldpaudit.mechanisms.parameters import (
     AGREEMENT,

@@ -14,11 +14,11 @@ from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
 from ldpaudit.mechanisms.numeric.interval.losses import SquaredIntervalLoss
 from ldpaudit.mechanisms.numeric.interval.program import solve_interval_program
 from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
-from ldpaudit.mechanisms.numeric.unbiased_bound import squared_loss_bound
 from ldpaudit.mechanisms.numeric.unbiased_design import (
     closed_form,
     closed_form_is_optimal,
     optimal_unbiased,
+    squared_loss_bound,
 )
 
 

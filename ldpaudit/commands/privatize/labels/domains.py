@@ -12,7 +12,7 @@ from ldpaudit.datasets.labels import positions
 from ldpaudit.datasets.names import shown_type
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.numeric.rounding import Rounding
+from ldpaudit.mechanisms.numeric.rounded_labels import Rounding
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _ON_GRID = 1e-6

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ldpaudit.mechanisms.numeric.interval.reduction import reduced_amounts
+from ldpaudit.mechanisms.numeric.interval.support import reduced_amounts
 
 
 @pytest.mark.parametrize(("r", "n"), [(1, 1), (1, 9), (4, 4), (4, 5), (6, 200), (30, 2000)])
