@@ -13,8 +13,7 @@ from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.continuous import laplace_delta, laplace_rdp
-from ldpaudit.mechanisms.noise.continuous_release import laplace_release, simulation_generator
+from ldpaudit.mechanisms.noise.continuous import laplace_delta, laplace_draws, laplace_rdp
 from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
@@ -170,8 +169,6 @@ class LabelProportions(BagSums):
         labels: IntArray,
         members: IndexArray,
         rng: Randomness = None,
-        *,
-        simulation: bool = False,
     ) -> FloatArray:
         """Release the labels of bags.
 
@@ -182,9 +179,7 @@ class LabelProportions(BagSums):
         members : int64 array of shape (n,)
             The bag of each row, 0 … b − 1, every one of at least two rows.
         rng : numpy.random.Generator or BitSource, optional
-            The randomness of geometric noise; default: the operating system's.
-        simulation : bool
-            Whether floating-point Laplace noise is acceptable because nothing will be released.
+            Default: the operating system's. Laplace noise is drawn in steps of 1/1,024.
 
         Returns
         -------
@@ -194,14 +189,12 @@ class LabelProportions(BagSums):
         codes = check_codes(labels, 2)
         sizes = np.bincount(members)
         sums = np.bincount(members, weights=codes, minlength=len(sizes)).astype(np.float64)
-        noisy = self._noisy(sums, rng, simulation)
+        noisy = self._noisy(sums, rng)
         return np.asarray((noisy / sizes if self.statistic == "proportion" else noisy)[members])
 
-    def _noisy(self, sums: FloatArray, rng: Randomness, simulation: bool) -> FloatArray:
+    def _noisy(self, sums: FloatArray, rng: Randomness) -> FloatArray:
         if self.noise == "none":
             return sums
         if self.noise == "geometric":
             return np.asarray(sums + self._geometric.law.draw(len(sums), rng), dtype=np.float64)
-        if not simulation:
-            return laplace_release(sums, 1 / self.epsilon, 1.0)
-        return np.asarray(sums + simulation_generator(rng).laplace(0, 1 / self.epsilon, len(sums)))
+        return sums + laplace_draws(len(sums), self.epsilon, rng)

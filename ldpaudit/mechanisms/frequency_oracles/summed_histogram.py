@@ -11,8 +11,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import check_codes
 from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle, Reports, two_rows
-from ldpaudit.mechanisms.noise.continuous import laplace_rdp
-from ldpaudit.mechanisms.noise.continuous_release import laplace_release
+from ldpaudit.mechanisms.noise.continuous import laplace_draws, laplace_rdp
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 
@@ -114,14 +113,13 @@ class SummedHistogram(FrequencyOracle):
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         """Draw reports, float64 of shape (n, k).
 
-        With a NumPy generator it is a simulation; without one OpenDP draws the noise.
+        The noise is drawn in steps of 1/1,024.
         """
         codes = check_codes(labels, self.k)
         values = np.zeros((len(codes), self.k))
         values[np.arange(len(codes)), codes] = 1.0
-        if isinstance(rng, np.random.Generator):
-            return np.asarray(values + rng.laplace(scale=self.scale, size=values.shape))
-        return laplace_release(values.ravel(), self.scale, 2.0).reshape(values.shape)
+        noise = laplace_draws(values.size, self.stated_epsilon / 2, rng)
+        return np.asarray(values + noise.reshape(values.shape))
 
     def support(self, reports: Reports, codes: IntArray) -> FloatArray:
         """Return |z| − |z − 1| of each label's entry z."""

@@ -153,6 +153,12 @@ class Laplace(ContinuousMechanism, SymmetricNoise):
         return DiscreteLaplace(self.fine, self.epsilon, self.clipped)
 
 
+def laplace_draws(n: int, epsilon: float, rng: Randomness) -> FloatArray:
+    """Draw Laplace noise of scale 1/ε in steps of 1/1,024, for numbers that differ by up to 1."""
+    law = DiscreteLaplace(LabelRange(0, 1, 1 / FINE_STEPS), epsilon).law
+    return law.draw(n, rng) / FINE_STEPS
+
+
 def laplace_delta(at: float, epsilon: float) -> float:
     """Return δ = 1 − e^{(at − ε)/2} of two Laplace laws whose centres are ε scales apart."""
     return max(-math.expm1((at - epsilon) / 2), 0.0)

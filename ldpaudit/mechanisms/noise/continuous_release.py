@@ -1,4 +1,4 @@
-"""Real releases with continuous noise on features, sums and histograms, drawn by OpenDP only."""
+"""Real releases with Gaussian noise on features, drawn by OpenDP only."""
 
 from importlib import import_module
 from typing import Any
@@ -11,9 +11,9 @@ from ldpaudit.release import FloatArray
 
 REASON = (
     "Continuous noise in floating-point numbers reveals labels through its last bits "
-    "(Mironov 2012), so it is not released; use the discrete variant of this mechanism."
+    "(Mironov 2012), so it is not released."
 )
-_INSTALL = " For Laplace and Gaussian noise install OpenDP: ldpaudit[continuous]."
+_INSTALL = " For Gaussian noise install OpenDP: ldpaudit[continuous]."
 
 
 def simulation_generator(rng: Randomness) -> np.random.Generator:
@@ -21,27 +21,6 @@ def simulation_generator(rng: Randomness) -> np.random.Generator:
     if not isinstance(rng, np.random.Generator):
         raise InputError("A simulation must be given a numpy.random.Generator.")
     return rng
-
-
-def laplace_release(values: FloatArray, scale: float, sensitivity: float) -> FloatArray:
-    """Add Laplace noise by OpenDP, float64 of shape (n,).
-
-    Raises
-    ------
-    MissingDependencyError
-        If OpenDP is not installed.
-    InputError
-        If the ε that OpenDP states for this scale exceeds sensitivity/scale by more than 1e-6.
-    """
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
-    measurement = dp.m.make_laplace(*space, scale=scale)
-    stated, promised = float(measurement.map(sensitivity)), sensitivity / scale
-    if stated > promised * (1 + 1e-6):
-        raise InputError(
-            f"OpenDP states epsilon = {stated:.9g} for this noise, not {promised:.9g}."
-        )
-    return np.asarray(measurement(values.tolist()), dtype=np.float64)
 
 
 def gaussian_release(values: FloatArray, sigma: float) -> FloatArray:

@@ -44,7 +44,7 @@ def test_what_is_released_has_the_noise_declared(noise):
     rng = np.random.default_rng(6)
     members, labels = np.repeat(np.arange(5000), 4), rng.integers(0, 2, 20_000).astype(np.int32)
     made = LabelProportions("bag", CLASSES, noise, None if noise == "none" else 1.0)
-    released = made.release(labels, members, rng, simulation=True)
+    released = made.release(labels, members, rng)
     assert (released.reshape(-1, 4) == released[::4, None]).all()
     residual = 4 * released[::4] - labels.reshape(-1, 4).sum(axis=1)
     for x in (-1.5, -0.5, 0.5, 1.5):

@@ -98,8 +98,6 @@ def test_the_most_likely_label(protocol: str) -> None:
 
 def test_real_draws_take_the_systems_generator(protocol: str) -> None:
     made = oracle(protocol)
-    if protocol == "SHE":
-        pytest.importorskip("opendp")
     reports = made.sample(np.arange(6, dtype=np.int32))
     assert made.check(reports).shape == (6, made.width)
 
