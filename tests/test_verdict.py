@@ -12,7 +12,7 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, default_policy, parse_policy
 from ldpaudit.judging.verdict import Judgement, corrected_levels, judge
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
-from ldpaudit.result import Curve, Estimate
+from ldpaudit.result import Check, Curve, Estimate, holding_up
 
 TODAY = datetime.date(2026, 6, 1)
 CLAIM = RandomizedResponse.from_epsilon((0, 1), 1.0)
@@ -317,3 +317,12 @@ def test_every_bound_from_true_labels_can_refute_the_claim(name: str) -> None:
     result = judged(Evidence(found.estimates, {}, bounds))
     assert result.verdict == "fail"
     assert name in result.checks[0].evidence
+
+
+def test_of_equally_grave_checks_one_that_may_be_chance_comes_last() -> None:
+    common = {"question": "?", "limit": None, "observed": None, "verdict": "fail", "level": "error"}
+    by_chance = Check(id="claimed-epsilon", **common, confidence=0.95, p_value=1 / 165)
+    sure = Check(id="guessable-seed", **common, confidence=1 - 1e-9, p_value=1e-12)
+    warned = sure.model_copy(update={"id": "identifiers", "level": "warn"})
+    found = holding_up([warned, by_chance, sure])
+    assert [check.id for check in found] == ["guessable-seed", "claimed-epsilon", "identifiers"]

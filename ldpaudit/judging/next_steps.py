@@ -14,8 +14,6 @@ from ldpaudit.result import Check, Decision, holding_up
 CLAIM_CHECKS: Final = ("claimed-epsilon", "claimed-channel", "rare-classes", "guessable-seed")
 """The checks whose violation refutes the claim."""
 MOST: Final = 3
-CLOSE: Final = 1e-3
-"""A violation with a p-value above this may be chance: one honest release in a thousand."""
 DECLARE: Final = "Write the claim into the file, or beside it, and publish it: "
 _COMMAND = "ldpaudit declare RELEASE"
 _FIX = "Fix the release code, draw the noise again and audit that release."
@@ -118,7 +116,7 @@ def _after_failure(signs: Signs, grave: Sequence[Check]) -> Iterator[str]:
         yield from dict.fromkeys((*found, *warned))
         return
     yield from list(found)[: MOST - 1]
-    yield _CHANCE if all(is_close(check) for check in faults) else _FIX
+    yield _CHANCE if all(check.may_be_chance for check in faults) else _FIX
     yield from warned
 
 
@@ -143,14 +141,9 @@ def _to_decide(signs: Signs, grave: Sequence[Check]) -> Iterator[str]:
 
 
 def _or_chance(step: str, check: Check) -> str:
-    if check.p_value is None or not is_close(check):
+    if check.p_value is None or not check.may_be_chance:
         return step
     return f"{step} {_MAY_BE_CHANCE.format(one_in(check.p_value))}"
-
-
-def is_close(check: Check) -> bool:
-    """Return whether a failed check may well have failed by chance."""
-    return check.p_value is not None and check.p_value >= CLOSE
 
 
 def one_in(p_value: float) -> int:

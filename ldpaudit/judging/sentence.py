@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from ldpaudit.audits.epsilon_proofs import OUTSIDER
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
-from ldpaudit.judging.next_steps import is_close, one_in
+from ldpaudit.judging.next_steps import one_in
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, fold, folds, number, percent, rows, share_up
-from ldpaudit.result import Check, Verdict
+from ldpaudit.result import Check, Verdict, holding_up
 
 _CLAIM = "claimed-epsilon"
 _ALONE = (
@@ -23,7 +23,7 @@ def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
 
 
 def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
-    grave = [c for c in checks if c.level == "error" and not c.waived and c.verdict == verdict]
+    grave = [c for c in holding_up(checks) if c.level == "error" and c.verdict == verdict]
     if verdict == "fail":
         return f"Violation found: {_violation(grave[0])}{_more(len(grave) - 1)}."
     if verdict == "inconclusive":
@@ -67,7 +67,7 @@ def _violation(check: Check) -> str:
 
 def _chance(check: Check) -> str:
     """Return how often an honest release looks like this, where that is not hardly ever."""
-    if check.p_value is None or not is_close(check):
+    if check.p_value is None or not check.may_be_chance:
         return ""
     return f"; by chance at most one honest release in {one_in(check.p_value)} looks like this"
 

@@ -156,6 +156,11 @@ class Check(Frozen):
     evidence: tuple[str, ...] = ()
     """Ids of the numbers and curves that it looked at."""
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Whether one honest release in a thousand, or more, fails it as clearly."""
+        return self.p_value is not None and self.p_value >= _CHANCE
+
 
 class AuditRecord(Frozen):
     """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers."""
@@ -218,13 +223,17 @@ def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
     return "not yet" if warned or verdict == "inconclusive" else "publish"
 
 
+_CHANCE: Final = 1e-3
 _GRAVITY: Final = (("error", "fail"), ("error", "inconclusive"), ("warn", "fail"))
 
 
 def holding_up(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks that hold a release up, the gravest first; a waived one holds up none."""
+    """Return the checks that hold a release up, the gravest first; a waived one holds up none.
+
+    Of equally grave ones those that may be chance come last.
+    """
     found = [c for c in checks if (c.level, c.verdict) in _GRAVITY and not c.waived]
-    return sorted(found, key=lambda check: _GRAVITY.index((check.level, check.verdict)))
+    return sorted(found, key=lambda c: (_GRAVITY.index((c.level, c.verdict)), c.may_be_chance))
 
 
 def verdict_of(checks: Sequence[Check]) -> Verdict:
