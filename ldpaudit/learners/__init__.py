@@ -11,9 +11,8 @@ from ldpaudit.lazy import exported
 if TYPE_CHECKING:
     from ldpaudit.learners.classifier import ReleaseClassifier
     from ldpaudit.learners.compatibility import expected_failed_checks
-    from ldpaudit.learners.iwp.classifier import IWPClassifier
+    from ldpaudit.learners.iwp.estimators import IWPClassifier, IWPRegressor
     from ldpaudit.learners.iwp.losses import noisy_risk_bias
-    from ldpaudit.learners.iwp.regressor import IWPRegressor
     from ldpaudit.learners.regressor import ReleaseRegressor
 
 __all__ = [
@@ -31,8 +30,7 @@ __getattr__, __dir__ = exported(
         "classifier": ("ReleaseClassifier",),
         "compatibility": ("expected_failed_checks",),
         "regressor": ("ReleaseRegressor",),
-        "iwp.classifier": ("IWPClassifier",),
-        "iwp.regressor": ("IWPRegressor",),
+        "iwp.estimators": ("IWPClassifier", "IWPRegressor"),
         "iwp.losses": ("noisy_risk_bias",),
     },
 )

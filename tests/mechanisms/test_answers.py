@@ -159,7 +159,8 @@ OTHER_MEANINGS = {
     ("ldpaudit/commands/privatize/plan_file.py", "channel"): "the key of a plan",
     ("ldpaudit/options/labels.py", "channel"): "the key of a column's options",
     ("ldpaudit/commands/privatize/stated.py", "channel"): "an option of a stratum",
-    ("ldpaudit/learners/iwp/classifier.py", "exponential"): "a loss",
+    ("ldpaudit/learners/iwp/estimators.py", "exponential"): "a loss",
+    ("ldpaudit/learners/iwp/losses.py", "exponential"): "a loss",
     ("ldpaudit/commands/utility/iwp.py", "exponential"): "a loss",
     ("ldpaudit/commands/learn/request.py", "exponential"): "a loss",
 }

@@ -40,15 +40,15 @@ def iwp_model(
     rng : numpy.random.Generator
     """
     from ldpaudit.learners import IWPClassifier
-    from ldpaudit.learners.iwp.classifier import LOSSES
+    from ldpaudit.learners.iwp.losses import LOSSES
 
     size = float((matrix.astype(np.float64) ** 2).sum(axis=1).mean())
     settings: dict[str, Any] = {**_SETTINGS, "step": min(_LARGEST_STEP, 0.5 / (1 + size))}
-    settings |= {"sigma": sigma, "random_state": rng}
+    settings |= {"sigma": sigma, "random_state": rng, "radius": _RADIUS}
     chosen: Any = loss or "quadratic"
-    settings["radius"] = _RADIUS
     if sigma > 0:
-        most = LOSSES[chosen](IWPClassifier.batch_size).limit(sigma**2 * _RADIUS**2, _ERROR)
+        batch = IWPClassifier.batch_size
+        most = LOSSES[chosen](batch).largest_variance((_RADIUS * sigma) ** 2, batch, _ERROR)
         settings["radius"] = math.sqrt(most) / sigma
     return IWPClassifier(noise, loss=chosen, labels="codes", **settings)
 

@@ -77,6 +77,16 @@ def test_noisy_features_and_the_losses_of_iwp(ldpaudit, tmp_path):
         assert "inverse-Weierstrass" in said
 
 
+@pytest.mark.parametrize("loss", ["exponential", "log"])
+def test_strong_noise_shrinks_the_ball(loss, ldpaudit, tmp_path):
+    noise = ("--epsilon", 2, "--radius", 1, "--sigma", 3.0, "--delta", 1e-5)
+    words = released(ldpaudit, tmp_path, "wkind", "--mechanism", "gaussian-rr", *noise)
+    status, said = ldpaudit(*words, "--learner", "iwp", "--loss", loss)
+    assert status == 0, said
+    # In a ball of radius 5 the log loss is refused, and the exponential one goes astray.
+    assert float(said.split("rows: ")[1].split(" %")[0]) > 75, said
+
+
 @pytest.mark.parametrize("loss", ["squared", "poisson"])
 def test_amounts_with_rounding(loss, ldpaudit, tmp_path):
     how = ("--mechanism", "optimal-unbiased", "--epsilon", 3, "--labels", "0:20")
