@@ -9,7 +9,7 @@ from typing import Any, Final
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.listing import OF_ALL_COLUMNS, OF_COLUMNS, OF_RELEASES
-from ldpaudit.audits.person.everything import person_finding
+from ldpaudit.audits.person.everything import draws_between, person_finding
 from ldpaudit.audits.person.words import odd_words
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.errors import InputError
@@ -24,6 +24,7 @@ from ldpaudit.pipeline.claim import pinned
 from ldpaudit.pipeline.nodes import Column, Columns, Files, Node, Releases
 from ldpaudit.pipeline.one_release import advisable, run_audit
 from ldpaudit.pipeline.public import public_facts_of
+from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, together
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
@@ -36,6 +37,10 @@ _OWN: Final = {**OF_ALL_COLUMNS, **OF_RELEASES}
 _NOT_JOINT: Final = "the released columns do not follow the joint mechanism that is declared"
 _TOGETHER: Final = (
     "the noise of one column goes along with another's, so the columns were not drawn as declared"
+)
+_BETWEEN: Final = (
+    "the noise of one column goes along with another's of another release, so they were not drawn "
+    "as declared"
 )
 _NEITHER: Final = "answers of the releases are neither all new nor all remembered, as declared"
 
@@ -150,7 +155,8 @@ class _Walk:
             over = dict(zip(called, (f for _, f in columns), strict=True))
             level = self.plan.confidence
             records: tuple[AuditRecord, ...] = ()
-            finding = person_finding(over, [f for _, f in releases], epsilon, level)
+            draws = draws_between(node.files, child_generator(self.plan.seed, "person", "draws"))
+            finding = person_finding(over, [f for _, f in releases], draws, epsilon, level)
         else:
             records, finding = self._own(node, running)
         sha256 = digest_of(node)
@@ -254,7 +260,7 @@ class _Walk:
             bounded = any(column.repeats.releases.known for column in node.columns)
             return About(
                 *(policy, epsilon, words, records, bounded),
-                rests_on_draws=False,
+                odd=_BETWEEN,
                 declared=declared,
                 audited=len(node.names),
             )

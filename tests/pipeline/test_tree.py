@@ -38,7 +38,7 @@ def files(
             truth.drop(columns="pid").assign(x=rng.normal(size=n) + first),
             stated,
             experimental=True,
-            seed=year + 1,
+            seed=year + 51,
         )
         order = rng.permutation(n)
         shuffled = table.assign(pid=truth["pid"]).iloc[order].reset_index(drop=True)
@@ -163,3 +163,20 @@ def test_more_than_declared_is_found_over_columns_and_years() -> None:
     check = result.check("claimed-epsilon")
     assert check is not None
     assert check.verdict == "fail"
+
+
+def test_noise_of_one_column_that_serves_another_next_year_is_found() -> None:
+    rng, n = np.random.default_rng(3), 1_500
+    truth = pd.DataFrame({"pid": np.arange(n)}).assign(
+        a=rng.integers(0, 2, n), b=rng.integers(0, 2, n)
+    )
+    flips = {year: rng.random((n, 2)) < 0.3 for year in (1, 2)}
+    flips[2][:, 1] = flips[1][:, 0]
+    made = [
+        truth.assign(a=truth["a"] ^ flips[year][:, 0], b=truth["b"] ^ flips[year][:, 1])
+        for year in (1, 2)
+    ]
+    result = audited(made, truth, label=("a:rr:epsilon=0.85", "b:rr:epsilon=0.85"), drop=())
+    assert result["person.independence"].value < 1e-6
+    assert result.check("claimed-channel").verdict == "fail"  # type: ignore[union-attr]
+    assert "of another release" in result.sentence

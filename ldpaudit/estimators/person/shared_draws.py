@@ -47,9 +47,13 @@ class SharedDraws:
 
 
 def shared_draws(
-    labels: IntArray, released: IntArray, strata: IndexArray, same_labels: Sequence[bool]
+    labels: IntArray,
+    released: IntArray,
+    strata: IndexArray,
+    same_labels: Sequence[bool],
+    pairs: Sequence[tuple[int, int]] | None = None,
 ) -> SharedDraws:
-    """Test every pair of columns for draws that go together.
+    """Test pairs of columns for draws that go together.
 
     Parameters
     ----------
@@ -59,6 +63,8 @@ def shared_draws(
     same_labels : sequence of d bool
         Whether a column's codes of labels and outputs stand for the same values: then also whether
         noise changed a label is looked at, besides whether its output is a high one.
+    pairs : sequence of pairs of int, optional
+        The columns to compare; default: each with every other.
 
     Returns
     -------
@@ -71,7 +77,7 @@ def shared_draws(
         list(_codings(labels[:, a], released[:, a], kinds[a], same_labels[a])) for a in columns
     ]
     tests, best, rows = 0, (2.0, (0, 1)), 0
-    for a, b in combinations(columns, 2):
+    for a, b in combinations(columns, 2) if pairs is None else pairs:
         alike = kinds_of(labels[:, [a, b]], strata)
         sizes = np.bincount(alike)
         rows = max(rows, int(sizes[sizes > 1].sum()))
