@@ -205,10 +205,10 @@ BAD_COLUMNS: dict[str, tuple[Change, dict[str, Any], str]] = {
     "missing": (
         replaced("label", [None, *["no", "yes"] * 44, "no"]),
         {},
-        "10 of 90 are missing",
+        "1 of 90 are missing",
     ),
     "one class": (lambda t: undeclared(replaced("label", ["no"] * ROWS)(t)), {}, "two values"),
-    "undeclared": (replaced("label", ["zz", *["no", "yes"] * 44, "no"]), {}, "10 of 90 rows"),
+    "undeclared": (replaced("label", ["zz", *["no", "yes"] * 44, "no"]), {}, "1 of 90 rows"),
     "too many": (replaced("label", list(range(ROWS))), {}, "90 different values"),
     "nested": (replaced("x0", [{"a": 1}] * ROWS), {}, "Column 1 holds nested"),
     "ragged": (replaced("x0", [[1], [1, 2], []] * 30), {}, "Column 1 must hold lists of one"),
@@ -261,8 +261,8 @@ def test_bad_files(tmp_path: Path) -> None:
         "quote.csv": (b'label,"x\n' + b"a,1\nzz,2\n" * 30, "readable CSV"),
         "cut.csv.gz": (gzip.compress(many)[:-300], "is truncated"),
         "nogzip.csv.gz": (rows, "readable CSV"),
-        "infinite.csv": (rows + b"a,inf\n", "Column 2 must be finite; fewer than 10 values"),
-        "missing.csv": (rows + b",7\n", "fewer than 10 of 61 are missing"),
+        "infinite.csv": (rows + b"a,inf\n", "Column 2 must be finite; 1 values are infinite"),
+        "missing.csv": (rows + b",7\n", "1 of 61 are missing"),
     }
     for name, (content, message) in cases.items():
         (tmp_path / name).write_bytes(content)

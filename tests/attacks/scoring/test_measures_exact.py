@@ -99,13 +99,6 @@ def test_the_upper_end_is_the_lower_one_of_the_reverse() -> None:
     assert ADVANTAGE.value(mine) == (mine.gained - mine.lost) / 300
 
 
-def test_the_counts_behind_a_score() -> None:
-    mine, _ = fold()
-    right, reference = mine.correct, mine.baseline_correct
-    cells = [right, 300 - right, reference, 300 - reference]
-    assert MULTIPLICATIVE_ADVANTAGE.cells(mine) == cells
-
-
 def test_scores_that_rows_of_chances_of_their_own_may_have() -> None:
     unlike = {measure.name for measure in (*SCORES, *GAINS) if measure.unlike}
     assert {"accuracy", "advantage", "multiplicative_advantage"} <= unlike

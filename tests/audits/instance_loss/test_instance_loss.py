@@ -1,4 +1,3 @@
-import json
 import math
 from dataclasses import replace
 
@@ -323,24 +322,6 @@ def test_few_rows_have_estimates_but_no_certificate() -> None:
     assert "instance_loss.mean" in ids(finding)
     assert "instance_loss.mean_lower" not in ids(finding)
     assert "at least 100" in words(finding)
-
-
-def test_no_small_group_and_no_label_shows() -> None:
-    release = replace(release_of(1200, k=3), classes=("zq1", "zq2", "zq3"))
-    release = replace(release, outputs=release.classes)
-    truth = np.where(np.arange(1200) < 5, 2, np.minimum(release.truth, 1)).astype(np.int32)
-    release = replace(release, truth=TrueLabels(truth))
-    finding = run(context_of(release, UnknownMechanism()))
-    assert not any(e.id.startswith("instance_loss.prior") for e in finding.estimates)
-    text = json.dumps(
-        [part.model_dump(mode="json") for part in (*finding.estimates, *finding.curves)]
-    ) + words(finding)
-    assert "zq" not in text
-    for curve in finding.curves:
-        counts = np.round(np.array([1, *curve.value, 0]) * (curve.n or 0))
-        steps = -np.diff(counts)
-        assert ((steps == 0) | (steps >= 10)).all()
-    assert all(c == 0 or c >= 10 for h in finding.histograms for c in h.counts)
 
 
 def test_nothing_is_bounded_through_a_claim_that_the_shares_contradict() -> None:

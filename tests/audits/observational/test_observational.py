@@ -117,7 +117,7 @@ def test_a_public_table_is_the_model():
 
 def test_it_says_why_it_does_not_run():
     frame, _, _ = release(n=300)
-    with pytest.raises(ldpaudit.errors.PolicyError, match="nothing to tell from"):
+    with pytest.raises(ldpaudit.errors.PolicyError, match="needs the true labels"):
         ldpaudit.audit(frame, None, ModelBasedRR((0, 1), 0.5, 0.1), only=("observational",))
 
 

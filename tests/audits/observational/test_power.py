@@ -165,7 +165,7 @@ def audited(data, **options):
 def test_a_strong_audit_of_an_honest_release_passes_and_a_weak_one_says_what_is_missing():
     strong = audited(context(16_000))
     assert strong.verdict == "pass"
-    assert "would, by estimate," in strong.sentence
+    assert "(by estimate)" in strong.sentence
     power = next(e for e in strong.estimates if e.id == EXCESS)
     assert power.kind == "estimated"
     assert any("the same model and the same floor" in text for text in power.assumptions)

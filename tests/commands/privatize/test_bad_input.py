@@ -161,13 +161,13 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
     "no rows": (lambda f: f.iloc[:0], "no rows"),
     "missing": (
         lambda f: f.assign(label=[None, None, *f["label"][2:]]),
-        "10 of 2000 are missing",
+        "; 2 of 2000 are missing",
     ),
     "one class": (lambda f: f.assign(label="no"), "two values"),
     "infinite": (lambda f: f.assign(label=[np.inf, *[1.0, 2.0] * 999, 1.0]), "infinite"),
     "nan": (
         lambda f: f.assign(label=[np.nan, *[1.0, 2.0] * 999, 1.0]),
-        "10 of 2000 are missing",
+        "; 1 of 2000 are missing",
     ),
     "continuous": (lambda f: f.assign(label=f["x"]), "different values"),
     "nested": (lambda f: f.assign(label=[[1]] * len(f)), "label must be"),

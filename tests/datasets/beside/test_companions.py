@@ -82,5 +82,5 @@ def test_what_does_not_fit_is_refused(companions: dict[str, Any], message: str) 
 
 def test_an_id_without_match_is_refused() -> None:
     released = frame().assign(id=np.arange(60))
-    with pytest.raises(InputError, match="original features; fewer than 10 of 60"):
+    with pytest.raises(InputError, match="original features; 1 of 60"):
         read_release(released, original=released.assign(id=np.arange(1, 61)), id_column="id")

@@ -18,7 +18,23 @@ Build = Callable[..., AuditResult]
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section"),
-    *("div", "p", "h1", "h2", "h3", "ul", "ol", "li", "dl", "dt", "dd", "span", "strong", "bdi"),
+    *(
+        "div",
+        "p",
+        "h1",
+        "h2",
+        "h3",
+        "ul",
+        "ol",
+        "li",
+        "dl",
+        "dt",
+        "dd",
+        "span",
+        "strong",
+        "bdi",
+        "aside",
+    ),
     *("a", "nav", "code", "pre", "details", "summary", "figure", "figcaption", "table", "thead"),
     *(
         "tbody",
