@@ -1,17 +1,19 @@
 """Without PyTorch everything works but networks, and those say what to install."""
 
 import importlib.metadata
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import ldpaudit
 from ldpaudit.device import torch_device
 from ldpaudit.errors import MissingDependencyError
-from ldpaudit.synthesis import ConditionalGan, generator
+from ldpaudit.synthesis import ConditionalGan, generator, load_generator, save_generator
 
 INSTALL = r"pip install 'ldpaudit\[networks\]'"
 
@@ -64,7 +66,24 @@ def test_what_learns_by_a_network_says_so() -> None:
     for make in (ConditionalGan, lambda: generator("gan")):
         with pytest.raises(MissingDependencyError, match=INSTALL):
             make()
-    assert generator("mixture").name == "mixture"
+
+
+def test_a_mixture_needs_none(
+    tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is also kept in a file, as a sweep does, though torch must not be imported."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    features, codes = pa.table({"x": np.arange(100.0)}), np.arange(100, dtype=np.int32) % 2
+    made = generator("mixture").fit(features, codes, 2, rng=np.random.default_rng(0))
+    again = load_generator(save_generator(made, tmp_path / "generator.npz"))  # type: ignore[arg-type]
+    rows = [one.sample(codes, np.random.default_rng(1)) for one in (made, again)]
+    assert rows[0].equals(rows[1])
+    monkeypatch.delitem(sys.modules, "torch")
+    table(600).drop(columns="truth").to_parquet(tmp_path / "t.parquet")
+    words = ("--mechanism", "double-rr", "--generator", "mixture", "--lambda", "0.5")
+    few = ("--repeats", "1", "--processes", "1", "--json", tmp_path / "s.json")
+    status, _, err = command("sweep", tmp_path / "t.parquet", *words, *few, "--label", "label")
+    assert status == 0, err
 
 
 RR = ("--mechanism", "rr", "--epsilon", "1")
@@ -73,6 +92,9 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "compare": ("t.parquet", "t.parquet", "--test", "t.parquet", "--model", "network"),
     "learn": ("t.parquet", "--test", "t.parquet", "--learner", "network", *RR),
     "sweep": ("t.parquet", *RR, "--learner", "network"),
+    "sweep-gan": (
+        *("t.parquet", "--mechanism", "double-rr", "--epsilon", "1", "--generator", "gan"),
+    ),
     "privatize": (
         *("t.parquet", "-o", "new.parquet", "--mechanism", "double-rr", "--epsilon", "1"),
         *("--generator", "gan"),
@@ -86,7 +108,7 @@ def test_a_command_that_needs_one_says_so_before_it_works(
 ) -> None:
     table().to_parquet(tmp_path / "t.parquet")
     monkeypatch.chdir(tmp_path)
-    status, _, err = command(name, *COMMANDS[name], "--label", "label")
+    status, _, err = command(name.removesuffix("-gan"), *COMMANDS[name], "--label", "label")
     assert status == 2
     assert "pip install 'ldpaudit[networks]'" in err.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]

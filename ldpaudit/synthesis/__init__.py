@@ -10,18 +10,16 @@ from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.synthesis.factory import GENERATORS, generator
-    from ldpaudit.synthesis.gan.generator import ConditionalGan
+    from ldpaudit.synthesis.gan import ConditionalGan
     from ldpaudit.synthesis.interface import Generator
     from ldpaudit.synthesis.mixture import ClassMixtures
     from ldpaudit.synthesis.saving import load_generator, save_generator
-    from ldpaudit.synthesis.user_table import UserTable
 
 __all__ = [
     "GENERATORS",
     "ClassMixtures",
     "ConditionalGan",
     "Generator",
-    "UserTable",
     "generator",
     "load_generator",
     "save_generator",
@@ -32,9 +30,8 @@ __getattr__, __dir__ = exported(
     {
         "factory": ("GENERATORS", "generator"),
         "mixture": ("ClassMixtures",),
-        "gan.generator": ("ConditionalGan",),
+        "gan": ("ConditionalGan",),
         "interface": ("Generator",),
-        "user_table": ("UserTable",),
         "saving": ("load_generator", "save_generator"),
     },
 )

@@ -9,12 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.device import DeviceName
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.release import IntArray
 from ldpaudit.running.progress import NoProgress, Progress
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The version of the generators: it changes whenever the same seed gives other rows."""
+
+MIN_CLASS_ROWS: Final = 20
+"""A class with fewer rows cannot be learnt."""
 
 TrainedOn = Literal["public", "private"]
 """Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
@@ -53,7 +56,7 @@ class Generator(ABC):
     Attributes
     ----------
     name : str
-        The name in the declaration: ``"gan"``, ``"mixture"`` or ``"table"``.
+        The name in the declaration: ``"gan"`` or ``"mixture"``.
     trained_on : {"public", "private"}
         Whose rows it is fitted on.
     warnings : tuple of str
@@ -205,3 +208,13 @@ def check_training_set(table: pa.Table, labels: IntArray, classes: int) -> IntAr
 def not_fitted() -> InputError:
     """Return the error for a generator that is used before it is fitted."""
     return InputError("The generator must be fitted, or loaded from a file, before it is used.")
+
+
+def check_class_sizes(codes: IntArray, classes: int) -> None:
+    """Check that every class has 20 rows (InsufficientDataError)."""
+    small = int((np.bincount(codes, minlength=classes) < MIN_CLASS_ROWS).sum())
+    if small:
+        raise InsufficientDataError(
+            f"A generator needs at least {MIN_CLASS_ROWS} rows of every class; {small} of "
+            f"{classes} classes have fewer."
+        )

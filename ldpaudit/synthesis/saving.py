@@ -1,20 +1,23 @@
-"""Fitted generators as files that hold tensors and plain values, and nothing that runs."""
+"""Fitted generators as files of arrays and plain values, and nothing that runs."""
 
+import io
+import json
 import os
-import pickle
-from collections.abc import Callable, Mapping
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 from ldpaudit.datasets.names import quoted
-from ldpaudit.device import need_torch
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.files.documents import check_regular
 from ldpaudit.files.writing import WholeFiles
 from ldpaudit.synthesis.interface import VERSION
 
 if TYPE_CHECKING:
-    from ldpaudit.synthesis.gan.generator import ConditionalGan
+    from ldpaudit.synthesis.gan import ConditionalGan
     from ldpaudit.synthesis.mixture import ClassMixtures
 
 _FORMAT = "ldpaudit-generator"
@@ -26,7 +29,7 @@ def save_generator(
     *,
     overwrite: bool = False,
 ) -> Path:
-    """Write a fitted generator to a file, whole or not at all.
+    """Write a fitted generator to a file, whole or not at all: a NumPy archive (npz).
 
     The file holds what was learnt of the training rows: treat it as confidential where they are.
     It is readable by its owner only.
@@ -38,16 +41,13 @@ def save_generator(
     OutputError
         If the file is there already, or cannot be written.
     """
-    need_torch("A generator's file")
-    import torch
-
-    target = Path(path)
+    target, arrays = Path(path), dict[str, Any]()
     content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
-    content |= {"state": generator.state()}
+    text = json.dumps(content | {"state": _packed(generator.state(), arrays)})
     with WholeFiles(overwrite) as files:
         part = files.add(target, private=True)
         with part.writing():
-            torch.save(content, part.stream)
+            np.savez(part.stream, content=np.array(text), **arrays)
     return target
 
 
@@ -59,38 +59,64 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
     InputError
         If the file is no generator of this version, or is damaged.
     """
-    need_torch("A generator's file")
-    import torch
-
     target = Path(path)
+    name = quoted(target.name)
     try:
         check_regular(target)
-        content = torch.load(target, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError):
-        raise InputError(f"{quoted(target.name)} must be a generator's file.") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise InputError(f"{quoted(target.name)} must be a generator's file.")
+        with np.load(io.BytesIO(target.read_bytes()), allow_pickle=False) as archive:
+            arrays = dict(archive)
+        content = json.loads(str(arrays["content"]))
+        known = content["format"] == _FORMAT
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        known = False
+    if not known:
+        raise InputError(f"{name} must be a generator's file.")
     if content.get("version") != VERSION:
-        raise InputError(
-            f"{quoted(target.name)} holds a generator of another version; fit it again."
-        )
-    return _rebuilt(content, target.name)
+        raise InputError(f"{name} holds a generator of another version; fit it again.")
+    from ldpaudit.synthesis.factory import MAKERS
 
-
-def _rebuilt(content: dict[str, Any], name: str) -> "ConditionalGan | ClassMixtures":
-    from ldpaudit.synthesis.gan.generator import ConditionalGan
-    from ldpaudit.synthesis.mixture import ClassMixtures
-
-    makers: dict[str, Callable[[Mapping[str, Any]], ConditionalGan | ClassMixtures]] = {
-        ConditionalGan.name: ConditionalGan.from_state,
-        ClassMixtures.name: ClassMixtures.from_state,
-    }
-    damaged = InputError(f"{quoted(name)} is damaged: no generator can be rebuilt from it.")
-    maker = makers.get(str(content.get("name")))
-    if maker is None:
-        raise damaged
     try:
-        return maker(content["state"])
+        return MAKERS[content["name"]].from_state(_unpacked(content["state"], arrays))
+    except MissingDependencyError:
+        raise
     except Exception:
         # A file of the right format with a damaged content fails wherever the damage lies.
-        raise damaged from None
+        raise InputError(f"{name} is damaged: no generator can be rebuilt from it.") from None
+
+
+def _packed(value: Any, arrays: dict[str, Any]) -> Any:
+    """Return plain values for JSON, each array named and put aside."""
+    if isinstance(value, dict):
+        return {key: _packed(part, arrays) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(part, arrays) for part in value]
+    if isinstance(value, np.ndarray | pa.Schema | pa.Array):
+        name, kind = f"array{len(arrays)}", "array"
+        if isinstance(value, pa.Schema):
+            kind, value = "schema", np.frombuffer(value.serialize(), dtype=np.uint8)
+        elif isinstance(value, pa.Array):
+            batch = pa.record_batch([value], ["values"])
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            kind, value = "values", np.frombuffer(sink.getvalue(), dtype=np.uint8)
+        arrays[name] = value
+        return {kind: name, "packed": True}
+    return value
+
+
+def _unpacked(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(part, arrays) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "packed" not in value:
+        return {key: _unpacked(part, arrays) for key, part in value.items()}
+    (kind, name), *_ = value.items()
+    if kind == "array":
+        return arrays[name]
+    buffer = pa.py_buffer(arrays[name].tobytes())
+    if kind == "schema":
+        return pa.ipc.read_schema(buffer)
+    with pa.ipc.open_stream(buffer) as stream:
+        return stream.read_all().column(0).combine_chunks()

@@ -149,7 +149,7 @@ def test_a_sweep_leaves_no_folder_and_no_generator(number: int, inputs: Path, pl
         def answers(self, *_: Any) -> Any:
             assert list(place.temporary.rglob("manifest.json"))
             assert stat_of(place.temporary) == {0o700}
-            next(place.temporary.rglob("manifest.json")).with_name("generator.pt").touch()
+            next(place.temporary.rglob("manifest.json")).with_name("generator.npz").touch()
             os.kill(os.getpid(), number)
             yield 0, None
 

@@ -25,8 +25,8 @@ def check_sweep(request: SweepRequest) -> None:
     _check_numbers(request)
     if request.learner == "network":
         need_torch("The learner 'network'")
-    if request.generator is not None:
-        need_torch("A sweep with a generator")
+    if request.generator == "gan":
+        need_torch("The generator 'gan'")
     for point in request.points():
         if point.repeat == 1:
             check_column(request.privatized(point, 0))

@@ -106,7 +106,7 @@ class SweepFolder:
     @property
     def generator(self) -> Path:
         """The fitted generator, readable by its owner only."""
-        return self.path / "generator.pt"
+        return self.path / "generator.npz"
 
     def open(self, options: dict[str, Any], *, resume: bool) -> None:
         """Start the folder, or continue it.

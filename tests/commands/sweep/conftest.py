@@ -78,7 +78,7 @@ def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
 
 def bench(request: SweepRequest, folder: Path, policy: Any = None) -> Workbench:
     """Return what a worker works at, in this process."""
-    return Workbench(Setup(request, request.seed or 0, policy, folder / "generator.pt"))
+    return Workbench(Setup(request, request.seed or 0, policy, folder / "generator.npz"))
 
 
 @pytest.fixture

@@ -169,7 +169,7 @@ def test_a_generator_that_diverges_fails_its_points_only(
     assert rr["verdict"] != "failed"
     assert double["verdict"] == "failed"
     assert double["failed"] == ["Training the generator failed after 3 steps."]
-    assert not (out / "generator.pt").exists()
+    assert not (out / "generator.npz").exists()
     alone = ("--mechanism", "double-rr", "--generator", "mixture", "--lambda", "0.5")
     status, printed = command(data, *alone, *FAST, "--json", tmp_path / "x.json")
     assert status == 2

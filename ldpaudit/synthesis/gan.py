@@ -1,0 +1,172 @@
+"""A conditional generative adversarial network for tables and for square images."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.device import need_torch, torch_device
+from ldpaudit.errors import InputError
+from ldpaudit.randomness import integer_seed
+from ldpaudit.release import IntArray
+from ldpaudit.synthesis.columns import Columns, Encoded
+from ldpaudit.synthesis.images import Images, image_side
+from ldpaudit.synthesis.interface import (
+    Generator,
+    TrainedOn,
+    Training,
+    check_class_sizes,
+    check_labels,
+    not_fitted,
+)
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ldpaudit.synthesis.networks import Shape
+
+Architecture = Literal["auto", "dense", "convolutional"]
+
+
+class ConditionalGan(Generator):
+    """Learns P(x | y) by a generator that a critic cannot tell from the data.
+
+    Parameters
+    ----------
+    trained_on : {"public", "private"}
+        Whose rows it will be fitted on; goes into the declaration.
+    network : {"auto", "dense", "convolutional"}
+        ``"auto"``: convolutional for one list column of square images, else dense.
+    steps, seconds, batch, learning_rate : optional
+        So many steps, at most so many seconds, rows of a batch, and Adam's step.
+
+    Notes
+    -----
+    Pixels that are black in all training images of a class are black in its generated ones.
+
+    References
+    ----------
+    Mirza & Osindero (2014); hinge loss, spectral norms, projection: Miyato et al. (2018).
+    """
+
+    name = "gan"
+
+    def __init__(
+        self,
+        *,
+        trained_on: TrainedOn = "private",
+        network: Architecture = "auto",
+        steps: int | None = None,
+        seconds: float | None = None,
+        batch: int | None = None,
+        learning_rate: float | None = None,
+    ) -> None:
+        need_torch("The generator 'gan'")
+        super().__init__(trained_on)
+        self.network = network
+        given = {"steps": steps, "seconds": seconds, "batch": batch, "learning_rate": learning_rate}
+        self.limits: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+        for key, value in self.limits.items():
+            if not value > 0:
+                raise InputError(f"The {key!r} parameter must be positive. Got {value} instead.")
+        self._classes, self._device = 0, "cpu"
+        self._coder: Columns | Images | None = None
+        self._generator: nn.Module | None = None
+
+    def _learn(self, training: Training) -> None:
+        from ldpaudit.synthesis.networks import networks
+        from ldpaudit.synthesis.training import Plan, train
+
+        table, codes, classes = training.table, training.codes, training.classes
+        check_class_sizes(codes, classes)
+        seed = integer_seed(training.rng)
+        draws = np.random.default_rng(seed)
+        coder: Columns | Images
+        if self.network == "convolutional" or (
+            self.network == "auto" and image_side(table) is not None
+        ):
+            coder, plan = Images.fit(table, codes, classes), Plan(3000, 600.0, 64, 2e-4)
+            rows = coder.encode(table)
+        else:
+            coder, plan = Columns.fit(table), Plan(2500, 300.0, 300, 5e-4)
+            rows = coder.encode(table, draws).flat()
+        plan, shape = plan._replace(**self.limits), _shape(coder)
+        pair, device = networks(shape, classes, integer_seed(draws)), torch_device(training.device)
+        late = train(pair, rows, codes, plan, draws, sum(shape.sizes), device, training.progress)
+        few = int((np.bincount(codes) < plan.batch // classes).sum())
+        self.warnings = (
+            (
+                f"{few} of {classes} classes have fewer rows than their share of one batch; their "
+                f"rows were used again and again, so the generator may repeat them.",
+            )
+            if few
+            else ()
+        )
+        if late:
+            self.warnings += (
+                f"Training stopped after {plan.seconds:.0f} seconds, before it was finished; the "
+                f"same seed may give another generator.",
+            )
+        self._seed, self._rows, self._classes = seed, table.num_rows, classes
+        self._coder, self._generator, self._device = coder, pair[0], device
+
+    def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
+        """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""
+        from ldpaudit.synthesis.training import generate
+
+        if self._coder is None or self._generator is None:
+            raise not_fitted()
+        codes, shape = check_labels(labels, self._classes), _shape(self._coder)
+        seed = integer_seed(rng)
+        made = generate(self._generator, codes, sum(shape.sizes), seed, self._device)
+        if isinstance(self._coder, Images):
+            return self._coder.decode(made, codes)
+        ends = shape.numbers + np.cumsum([0, *shape.sizes])
+        # The largest entry of each relaxed code is an exact draw (Gumbel-max).
+        cells = [made[:, a:b].argmax(axis=1) for a, b in pairwise(ends)]
+        stacked = np.column_stack([np.zeros((len(made), 0)), *cells]).astype(np.int32)
+        rows = Encoded(made[:, : shape.numbers], stacked, shape.sizes)
+        return self._coder.decode(rows, rng)
+
+    def _kind(self) -> Mapping[str, Any]:
+        return {"network": "convolutional" if isinstance(self._coder, Images) else "dense"}
+
+    def state(self) -> dict[str, Any]:
+        """Return what :meth:`from_state` needs."""
+        if self._coder is None or self._generator is None:
+            raise not_fitted()
+        weights = self._generator.state_dict()
+        return {
+            "trained_on": self.trained_on,
+            "seed": self._seed,
+            "rows": self._rows,
+            "classes": self._classes,
+            "images": isinstance(self._coder, Images),
+            "coder": vars(self._coder),
+            "weights": {name: value.cpu().numpy() for name, value in weights.items()},
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "ConditionalGan":
+        """Rebuild a fitted generator, on the CPU."""
+        import torch
+
+        from ldpaudit.synthesis.networks import networks
+
+        gan = cls(trained_on=state["trained_on"])
+        gan._seed, gan._rows, gan._classes = state["seed"], state["rows"], state["classes"]
+        gan._coder = (Images if state["images"] else Columns)(**state["coder"])
+        gan._generator, _ = networks(_shape(gan._coder), gan._classes, 0)
+        weights = {name: torch.from_numpy(value) for name, value in state["weights"].items()}
+        gan._generator.load_state_dict(weights)
+        return gan
+
+
+def _shape(coder: Columns | Images) -> "Shape":
+    from ldpaudit.synthesis.networks import Shape
+
+    if isinstance(coder, Images):
+        return Shape(coder.side, coder.side**2, ())
+    return Shape(None, coder.quantiles.shape[1], coder.sizes)
