@@ -118,10 +118,12 @@ def judge_whole(
     verdict = overall(checks, parts)
     wanted = about.advisable and verdict != "pass"
     advice = advice_step(about.policy) if wanted else None
+    records = (*about.records, *(record for part in parts for record in part.audits))
+    ran = any(record.id == "person" for record in records)
     return Judgement(
         verdict,
         sentence_of(verdict, checks, parts, whole, about.words),
-        steps_of(checks, parts, about.words, advice),
+        steps_of(checks, parts, about.words, advice, ran=ran),
         tuple(checks),
         tuple(notes),
         tuple(families),

@@ -30,7 +30,8 @@ _LESS: Final = {
     "column": "Release with less ε in all: fewer columns, or more noise on each; the ε of columns "
     "with noise of their own adds up.",
     "release": "Release with less ε in all: more noise in each release, fewer releases, or one "
-    "answer that is remembered while a label stays the same; the ε of fresh answers adds up.",
+    "answer that is remembered while a label stays the same (say --answers remembered where it "
+    "is); the ε of fresh answers adds up.",
 }
 _BEYOND = (
     "Compare the declaration with the release code: the parts together leak more than is declared."
@@ -50,10 +51,13 @@ _TRUTH: Final = {
     "whole.",
     "release": "Give the true labels (--truth) of each release: they bound all together.",
 }
-_RUN_IT: Final = {
-    "column": "Run the audit of the whole, too: take --skip away, or add it to --only.",
-    "release": "Audit fewer releases together, such as two: more people are then in all of them "
-    "with a label that did not change. With --skip or --only, let the audit repeats run.",
+_RUN_IT = (
+    "Let the audit of everything together run, too: add --only person, or take --skip person away."
+)
+_UNBOUNDED: Final = {
+    "column": "Audit more rows: these do not bound all columns together.",
+    "release": "Check that --id names the same people in all releases, and audit two of them at "
+    "once: more people are then in all of them with a label that did not change.",
 }
 
 
@@ -195,9 +199,17 @@ def _reassurance(
         f"{number(claimed.limit + missed, 'up')}"
     )
     return (
-        f": nothing contradicts the claimed ε = {limit} of {whole.name}, nor the claim of any "
-        f"{words.part} (certified: at least ε = {observed} together){power}{more}"
+        f": nothing contradicts the claimed ε = {limit} of {whole.name}{_allowed(whole)}, nor the "
+        f"claim of any {words.part} (certified: at least ε = {observed} together){power}{more}"
     )
+
+
+def _allowed(whole: Whole) -> str:
+    """Return which limit of the policy the claim was judged by; empty where it states none."""
+    most = None if whole.claim is None else whole.claim.limit
+    if most is None or most.epsilon is None:
+        return ""
+    return f" (the policy allows {number(most.epsilon)}{most.words})"
 
 
 def _warned(
@@ -225,20 +237,26 @@ def steps_of(
     parts: Sequence[AuditResult],
     words: Words,
     advice: str | None,
+    *,
+    ran: bool = True,
 ) -> tuple[str, ...]:
     """Return what to do now, at most three steps: the whole's own first, then the worst part's.
 
     A step that all parts share is said once; one of some parts names them. ``advice``: the last
-    step, where there is one.
+    step, where there is one. ``ran``: whether the audits of the whole, or of its parts, did.
     """
-    found = [*_own_steps(checks, parts, words.part), *_steps_of_parts(checks, parts, words)]
-    if any(_GIVE in step for step in found):
-        others = [step for step in found if _GIVE not in step]
-        found = [_TRUTH[words.part], *others]
+    own = list(_own_steps(checks, parts, words.part, ran))
+    found = [*own, *_steps_of_parts(checks, parts, words, own)]
+    asked = [place for place, step in enumerate(found) if _GIVE in step]
+    if asked:
+        found[asked[0]] = _TRUTH[words.part]
+        found = [step for place, step in enumerate(found) if place not in asked[1:]]
     return with_advice(found, advice, MOST)
 
 
-def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str) -> Iterator[str]:
+def _own_steps(
+    checks: Sequence[Check], parts: Sequence[AuditResult], kind: str, ran: bool
+) -> Iterator[str]:
     failed = [c for c in checks if c.verdict == "fail" and not c.waived]
     if any(c.id == "claimed-channel" or (c.confidence and c.observed is None) for c in failed):
         yield _SHARED[kind]
@@ -248,12 +266,12 @@ def _own_steps(checks: Sequence[Check], parts: Sequence[AuditResult], kind: str)
         yield _LESS[kind]
     for check in checks:
         if check.verdict == "inconclusive":
-            yield from _remedies(check, parts, kind)
+            yield from _remedies(check, parts, kind, ran)
     if any(c.id == private_columns.ID for c in failed):
         yield EVERY_COLUMN
 
 
-def _remedies(check: Check, parts: Sequence[AuditResult], kind: str) -> Iterator[str]:
+def _remedies(check: Check, parts: Sequence[AuditResult], kind: str, ran: bool) -> Iterator[str]:
     """Yield what would answer a check of the whole."""
     if any(record.status == "stopped" for part in parts for record in part.audits):
         return
@@ -261,16 +279,17 @@ def _remedies(check: Check, parts: Sequence[AuditResult], kind: str) -> Iterator
         yield _STATE
     elif check.observed is not None and kind == "column":
         yield _MORE_ROWS
-    elif ":" not in check.reason and any(part.verdict == "fail" for part in parts):
+    elif ran and ":" not in check.reason and any(part.verdict == "fail" for part in parts):
         return  # It ran, and a part that is not as claimed is why nothing bounds the whole.
     else:
-        yield (_RUN_IT if all(part.release.truth for part in parts) else _TRUTH)[kind]
+        known = all(part.release.truth for part in parts)
+        yield _RUN_IT if known and not ran else (_UNBOUNDED if known else _TRUTH)[kind]
 
 
 def _steps_of_parts(
-    checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
+    checks: Sequence[Check], parts: Sequence[AuditResult], words: Words, own: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the steps of the parts whose decision is the worst, first steps first.
+    """Yield the steps of the parts whose decision is the worst, first steps first, none of ``own``.
 
     Nothing where they could be published and the whole could not.
     """
@@ -283,7 +302,7 @@ def _steps_of_parts(
         told: dict[str, list[int]] = {}
         for place in places:
             for step in parts[place].next_steps[rank : rank + 1]:
-                if not step.startswith(ADVISE):
+                if not step.startswith(ADVISE) and step not in own:
                     told.setdefault(_of_files(step, words.part), []).append(place)
         for step, of in told.items():
             everywhere = len(of) == len(parts)

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.judging.whole_words import Words, sentence_of
 
 
@@ -44,3 +45,21 @@ def test_a_column_is_not_said_to_fail_alone(verdicts: tuple[str, ...], end: str)
     words = Words("column", "the 2 columns together", ("vote", "income"))
     found = sentence_of("fail", (check,), parts, None, words)
     assert found == f"Violation found: they leak more{end}"
+
+
+def test_a_pass_names_the_limit_that_was_judged() -> None:
+    check = SimpleNamespace(
+        id="claimed-epsilon",
+        level="error",
+        verdict="pass",
+        waived=None,
+        observed=3.0,
+        limit=3.6,
+        confidence=0.95,
+        reason="they are not shown to leak more",
+    )
+    words = Words("release", "the 2 releases together", ("a.csv", "b.csv"))
+    claim = ClaimSection(epsilon_total=5).of(everything=True, one_release=False)
+    whole = SimpleNamespace(claim=claim, name=words.all, missed=lambda _: None)
+    found = sentence_of("pass", (check,), (), whole, words)
+    assert "ε = 3.6 of the 2 releases together (the policy allows 5 in total), nor" in found

@@ -96,6 +96,7 @@ def test_a_policy_limits_a_release_and_all_of_them(
     assert (result.verdict == "fail") == (verdict == "fail")
     if verdict == "fail":
         assert says in result.sentence
+        assert "less ε in all" in result.next_steps[0]
         assert f"ε = {1.8 if 'each' in says else 3.6} is declared over" in result.sentence
 
 
@@ -180,3 +181,11 @@ def test_noise_of_one_column_that_serves_another_next_year_is_found() -> None:
     assert result["person.independence"].value < 1e-6
     assert result.check("claimed-channel").verdict == "fail"  # type: ignore[union-attr]
     assert "of another release" in result.sentence
+
+
+def test_the_step_names_an_audit_that_exists_and_is_said_once() -> None:
+    made, truth = files(n=300)
+    result = audited(made, truth, only=FAST)
+    (step,) = [one for one in result.next_steps if "run, too" in one]
+    assert "--only person" in step
+    assert not any("two of them" in one for one in result.next_steps)

@@ -51,10 +51,10 @@ def test_a_column_that_leaks_more_is_found_and_named(leaking):
     unbounded = {"verdict": "inconclusive", "observed": None}
     (whole,) = (check for check in result.checks if check.id == "claimed-epsilon")
     words = Words("column", "the 3 columns together", ("label0", "label1", "label2"))
-    for reason, run_it in (("", False), (": the audit vector was left out (--only)", True)):
-        told = unbounded | {"reason": f"it was not bounded{reason}"}
-        steps = steps_of([whole.model_copy(update=told)], result.labels, words, None)
-        assert any("audit of the whole" in step for step in steps) == run_it
+    told = whole.model_copy(update=unbounded | {"reason": "it was not bounded"})
+    for ran in (True, False):
+        steps = steps_of([told], result.labels, words, None, ran=ran)
+        assert any("--only person" in step for step in steps) == (not ran)
 
 
 def test_a_waived_violation_of_the_whole_stays_one():
