@@ -105,11 +105,11 @@ class Columns:
                 counts, values = _counted(column)
                 levels.append(values)
                 shares.append(counts / counts.sum())
+        joined = np.hstack([np.zeros((len(table), 0)), *blocks])
         quantiles = np.zeros((2, 0))
-        if blocks:
+        if joined.shape[1]:
             from sklearn.preprocessing import QuantileTransformer
 
-            joined = np.hstack(blocks)
             joined[:, np.isnan(joined).all(axis=0)] = 0.0
             scaler = QuantileTransformer(
                 n_quantiles=min(_QUANTILES, len(joined)), subsample=None
@@ -223,8 +223,10 @@ def numbers_of(column: pa.ChunkedArray) -> FloatArray:
         entries = _floats(pc.list_flatten(present))
         if np.isnan(entries).any():
             raise ColumnError("must hold lists without missing entries.")
-        block = np.full((len(column), len(entries) // max(len(present), 1)), np.nan)
-        block[np.asarray(column.is_valid().to_numpy())] = entries.reshape(-1, block.shape[1])
+        fixed = pa.types.is_fixed_size_list(column.type)
+        width = column.type.list_size if fixed else len(entries) // max(len(present), 1)
+        block = np.full((len(column), width), np.nan)
+        block[np.asarray(column.is_valid().to_numpy())] = entries.reshape(len(present), width)
     if np.isinf(block).any():
         raise ColumnError("must be finite to be generated.")
     return block

@@ -52,6 +52,9 @@ def mixed_table(rows: int = ROWS, seed: int = 0) -> pa.Table:
             "nothing": pa.nulls(rows),
             "pixels": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 4),
             "embedding": pa.array(lists, pa.list_(pa.float32())),
+            "no list": pa.nulls(rows, pa.list_(pa.int8())),
+            "no pixels": pa.nulls(rows, pa.list_(pa.int8(), 4)),
+            "no number": pa.nulls(rows, pa.float32()),
         }
     )
 
@@ -79,6 +82,8 @@ def test_round_trip_gives_the_schema_and_the_values_back() -> None:
     assert back["null and nan"].null_count == table["null and nan"].null_count
     nan = [np.isnan(t["null and nan"].drop_null().to_numpy()).sum() for t in (back, table)]
     assert nan[0] == nan[1] > 0
+    for name in ("no list", "no pixels", "no number"):
+        assert back[name].null_count == len(table), name
     assert back["embedding"].null_count == table["embedding"].null_count
 
 
@@ -181,3 +186,9 @@ def test_only_one_column_of_square_images_is_one() -> None:
     assert image_side(pa.table({"x": pa.array([None, [1.0] * 64])})) is None
     with pytest.raises(InputError, match="one column of lists"):
         Images.fit(pa.table({"x": [1.0, 2.0]}), np.zeros(2, dtype=np.int32), 1)
+
+
+def test_a_table_of_empty_lists_or_texts_alone_has_no_numbers() -> None:
+    for column in (pa.nulls(30, pa.list_(pa.int8())), pa.array(["a", "b", None] * 10)):
+        table = pa.table({"x": column})
+        assert round_trip(table).equals(table)
