@@ -10,11 +10,11 @@ from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.attacks.models.cells import shrunk_cell_posteriors
 from ldpaudit.attacks.models.counts import clean_prior
-from ldpaudit.estimators.neighbors.counts import count_labels
-from ldpaudit.estimators.neighbors.means import Means
+from ldpaudit.estimators.neighbors.counts import count_labels, neighbor_search
 from ldpaudit.estimators.neighbors.metric import ColumnMetric, fit_metric
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray, Release
+from ldpaudit.tasks import Threads
 
 _PRIOR_ROWS = 2.0
 _FEWEST = 15
@@ -73,18 +73,17 @@ class NeighborModel:
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(y | neighbours), float64 of shape (n, k)."""
-        neighbors = count_labels(
+        search = neighbor_search(
             self.points,
             self.released,
-            self.metric.transform(features),
             neighbors_for(len(self.points), self.transition),
             self.transition.shape[1],
+            len(features),
             seed=self.seed,
-            means=Means(self.threads),
         )
+        counts = count_labels(search, self.metric.transform(features), Threads(self.threads))
         base = np.tile(self.prior, (len(features), 1))
-        counts = neighbors.counts.astype(np.float64)
-        return shrunk_cell_posteriors(counts, self.transition, base, _PRIOR_ROWS)
+        return shrunk_cell_posteriors(counts.astype(np.float64), self.transition, base, _PRIOR_ROWS)
 
 
 def neighbors_for(n: int, transition: FloatArray) -> int:

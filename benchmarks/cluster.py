@@ -75,24 +75,20 @@ def _options() -> argparse.Namespace:
 def _print_cost(rows: int) -> None:
     """Print the seconds of the index per row, and those of a query per row that it is held to."""
     from ldpaudit.estimators.neighbors.counts import (
-        CELL_ROWS,
-        LEAST_VISITS,
-        VISITED_ROWS,
         count_labels,
+        default_neighbors,
+        neighbor_search,
     )
-    from ldpaudit.estimators.neighbors.sizes import default_neighbors
 
-    rng, few, many = np.random.default_rng(1), 256, 33_024
+    rng, asking = np.random.default_rng(1), 32_768
     index = rng.standard_normal((rows, COLUMNS), dtype=np.float32)
-    queries = rng.standard_normal((many, COLUMNS), dtype=np.float32)
+    queries = rng.standard_normal((asking, COLUMNS), dtype=np.float32)
     labels, k = rng.integers(0, 2, rows).astype(np.int32), default_neighbors(rows, COLUMNS)
-    seconds = [
-        timed(partial(count_labels, index, labels, queries[:m], k, 2, seed=1), 3)[1]
-        for m in (few, many)
-    ]
-    visited = max(VISITED_ROWS * k, LEAST_VISITS * max(CELL_ROWS * k, rows / 2048))
-    per_pair = (seconds[1] - seconds[0]) / ((many - few) * visited)
-    print(f"{rows:,} rows indexed, k = {k:,}, about {visited:,.0f} rows for each query")
+    build = partial(neighbor_search, index, labels, k, 2, asking, seed=1)
+    search = build()
+    seconds = [timed(work, 3)[1] for work in (build, partial(count_labels, search, queries))]
+    per_pair = seconds[1] / (asking * search.visited)
+    print(f"{rows:,} rows indexed, k = {k:,}, about {search.visited:,} rows for each query")
     print(f"b = {seconds[0] / rows:.2e} s per indexed row; c = {per_pair:.2e} s per query and row")
 
 

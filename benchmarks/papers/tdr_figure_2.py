@@ -30,9 +30,12 @@ from ldpaudit.estimators.loss.bounds import mean_loss_lower
 from ldpaudit.estimators.loss.exceedance import ErrorBudget, Exceedance, exceedance
 from ldpaudit.estimators.loss.instance_loss import mean_loss
 from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
-from ldpaudit.estimators.neighbors.counts import count_labels
+from ldpaudit.estimators.neighbors.counts import (
+    count_labels,
+    default_neighbors,
+    neighbor_search,
+)
 from ldpaudit.estimators.neighbors.metric import fit_metric, score_space
-from ldpaudit.estimators.neighbors.sizes import default_neighbors
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.modelling.encoding import BoostingMatrix
 from ldpaudit.release import FeatureTable
@@ -137,8 +140,10 @@ def measured(table: Table) -> list[Found]:
 
 
 def _box(at_index: np.ndarray, at_queries: np.ndarray, labels: np.ndarray, k: int) -> PosteriorBox:
-    found = count_labels(at_index, labels, at_queries, k, 2, seed=SEED)
-    return PosteriorBox.from_counts(found.counts, found.totals, ErrorBudget.of(DELTA).per_query)
+    search = neighbor_search(at_index, labels, k, 2, len(at_queries), seed=SEED)
+    counts = count_labels(search, at_queries)
+    totals = counts.sum(axis=1, dtype=np.int32)
+    return PosteriorBox.from_counts(counts, totals, ErrorBudget.of(DELTA).per_query)
 
 
 def _score(table: Table, fitting: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

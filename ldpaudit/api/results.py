@@ -40,7 +40,7 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
         slices = read_slices(place, options.slices, options) if len(every) == 1 else ()
         plan = plan_of(options, seed, slices)
         finished = _finished(node.leaves, place, options, plan, policy)
-        running = Running(progress, options.command, finished, stop, scratch, tasks)
+        running = Running(progress, options.command, finished, stop, tasks)
         asked: dict[str, Any] = {"only": options.only, "skip": options.skip, "notes": notes}
         result = audit(node, plan, policy, **asked, running=running)
     yield result

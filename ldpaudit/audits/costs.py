@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from ldpaudit.audits.instance_loss.queries import MOST_CELLS, QUERIES
 from ldpaudit.audits.interface import Audit, AuditContext, Cost, Costed
-from ldpaudit.estimators.neighbors.counts import planned_cells
-from ldpaudit.estimators.neighbors.means import SECONDS_PER_PAIR
-from ldpaudit.estimators.neighbors.sizes import default_neighbors
+from ldpaudit.estimators.neighbors.counts import SECONDS_PER_PAIR
 from ldpaudit.running.memory import allowance
 from ldpaudit.running.progress import duration
 
@@ -40,8 +39,6 @@ Processor time of one core, measured on 3,000 × 8 to 1,000,000 × 20, and on 40
 """
 _ASKED: Final = 1e-4
 """Seconds of a row more that looks for its neighbours, in both metrics."""
-_USUAL: Final = 30_000
-"""Rows that look for neighbours where the plan does not say how many."""
 
 
 def cost_of(name: str, audit: Audit, context: AuditContext) -> Cost:
@@ -61,13 +58,13 @@ def _of_neighbours(predict: Callable[[float, float, float], float], context: Aud
     """Return what the search takes among half of all rows, of which the others ask."""
     release, plan = context.whole or context.release, context.plan
     n, width, labels = len(release) // 2, max(release.features.width, 1), len(release.classes)
-    asked = min(n if plan.queries == "all" else plan.queries or _USUAL, n)
-    seconds = predict(2 * n, width, labels) + _ASKED * max(asked - _USUAL, 0)
+    asked = min(n if plan.queries == "all" else plan.queries or QUERIES, n)
+    seconds = predict(2 * n, width, labels) + _ASKED * max(asked - QUERIES, 0)
     if plan.exact:
         seconds += SECONDS_PER_PAIR * n * asked
-    cells = 0 if plan.exact else planned_cells(n, asked, plan.neighbors or default_neighbors(n))
-    words = f"neighbours of {asked:,} rows" + (f" in {cells:,} cells" if cells else "")
-    return Cost(seconds, memory=4.0 * asked * (labels + width), words=words)
+    words = f"neighbours of {asked:,} rows"
+    index = n * width if plan.exact else min(n * width, MOST_CELLS)
+    return Cost(seconds, memory=4.0 * asked * labels + 8.0 * index, words=words)
 
 
 def plan_line(context: AuditContext, costs: Sequence[Cost]) -> str:

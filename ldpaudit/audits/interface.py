@@ -19,7 +19,6 @@ from ldpaudit.release import Bags, IndexArray, IntArray, Release, ReleasedVector
 from ldpaudit.result import Finding
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop
 from ldpaudit.tasks import Tasks, Threads
 
@@ -43,7 +42,7 @@ class Plan:
     confidence : float
         The confidence of each interval, in (0, 1).
     queries : int or "all" or None
-        How many rows ask for their neighbours; None: until J(τ) is known to ±0.5 %.
+        How many rows ask for their neighbours; None: 20,000.
     neighbors : int or None
         k of the nearest neighbours; None: adapts to the number of rows.
     metric : {"l2", "raw", "learned"}
@@ -153,11 +152,11 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``scratch``
-    is a folder on the disk for arrays that do not fit in memory. ``tasks`` does independent pieces
-    of work side by side. ``whole``: the whole release, where ``release`` holds a part of its rows
-    (:mod:`ldpaudit.audits.part`). ``beside``: the other private columns, where there are several.
-    ``repeats``: the other releases of the same people, where there are several.
+    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``tasks``
+    does independent pieces of work side by side. ``whole``: the whole release, where ``release``
+    holds a part of its rows (:mod:`ldpaudit.audits.part`). ``beside``: the other private columns,
+    where there are several. ``repeats``: the other releases of the same people, where there are
+    several.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -173,7 +172,6 @@ class AuditContext:
     guesses: HeldOutGuesses | None = None
     finished: Finished = field(default_factory=Finished)
     stop: Stop = field(default_factory=Stop)
-    scratch: Scratch = field(default_factory=Scratch)
     whole: Release | None = None
     tasks: Tasks = field(default_factory=Threads)
     beside: Beside | None = None

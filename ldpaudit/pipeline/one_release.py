@@ -36,7 +36,6 @@ from ldpaudit.result import (
 )
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
 
@@ -55,7 +54,6 @@ def run_audit(
     guesses: HeldOutGuesses | None = None,
     finished: Finished | None = None,
     stop: Stop | None = None,
-    scratch: Scratch | None = None,
     tasks: Tasks | None = None,
     beside: Beside | None = None,
 ) -> AuditResult:
@@ -83,8 +81,6 @@ def run_audit(
         Where finished parts are kept; default: nowhere.
     stop : Stop, optional
         Ends the audit before it is done; default: after the plan's ``timeout``.
-    scratch : Scratch, optional
-        A folder for arrays that do not fit in memory; default: one of its own.
     tasks : Tasks, optional
         Does independent pieces of work; default: threads, as many as the plan says.
     beside : Beside, optional
@@ -108,7 +104,6 @@ def run_audit(
         *(release, claim, plan, Watched(progress or NoProgress(), stop), guesses),
         finished=finished or Finished(),
         stop=stop,
-        scratch=Scratch() if scratch is None else scratch,
         tasks=tasks or Threads(plan.threads),
         beside=beside,
     )

@@ -28,7 +28,6 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, together
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.running.scratch import Scratch
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
 
@@ -57,7 +56,6 @@ class Running:
     finished : Finished
         Where finished parts are kept.
     stop : Stop
-    scratch : Scratch or None
     tasks : Tasks or None
     today : datetime.date or None
         Default: today, by UTC.
@@ -67,7 +65,6 @@ class Running:
     command: str = "ldpaudit.audit(…)"
     finished: Finished = field(default_factory=Finished)
     stop: Stop = field(default_factory=Stop)
-    scratch: Scratch | None = None
     tasks: Tasks | None = None
     today: datetime.date | None = None
 
@@ -232,7 +229,6 @@ class _Walk:
             Watched(running.progress, running.stop),
             finished=running.finished.within("all"),
             stop=running.stop,
-            scratch=running.scratch or Scratch(),
             tasks=running.tasks or Threads(self.plan.threads),
         )
 

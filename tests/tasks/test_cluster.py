@@ -17,7 +17,7 @@ from cluster_tasks import SECRET, always_dies, dies_once, fails, here, killed_fi
 from ldpaudit.audits.interface import Plan
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
-from ldpaudit.estimators.neighbors import cell_search, counts
+from ldpaudit.estimators.neighbors import counts
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.pipeline import run_audit
 from ldpaudit.running.progress import NoProgress
@@ -68,7 +68,7 @@ def test_an_audit_is_the_same_to_the_last_bit_though_a_worker_is_killed(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counts, "EXACT_PAIRS", 0)  # Cells, as for a large table …
-    monkeypatch.setattr(cell_search, "MOST_AT_ONCE", 256)  # … in several tasks.
+    monkeypatch.setattr(counts, "MOST_AT_ONCE", 256)  # … in several tasks.
     release, truth = releases.table(3000)
     deadly = Deadly(cluster, tmp_path / "died")
     results = [

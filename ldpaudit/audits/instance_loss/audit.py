@@ -47,7 +47,7 @@ class InstanceLossAudit:
         budget = ErrorBudget.of(min(LARGEST_ERROR, 1 - context.plan.confidence))
         every = over_all_rows(context)
         labels = loss_labels(every, budget.prior)
-        asked = neighborhoods(every, labels, budget)
+        asked = neighborhoods(every, labels)
         report = loss_report(
             *(labels, asked, budget, _assumptions(labels, asked)), context.release.classes
         )
@@ -76,7 +76,7 @@ def _in_learned_metric(context: AuditContext, labels: LossLabels, budget: ErrorB
     if context.plan.metric == "learned":
         return Finding()
     context = replace(context, plan=replace(context.plan, metric="learned"))
-    asked = neighborhoods(context, labels, budget)
+    asked = neighborhoods(context, labels)
     report = loss_report(
         *(labels, asked, budget, _assumptions(labels, asked)), context.release.classes
     )

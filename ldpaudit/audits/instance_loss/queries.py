@@ -1,28 +1,40 @@
 """The neighbourhoods of the instance-loss audit: who is asked, and whose labels are counted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.audits.instance_loss.labels import LossLabels
-from ldpaudit.audits.instance_loss.pilot import PILOT, enough, most_queries
 from ldpaudit.audits.instance_loss.scores import scored_rows, scores
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import Target
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.loss.exceedance import ErrorBudget
-from ldpaudit.estimators.neighbors.counts import NeighborCounter
-from ldpaudit.estimators.neighbors.means import Means
+from ldpaudit.estimators.neighbors.counts import (
+    SECONDS_PER_PAIR,
+    count_labels,
+    default_neighbors,
+    neighbor_search,
+)
 from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
-from ldpaudit.estimators.neighbors.sizes import default_neighbors
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, IntArray
+from ldpaudit.running.memory import allowance, shown
 
 Rows = npt.NDArray[np.int64]
 
 MIN_ROWS = 100
 """With fewer rows neither half is of any use."""
+QUERIES: Final = 20_000
+"""Rows that ask by default: chance moves a share of them by .35 percentage points (one sd)."""
+MOST_INDEXED: Final = 2_500_000
+"""Of a larger half so many rows, drawn at random, are the index …"""
+MOST_CELLS: Final = 1 << 26
+"""… or fewer, where rows times coordinates are more."""
+_PLACED_AT_ONCE: Final = 262_144
+_MOST_HOURS: Final = 1.0
 NO_FEATURES = "no features: every person has the same neighbours"
 
 
@@ -55,69 +67,59 @@ class Neighborhoods:
     features: bool
 
 
-def neighborhoods(context: AuditContext, labels: LossLabels, budget: ErrorBudget) -> Neighborhoods:
+def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
     """Count labels around randomly chosen queries, index rows and queries being disjoint.
 
     Index rows are one half, queries are from the other; with the learned metric both are parts of
-    one half and the metric comes from the other. How many are enough is decided on a pilot, whose
-    rows are not among them (:mod:`ldpaudit.audits.instance_loss.pilot`). Raise
-    InsufficientDataError with fewer than 100 rows.
+    one half and the metric comes from the other. Raise InsufficientDataError with fewer than 100
+    rows.
     """
     if len(context.release) < MIN_ROWS:
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
     index, asking = _split(context)
-    queries, first = _sample(context, asking, budget)
+    queries = _sample(context, asking)
     del asking  # Half of a large table's row numbers.
-    prepared = _prepared(context, labels, index, queries)
-    if prepared is None:
-        return _without_features(labels, index, queries[first:])
-    counter, k, words = prepared
-    last = len(queries)
-    if first:
-        last = min(last, first + enough(labels, counter.count(slice(0, first)), budget))
-    found = counter.count(slice(first, last))
-    method = f"{words}; {found.method}"
-    return Neighborhoods(
-        queries[first:last], found.counts, found.totals, len(index), k, method, True
-    )
-
-
-def _prepared(
-    context: AuditContext, labels: LossLabels, index: Rows, queries: Rows
-) -> tuple[NeighborCounter, int, str] | None:
-    """Return a search, k, and the metric in words; None without features."""
-    points = _points(context, labels, index, queries)
-    if points is None:
-        return None
-    at_index, at_queries, words = points
-    k = context.plan.neighbors or default_neighbors(len(index), at_index.shape[1])
-    k = min(k, len(index))
+    placed = _placed(context, labels)
+    if placed is None:
+        return _without_features(labels, index, queries)
+    points, words = placed
+    width = points(queries[:1]).shape[1]
+    if context.plan.exact:
+        _check_exact(context, len(queries), len(index), width)
+    else:
+        most = min(MOST_INDEXED, MOST_CELLS // width)
+        index = context.sample(index, most, "instance-loss", "index")
+    k = min(context.plan.neighbors or default_neighbors(len(index), width), len(index))
     context.progress.step("counting the labels of nearest neighbours")
-    counter = NeighborCounter(
-        at_index,
+    search = neighbor_search(
+        points(index),
         labels.counted[index],
-        at_queries,
         k,
         labels.n_counted,
+        len(queries),
         seed=integer_seed(context.rng("instance-loss", "search")),
-        means=_means(context),
+        exact=context.plan.exact,
     )
-    return counter, k, words
+    counts = np.empty((len(queries), labels.n_counted), dtype=np.int32)
+    for start in range(0, len(queries), _PLACED_AT_ONCE):
+        part = slice(start, start + _PLACED_AT_ONCE)
+        at_queries = points(queries[part])
+        counts[part] = count_labels(search, at_queries, context.tasks, context.progress)
+    totals = counts.sum(axis=1, dtype=np.int32)
+    method = f"{words}; {search.method}"
+    return Neighborhoods(queries, counts, totals, len(index), k, method, True)
 
 
-def _means(context: AuditContext) -> Means:
-    plan = context.plan
-    return Means(
-        plan.threads,
-        context.tasks,
-        context.scratch,
-        plan.memory,
-        plan.device,
-        plan.exact,
-        progress=context.progress,
-        finished=context.finished,
-        key=f"instance-loss/{plan.metric}",
-    )
+def _check_exact(context: AuditContext, queries: int, rows: int, width: int) -> None:
+    """Refuse to compare every query with every row where that takes hours, or the memory."""
+    hours = queries * rows * SECONDS_PER_PAIR / context.tasks.workers / 3600
+    size = rows * (12 * width + 200)
+    if hours > _MOST_HOURS or size > allowance(context.plan.memory):
+        raise InputError(
+            f"--exact would compare {queries:,} rows with {rows:,} others each: about {hours:,.1f} "
+            f"h, and {shown(size)} of memory. Ask fewer rows (--queries), allow more memory "
+            "(--memory), or leave --exact out."
+        )
 
 
 def _split(context: AuditContext) -> tuple[Rows, Rows]:
@@ -133,41 +135,32 @@ def has_features(context: AuditContext) -> bool:
     return context.once("features.useful", lambda: not features.is_constant())
 
 
-def _sample(context: AuditContext, rows: Rows, budget: ErrorBudget) -> tuple[Rows, int]:
-    """Return the rows that may ask, and how many of them, the first ones, are a pilot."""
-    wanted = context.plan.queries
-    if wanted is None:
-        most = most_queries(budget.count)
-        if PILOT + most < len(rows):
-            rng = context.rng("instance-loss", "queries")
-            return rng.choice(rows, size=PILOT + most, replace=False), PILOT
-        wanted = most
-    if wanted == "all" or wanted >= len(rows):
-        return rows, 0
+def _sample(context: AuditContext, rows: Rows) -> Rows:
+    """Return the rows that ask."""
+    wanted = QUERIES if context.plan.queries is None else context.plan.queries
+    if wanted == "all":
+        return rows
     if wanted < 1:
         raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
-    return context.sample(rows, wanted, "instance-loss", "queries"), 0
+    return context.sample(rows, wanted, "instance-loss", "queries")
 
 
-def _points(
-    context: AuditContext, labels: LossLabels, index: Rows, queries: Rows
-) -> tuple[Float32Array, Float32Array, str] | None:
-    """Return where index rows and queries lie, and in which metric; None without features."""
+def _placed(
+    context: AuditContext, labels: LossLabels
+) -> tuple[Callable[[Rows], Float32Array], str] | None:
+    """Return what places rows in the metric, and the metric in words; None without features."""
     if not has_features(context):
         return None
     name = context.plan.metric
     if name == "learned":
         target: Target = "released" if labels.truth is None else "truth"
-        at_index, at_queries = (score_space(scores(context, target, at)) for at in (index, queries))
-        return at_index, at_queries, LEARNED_DESCRIPTION
+        return lambda rows: score_space(scores(context, target, rows)), LEARNED_DESCRIPTION
     features = context.release.features
     try:
         metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
     except InputError:
         return None
-    array = _means(context).array
-    at_index, at_queries = (metric.transform(features, at, array) for at in (index, queries))
-    return at_index, at_queries, metric.description
+    return lambda rows: metric.transform(features, rows), metric.description
 
 
 def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:

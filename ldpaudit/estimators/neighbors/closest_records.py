@@ -6,13 +6,6 @@ import numpy.typing as npt
 from ldpaudit.errors import InputError
 from ldpaudit.release import BoolArray, Float32Array, IndexArray
 
-_QUERIES_AT_ONCE = 8192
-
-
-def closest_records(rows: Float32Array, records: Float32Array) -> IndexArray:
-    """Return the index of each row's closest record in Euclidean distance, int64 of shape (m,)."""
-    return closest(rows, records, 1)[1][:, 0]
-
 
 def closest(rows: Float32Array, records: Float32Array, k: int) -> tuple[Float32Array, IndexArray]:
     """Return squared distances to the k closest records and their indices, each of shape (m, k).
@@ -22,16 +15,9 @@ def closest(rows: Float32Array, records: Float32Array, k: int) -> tuple[Float32A
     import faiss
 
     centre = records.mean(axis=0, dtype=np.float64)
-    index = faiss.IndexFlatL2(records.shape[1])
-    index.add(np.ascontiguousarray(records - centre, dtype=np.float32))
-    parts = [
-        index.search(
-            np.ascontiguousarray(rows[start : start + _QUERIES_AT_ONCE] - centre, np.float32), k
-        )
-        for start in range(0, len(rows), _QUERIES_AT_ONCE)
-    ]
-    distances, indices = zip(*parts, strict=True)
-    return np.concatenate(distances), np.concatenate(indices)
+    asked, among = (np.ascontiguousarray(x - centre, dtype=np.float32) for x in (rows, records))
+    distances, indices = faiss.knn(asked, among, k)
+    return distances, indices
 
 
 def exact_copies(rows: Float32Array, records: Float32Array) -> BoolArray:

@@ -2,274 +2,360 @@
 
 A query's neighbourhood is a ball whose radius is chosen without looking at a label. Given the
 features, the counts inside are then sums of independent labels, and a binomial bound on them holds
-whatever the radius: an approximate search costs smoothness, never validity. Rows at the border are
-all inside. Leaving some out by position would let the order of a file, which may follow the
-labels, into the choice.
+whatever the radius: a search that misses some rows costs smoothness, never validity. Rows at the
+border are all inside. Leaving some out by position would let the order of a file, which may follow
+the labels, into the choice.
+
+A search of a large index groups the rows by k-means. A query visits the nearest cells: a sample of
+their rows, blind to labels, sets the radius, and all of their rows within it are counted. The loop
+goes over cells, not over queries, so that the work is matrix products.
 
 Index rows and queries must be different rows of the release. There is no leave-one-out: a row's
-own label must not enter its own count, so split the rows before calling.
+own label must not enter its own count, so split the rows before counting.
 """
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Final, Protocol, Self
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
-from ldpaudit.arrays import IntArray
+from ldpaudit.arrays import Float32Array, FloatArray, IndexArray, IntArray
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.neighbors.cell_building import LEAST_CELL, MOST_CELLS, build_cells
-from ldpaudit.estimators.neighbors.cell_search import CellSearch, count_in_cells
-from ldpaudit.estimators.neighbors.device_search import DeviceSearch, count_on_device
-from ldpaudit.estimators.neighbors.distinct import count_distinct, distinct_rows
-from ldpaudit.estimators.neighbors.exact import WeightedRows, count_exactly
-from ldpaudit.estimators.neighbors.line import SortedLine, count_on_line
-from ldpaudit.estimators.neighbors.means import Means
-from ldpaudit.estimators.neighbors.points import Points, Summary, blocks, scale, summary
-from ldpaudit.tasks import Threads
+from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.tasks import Tasks, Threads
 
-EXACT_PAIRS = 30_000_000
-"""Up to so many pairs of distinct queries and distinct index rows, every pair is compared."""
-SAMPLED_NEIGHBORS = 48
-"""A query's radius reaches the 48th nearest row of a sample: totals then have a relative standard
-deviation of 1/√48 around k."""
-CELL_ROWS = 2 / 3
-"""Cells are made for about 2/3 k rows: the least error for the time on the mixture, where 0.4 k
-costs more in choosing cells than it saves in rows, and k or more wastes rows."""
-VISITED_ROWS = 20
-"""A query visits cells with about 20 k rows, which gave the error of an exact search …"""
-LEAST_VISITS = 24
-"""… and at least 24 cells."""
-_KEPT = 8
-"""Finished batches are kept by so many."""
-
-
-def cell_rows(n: int, k: int) -> int:
-    """Return the rows of a cell, on average, where k neighbours are looked for among n rows."""
-    return max(round(CELL_ROWS * k), LEAST_CELL, n // MOST_CELLS)
+EXACT_PAIRS: Final = 100_000_000
+"""Up to so many pairs of queries and index rows, every pair is compared."""
+SECONDS_PER_PAIR: Final = 4e-9
+_SAMPLED_NEIGHBORS: Final = 48
+"""A radius reaches the 48th nearest row of a sample: totals then have a relative standard deviation
+of 1/√48 around k."""
+_CELL_ROWS: Final = 2 / 3
+"""Cells are made for about 2/3 k rows, the least error for the time on a mixture …"""
+_VISITED_ROWS: Final = 20
+"""… and about 20 k rows are visited, which gave the error of an exact search there."""
+_LEAST_CELL: Final = 256
+_MOST_CELLS: Final = 2048
+_LEAST_VISITS: Final = 24
+_POINTS_PER_CENTER: Final = 32
+_ITERATIONS: Final = 6
+_ASSIGNED_AT_ONCE: Final = 65_536
+_SAMPLED_AT_ONCE: Final = 16_000_000
+_FEWEST_AT_ONCE: Final = 8
+MOST_AT_ONCE: Final = 16_384
+_RUN: Final = 255
+"""As many zeros and ones as an unsigned byte can add up."""
+_FAR: Final = np.float32(1e37)
+_FARTHEST: Final = 1e15
+"""In units of the farthest index row: squares of more overflow."""
 
 
-def planned_cells(n: int, queries: int, k: int) -> int:
-    """Return about how many cells n rows are put into for so many queries; 0 without cells."""
-    return 0 if n * queries <= EXACT_PAIRS or k >= n else -(-n // cell_rows(n, k))
+def default_neighbors(n_index: int, dimensions: int | None = None) -> int:
+    """Return how many neighbours to count by default: k as a function of the index size.
 
+    4 √n in feature space, n^(3/4) in one coordinate (the score of a learned metric), at least 20
+    and at most a tenth of the index.
 
-@dataclass(frozen=True)
-class NeighborCounts:
-    """Label counts in a neighbourhood of each query.
-
-    Attributes
-    ----------
-    counts : int32 array of shape (m, n_labels)
-        Index rows of each label in the neighbourhood.
-    totals : int32 array of shape (m,)
-        Their sums: the size of each neighbourhood, never 0.
-    method : str
-        How the neighbours were found, in words for the report.
+    The error of η̂ alone is smallest at half to a whole √n in feature space, but the lower bound on
+    the loss wants more: it cannot show log-odds above about log(k / 12), and the bias costs it
+    little, since averaging over a ball draws η̂ to the prior and the loss down. On a Gaussian
+    mixture in 18 dimensions and on Adult the mean bound was largest at 4 to 8 √n. In one
+    coordinate the bias is small, and both want more.
     """
+    wanted = math.pow(n_index, 0.75) if dimensions == 1 else 4 * math.sqrt(n_index)
+    return min(n_index, max(20, min(round(wanted), n_index // 10)))
 
-    counts: IntArray
-    totals: IntArray
+
+class NeighborSearch(Protocol):
+    """A prepared search; ``batch`` queries are asked at once."""
+
+    batch: int
     method: str
 
+    def count(self, queries: Float32Array) -> IntArray:
+        """Return the label counts around some queries, int32 of shape (m, n_labels)."""
 
-def count_labels(
-    index: Any,
+
+def neighbor_search(
+    index: Float32Array,
     labels: IntArray,
-    queries: Any,
     k: int,
     n_labels: int,
+    queries: int,
     *,
     seed: int = 0,
-    means: Means | None = None,
-) -> NeighborCounts:
-    """Count the labels among about k nearest index rows of each query.
+    exact: bool = False,
+) -> NeighborSearch:
+    """Return a search for the labels of about k nearest index rows.
 
-    One coordinate, and inputs of up to 3·10⁷ pairs of distinct rows, are searched exactly: totals
-    are k, or more where rows are tied. Larger ones are searched in k-means cells, with a radius
-    from a sample: totals are k ± 14 % (one standard deviation; within [0.4 k, 2.5 k] but for ties).
+    One coordinate, and up to 10⁸ pairs of queries and index rows, are searched exactly:
+    neighbourhoods have k rows, or more where rows are tied. Otherwise they have k ± 14 % (one
+    standard deviation).
 
     Parameters
     ----------
     index : float32 array of shape (n, d)
-        The rows whose labels are counted; finite. The distance is L2. Like the queries they may be
-        memory-mapped: they are read in blocks.
+        The rows whose labels are counted; finite. The distance is L2.
     labels : int32 array of shape (n,)
         Their labels, 0 … n_labels − 1.
-    queries : float32 array of shape (m, d)
-        Other rows of the same release; finite.
     k : int
         The wanted neighbourhood size, at least 1; taken as n where n is smaller.
     n_labels : int
         The number of labels.
+    queries : int
+        How many rows will ask: other rows of the same release.
     seed : int
         Chooses the cells of a large search; blind to the labels.
-    means : Means, optional
-        What does the work; the result does not depend on it, unless it asks for exact neighbours.
-
-    Returns
-    -------
-    NeighborCounts
-        Label counts, totals, and the search in words.
+    exact : bool
+        Compare every query with every row.
 
     Raises
     ------
     ldpaudit.errors.InputError
         If shapes, labels or k do not fit, or a value is not finite.
     """
-    counter = NeighborCounter(index, labels, queries, k, n_labels, seed=seed, means=means)
-    return counter.count(slice(0, len(queries)))
+    _check(index, labels, k, n_labels)
+    k = min(k, len(index))
+    if index.shape[1] == 1:
+        return _Line(index[:, 0], labels, k, n_labels)
+    whole = exact or k == len(index) or len(index) * queries <= EXACT_PAIRS
+    return _Cells(index, labels, k, n_labels, np.random.default_rng(seed), whole)
 
 
-class NeighborCounter:
-    """A search that is prepared once and then asked part by part; see :func:`count_labels`.
+def count_labels(
+    search: NeighborSearch,
+    queries: Float32Array,
+    tasks: Tasks | None = None,
+    progress: Progress | None = None,
+) -> IntArray:
+    """Return the label counts around queries, int32 of shape (m, n_labels), no row all 0.
 
-    Parameters
-    ----------
-    index, labels, queries, k, n_labels, seed, means
-        Those of :func:`count_labels`; ``queries`` are all rows that may ask.
+    ``tasks`` answer batches of queries; no count depends on who does.
     """
+    if not np.isfinite(queries).all():
+        raise InputError("The index and the queries must be finite.")
+    starts = range(0, len(queries), search.batch)
+    batches = [slice(start, min(start + search.batch, len(queries))) for start in starts]
+    counts = [search.count(queries[:0])]
+    with threadpool_limits(limits=1):  # Batches run in threads of our own.
+        answers = (tasks or Threads()).map(_counted, batches, shared=(search, queries))
+        for batch, answer in zip(batches, answers, strict=True):
+            counts.append(answer)
+            (progress or NoProgress()).advance(batch.stop, len(queries))
+    return np.concatenate(counts)
+
+
+def _counted(batch: slice, asked: tuple[NeighborSearch, Float32Array]) -> IntArray:
+    return asked[0].count(asked[1][batch])
+
+
+class _Line:
+    """Rows of one coordinate in order: the exact search takes O(log n) for each query."""
+
+    batch = 65_536
+    method = "exact nearest neighbours in one coordinate, ties included"
+
+    def __init__(self, values: Float32Array, labels: IntArray, k: int, n_labels: int) -> None:
+        self._k, self._values = k, np.sort(values.astype(np.float64))
+        order = np.lexsort((values, labels))
+        ends = np.cumsum(np.bincount(labels, minlength=n_labels))[:-1]
+        self._by_label = np.split(values[order].astype(np.float64), ends)
+
+    def count(self, queries: Float32Array) -> IntArray:
+        """Return the label counts of the k nearest rows and all ties."""
+        asked, values = queries[:, 0].astype(np.float64), self._values
+        first = self._first_of_k(asked)
+        near, far = values[first], values[first + self._k - 1]
+        reach = np.maximum(asked - near, far - asked)
+        # The sums may round past a border value that is surely inside.
+        low, high = np.minimum(asked - reach, near), np.maximum(asked + reach, far)
+        each = [
+            np.searchsorted(part, high, side="right") - np.searchsorted(part, low)
+            for part in self._by_label
+        ]
+        return np.stack(each, axis=1).astype(np.int32)
+
+    def _first_of_k(self, asked: FloatArray) -> IndexArray:
+        """Return where the k nearest values of each query begin, by bisection."""
+        values, low = self._values, np.zeros(len(asked), dtype=np.int64)
+        high = np.full(len(asked), len(values) - self._k)
+        while (low < high).any():
+            middle = (low + high) // 2
+            beyond = values[np.minimum(middle + self._k, len(values) - 1)]
+            further = (low < high) & (asked - values[middle] > beyond - asked)
+            low, high = np.where(further, middle + 1, low), np.where(further, high, middle)
+        return low
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows seen from an origin, in the order of their labels.
+
+    ``rows`` of shape (n, d + 1) hold x − origin and −½‖x − origin‖². ``runs`` are label, first and
+    past the last row of pieces of at most 255 rows.
+    """
+
+    origin: Float32Array
+    rows: Float32Array
+    runs: list[tuple[int, int, int]]
+    n_labels: int
+
+    @classmethod
+    def around(
+        cls, origin: Float32Array, points: Float32Array, labels: IntArray, n_labels: int
+    ) -> Self:
+        """Return labelled points around an origin."""
+        rows = np.empty((len(points), points.shape[1] + 1), dtype=np.float32)
+        local = np.subtract(points[np.argsort(labels, kind="stable")], origin, out=rows[:, :-1])
+        rows[:, -1] = -0.5 * np.einsum("ij,ij->i", local, local)
+        ends = np.cumsum([0, *np.bincount(labels, minlength=n_labels)]).tolist()
+        runs = [
+            (label, first, min(first + _RUN, ends[label + 1]))
+            for label in range(n_labels)
+            for first in range(ends[label], ends[label + 1], _RUN)
+        ]
+        return cls(origin, rows, runs, n_labels)
+
+    def half_squares(self, queries: Float32Array) -> Float32Array:
+        """Return ½‖q − x‖² for each pair, float32 of shape (m, n)."""
+        local, norms = self._located(queries)
+        near: Float32Array = local @ self.rows.T
+        np.subtract(norms[:, None], near, out=near)
+        return near
+
+    def within(self, queries: Float32Array, radii: Float32Array) -> IntArray:
+        """Return the label counts within each half squared radius, int32 of (n_labels, m)."""
+        local, norms = self._located(queries)
+        # What rounding may change is added: a row inside has ‖x‖² ≤ 2‖q‖² + 2r².
+        rounding = np.float32(self.rows.shape[1] * 2.0**-23)
+        least, columns = norms - radii - rounding * (norms + radii), local.T
+        counts = np.zeros((self.n_labels, len(queries)), dtype=np.int32)
+        for label, first, last in self.runs:
+            inside = self.rows[first:last] @ columns >= least
+            counts[label] += inside.view(np.uint8).sum(axis=0, dtype=np.uint8)
+        return counts
+
+    def _located(self, queries: Float32Array) -> tuple[Float32Array, Float32Array]:
+        """Return q − origin and a one, of shape (m, d + 1), and ½‖q − origin‖²."""
+        local = np.ones((len(queries), self.rows.shape[1]), dtype=np.float32)
+        offsets = np.subtract(queries, self.origin, out=local[:, :-1])
+        return local, np.float32(0.5) * np.einsum("ij,ij->i", offsets, offsets)
+
+
+class _Cells:
+    """Rows in k-means cells; for an exact search one cell, and all its rows are the sample."""
 
     def __init__(
         self,
-        index: Any,
+        index: Float32Array,
         labels: IntArray,
-        queries: Any,
         k: int,
         n_labels: int,
-        *,
-        seed: int = 0,
-        means: Means | None = None,
+        rng: np.random.Generator,
+        exact: bool,
     ) -> None:
-        _check(index, labels, queries, k, n_labels)
-        self._means, self._n_labels = means or Means(), n_labels
-        with threadpool_limits(limits=1):  # Batches run in threads of our own.
-            threads = self._means.threads
-            found, asked = summary(Points(index), threads), summary(Points(queries), threads)
-            factor = scale(found.largest, asked.largest)
-            self._queries, self._hashes = Points(queries, factor), asked.hashes
-            m = count_distinct(asked.ordered)
-            question = _Question(
-                Points(index, factor), labels, found, m, min(k, len(index)), n_labels, seed
+        n, step = len(index), 1 if exact else max(1, k // _SAMPLED_NEIGHBORS)
+        size = n if exact else max(round(_CELL_ROWS * k), _LEAST_CELL, n // _MOST_CELLS)
+        # A random order by the rows' values: the order of the file, and labels, play no part.
+        values = np.einsum("ij,j->i", index, rng.standard_normal(index.shape[1]))
+        order = np.argsort(values, kind="stable")[rng.permutation(n)]
+        sample = index[order[: _POINTS_PER_CENTER * max(1, n // size)]]
+        self._shift = np.median(sample, axis=0)
+        farthest = np.maximum(index.max(axis=0) - self._shift, self._shift - index.min(axis=0))
+        # A power of two, by which squares of the farthest row neither overflow nor vanish.
+        self._factor = np.float32(2.0 ** -np.round(np.log2(farthest.max() or 1.0)))
+        centers = _means(self._moved(sample), n // size, rng)
+        cells = np.empty(n, dtype=np.int64)
+        for start in range(0, n, _ASSIGNED_AT_ONCE):
+            part = slice(start, start + _ASSIGNED_AT_ONCE)
+            cells[part] = _nearest(self._moved(index[part]), centers, 1)[:, 0]
+        order = order[np.argsort(cells[order], kind="stable")]
+        used, self._sizes = np.unique(cells, return_counts=True)
+        self._centers = centers[used]
+        self._rows, self._samples = [], []
+        for center, mine in zip(
+            self._centers, np.split(order, np.cumsum(self._sizes)[:-1]), strict=True
+        ):
+            points = self._moved(index[mine])
+            self._rows.append(_Rows.around(center, points, labels[mine], n_labels))
+            drawn = points[rng.integers(min(step, len(mine))) :: step]
+            blind = np.zeros(len(drawn), dtype=np.int32)
+            self._samples.append(_Rows.around(center, drawn, blind, 1))
+        self._sampled = np.array([len(sample.rows) for sample in self._samples])
+        self._rank, self._n_labels = max(1, round(k / step)), n_labels
+        self.visited = max(_VISITED_ROWS * k, _LEAST_VISITS * size)
+        self._most = min(len(used), 2 * -(-self.visited * len(used) // n))
+        entries = min(n, 1.5 * self.visited) / step
+        self.batch = max(_FEWEST_AT_ONCE, min(MOST_AT_ONCE, int(_SAMPLED_AT_ONCE / entries)))
+        self.method = "exact nearest neighbours, ties included"
+        if not exact:
+            self.method = (
+                f"rows within a radius that holds about {k}, set for each query on a sample blind "
+                f"to labels, in the nearest of {len(used)} k-means cells"
             )
-            self._search = _search(question, self._means)
 
-    def count(self, which: slice) -> NeighborCounts:
-        """Return the counts of some queries."""
-        asking = Points(self._queries.rows[which], self._queries.factor)
-        with threadpool_limits(limits=1):
-            distinct = distinct_rows(asking, self._hashes[which])
-            counts = _run(self._search, distinct.points, which.start, self._n_labels, self._means)
-        if distinct.inverse is not None:
-            counts = counts[distinct.inverse]
-        return NeighborCounts(counts, counts.sum(axis=1, dtype=np.int32), self._search.method)
+    def count(self, queries: Float32Array) -> IntArray:
+        """Return the label counts within each query's radius among its nearest cells."""
+        asked = self._moved(queries)
+        near = _nearest(asked, self._centers, self._most)
+        rows = self._sizes[near]
+        visited = np.cumsum(rows, axis=1) - rows < self.visited
+        who, place = np.nonzero(visited)
+        order = np.argsort(near[who, place], kind="stable")
+        who, place = who[order], place[order]
+        cells, starts = np.unique(near[who, place], return_index=True)
+        parts = np.split(np.arange(len(who)), starts[1:]) if len(who) else []
+        sampled = np.where(visited, self._sampled[near], 0)
+        columns = (np.cumsum(sampled, axis=1) - sampled)[who, place]
+        width = max(self._rank, int(sampled.sum(axis=1).max(initial=0)))
+        squares = np.full((len(asked), width), _FAR)
+        for cell, part in zip(cells, parts, strict=True):
+            sample = self._samples[cell]
+            pieces = sliding_window_view(squares.reshape(-1), len(sample.rows), writeable=True)
+            pieces[who[part] * width + columns[part]] = sample.half_squares(asked[who[part]])
+        squares.partition(self._rank - 1, axis=1)
+        radii = squares[:, self._rank - 1]
+        counts = np.zeros((self._n_labels, len(asked)), dtype=np.int32)
+        for cell, part in zip(cells, parts, strict=True):
+            mine = who[part]
+            counts[:, mine] += self._rows[cell].within(asked[mine], radii[mine])
+        return np.ascontiguousarray(counts.T)
 
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """Whose neighbours are counted: the index and its summary, m distinct queries, k, a seed."""
-
-    points: Points
-    labels: IntArray
-    found: Summary
-    queries: int
-    k: int
-    n_labels: int
-    seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """A prepared search: ``function(batch, (prepared, queries))`` answers up to ``batch`` queries.
-
-    ``here`` says whether one thread of this process must do it.
-    """
-
-    function: Callable[[slice, Any], IntArray]
-    prepared: Any
-    batch: int
-    method: str
-    here: bool = False
+    def _moved(self, points: Float32Array) -> Float32Array:
+        """Return points near the origin, cut where products of float32 would overflow."""
+        moved = (points - self._shift) * self._factor
+        return np.clip(moved, -_FARTHEST, _FARTHEST, out=moved)
 
 
-def _search(asked: _Question, means: Means) -> _Search:
-    """Return the search that suits the sizes."""
-    points, labels, k, n_labels = asked.points, asked.labels, asked.k, asked.n_labels
-    if points.width == 1:
-        line = SortedLine(points.take(slice(None))[:, 0], labels, n_labels, k)
-        words = "exact nearest neighbours in one coordinate, ties included"
-        return _Search(count_on_line, line, line.batch, words)
-    few = count_distinct(asked.found.ordered) * asked.queries <= EXACT_PAIRS
-    if not (few or means.exact or k == len(points)):
-        return _in_cells(asked, means)
-    if not few:
-        means.check_exact(asked.queries, len(points), points.width)
-    rows = WeightedRows(distinct_rows(points, asked.found.hashes), labels, n_labels, k)
-    return _Search(count_exactly, rows, rows.batch, "exact nearest neighbours, ties included")
+def _means(sample: Float32Array, count: int, rng: np.random.Generator) -> Float32Array:
+    """Return k-means centers; one center is the origin."""
+    import faiss
+
+    if count <= 1:
+        return np.zeros((1, sample.shape[1]), dtype=np.float32)
+    seed, width = int(rng.integers(1, 2**31 - 1)), sample.shape[1]
+    kmeans = faiss.Kmeans(width, count, niter=_ITERATIONS, seed=seed, min_points_per_centroid=1)
+    kmeans.train(sample)
+    return np.asarray(kmeans.centroids, dtype=np.float32)
 
 
-def _in_cells(asked: _Question, means: Means) -> _Search:
-    n, k, step = len(asked.points), asked.k, max(1, asked.k // SAMPLED_NEIGHBORS)
-    cells = build_cells(
-        asked.points,
-        asked.labels,
-        asked.found,
-        asked.n_labels,
-        cell_rows(n, k),
-        step,
-        seed=asked.seed,
-        threads=means.threads,
-        allocate=means.array,
-    )
-    visits = min(len(cells), max(LEAST_VISITS, -(-VISITED_ROWS * k * len(cells) // n)))
-    rank = min(max(1, round(k / step)), visits * cells.samples.shape[1])
-    words = (
-        f"rows within a radius that holds about {k}, set for each query on a sample blind to "
-        f"labels, in the nearest {visits} of {len(cells)} k-means cells"
-    )
-    search = CellSearch(cells, rank, visits)
-    device = means.accelerator()
-    if device is None:
-        return _Search(count_in_cells, search, search.batch, words)
-    return _Search(count_on_device, DeviceSearch.on(device, search), search.batch, words, True)
+def _nearest(points: Float32Array, centers: Float32Array, count: int) -> IndexArray:
+    """Return the nearest centers of each point, nearest first, int64 of shape (m, count)."""
+    import faiss
+
+    found: IndexArray = faiss.knn(points, centers, count)[1]
+    return found
 
 
-def _run(search: _Search, queries: Points, first: int, n_labels: int, means: Means) -> IntArray:
-    """Return the label counts of m queries, int32 of shape (m, n_labels).
-
-    Parts of some batches are kept when they are finished, and not made again; ``first`` names them
-    together with their place.
-    """
-    m, size = len(queries), search.batch * _KEPT
-    counts = np.zeros((m, n_labels), dtype=np.int32)
-    wanted, done = [], 0
-    for part in blocks(m, size):
-        known = means.finished.get(f"{means.key}/{first}/{part.start}")
-        if known is None or len(known) != part.stop - part.start:
-            wanted += list(blocks(part.stop, search.batch, part.start))
-        else:
-            counts[part], done = known, done + len(known)
-    workers = Threads() if search.here else means.workers
-    answers = workers.map(search.function, wanted, shared=(search.prepared, queries))
-    for batch, answer in zip(wanted, answers, strict=True):
-        counts[batch], done = answer, done + len(answer)
-        means.progress.advance(done, m)
-        if batch.stop % size == 0 or batch.stop == m:
-            start = (batch.stop - 1) // size * size
-            means.finished.put(f"{means.key}/{first}/{start}", counts[start : batch.stop])
-    return counts
-
-
-def _check(index: Any, labels: IntArray, queries: Any, k: int, n_labels: int) -> None:
-    if len(index.shape) != 2 or len(queries.shape) != 2 or index.shape[1] != queries.shape[1]:
-        raise InputError("The index and the queries must be matrices of the same width.")
-    if 0 in index.shape or len(labels) != index.shape[0]:
-        raise InputError(
-            f"The index must have rows, columns and a label for each row. Got {index.shape[0]} "
-            f"rows, {index.shape[1]} columns and {len(labels)} labels instead."
-        )
+def _check(index: Float32Array, labels: IntArray, k: int, n_labels: int) -> None:
+    if index.ndim != 2 or 0 in index.shape or len(labels) != len(index):
+        raise InputError("The index must have rows, columns and a label for each row.")
     if k < 1:
         raise InputError(f"The 'k' parameter must be at least 1. Got {k} instead.")
     if labels.min() < 0 or labels.max() >= n_labels:
         raise InputError(f"The labels must be codes from 0 to {n_labels - 1}.")
+    if not np.isfinite(index).all():
+        raise InputError("The index and the queries must be finite.")

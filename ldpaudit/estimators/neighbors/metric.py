@@ -5,7 +5,6 @@
 both be rows that the model was not fitted on.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from ldpaudit.errors import InputError
 from ldpaudit.modelling.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
-from ldpaudit.running.scratch import resting
 
 MetricName = Literal["l2", "raw"]
 
@@ -67,26 +65,19 @@ class ColumnMetric:
             return self.design.width
         return int(self.components.n_components_)
 
-    def transform(
-        self,
-        table: FeatureTable,
-        rows: IndexArray | None = None,
-        allocate: Callable[[tuple[int, ...], Any], Any] = np.empty,
-    ) -> Float32Array:
-        """Return the points of some rows of a table, float32 of shape (n, dimensions).
+    def transform(self, table: FeatureTable, rows: IndexArray | None = None) -> Float32Array:
+        """Return the points of some rows (None: all) of a table, float32 of (n, dimensions).
 
-        ``rows`` None means all. Works in batches: no further copy of the whole table is made, and
-        where the points lie is up to ``allocate``.
+        Works in batches: no further copy of the table is made.
         """
         n = len(table) if rows is None else len(rows)
-        points: Float32Array = allocate((n, self.dimensions), np.float32)
+        points = np.empty((n, self.dimensions), dtype=np.float32)
         cells = _CELLS_CODED if self.components is None else _CELLS_AT_ONCE
         batch = max(1, cells // max(1, self.design.width))
         for start in range(0, n, batch):
             part = np.arange(start, min(start + batch, n))
             coded = self.design.transform(table.take(part if rows is None else rows[part]))
             points[part] = coded if self.components is None else self.components.transform(coded)
-            resting(points)
         return points
 
 

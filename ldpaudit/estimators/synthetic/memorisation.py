@@ -19,7 +19,7 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.estimators.neighbors.closest_records import (
     check_points,
-    closest_records,
+    closest,
     exact_copies,
 )
 from ldpaudit.release import BoolArray, Float32Array, FloatArray
@@ -173,7 +173,8 @@ def count_memorisation(
     # The search sees the members of a pair in an order that says nothing about their set.
     members[~first_trained] = members[~first_trained, ::-1]
     records = members.reshape(2 * pairs, -1)
-    hits = np.bincount(closest_records(synthetic, records), minlength=2 * pairs).reshape(pairs, 2)
+    nearest = closest(synthetic, records, 1)[1][:, 0]
+    hits = np.bincount(nearest, minlength=2 * pairs).reshape(pairs, 2)
     near = _squared_distances(records, synthetic).reshape(pairs, 2)
     decisive = hits[:, 0] != hits[:, 1]
     prefers_first = hits[:, 0] > hits[:, 1]
@@ -192,7 +193,7 @@ def count_memorisation(
 
 def _squared_distances(records: Float32Array, synthetic: Float32Array) -> FloatArray:
     """Return each record's squared distance to its nearest synthetic row, exactly 0 for copies."""
-    nearest = synthetic[closest_records(records, synthetic)]
+    nearest = synthetic[closest(records, synthetic, 1)[1][:, 0]]
     return np.asarray(np.square(records.astype(np.float64) - nearest).sum(axis=1))
 
 

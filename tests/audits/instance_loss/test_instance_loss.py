@@ -4,10 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ldpaudit.audits.instance_loss import queries as loss_queries
 from ldpaudit.audits.instance_loss import scores as loss_scores
 from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.errors import InsufficientDataError
+from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,
@@ -258,6 +259,14 @@ def test_queries(queries: object, asked: int) -> None:
     finding = run(context_of(release_of(3000), queries=queries))
     assert finding.curves[0].n == asked
     assert f"{asked} people" in words(finding)
+
+
+def test_an_exact_search_of_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = context_of(release_of(300, width=1), exact=True)
+    assert "exact nearest neighbours" in words(run(context))
+    monkeypatch.setattr(loss_queries, "SECONDS_PER_PAIR", 1.0)
+    with pytest.raises(InputError, match=r"about 6\.2 h, .*--queries"):
+        run(context)
 
 
 def test_neighbours_and_metrics() -> None:

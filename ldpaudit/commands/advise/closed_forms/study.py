@@ -207,7 +207,7 @@ class Study:
         budget, found = ErrorBudget.of(_ERROR), []
         for metric in _METRICS if has_features(context) else _METRICS[:1]:
             here = replace(context, plan=replace(context.plan, metric=metric))
-            asked = neighborhoods(here, labels, budget)
+            asked = neighborhoods(here, labels)
             box = labels.box(asked.counts, asked.totals, budget.per_query).estimate
             last = asked.queries >= self.parts.rows - self.parts.reported
             parts = (np.flatnonzero(~last), np.flatnonzero(last))
