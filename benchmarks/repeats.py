@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Plan, Repeats
-from ldpaudit.audits.person.releases import ReleasesAudit
-from ldpaudit.estimators.person.releases import Noise, repeats_evidence
+from ldpaudit.audits.person.audit import PersonAudit
+from ldpaudit.estimators.person.evidence import Noise, releases_evidence
 from ldpaudit.mechanisms import RandomizedResponse, from_declaration
 from ldpaudit.release import (
     Declaration,
@@ -71,7 +71,7 @@ def audited(releases: RepeatedReleases, noise: Noise | None, seed: int) -> Findi
     last = releases.releases[-1]
     claim = from_declaration(last.declaration, last.classes)
     context = AuditContext(last, claim, Plan(seed), repeats=Repeats(releases, noise))
-    return ReleasesAudit().run(context)
+    return PersonAudit().run(context)
 
 
 def looks(finding: Finding) -> str:
@@ -113,9 +113,9 @@ def validity(setting: Setting, draws: int, people: int) -> str:
         table = releases.table(releases.in_all)
         labels = releases.truth(0, releases.in_all)
         channels = [matrix] * setting.releases
-        evidence = repeats_evidence(labels, table, channels, claimed, rng)
+        evidence = releases_evidence(labels, table, channels, claimed, rng)
         assert evidence is not None
-        shares.append(evidence.bound(0.05, added=claimed == "fresh").epsilon / true)
+        shares.append(evidence.bound(0.05).epsilon / true)
     above = sum(share > 1 for share in shares)
     start = f"| {setting.noise} | {setting.releases} | {setting.epsilon:g}"
     return f"{start} | {np.mean(shares):.3f} | {np.min(shares):.3f} | {above} of {draws} |"

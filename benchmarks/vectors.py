@@ -15,10 +15,10 @@ from itertools import pairwise
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.person.answers import Answers
+from ldpaudit.audits.person.audit import REFUTED_DRAWS
 from ldpaudit.audits.person.column_draws import DrawTest, draws_as_claimed
-from ldpaudit.audits.person.columns import REFUTED_DRAWS
-from ldpaudit.audits.person.insider import columns_evidence
-from ldpaudit.audits.person.seen_columns import SeenColumns
+from ldpaudit.audits.person.counting import evidence_of
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.joint import (
     IndependentColumns,
@@ -166,7 +166,7 @@ def seen_vector(setting, labels, released):
         names = claim.classes
         release = Release(nothing, codes, names, names, TrueLabels(labels[:, a]))
         contexts.append(AuditContext(release, claim, Plan(seed=0)))
-    return SeenColumns(tuple(contexts), setting.claim, None)
+    return Answers(tuple(contexts), setting.claim)
 
 
 def one_draw(setting, n, seed):
@@ -183,13 +183,14 @@ def one_draw(setting, n, seed):
     test = draws_as_claimed(seen, rng)
     assert isinstance(test, DrawTest)
     alone = tuple(replace(c, release=replace(c.release, truth=None)) for c in seen.contexts)
-    blind = draws_as_claimed(SeenColumns(alone, seen.joint, None), rng)
+    blind = draws_as_claimed(Answers(alone, seen.joint), rng)
     assert isinstance(blind, DrawTest)
-    evidence = columns_evidence(seen, seen.released, rng)
-    if test.p_value <= REFUTED_DRAWS:
+    evidence = evidence_of(seen, rng)
+    if evidence is not None and test.p_value <= REFUTED_DRAWS:
         evidence = evidence.without_sums()
-    values = {"added": evidence.added_up(ALPHA).epsilon} if evidence.columns else {}
-    values |= {"labels": evidence.as_labels(ALPHA).epsilon} if evidence.vectors else {}
+    assert evidence is not None
+    values = {"added": evidence.added_up(ALPHA).epsilon} if evidence.added else {}
+    values |= {"joint": evidence.as_one(ALPHA).epsilon} if evidence.codes else {}
     return evidence.bound(ALPHA).epsilon, values, (test.p_value, blind.p_value)
 
 
@@ -209,7 +210,7 @@ def main():
         seconds = (time.process_time() - start) / draws
         best, true = np.array([bound for bound, _, _ in found]), setting.epsilon
         claim, own = setting.claim.epsilon, []
-        for method in ("added", "labels"):
+        for method in ("added", "joint"):
             values = [by_method[method] for _, by_method, _ in found if method in by_method]
             own.append(f"{np.mean(values):.2f}" if values else "—")
         share = "—" if math.isinf(true) else f"{best.mean() / true:.3f}"

@@ -22,11 +22,7 @@ OF_COLUMNS: Final[Mapping[str, str]] = {
     "others": "ldpaudit.audits.person.other_columns:OtherColumnsAudit",
 }
 """Those of one of several private columns, besides."""
-OF_ALL_COLUMNS: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.columns:ColumnsAudit"}
-"""Those of all private columns together."""
-OF_RELEASES: Final[Mapping[str, str]] = {
-    "person": "ldpaudit.audits.person.releases:ReleasesAudit",
-}
-"""Those of several releases of the same people together."""
-BUILT_IN: Final = frozenset().union(AUDITS, OF_COLUMNS, OF_ALL_COLUMNS, OF_RELEASES, ("columns",))
+OF_SEVERAL: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.audit:PersonAudit"}
+"""Those of several columns or releases of the same people together."""
+BUILT_IN: Final = frozenset().union(AUDITS, OF_COLUMNS, OF_SEVERAL, ("columns",))
 """The names that no audit of others may have."""

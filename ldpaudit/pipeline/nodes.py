@@ -4,22 +4,17 @@ Each node has audits of its own, a claimed ε, and parts: columns, releases, or 
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 from ldpaudit.audits.interface import AuditContext, Beside, Plan, Repeats
-from ldpaudit.audits.listing import OF_ALL_COLUMNS, OF_RELEASES
+from ldpaudit.audits.person.answers import Answers, claimed_of
 from ldpaudit.audits.person.claimed import claimed_epsilon
-from ldpaudit.audits.person.columns import claimed
-from ldpaudit.audits.person.seen_releases import SeenReleases
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.person.evidence import Noise
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.release import DeclaredColumns, Release, ReleasedFiles, ReleasedVector
-
-Noise = Literal["fresh", "remembered"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ class Columns:
     @cached_property
     def joint(self) -> JointMechanism | None:
         """What is claimed of all columns; None where nothing is."""
-        return claimed(self.vector)
+        return claimed_of(self.vector)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -88,11 +83,6 @@ class Columns:
     def releases(self) -> tuple["Node", ...]:
         """None: it is one release."""
         return ()
-
-    @property
-    def audits(self) -> Mapping[str, str]:
-        """The audits of its own."""
-        return OF_ALL_COLUMNS
 
     @property
     def epsilon(self) -> float | None:
@@ -139,15 +129,10 @@ class Releases:
         """What is claimed of the noise."""
         return self.repeats.noise
 
-    @property
-    def audits(self) -> Mapping[str, str]:
-        """The audits of its own."""
-        return OF_RELEASES
-
     @cached_property
     def epsilon(self) -> float | None:
         """What is claimed of all releases, in nats (InputError where the claim contradicts)."""
-        seen = SeenReleases.of(self.context(_lent(self.repeats)))
+        seen = Answers.of(self.context(_lent(self.repeats)))
         if self.repeats.noise == "remembered" and not seen.alike:
             raise InputError(
                 "Answers can only be remembered (--answers remembered) where all releases declare "
@@ -184,7 +169,6 @@ class Files:
     files: ReleasedFiles
     noise: Noise | None = None
     key: str = ""
-    audits: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def releases(self) -> tuple["Column | Columns", ...]:

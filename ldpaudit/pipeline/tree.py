@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.listing import OF_ALL_COLUMNS, OF_COLUMNS, OF_RELEASES
+from ldpaudit.audits.listing import OF_COLUMNS, OF_SEVERAL
 from ldpaudit.audits.person.everything import draws_between, person_finding
 from ldpaudit.audits.person.words import odd_words
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.errors import InputError
 from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.judging.node import NodeCase, judge_node, shared
+from ldpaudit.judging.node_words import Words
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.waivers import WAIVER
-from ldpaudit.judging.whole import About, judge_whole, shared
-from ldpaudit.judging.whole_words import Words
 from ldpaudit.pipeline.about import digest_of, node_info, node_mechanism_info, run_info
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
@@ -31,8 +31,6 @@ from ldpaudit.running.progress import NoProgress, Progress
 from ldpaudit.running.stopping import Stop, Watched
 from ldpaudit.tasks import Tasks, Threads
 
-_OWN: Final = {**OF_ALL_COLUMNS, **OF_RELEASES}
-"""Audits of several columns or releases together, which no column alone has."""
 _NOT_JOINT: Final = "the released columns do not follow the joint mechanism that is declared"
 _TOGETHER: Final = (
     "the noise of one column goes along with another's, so the columns were not drawn as declared"
@@ -112,8 +110,8 @@ def audit(
     if isinstance(node, Column):
         asked: dict[str, Any] = {"only": only, "skip": skip, "notes": notes}
         return run_audit(node.release, plan, policy, **asked, **running.keywords())
-    chosen = chosen_audits(only, skip, {**OF_COLUMNS, **_OWN})
-    if chosen.keys() <= _OWN.keys():
+    chosen = chosen_audits(only, skip, {**OF_COLUMNS, **OF_SEVERAL})
+    if chosen.keys() <= OF_SEVERAL.keys():
         what = "releases" if isinstance(node, Releases) else "columns"
         raise InputError(f"The {what} need an audit, too: add one, such as --only mechanism.")
     share = shared(policy, _size(node))
@@ -159,8 +157,8 @@ class _Walk:
         sha256 = digest_of(node)
         evidence = Evidence.collect([finding])
         assert running.today is not None
-        about = self._about(node, policy, epsilon, records, finding)
-        judgement = judge_whole(about, evidence, parts, sha256=sha256, today=running.today)
+        case = self._case(node, policy, epsilon, records, evidence)
+        judgement = judge_node(case, parts, sha256=sha256, today=running.today)
         unused, parts = _unused_waivers(parts, judgement.notes)
         result = AuditResult(
             ldpaudit_version=ldpaudit.__version__,
@@ -204,8 +202,8 @@ class _Walk:
             node.release,
             self.plan,
             policy,
-            only=self.only - _OWN.keys(),
-            skip=self.skip - _OWN.keys(),
+            only=self.only - OF_SEVERAL.keys(),
+            skip=self.skip - OF_SEVERAL.keys(),
             beside=node.beside,
             **running.keywords(),
         )
@@ -215,7 +213,7 @@ class _Walk:
     ) -> tuple[tuple[AuditRecord, ...], Finding]:
         """Return what the audits of a node itself found, and whether they ran."""
         context = node.context(self._context(node, running))
-        mine = {name: place for name, place in node.audits.items() if name in self.chosen}
+        mine = {name: place for name, place in OF_SEVERAL.items() if name in self.chosen}
         outcomes = [run_one(job, context) for job in prepared(mine, context)]
         context.progress.phases((), ())
         return tuple(record for record, _ in outcomes), together(f for _, f in outcomes)
@@ -232,40 +230,29 @@ class _Walk:
             tasks=running.tasks or Threads(self.plan.threads),
         )
 
-    def _about(
+    def _case(
         self,
         node: Columns | Releases | Files,
         policy: Policy,
         epsilon: float | None,
         records: tuple[AuditRecord, ...],
-        finding: Finding,
-    ) -> About:
-        declared = node.declared
+        evidence: Evidence,
+    ) -> NodeCase:
+        case = NodeCase(policy, words_of(node), epsilon, evidence, records, declared=node.declared)
         if isinstance(node, Columns):
             joint = node.joint is not None and not node.joint.independent
-            return About(
-                *(policy, epsilon, words_of(node), records),
+            return replace(
+                case,
                 odd=_NOT_JOINT if joint else _TOGETHER,
-                rests_on_draws=not joint,
+                assumes_draws=not joint,
                 advisable=all(map(advisable, node.leaves)),
-                declared=declared,
                 audited=len(node.leaves),
             )
-        words = words_of(node)
         if isinstance(node, Files):
-            bounded = any(column.repeats.releases.known for column in node.columns)
-            return About(
-                *(policy, epsilon, words, records, bounded),
-                odd=_BETWEEN,
-                declared=declared,
-                audited=len(node.names),
-            )
-        known, odd = node.repeats.releases.known, odd_words(finding.estimates, node.noise)
-        return About(
-            *(policy, epsilon, words, records, known, odd or _NEITHER),
-            declared=declared,
-            audited=1,
-        )
+            known = any(column.repeats.releases.known for column in node.columns)
+            return replace(case, boundable=known, odd=_BETWEEN, audited=len(node.names))
+        known, odd = node.repeats.releases.known, odd_words(evidence.estimates.values(), node.noise)
+        return replace(case, boundable=known, odd=odd or _NEITHER, audited=1)
 
 
 def words_of(node: Columns | Releases | Files) -> Words:

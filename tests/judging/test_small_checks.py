@@ -2,11 +2,12 @@
 
 import pytest
 from judging.cases import case, evidence
-from judging.test_of_whole import whole
+from judging.test_node import node
 
 from ldpaudit.audits.assumptions.stated import COMPOSED_EPSILON
 from ldpaudit.judging.checks import composition, features_reveal
-from ldpaudit.judging.checks.of_whole import drafts_of
+from ldpaudit.judging.node import drafts_of
+from ldpaudit.judging.policy import default_policy
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.result import Estimate
 
@@ -31,8 +32,9 @@ def test_the_largest_share_that_features_tell_is_observed() -> None:
     assert draft.test(0.05).observed == 0.97
 
 
-def test_a_whole_that_declares_more_than_is_allowed() -> None:
-    mine = whole(3.0, claim=ClaimSection(epsilon=2.0))
+def test_a_node_that_declares_more_than_is_allowed() -> None:
+    allowed = default_policy().model_copy(update={"claim": ClaimSection(epsilon=2.0)})
+    mine = node(3.0, policy=allowed)
     draft = next(d for d in drafts_of(mine) if d.id == "claimed-epsilon")
     answer = draft.test(0.05)
     assert (answer.verdict, answer.observed) == ("fail", 3.0)

@@ -11,8 +11,8 @@ from pipeline.vectors import CLASSES, released_vector, shared_draws, vector_of
 import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.errors import InputError
+from ldpaudit.judging.node_words import Words, steps_of
 from ldpaudit.judging.policy import Policy
-from ldpaudit.judging.whole_words import Words, steps_of
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline import audit, node_of
 from ldpaudit.result import AuditResult

@@ -1,14 +1,14 @@
-"""ε of all releases together, as claimed: exact."""
+"""ε of all columns or of all releases together, as claimed: exact."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from ldpaudit.audits.person.names import EPSILON
-from ldpaudit.audits.person.seen_releases import SeenReleases
-from ldpaudit.estimators.person.releases import Noise
+from ldpaudit.audits.person.answers import EPSILON, Answers
+from ldpaudit.estimators.person.evidence import Noise
 from ldpaudit.estimators.person.votes import best_guess
 from ldpaudit.mechanisms.channel import largest_log_ratios
+from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.result import Curve, Estimate
 
 UNCHANGED = "of a person whose true label is the same in all releases"
@@ -20,7 +20,7 @@ _METHODS: dict[Noise, str] = {
 _MOST_DRAWN = 24
 
 
-def claimed_epsilon(seen: SeenReleases, noise: Noise | None) -> float | None:
+def claimed_epsilon(seen: Answers, noise: Noise | None) -> float | None:
     """Return ε of all releases together in nats, with either noise; None where it has none.
 
     Where nothing is claimed of the noise it is that of fresh noise, the larger of the two.
@@ -35,9 +35,18 @@ def claimed_epsilon(seen: SeenReleases, noise: Noise | None) -> float | None:
     return float(sum(known)) if len(known) == len(stated) else None
 
 
-def claimed_estimates(seen: SeenReleases) -> Iterator[Estimate]:
+def joint_estimates(joint: JointMechanism | None) -> Iterator[Estimate]:
+    """Return ε of all columns, as claimed."""
+    if joint is not None and joint.epsilon is not None:
+        title = "Claimed ε of all columns together"
+        method = "the columns' ε added up" if joint.independent else "the exact joint channel"
+        known = {"axis": "epsilon", "unit": "nats", "method": method}
+        yield Estimate.exact(EPSILON, title, joint.epsilon, **known)  # type: ignore[arg-type]
+
+
+def claimed_estimates(seen: Answers) -> Iterator[Estimate]:
     """Return ε of all releases, as claimed and with either noise."""
-    claimed = seen.asked.noise
+    claimed = seen.noise
     value = claimed_epsilon(seen, claimed)
     if claimed is not None and value is not None:
         title = f"Claimed ε of all releases together, {claimed} noise"
@@ -49,7 +58,7 @@ def claimed_estimates(seen: SeenReleases) -> Iterator[Estimate]:
             yield _exact(f"{EPSILON}_if_{noise}", title, value, noise)
 
 
-def guess_curve(seen: SeenReleases) -> Iterator[Curve]:
+def guess_curve(seen: Answers) -> Iterator[Curve]:
     """Return how often the best guess is right over the number of releases, for fresh noise."""
     matrices = seen.matrices
     if matrices is None or len(matrices) > _MOST_DRAWN:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.person.seen_columns import MOST_PAIRS, SeenColumns
+from ldpaudit.audits.person.answers import MOST_PAIRS, Answers
 from ldpaudit.estimators.epsilon.consistency import binomial_p_value, marginal_consistency
 from ldpaudit.estimators.person.shared_draws import MOST_ROWS, shared_draws
 from ldpaudit.mechanisms.joint import OnDomains
@@ -54,7 +54,7 @@ class DrawTest:
     title: str = _TITLE
 
 
-def draws_as_claimed(seen: SeenColumns, rng: np.random.Generator) -> DrawTest | str:
+def draws_as_claimed(seen: Answers, rng: np.random.Generator) -> DrawTest | str:
     """Test the draws; or return why they cannot be tested.
 
     Independent draws with true vectors: rows with the same true labels of two columns, any channel.
@@ -88,7 +88,7 @@ def draws_as_claimed(seen: SeenColumns, rng: np.random.Generator) -> DrawTest | 
     )
 
 
-def _patterns(seen: SeenColumns, warning: str) -> DrawTest | str:
+def _patterns(seen: Answers, warning: str) -> DrawTest | str:
     """Compare how often which columns show the true label with a joint mechanism's channel."""
     joint, channel = seen.joint, None if seen.joint is None else seen.joint.channel()
     if not isinstance(joint, OnDomains) or channel is None:
@@ -114,7 +114,7 @@ def _patterns(seen: SeenColumns, warning: str) -> DrawTest | str:
     return DrawTest(smallest, len(labels), words, reference, (), warning)
 
 
-def _released_alone(seen: SeenColumns, warning: str) -> DrawTest | str:
+def _released_alone(seen: Answers, warning: str) -> DrawTest | str:
     """Test whether any true vectors explain the released ones, drawn as declared."""
     if seen.strata.any():
         return "channels by stratum are compared with true labels only"
@@ -130,11 +130,11 @@ def _released_alone(seen: SeenColumns, warning: str) -> DrawTest | str:
     return DrawTest(smallest, len(seen.released), words, reference, (), warning)
 
 
-def _unexplained(seen: SeenColumns) -> Iterator[float]:
+def _unexplained(seen: Answers) -> Iterator[float]:
     """Yield the p-value of each pair of columns under independent draws."""
     released = seen.released
     for a, b in list(combinations(range(released.shape[1]), 2))[:MOST_PAIRS]:
-        one, other = seen.matrices(a), seen.matrices(b)
+        one, other = seen.by_stratum(a), seen.by_stratum(b)
         if one is None or other is None or one.size * other.size > _LARGEST:
             continue
         counts = label_table(released[:, a], released[:, b], one.shape[2], other.shape[2])
@@ -143,7 +143,7 @@ def _unexplained(seen: SeenColumns) -> Iterator[float]:
             yield p_value
 
 
-def _jointly_unexplained(seen: SeenColumns) -> Iterator[float]:
+def _jointly_unexplained(seen: Answers) -> Iterator[float]:
     """Yield the p-value of the released vectors under a joint mechanism."""
     joint = seen.joint
     channel = None if joint is None else joint.channel()

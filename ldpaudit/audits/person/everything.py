@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from ldpaudit.audits.assumptions.stated import INDEPENDENT
-from ldpaudit.audits.person.columns import OWN_DRAWS, REFUTED_DRAWS
-from ldpaudit.audits.person.names import DRAWS, EPSILON, LOWER
+from ldpaudit.audits.person.answers import DRAWS, EPSILON, LOWER
+from ldpaudit.audits.person.audit import OWN_DRAWS, REFUTED_DRAWS
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.person.shared_draws import MOST_ROWS, SharedDraws, shared_draws
 from ldpaudit.estimators.person.sums import sum_lower

@@ -7,7 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 from ldpaudit.arrays import BoolArray, IndexArray
-from ldpaudit.audits.person.seen_releases import SeenReleases
+from ldpaudit.audits.person.answers import Answers
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.person.noise import (
     agreement_share,
@@ -69,12 +69,12 @@ class FoundNoise:
         return min(1.0, len(tests) * min(tests)) if tests else None
 
 
-def found_noise(seen: SeenReleases) -> FoundNoise:
+def found_noise(seen: Answers) -> FoundNoise:
     """Return how the noise of the releases goes together."""
-    return _with_truth(seen) if seen.releases.known else _without_truth(seen)
+    return _with_truth(seen) if seen.knows_truth else _without_truth(seen)
 
 
-def _with_truth(seen: SeenReleases) -> FoundNoise:
+def _with_truth(seen: Answers) -> FoundNoise:
     flips = [changed_by_noise(c.truth, c.release.released) for c in seen.contexts]
     unchanged, again, kept = [], [], True
     for pair in seen.pairs:
@@ -109,7 +109,7 @@ def _tested(changed: list[BoolArray], strata: IndexArray, rows: BoolArray) -> fl
 
 
 def _by_place(
-    seen: SeenReleases, pair: tuple[int, int], flips: list[BoolArray]
+    seen: Answers, pair: tuple[int, int], flips: list[BoolArray]
 ) -> Iterator[float | None]:
     """Yield tests of rows at the same place of two files that are of different people."""
     owners = [_owners(seen, place) for place in pair]
@@ -133,7 +133,7 @@ def _by_place(
         yield _tested(changed, named[0] * k + named[1], part)
 
 
-def _owners(seen: SeenReleases, place: int) -> IndexArray:
+def _owners(seen: Answers, place: int) -> IndexArray:
     """Return whose each row of a release is, int64 of shape (n,); −1 where that is not known."""
     rows = seen.releases.rows[:, place]
     people = np.flatnonzero(rows >= 0)
@@ -142,7 +142,7 @@ def _owners(seen: SeenReleases, place: int) -> IndexArray:
     return owners
 
 
-def _share(seen: SeenReleases) -> tuple[float, float, float] | None:
+def _share(seen: Answers) -> tuple[float, float, float] | None:
     """Return the mean share of answers given twice over neighbouring releases, with bounds."""
     matrices, found = seen.matrices, []
     if matrices is None:
@@ -163,7 +163,7 @@ def _share(seen: SeenReleases) -> tuple[float, float, float] | None:
     return float(value), float(low), float(high)
 
 
-def _without_truth(seen: SeenReleases) -> FoundNoise:
+def _without_truth(seen: Answers) -> FoundNoise:
     matrices, people = seen.matrices, len(seen.releases.in_all)
     if matrices is None:
         return FoundNoise("unclear", None, None, None, None, None, people)
@@ -202,7 +202,7 @@ def _told_by(least: list[list[float | None]]) -> Told:
     return "fresh"
 
 
-def _counts(seen: SeenReleases, one: int, two: int) -> IndexArray:
+def _counts(seen: Answers, one: int, two: int) -> IndexArray:
     people, m = seen.releases.in_both(one, two), len(seen.releases.outputs)
     codes = seen.releases.released(one, people).astype(np.int64) * m
     codes += seen.releases.released(two, people)

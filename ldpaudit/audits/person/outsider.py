@@ -11,7 +11,7 @@ from ldpaudit.audits.assumptions.columns import derived_columns
 from ldpaudit.audits.assumptions.rows import Counted
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
 from ldpaudit.audits.mechanism.release_alone import evidence_of
-from ldpaudit.audits.person.seen_columns import SeenColumns
+from ldpaudit.audits.person.answers import Answers
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.release import Release, ReleasedLabels
@@ -48,7 +48,7 @@ class ReleasedEvidence:
         return max(sum(parts), whole)
 
 
-def released_bound(seen: SeenColumns, *, adds_up: bool) -> Callable[[float], float] | None:
+def released_bound(seen: Answers, *, adds_up: bool) -> Callable[[float], float] | None:
     """Return the lower bound of the vector's ε from the release alone, by its error probability.
 
     The largest of the strata's, with equal shares of the error. None where there is none.
@@ -61,13 +61,13 @@ def released_bound(seen: SeenColumns, *, adds_up: bool) -> Callable[[float], flo
     return lambda alpha: max(one.bound(alpha / len(known)) for one in known)
 
 
-def _evidence(seen: SeenColumns, *, adds_up: bool) -> ReleasedEvidence:
+def _evidence(seen: Answers, *, adds_up: bool) -> ReleasedEvidence:
     found = [outsider_evidence(one) for one in seen.contexts] if adds_up else []
     columns = tuple(one for one in found if isinstance(one, ReleaseOnlyEvidence))
     return ReleasedEvidence(columns, _of_vectors(seen))
 
 
-def _of_vectors(seen: SeenColumns) -> ReleaseOnlyEvidence | None:
+def _of_vectors(seen: Answers) -> ReleaseOnlyEvidence | None:
     """Return the evidence of all columns as one label, where it has few enough values."""
     first, sizes = seen.contexts[0], [len(one.release.outputs) for one in seen.contexts]
     if prod(sizes) > _MOST_VECTORS:

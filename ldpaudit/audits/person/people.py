@@ -4,19 +4,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ldpaudit.audits.person.seen_releases import SeenReleases
+from ldpaudit.audits.person.answers import Answers
 from ldpaudit.datasets.same_features import same_features
 from ldpaudit.result import Estimate, Note
 
 
-def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
+def people_estimates(seen: Answers) -> Iterator[Estimate]:
     """Return how many people are in the releases, and how many changed."""
     releases, people = seen.releases, len(seen.releases.rows)
     how = "rows joined on their ids" if releases.by_id else "rows in the same order"
     yield _count("person.people", "People in any of the releases", people, people, how)
     everywhere = len(releases.in_all)
     yield _count("person.people_in_all", "People in all releases", everywhere, people, how)
-    if seen.releases.known:
+    if seen.knows_truth:
         inside = len(seen.releases.in_all)
         title = "People in all releases whose true label stayed the same"
         yield _count("person.unchanged", title, inside - seen.changed, inside, "true labels")
@@ -25,7 +25,7 @@ def people_estimates(seen: SeenReleases) -> Iterator[Estimate]:
         yield changed
 
 
-def people_notes(seen: SeenReleases) -> Iterator[Note]:
+def people_notes(seen: Answers) -> Iterator[Note]:
     """Return what the join found, in words."""
     releases = seen.releases
     if not releases.by_id:
@@ -58,7 +58,7 @@ def _count(name: str, title: str, count: int, of: int, method: str) -> Estimate:
     return Estimate.exact(name, title, count, unit="rows", n=of, count=count, method=method)
 
 
-def _changed_features(seen: SeenReleases) -> Estimate | None:
+def _changed_features(seen: Answers) -> Estimate | None:
     """Return the share of people whose features changed from one release to the next."""
     changed = total = 0
     for one, two in seen.neighbours:

@@ -8,8 +8,8 @@ import numpy as np
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ldpaudit.audits.assumptions.stated import INDEPENDENT
 from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.noise import FoundNoise
-from ldpaudit.audits.person.seen_releases import SeenReleases
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.person.answers import log_likelihoods
@@ -51,7 +51,7 @@ class _Hits:
         return float(self.right.mean()), float(ends[0]), float(ends[1])
 
 
-def votes_finding(seen: SeenReleases, noise: FoundNoise) -> Finding:
+def votes_finding(seen: Answers, noise: FoundNoise) -> Finding:
     """Return how often true labels in the last release are guessed from all releases."""
     matrices, people = seen.matrices, seen.counted
     if matrices is None or len(people) < _FEWEST:
@@ -97,7 +97,7 @@ def _voted(
     return _Hits(named == truth, halves)
 
 
-def _features_prior(seen: SeenReleases, people: IndexArray) -> FloatArray | None:
+def _features_prior(seen: Answers, people: IndexArray) -> FloatArray | None:
     """Return P(label | features) of the last release, from a model of the other half."""
     last = seen.context
     if last.release.features.is_constant() or last.out_of_time():
@@ -110,7 +110,7 @@ def _features_prior(seen: SeenReleases, people: IndexArray) -> FloatArray | None
     return np.asarray(posterior[seen.releases.rows[people, -1]][:, order])
 
 
-def _score(seen: SeenReleases, name: str, hits: _Hits) -> Estimate:
+def _score(seen: Answers, name: str, hits: _Hits) -> Estimate:
     value, low, high = hits.interval(seen.alpha)
     score = Score(subject=name, measure="accuracy", row=_TITLES[name], column="Accuracy")
     kind, assumptions = seen.standing(INDEPENDENT)
@@ -131,7 +131,7 @@ def _score(seen: SeenReleases, name: str, hits: _Hits) -> Estimate:
 
 
 def _curve(
-    seen: SeenReleases,
+    seen: Answers,
     matrices: list[FloatArray],
     table: IntArray,
     truth: IntArray,

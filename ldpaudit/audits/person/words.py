@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from ldpaudit.audits.assumptions.stated import INDEPENDENT
+from ldpaudit.audits.person.answers import DRAWS, Answers
 from ldpaudit.audits.person.claimed import claimed_epsilon
-from ldpaudit.audits.person.names import DRAWS
 from ldpaudit.audits.person.noise import FoundNoise, Told
-from ldpaudit.audits.person.seen_releases import SeenReleases
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Estimate, Note
 
@@ -47,15 +46,15 @@ _LOOKS: dict[Told, str] = {
 }
 
 
-def noise_estimates(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]:
+def noise_estimates(seen: Answers, found: FoundNoise) -> Iterator[Estimate]:
     """Return the tests of the noise, and how much of it was given twice."""
     for name in ("fresh", "remembered", "reused"):
         p_value = getattr(found, name)
         if p_value is not None:
             yield _p_value(seen, f"person.{name}_noise", _TITLES[name], p_value, found.people)
-    claimed = found.as_claimed(seen.asked.noise)
+    claimed = found.as_claimed(seen.noise)
     if claimed is not None:
-        noise = f"{seen.asked.noise} noise" if seen.asked.noise else "no random numbers used again"
+        noise = f"{seen.noise} noise" if seen.noise else "no random numbers used again"
         title = f"Noise of the releases goes together as declared: {noise} (p-value)"
         yield _p_value(seen, DRAWS, title, claimed, found.people)
     yield from _share(seen, found)
@@ -64,10 +63,10 @@ def noise_estimates(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]
             yield _least(seen, name, value)
 
 
-def noise_notes(seen: SeenReleases, found: FoundNoise) -> Iterator[Note]:
+def noise_notes(seen: Answers, found: FoundNoise) -> Iterator[Note]:
     """Return in words what the noise looks like, and what that costs."""
     text = f"{_LOOKS[found.told]}{_price(seen, found)}."
-    claimed = seen.asked.noise
+    claimed = seen.noise
     odd = found.told in ("reused", "dependent", "partly")
     other = found.told in ("fresh", "remembered") and claimed not in (None, found.told)
     note = Note.warning if odd or other else Note.info
@@ -83,7 +82,7 @@ def odd_words(estimates: Iterable[Estimate], noise: str | None) -> str:
     return ""
 
 
-def _price(seen: SeenReleases, found: FoundNoise) -> str:
+def _price(seen: Answers, found: FoundNoise) -> str:
     if found.told == "fresh":
         epsilon = claimed_epsilon(seen, "fresh")
         needed = ""
@@ -99,9 +98,9 @@ def _price(seen: SeenReleases, found: FoundNoise) -> str:
     return ""
 
 
-def _p_value(seen: SeenReleases, name: str, title: str, p_value: float, people: int) -> Estimate:
+def _p_value(seen: Answers, name: str, title: str, p_value: float, people: int) -> Estimate:
     kind, assumptions = seen.standing(INDEPENDENT)
-    truth = seen.releases.known
+    truth = seen.knows_truth
     return Estimate.upper_bound(
         name,
         title,
@@ -116,7 +115,7 @@ def _p_value(seen: SeenReleases, name: str, title: str, p_value: float, people: 
     )
 
 
-def _share(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]:
+def _share(seen: Answers, found: FoundNoise) -> Iterator[Estimate]:
     if found.share is None:
         return
     value, low, high = found.share
@@ -129,13 +128,13 @@ def _share(seen: SeenReleases, found: FoundNoise) -> Iterator[Estimate]:
     known = {"unit": "proportion", "n": found.people, "method": method, "kind": kind}
     known |= {"assumptions": (*assumptions, AS_DECLARED)}
     confidence = seen.context.plan.confidence
-    if seen.releases.known:
+    if seen.knows_truth:
         yield Estimate.interval(name, title, value, (low, high), confidence, **known)  # type: ignore[arg-type]
     else:
         yield Estimate.lower_bound(name, title, low, confidence, **known)  # type: ignore[arg-type]
 
 
-def _least(seen: SeenReleases, noise: str, value: float) -> Estimate:
+def _least(seen: Answers, noise: str, value: float) -> Estimate:
     kind, assumptions = seen.standing(INDEPENDENT)
     return Estimate.lower_bound(
         f"person.least_changed_if_{noise}",

@@ -110,41 +110,18 @@ class AddedPlan:
         return float(np.log(low).sum()) - others
 
     def _accuracy(self, tally: Tally, alpha: float) -> float:
-        right = tally.inside + tally.rows[0] - tally.outside
-        return self._logits([int(right[part].sum()) for part in self._members()], tally, alpha)
-
-    def _logits(self, right: Sequence[int], tally: Tally, alpha: float) -> float:
-        """Add up the logits of lower bounds; ``right``: right guesses of each group."""
-        total, parts = 0.0, list(self._members())
-        for count, part in zip(right, parts, strict=True):
-            low = float(trials_lower(count, 2 * tally.rows[0] * len(part), alpha / len(parts)))
+        right, total, parts = tally.inside + tally.rows[0] - tally.outside, 0.0, [*self._members()]
+        for part in parts:
+            trials = 2 * tally.rows[0] * len(part)
+            low = float(trials_lower(int(right[part].sum()), trials, alpha / len(parts)))
             total += len(part) * max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
         return total
 
-    def surely(
-        self, channels: Sequence[FloatArray], sizes: IndexArray, alpha: float, power: float
-    ) -> float:
-        """Return what the bound exceeds with probability ``power`` at least, in nats.
-
-        Every count that it looks at is at its unfavourable quantile (union bound), for releases by
-        ``channels`` of people of each true label, ``sizes`` of shape (k,).
-        """
-        if self.way == "rates":
-            miss = (1 - power) / (2 * len(channels))
-            return self.bound(self._counts(channels, sizes, miss), alpha).epsilon
-        mean, parts = self._counts(channels, sizes, 0.5), list(self._members())
-        half, expected = mean.rows[0], mean.inside + mean.rows[0] - mean.outside
-        miss, right = (1 - power) / len(parts), []
-        for part in parts:
-            trials = 2 * half * len(part)
-            right.append(int(binom.ppf(miss, trials, expected[part].sum() / max(trials, 1))))
-        return self._logits(right, mean, alpha)
-
     def expected(self, channels: Sequence[FloatArray], sizes: IndexArray, alpha: float) -> float:
         """Return the bound at the expected counts, in nats."""
-        return self.bound(self._counts(channels, sizes, 0.5), alpha).epsilon
+        return self.bound(self._counts(channels, sizes), alpha).epsilon
 
-    def _counts(self, channels: Sequence[FloatArray], sizes: IndexArray, miss: float) -> Tally:
+    def _counts(self, channels: Sequence[FloatArray], sizes: IndexArray) -> Tally:
         others = np.where(np.arange(len(sizes)) == self.label, 0, sizes)
         n, rest = int(sizes[self.label]), int(others.sum())
         if self.way == "accuracy":
@@ -153,7 +130,7 @@ class AddedPlan:
         chances = [c[:, e].sum(axis=1) for c, e in zip(channels, self.events, strict=True)]
         a = np.clip([chance[self.label] for chance in chances], 0, 1)
         b = np.clip([shares @ chance for chance in chances], 0, 1)
-        inside, outside = binom.ppf(miss, n, a), binom.isf(miss, rest, b)
+        inside, outside = binom.ppf(0.5, n, a), binom.isf(0.5, rest, b)
         return Tally(inside.astype(np.int64), outside.astype(np.int64), (n, rest))
 
 

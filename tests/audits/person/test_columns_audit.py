@@ -5,10 +5,10 @@ import pytest
 from estimators.person.worlds import by_inverse, response
 from pipeline.vectors import CLASSES, released_vector, true_vectors, vector_of
 
-from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.interface import AuditContext, Beside, Plan
+from ldpaudit.audits.person.answers import Answers
+from ldpaudit.audits.person.audit import PersonAudit
 from ldpaudit.audits.person.column_draws import DrawTest, draws_as_claimed
-from ldpaudit.audits.person.columns import ColumnsAudit, claimed, vector_finding
-from ldpaudit.audits.person.seen_columns import SeenColumns
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
 from ldpaudit.release import (
@@ -22,11 +22,11 @@ from ldpaudit.release import (
 def context_of(vector: ReleasedVector, seed: int = 0) -> AuditContext:
     first = vector.columns[0]
     claim = from_declaration(first.declaration, first.classes)
-    return AuditContext(first, claim, Plan(seed=seed))
+    return AuditContext(first, claim, Plan(seed=seed), beside=Beside(vector, 0))
 
 
 def found(vector: ReleasedVector):
-    return vector_finding(vector, claimed(vector), context_of(vector))
+    return PersonAudit().run(context_of(vector))
 
 
 def value(finding, name: str) -> float:
@@ -105,7 +105,7 @@ def test_released_vectors_that_no_true_ones_explain_are_found():
     labels[:, 0] = labels[:, 2]
     noisy = [labels[:, 0] ^ flips, labels[:, 1], labels[:, 2] ^ flips]
     vector = vector_of(labels, noisy, rng.normal(size=3_000), (1.0,) * 3, truth=False)
-    test = draws_as_claimed(SeenColumns.of(vector, claimed(vector), context_of(vector)), rng)
+    test = draws_as_claimed(Answers.of(context_of(vector)), rng)
     assert isinstance(test, DrawTest)
     assert test.p_value < 1e-6
 
@@ -189,5 +189,5 @@ def test_true_labels_of_some_columns_are_not_enough():
 
 
 def test_the_audit_is_for_several_columns():
-    vector = released_vector(100)
-    assert ColumnsAudit().unavailable(context_of(vector)) == "the release has one private column"
+    alone = replace(context_of(released_vector(100)), beside=None)
+    assert PersonAudit().unavailable(alone) == "the release has one private column"

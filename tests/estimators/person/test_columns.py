@@ -6,7 +6,7 @@ from estimators.person.worlds import HONEST, JOINT, SHARED, World, independent, 
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.strongest import epsilon_evidence
-from ldpaudit.estimators.person.columns import ColumnsEvidence, vector_evidence
+from ldpaudit.estimators.person.evidence import AnswersEvidence, OfColumns, column_codes
 from ldpaudit.estimators.person.shared_draws import kinds_of
 from ldpaudit.estimators.person.sums import sum_lower
 from ldpaudit.release import label_table
@@ -15,7 +15,7 @@ FALSE_ALARM = 1e-6
 ALPHA = 0.05
 
 
-def evidence(world: World, n: int, rng: np.random.Generator, *, claimed: bool) -> ColumnsEvidence:
+def evidence(world: World, n: int, rng: np.random.Generator, *, claimed: bool) -> AnswersEvidence:
     labels = world.labels(n, rng)
     released = world.release(labels, rng)
     columns = tuple(
@@ -24,8 +24,10 @@ def evidence(world: World, n: int, rng: np.random.Generator, *, claimed: bool) -
     )
     channel = world.channel if claimed else None
     sizes = [c.shape for c in world.channels]
-    vectors = tuple(vector_evidence(labels, released, sizes, channel, rng))
-    return ColumnsEvidence((columns,), vectors)
+    codes = tuple(column_codes(labels, released, sizes, channel, rng))
+    found = AnswersEvidence.of([OfColumns(columns)], codes)
+    assert found is not None
+    return found
 
 
 def columns_bound(world: World, n: int, rng: np.random.Generator) -> float:
@@ -33,7 +35,7 @@ def columns_bound(world: World, n: int, rng: np.random.Generator) -> float:
 
 
 def vectors_bound(world: World, n: int, rng: np.random.Generator) -> float:
-    return evidence(world, n, rng, claimed=world in JOINT).as_labels(ALPHA).epsilon
+    return evidence(world, n, rng, claimed=world in JOINT).as_one(ALPHA).epsilon
 
 
 def most_misses(draws: int) -> int:
@@ -93,8 +95,8 @@ def test_a_shared_draw_is_bounded_beyond_the_claim():
 def test_of_many_values_pairs_are_looked_at():
     world = independent((1.0,) * 5, (3,) * 5, "uniform")
     found = evidence(world, 2_000, np.random.default_rng(0), claimed=False)
-    assert len(found.vectors) == 10
-    assert found.vectors[0].counts.shape == (9, 9)
+    assert len(found.codes) == 10
+    assert found.codes[0].counts.shape == (9, 9)
 
 
 def test_a_sum_is_stronger_than_equal_shares():
@@ -123,4 +125,4 @@ def test_nothing_is_bounded_where_all_true_labels_are_the_same():
     labels = np.zeros((100, 2), np.int32)
     rng = np.random.default_rng(0)
     released = rng.integers(0, 2, (100, 2)).astype(np.int32)
-    assert not list(vector_evidence(labels, released, [(2, 2), (2, 2)], None, rng))
+    assert not list(column_codes(labels, released, [(2, 2), (2, 2)], None, rng))

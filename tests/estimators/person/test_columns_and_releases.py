@@ -5,7 +5,7 @@ import pytest
 from estimators.person.drawing import drawn
 from scipy.stats import binom
 
-from ldpaudit.estimators.person.releases import repeats_evidence
+from ldpaudit.estimators.person.evidence import releases_evidence
 from ldpaudit.estimators.person.sums import sum_lower
 
 ALPHA = 0.05
@@ -19,9 +19,9 @@ def bound(seed: int, columns: int, releases: int, n: int, *, noise: str = "fresh
         kept = 1.0 if noise == "remembered" else 0.0
         made = drawn(rng, n=n, releases=releases, epsilon=0.6, remembered=kept)
         channels = [made.channel] * releases
-        found = repeats_evidence(made.truth[:, 0], made.released, channels, noise, rng)  # type: ignore[arg-type]
+        found = releases_evidence(made.truth[:, 0], made.released, channels, noise, rng)  # type: ignore[arg-type]
         assert found is not None
-        parts.append(lambda alpha, e=found: e.bound(alpha, added=noise == "fresh").epsilon)
+        parts.append(lambda alpha, e=found: e.bound(alpha).epsilon)
     return sum_lower(parts, ALPHA)
 
 

@@ -8,20 +8,19 @@ from estimators.person.drawing import drawn, response
 from scipy.stats import binom
 
 from ldpaudit.estimators.person.answers import coded_fresh
-from ldpaudit.estimators.person.releases import (
+from ldpaudit.estimators.person.evidence import (
+    AnswersEvidence,
     Noise,
-    RepeatsEvidence,
-    repeats_evidence,
-    smallest_excess,
+    OfReleases,
+    releases_evidence,
 )
-from ldpaudit.mechanisms import RandomizedResponse
 
 
-def _evidence(seed: int, noise: Noise | None = None, **options: float) -> RepeatsEvidence:
+def _evidence(seed: int, noise: Noise | None = None, **options: float) -> AnswersEvidence:
     rng = np.random.default_rng(seed)
     made = drawn(rng, **options)  # type: ignore[arg-type]
     channels = [made.channel] * made.truth.shape[1]
-    evidence = repeats_evidence(made.truth[:, 0], made.released, channels, noise, rng)
+    evidence = releases_evidence(made.truth[:, 0], made.released, channels, noise, rng)
     assert evidence is not None
     return evidence
 
@@ -46,39 +45,30 @@ def test_a_product_that_is_too_large_is_counted_by_its_vote() -> None:
 @pytest.mark.parametrize("releases", [2, 4, 8])
 def test_fresh_noise_is_bounded_closely(releases: int, epsilon: float) -> None:
     found = [_evidence(s, "fresh", releases=releases, epsilon=epsilon) for s in range(10, 16)]
-    bounds = [evidence.bound(0.05, added=True).epsilon for evidence in found]
+    bounds = [evidence.bound(0.05).epsilon for evidence in found]
     assert np.mean(bounds) >= 0.85 * releases * epsilon
 
 
 @pytest.mark.parametrize("releases", [2, 8])
 def test_remembered_noise_is_bounded_closely(releases: int) -> None:
     evidence = _evidence(2, "remembered", releases=releases, remembered=1.0)
-    assert 0.85 <= evidence.bound(0.05, added=False).epsilon <= 1.1
+    assert 0.85 <= evidence.bound(0.05).epsilon <= 1.1
 
 
 def test_many_classes_are_bounded_by_rates() -> None:
     evidence = _evidence(3, "fresh", releases=6, epsilon=2.0, classes=8)
-    assert evidence.added is not None
-    assert evidence.added[0].way == "rates"
-    assert evidence.bound(0.05, added=True).epsilon > 0.7 * 12
-
-
-@pytest.mark.parametrize("noise", ["fresh", None])
-def test_an_excess_that_would_be_found_is(noise: Noise | None) -> None:
-    claim = RandomizedResponse.from_epsilon((0, 1), 1.0).channel
-    honest = _evidence(4, noise, releases=4)
-    sizes = np.array([3_300, 1_700])
-    excess = smallest_excess(honest, [claim] * 4, sizes, 4.0, 0.05, 0.9)
-    assert 0 < excess < 1
-    leaks = [_evidence(s, noise, releases=4, epsilon=1 + excess / 4) for s in range(20)]
-    assert sum(e.bound(0.05, added=True).epsilon > 4 for e in leaks) >= 14
+    (added,) = evidence.added
+    assert isinstance(added, OfReleases)
+    assert added.plan.way == "rates"
+    assert evidence.bound(0.05).epsilon > 0.7 * 12
 
 
 def _missed(noise: Noise | None, runs: int, *, added: bool, **options: float) -> int:
     releases = int(options["releases"])
     true = options["epsilon"] * (1 if options.get("remembered") == 1.0 else releases)
-    bounds = [_evidence(s, noise, **options).bound(0.1, added=added).epsilon for s in range(runs)]
-    return sum(bound > true for bound in bounds)
+    found = (_evidence(seed, noise, **options) for seed in range(runs))
+    every = (one if added else one.without_sums() for one in found)
+    return sum(one is not None and one.bound(0.1).epsilon > true for one in every)
 
 
 @pytest.mark.validate
@@ -105,5 +95,5 @@ def test_without_two_labels_nothing_is_bounded() -> None:
     nobody = np.zeros(50, dtype=np.int32)
     answers = np.zeros((50, 2), dtype=np.int32)
     rng = np.random.default_rng(0)
-    assert repeats_evidence(nobody, answers, [response(2, 1.0)] * 2, "fresh", rng) is None
-    assert math.isfinite(_evidence(5, n=40).bound(0.05, added=True).epsilon)
+    assert releases_evidence(nobody, answers, [response(2, 1.0)] * 2, "fresh", rng) is None
+    assert math.isfinite(_evidence(5, n=40).bound(0.05).epsilon)

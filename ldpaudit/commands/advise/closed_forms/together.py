@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.person.insider import detectable_excess
-from ldpaudit.audits.person.seen_columns import SeenColumns
+from ldpaudit.audits.person.answers import Answers
+from ldpaudit.audits.person.counting import detectable_excess
 from ldpaudit.commands.advise.closed_forms.candidates import Candidate
 from ldpaudit.commands.advise.closed_forms.study import Study
 from ldpaudit.commands.sweep.grid import Point
@@ -43,7 +43,7 @@ def too_weak(studies: Sequence[Study], chosen: Sequence[Candidate], policy: Poli
     if joint.epsilon is None or not math.isfinite(joint.epsilon):
         return None
     rng = child_generator(studies[0].tables.seed, "advise", "together")
-    seen, error = SeenColumns(tuple(contexts), joint, None), _error(policy, len(contexts))
+    seen, error = Answers(tuple(contexts), joint), _error(policy, len(contexts))
     tried = [detectable_excess(seen, joint.epsilon, rng) for _ in range(_DRAWS)]
     missed = max((excess(error) for excess in tried if excess is not None), default=0.0)
     allowed = policy.audit.max_undetected_excess.at(joint.epsilon)

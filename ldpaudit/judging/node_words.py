@@ -1,14 +1,14 @@
-"""The verdict of a whole of several parts in one sentence, and what to do next."""
+"""The verdict of a node with parts in one sentence, and what to do next."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ldpaudit.judging.advising import ADVISE, with_advice
 from ldpaudit.judging.causes import EVERY_COLUMN
 from ldpaudit.judging.checks import private_columns
-from ldpaudit.judging.checks.of_whole import Whole
 from ldpaudit.judging.next_steps import DECLARE, MOST, PUBLISH
+from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, folds, number, percent
 from ldpaudit.result import AuditResult, Check, Verdict
@@ -47,8 +47,8 @@ _DECLARE_EACH = (
 )
 _GIVE = "Give the true labels (--truth)"
 _TRUTH: Final = {
-    "column": "Give the true labels (--truth), a column for each private one: they bound the "
-    "whole.",
+    "column": "Give the true labels (--truth), a column for each private one: they bound "
+    "all together.",
     "release": "Give the true labels (--truth) of each release: they bound all together.",
 }
 _RUN_IT = (
@@ -63,7 +63,7 @@ _UNBOUNDED: Final = {
 
 @dataclass(frozen=True)
 class Words:
-    """What the parts of a whole are called.
+    """What the parts of a node are called.
 
     Attributes
     ----------
@@ -109,17 +109,18 @@ def sentence_of(
     verdict: Verdict,
     checks: Sequence[Check],
     parts: Sequence[AuditResult],
-    whole: Whole,
     words: Words,
+    missed: Callable[[float], float | None],
+    claim: ClaimSection | None = None,
 ) -> str:
-    """Return the verdict in one sentence."""
-    own = _own(verdict, checks, whole)
+    """Return the verdict in one sentence; ``missed``: the excess found, by error probability."""
+    own = _own(verdict, checks, words)
     text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
     start = _STARTS[verdict]
     if verdict == "pass":
         waived = _waived(checks, parts, words)
         start = _STARTS["fail"] if waived else start
-        text = waived or _reassurance(checks, parts, whole, words)
+        text = waived or _reassurance(checks, parts, words, missed, claim)
     return f"{start}{text}." + _warned(verdict, checks, parts, words)
 
 
@@ -135,8 +136,8 @@ def _waived(checks: Sequence[Check], parts: Sequence[AuditResult], words: Words)
     return f", {waived_words(check)}{at}: {check.reason}{others}"
 
 
-def _own(verdict: Verdict, checks: Sequence[Check], whole: Whole) -> str | None:
-    """Return what a check of the whole says that decides the verdict, None where none does."""
+def _own(verdict: Verdict, checks: Sequence[Check], words: Words) -> str | None:
+    """Return what a check of the node says that decides the verdict, None where none does."""
     grave = [c for c in checks if c.level == "error" and not c.waived and c.verdict == verdict]
     if not grave:
         return None
@@ -149,14 +150,14 @@ def _own(verdict: Verdict, checks: Sequence[Check], whole: Whole) -> str | None:
     observed, limit = against(check.observed, check.limit, "down")
     shifted, promised = folds(check.observed, check.limit)
     return (
-        f": {whole.name} claim ε = {limit}, but at least ε = {observed} is certified {sure}: what "
+        f": {words.all} claim ε = {limit}, but at least ε = {observed} is certified {sure}: what "
         f"is released can shift the odds between two people's true values at least {shifted}, "
         f"where at most {promised} was promised"
     )
 
 
 def _too(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:
-    """Return whose own audits fail where the whole does, too.
+    """Return whose own audits fail where the node does, too.
 
     To the audit of a column the other released ones are features, so noise that goes along with
     another column's can fail there although the column alone keeps its claim.
@@ -174,7 +175,7 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
     places = [place for place, part in enumerate(parts) if part.verdict == verdict]
     if not places:
         return ""
-    # The whole says what only warns.
+    # The node says what only warns.
     sentence = parts[places[0]].sentence.split(_BUT)[0]
     said = sentence.removeprefix(_STARTS[verdict]).removeprefix(" in ").removeprefix(": ")
     others = f"; and in {words.some(places[1:])}" if places[1:] else ""
@@ -183,7 +184,11 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
 
 
 def _reassurance(
-    checks: Sequence[Check], parts: Sequence[AuditResult], whole: Whole, words: Words
+    checks: Sequence[Check],
+    parts: Sequence[AuditResult],
+    words: Words,
+    missed: Callable[[float], float | None],
+    claim: ClaimSection | None,
 ) -> str:
     claimed = next((c for c in checks if c.id == "claimed-epsilon" and c.verdict == "pass"), None)
     waived = [p for p, part in enumerate(parts) if any(c.waived for c in part.checks)]
@@ -191,22 +196,22 @@ def _reassurance(
     if claimed is None or claimed.observed is None or claimed.limit is None:
         return f": every check of the policy is met, in each {words.part}{more}"
     observed, limit = against(claimed.observed, claimed.limit, "down")
-    missed = whole.missed(1 - (claimed.confidence or 0.0))
+    excess = missed(1 - (claimed.confidence or 0.0))
     power = (
         ""
-        if missed is None
+        if excess is None
         else "; this audit would have noticed, with 90 % probability, a true ε above "
-        f"{number(claimed.limit + missed, 'up')}"
+        f"{number(claimed.limit + excess, 'up')}"
     )
     return (
-        f": nothing contradicts the claimed ε = {limit} of {whole.name}{_allowed(whole)}, nor the "
+        f": nothing contradicts the claimed ε = {limit} of {words.all}{_allowed(claim)}, nor the "
         f"claim of any {words.part} (certified: at least ε = {observed} together){power}{more}"
     )
 
 
-def _allowed(whole: Whole) -> str:
+def _allowed(claim: ClaimSection | None) -> str:
     """Return which limit of the policy the claim was judged by; empty where it states none."""
-    most = None if whole.claim is None else whole.claim.limit
+    most = None if claim is None else claim.limit
     if most is None or most.epsilon is None:
         return ""
     return f" (the policy allows {number(most.epsilon)}{most.words})"
@@ -240,10 +245,10 @@ def steps_of(
     *,
     ran: bool = True,
 ) -> tuple[str, ...]:
-    """Return what to do now, at most three steps: the whole's own first, then the worst part's.
+    """Return what to do now, at most three steps: the node's own first, then the worst part's.
 
     A step that all parts share is said once; one of some parts names them. ``advice``: the last
-    step, where there is one. ``ran``: whether the audits of the whole, or of its parts, did.
+    step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
     """
     own = list(_own_steps(checks, parts, words.part, ran))
     found = [*own, *_steps_of_parts(checks, parts, words, own)]
@@ -272,7 +277,7 @@ def _own_steps(
 
 
 def _remedies(check: Check, parts: Sequence[AuditResult], kind: str, ran: bool) -> Iterator[str]:
-    """Yield what would answer a check of the whole."""
+    """Yield what would answer a check of the node."""
     if any(record.status == "stopped" for part in parts for record in part.audits):
         return
     if check.limit is None:
@@ -280,7 +285,7 @@ def _remedies(check: Check, parts: Sequence[AuditResult], kind: str, ran: bool) 
     elif check.observed is not None and kind == "column":
         yield _MORE_ROWS
     elif ran and ":" not in check.reason and any(part.verdict == "fail" for part in parts):
-        return  # It ran, and a part that is not as claimed is why nothing bounds the whole.
+        return  # It ran, and a part that is not as claimed is why nothing bounds the node.
     else:
         known = all(part.release.truth for part in parts)
         yield _RUN_IT if known and not ran else (_UNBOUNDED if known else _TRUTH)[kind]
@@ -291,7 +296,7 @@ def _steps_of_parts(
 ) -> Iterator[str]:
     """Yield the steps of the parts whose decision is the worst, first steps first, none of ``own``.
 
-    Nothing where they could be published and the whole could not.
+    Nothing where they could be published and the node could not.
     """
     order = ("publish", "not yet", "do not publish")
     worst = max((part.decision for part in parts), key=order.index, default="publish")

@@ -1,11 +1,11 @@
-"""The sentence of a whole: what one part says, and each thing once."""
+"""The sentence of a node: what one part says, and each thing once."""
 
 from types import SimpleNamespace
 
 import pytest
 
+from ldpaudit.judging.node_words import Words, sentence_of
 from ldpaudit.judging.policy.sections import ClaimSection
-from ldpaudit.judging.whole_words import Words, sentence_of
 
 
 def test_a_check_that_only_warns_is_said_once():
@@ -18,7 +18,7 @@ def test_a_check_that_only_warns_is_said_once():
         sentence="Inconclusive: too few rows. But a check that only warns failed: dates.",
     )
     words = Words("release", "the 2 releases together", ("a.csv", "b.csv"))
-    assert sentence_of("inconclusive", (), (part, part), None, words) == (
+    assert sentence_of("inconclusive", (), (part, part), words, lambda _: None) == (
         "Inconclusive in release 1 (a.csv): too few rows; and in release 2 (b.csv). But a check "
         "that only warns failed in releases 1 and 2: dates."
     )
@@ -43,7 +43,7 @@ def test_a_column_is_not_said_to_fail_alone(verdicts: tuple[str, ...], end: str)
     )
     parts = tuple(SimpleNamespace(verdict=one, checks=()) for one in verdicts)
     words = Words("column", "the 2 columns together", ("vote", "income"))
-    found = sentence_of("fail", (check,), parts, None, words)
+    found = sentence_of("fail", (check,), parts, words, lambda _: None)
     assert found == f"Violation found: they leak more{end}"
 
 
@@ -60,6 +60,5 @@ def test_a_pass_names_the_limit_that_was_judged() -> None:
     )
     words = Words("release", "the 2 releases together", ("a.csv", "b.csv"))
     claim = ClaimSection(epsilon_total=5).of(everything=True, one_release=False)
-    whole = SimpleNamespace(claim=claim, name=words.all, missed=lambda _: None)
-    found = sentence_of("pass", (check,), (), whole, words)
+    found = sentence_of("pass", (check,), (), words, lambda _: None, claim)
     assert "ε = 3.6 of the 2 releases together (the policy allows 5 in total), nor" in found

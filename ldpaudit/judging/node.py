@@ -1,0 +1,246 @@
+"""Judging a node with parts: its checks, the verdicts of the parts, one sentence.
+
+The parts are private columns of one release, or releases of the same people. The family-wise error
+probability of the policy is shared in equal shares among all nodes (Bonferroni). The checks have
+the names of a column's checks, so that a policy needs no other keys.
+"""
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ldpaudit.errors import PolicyError
+from ldpaudit.judging.advising import advice_step
+from ldpaudit.judging.checks import private_columns
+from ldpaudit.judging.checks.declared_epsilon import beyond_the_policy
+from ldpaudit.judging.checks.interface import Answer, Draft, Evidence
+from ldpaudit.judging.node_words import Words, sentence_of, steps_of
+from ldpaudit.judging.policy import Policy
+from ldpaudit.judging.verdict import Judgement, decided
+from ldpaudit.judging.waivers import apply_waivers
+from ldpaudit.release import DeclaredColumns
+from ldpaudit.reports.text.numbers import number
+from ldpaudit.result import AuditRecord, AuditResult, overall
+
+BOUND_SHARE = 0.9
+"""Of the error probability of the claim's check; the rest is the test of how draws go together."""
+
+
+def shared(policy: Policy, nodes: int) -> Policy:
+    """Return the policy of one of several nodes: with its share of the error, and no claim.
+
+    With the correction "none" each check keeps the confidence of its own, as the policy asks.
+
+    Raises
+    ------
+    PolicyError
+        If the policy claims a mechanism or λ, which is that of one column.
+    """
+    claim, audit = policy.claim, policy.audit
+    if claim is not None and (claim.mechanism is not None or claim.lambda_ is not None):
+        raise PolicyError(
+            "The policy's [claim] is about all columns or releases together: state its epsilon "
+            "alone. A mechanism or lambda is that of one column."
+        )
+    if audit.correction != "none":
+        confidence = 1 - (1 - audit.confidence) / nodes
+        audit = audit.model_copy(update={"confidence": confidence})
+    return policy.model_copy(update={"audit": audit, "claim": None})
+
+
+@dataclass(frozen=True)
+class NodeCase:
+    """What a node is judged by.
+
+    Attributes
+    ----------
+    policy : Policy
+        With the node's share of the error probability, and what may be declared there.
+    words : Words
+        What the node and its parts are called.
+    epsilon : float or None
+        What is claimed of it, in nats.
+    evidence : Evidence
+        Its own numbers.
+    records : tuple of AuditRecord
+        Its own audits.
+    boundable : bool
+        Whether its ε can be bounded at all; else each part's own bounds count alone.
+    odd : str
+        How draws go together where they do not as declared, in words; empty: as usual.
+    assumes_draws : bool
+        Whether the claimed ε holds only if draws go together as declared, as a sum does; that of a
+        joint mechanism is bounded by itself.
+    advisable : bool
+        Whether ``ldpaudit advise`` can take the release with its true labels.
+    declared : DeclaredColumns or None
+        All private columns that are declared, where some are not audited.
+    audited : int
+        How many columns are.
+    """
+
+    policy: Policy
+    words: Words
+    epsilon: float | None
+    evidence: Evidence
+    records: tuple[AuditRecord, ...] = ()
+    boundable: bool = True
+    odd: str = ""
+    assumes_draws: bool = True
+    advisable: bool = False
+    declared: DeclaredColumns | None = None
+    audited: int = 0
+
+    @property
+    def name(self) -> str:
+        """What it is called, such as "the 3 columns together"."""
+        return self.words.all
+
+    @property
+    def bound(self) -> str | None:
+        """The id of its certified lower bound of ε: with true labels, else from releases alone."""
+        ids = "person.epsilon_lower", "person.release_only_epsilon_lower"
+        return next((one for one in ids if one in self.evidence.bounds), None)
+
+    def bounded(self, alpha: float) -> float | None:
+        """Return the bound at an error probability, None where there is none."""
+        return None if self.bound is None else self.evidence.bounds[self.bound](alpha * BOUND_SHARE)
+
+    @property
+    def power(self) -> str:
+        """The id of the smallest excess that its bound would find."""
+        return "person.min_detectable_excess"
+
+    @property
+    def draws(self) -> str:
+        """The id of the p-value of joint draws as declared."""
+        return "person.independence"
+
+    def missed(self, alpha: float) -> float | None:
+        """Return the smallest excess found with 90 % power; None where unknown."""
+        estimate, bounds = self.evidence.estimates.get(self.power), self.evidence.bounds
+        if estimate is None:
+            return None
+        found = bounds.get(self.power)  # By the share that the bound itself has.
+        return estimate.value if found is None else found(alpha * BOUND_SHARE)
+
+    def oddly_drawn(self, alpha: float) -> bool:
+        """Return whether the joint draws are shown not to be as declared."""
+        test = self.evidence.estimates.get(self.draws)
+        return test is not None and test.value <= alpha
+
+
+def judge_node(
+    case: NodeCase, parts: Sequence[AuditResult], *, sha256: str | None, today: datetime.date
+) -> Judgement:
+    """Judge a node by a policy.
+
+    Parameters
+    ----------
+    case : NodeCase
+    parts : sequence of AuditResult
+        As they were judged, each by its share of the error.
+    sha256, today : str or None, datetime.date
+        The release's digest and the date, for waivers.
+    """
+    checks, families = decided(drafts_of(case), case.policy)
+    checks, notes = apply_waivers(checks, case.policy.waivers, sha256, today)
+    verdict = overall(checks, parts)
+    advice = advice_step(case.policy) if case.advisable and verdict != "pass" else None
+    records = (*case.records, *(record for part in parts for record in part.audits))
+    ran = any(record.id == "person" for record in records)
+    return Judgement(
+        verdict,
+        sentence_of(verdict, checks, parts, case.words, case.missed, case.policy.claim),
+        steps_of(checks, parts, case.words, advice, ran=ran),
+        tuple(checks),
+        tuple(notes),
+        tuple(families),
+    )
+
+
+def drafts_of(case: NodeCase) -> list[Draft]:
+    """Return the checks of a node that its policy asks for."""
+    left_out = private_columns.draft_of(case.declared, case.audited)
+    found = (left_out, _epsilon(case), _channel(case))
+    return [draft for draft in found if draft is not None and draft.level != "off"]
+
+
+def _epsilon(case: NodeCase) -> Draft | None:
+    section = case.policy.checks.claimed_epsilon
+    if section is None:
+        return None
+    question = f"Do {case.name} leak more about a person than the claimed ε?"
+    beyond = beyond_the_policy(case.policy.claim, case.epsilon, case.words.extent, case.declared)
+    if beyond is not None:
+        most = beyond.limit
+        drawn = Draft("claimed-epsilon", section.level, question, most, (), lambda _: beyond.answer)
+        return replace(drawn, counted=True)
+    stated = None if case.policy.claim is None else case.policy.claim.epsilon
+    limit = stated if case.epsilon is None else case.epsilon
+    ids = tuple(
+        i for i in (case.bound, case.power, case.draws) if i and i in case.evidence.estimates
+    )
+
+    def failure(alpha: float) -> Answer | None:
+        return _failure(case, limit, alpha)
+
+    def test(alpha: float) -> Answer:
+        return failure(alpha) or _otherwise(case, limit, alpha)
+
+    return Draft("claimed-epsilon", section.level, question, limit, ids, test, failure=failure)
+
+
+def _failure(case: NodeCase, limit: float | None, alpha: float) -> Answer | None:
+    if limit is None or math.isinf(limit):
+        return None
+    value = case.bounded(alpha)
+    if value is not None and value > limit:
+        reason = f"{case.name} leak more than claimed by a certified lower bound"
+        return Answer("fail", value, reason, "lower")
+    if case.assumes_draws and case.oddly_drawn(alpha * (1 - BOUND_SHARE)):
+        return Answer("fail", None, f"the claim is refuted: {case.odd}")
+    return None
+
+
+def _otherwise(case: NodeCase, limit: float | None, alpha: float) -> Answer:
+    """Return the answer where the claim is not refuted."""
+    if limit is None:
+        return Answer("inconclusive", None, f"nothing was claimed about {case.name}")
+    if math.isinf(limit):
+        return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
+    value = case.bounded(alpha)
+    if value is None and not case.boundable:
+        return Answer("pass", None, f"nothing speaks against the claim of {case.name}")
+    if value is None:
+        return Answer("inconclusive", None, _unbounded(case))
+    allowed, missed = case.policy.audit.max_undetected_excess.at(limit), case.missed(alpha)
+    if missed is not None and missed > allowed:
+        told = number(missed, "up")
+        reason = (
+            f"the audit of {case.name} is too weak: an excess of up to {told} "
+            f"over the claimed ε could have gone unnoticed, and the policy allows {number(allowed)}"
+        )
+        return Answer("inconclusive", value, reason, "lower")
+    return Answer("pass", value, f"{case.name} are not shown to leak more than claimed", "lower")
+
+
+def _unbounded(case: NodeCase) -> str:
+    why = next((r.reason.rstrip(".") for r in case.records if r.status != "ran" and r.reason), None)
+    return f"what {case.name} leak was not bounded" + (f": {why}" if why else "")
+
+
+def _channel(case: NodeCase) -> Draft | None:
+    section = case.policy.checks.claimed_channel
+    test = case.evidence.estimates.get(case.draws)
+    if section is None or test is None:
+        return None
+
+    def answer(alpha: float) -> Answer:
+        if test.value <= alpha:
+            return Answer("fail", test.value, case.odd)
+        return Answer("pass", test.value, "the joint draws agree with what is declared")
+
+    question = "Is the noise drawn together as declared (p-value)?"
+    return Draft("claimed-channel", section.level, question, None, (case.draws,), answer)
