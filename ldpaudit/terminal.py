@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -15,6 +15,14 @@ _WIDE: Final = 60
 """Characters of a step."""
 _SHORT: Final = 10.0
 """Seconds of work below which no time is shown as left."""
+GITHUB: Final = "GITHUB_ACTIONS"
+_SERVICES: Final = (GITHUB, "GITLAB_CI")
+"""Variables by which services say that they run a command."""
+
+
+def others_read(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether GitHub or GitLab runs the command, in a job whose log others may read."""
+    return "true" in (environment.get(name) for name in _SERVICES)
 
 
 def say(text: str) -> None:

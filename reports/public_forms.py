@@ -21,6 +21,7 @@ Public = PublicResult | PublicComparison
 """What is shared: of one result, or of several that were compared."""
 _LEVELS: Final = {"not yet": "warning", "do not publish": "error"}
 _ICONS: Final = {"publish": "pass", "not yet": "inconclusive", "do not publish": "fail"}
+_CLAIM: Final = "claimed-epsilon"
 _SEEN: Final = {
     True: "The auditor had the true labels.",
     False: "The auditor saw the released file alone, as anybody can.",
@@ -80,7 +81,7 @@ def _parts(result: PublicResult) -> Iterator[tuple[str, str, tuple[Pair, ...], s
     def walk(part: PublicPart, title: str) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
         epsilon, leaf = part.mechanism.epsilon, part.release.classes > 0
         claim = promise(epsilon, "" if epsilon is None else number(epsilon), not leaf)
-        power = _power(part.excess, result.truth) if leaf else ""
+        power = _power(part.excess, result) if leaf else ""
         yield title, claim, tuple(_pairs(part)), power
         for number_, one in enumerate(part.parts, 1):
             own = name(one.release.label or "") or name(one.release.name)
@@ -102,14 +103,19 @@ def _pairs(part: PublicPart) -> Iterator[Pair]:
         yield shown(estimate.title), f"{number(estimate.value)}{unit}"
 
 
-def _power(excess: float | None, truth: bool) -> str:
+def _power(excess: float | None, result: PublicResult) -> str:
+    if "mechanism" in result.left_out or _CLAIM not in (one.check for one in result.questions):
+        return "This audit did not check whether the release keeps its claim."
     if excess is None:
         return "How large an excess could go unseen is not known from the released labels alone."
-    who = "This audit" if truth else "An audit with the true labels"
-    less = "" if truth else " This one had none, and may notice less."
+    # Only an audit that ran to its end says "publish".
+    known, ended = result.truth, result.decision == "publish"
+    who = "This audit" if known and ended else "An audit with the true labels"
+    less = "" if known else " This one had none, and may notice less."
     return (
-        f"{who} would notice, with 90 % probability, a true ε that exceeds the claim by "
-        f"{number(excess)}. A smaller excess may go unseen.{less}"
+        f"{who} would notice, with 90 % probability, if all labels had been released at an ε that "
+        f"exceeds the claim by {number(excess)}. A smaller excess, or one of a few rows or of one "
+        f"class, may go unseen.{less}"
     )
 
 

@@ -11,8 +11,9 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
 # pytest compiles each file of tests anew, unless it may keep what it compiled: half of collecting.
 sys.dont_write_bytecode = False
-# What the commands print is the same where GitHub runs the tests.
+# What the commands print is the same where GitHub or GitLab runs the tests.
 os.environ.pop("GITHUB_ACTIONS", None)
+os.environ.pop("GITLAB_CI", None)
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.files.loading import staying
@@ -10,7 +10,7 @@ from ldpaudit.options import input_files
 from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.running.progress import Progress
-from ldpaudit.terminal import progress_on_terminal, say, stream, words_only
+from ldpaudit.terminal import others_read, progress_on_terminal, say, stream, words_only
 
 if TYPE_CHECKING:
     from ldpaudit.reports.public_forms import Public
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 Shown = TypeVar("Shown", contravariant=True)
+_KEPT: Final = (
+    "What was found is as confidential as the true labels. Others may read the log of this job, so "
+    "it is in the files alone (--json)."
+)
 
 
 class Summary(Protocol[Shown]):
@@ -39,6 +43,7 @@ def carry_out(
     confidential: Callable[[Result], bool] = lambda _: False,
     quiet: bool = False,
     discreet: bool = False,
+    minds_log: bool = False,
 ) -> Result:
     """Carry out a command; return its result.
 
@@ -62,6 +67,8 @@ def carry_out(
         Whether to show no progress and print the answer only.
     discreet : bool
         Whether to show no progress, whose remarks are about the data.
+    minds_log : bool
+        Whether ``text`` itself keeps what is confidential from a log that others may read.
 
     Raises
     ------
@@ -70,17 +77,22 @@ def carry_out(
     """
     outputs.check(input_files(request))
     with outputs.for_people():
-        with progress_on_terminal(quiet or discreet) as progress:
+        kept = others_read() and not minds_log
+        with progress_on_terminal(quiet or discreet or kept) as progress:
             with staying():
                 result = work(request, progress)
             json = None if stored is None else partial(_json, stored)
             makers = {"json": json, "html": html, **(more or {})}
+            private = confidential(result)
             streamed = outputs.write(
                 {name: partial(make, result) for name, make in makers.items() if make is not None},
-                confidential=confidential(result),
+                confidential=private,
             )
         with words_only():
-            text(result, quiet=quiet)
+            if kept and private:
+                say(_KEPT)
+            else:
+                text(result, quiet=quiet)
             if not quiet:
                 outputs.announce()
     if streamed:

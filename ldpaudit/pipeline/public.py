@@ -3,7 +3,8 @@
 import datetime
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final
 
@@ -35,18 +36,20 @@ _ADDS_UP: Final = "claimed-epsilon"
 
 
 def public_facts(
-    context: AuditContext, policy: Policy, left_out: Collection[str], today: datetime.date
+    context: AuditContext, policy: Policy, left_out: AbstractSet[str], today: datetime.date
 ) -> PublicFacts:
     """Return what everybody may see of one private column; ``context`` has all of its rows."""
     release = released_alone(context.release)
     claim = _claim(release)
     seen = release_info(release)
+    # What is not held against the claim shows no excess, whatever the rows could show.
+    looked = _ADDS_UP in policy.checks.asked() and left_out.isdisjoint(("mechanism", "power"))
     return PublicFacts(
         release=seen.model_copy(update={"truth": context.release.truth is not None}),
         mechanism=_mechanism(release, claim),
         estimates=() if claim is None else tuple(exact_estimates(claim)),
         curves=() if claim is None else tuple(exact_curves(claim)),
-        excess=None if "power" in left_out else _excess(context, release, claim, policy),
+        excess=_excess(context, release, claim, policy) if looked else None,
         questions=questions(policy, release.sha256, today),
         left_out=tuple(sorted(left_out)),
     )

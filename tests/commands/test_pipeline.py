@@ -78,6 +78,20 @@ def test_the_log_of_gitlab_holds_the_decision_alone(
     assert "claim" in command(*words, "--details")[1]
 
 
+def test_the_log_of_a_service_holds_no_finding_of_other_commands(
+    here: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(table(rows=300)[1], "t.parquet")
+    words = ("compare", "r.parquet", "r.parquet", "--truth", "t.parquet", "--only", "mechanism")
+    assert "≥" in command(*words)[1]
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    status, out, err = command(*words)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0].startswith("What was found is as confidential as the true labels.")
+    assert "≥" not in out
+    assert "Releases" in command(*words[:3], *words[5:])[1]  # Without true labels: no secret.
+
+
 def test_the_public_profile_shares_the_same_of_every_command(here: Path, command: Command) -> None:
     run = ("run", "r.parquet", "--only", "mechanism", "--json", "a.json")
     assert command(*run, "--html", "a.html")[0] == 3

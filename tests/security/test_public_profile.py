@@ -1,6 +1,7 @@
 """The public profile: apart from the decision nothing in it depends on a true label."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def columns_in_two_releases(rng: np.random.Generator, only: tuple[str, ...]) -> 
 
     def audit(truth: pd.Series) -> AuditResult:
         known = pd.DataFrame({"id": np.arange(60), "vote": truth, "illness": two})
-        options = {"id_column": "id", "label": names, "only": (*only, "vector"), "seed": 1}
+        options = {"id_column": "id", "label": names, "only": (*only, "person"), "seed": 1}
         return ldpaudit.audit(years, known, **options)
 
     return audit, one, changed(rng, one)
@@ -189,6 +190,49 @@ def test_the_test_finds_a_field_that_depends_on_true_labels(
         lambda result: public(result).model_copy(update=leaking(result)[field]()),
     )
     assert looked_at(one_release, 12, ("mechanism", "power"))[1] > 0
+
+
+POLICY = """schema = 1
+[checks.label-inference-advantage]
+max = 0.99
+level = "error"
+"""
+
+
+@pytest.mark.parametrize("options", [{"policy": True}, {"skip": ("mechanism",)}])
+def test_no_excess_is_known_where_no_bound_is_held_against_the_claim(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    """A release that keeps every label: with the claim unchecked nothing else may find that."""
+    rng = np.random.default_rng(1)
+    truth = pd.Series(rng.choice(list("abc"), 600))
+    released = pd.DataFrame({"label": truth, "x": rng.normal(size=600)})
+    (tmp_path / "policy.toml").write_text(POLICY)
+    if "policy" in options:
+        options = {"policy": tmp_path / "policy.toml", "only": ("power", "label-inference")}
+    result = ldpaudit.audit(released, truth, "rr", epsilon=1.0, seed=1, **options)
+    assert public(result).released.excess is None
+    assert "would notice" not in render(result, "markdown", PUBLIC)
+    assert result.release.truth
+
+
+def test_rows_that_share_noise_do_not_add_to_the_power(tmp_path: Path) -> None:
+    """Each person's row is there four times, with one answer, and the policy does not mind."""
+    rng = np.random.default_rng(5)
+    released, truth = small_table(rng, rows=700)
+    released["y"] = rng.normal(size=700)
+    rows = rng.permutation(np.repeat(np.arange(700), 4))
+    released, truth = (one.iloc[rows].reset_index(drop=True) for one in (released, truth))
+    (tmp_path / "policy.toml").write_text(
+        "schema = 1\n[audit]\nmax_undetected_excess = 5\n[checks.claimed-epsilon]\n"
+    )
+    options = {"policy": tmp_path / "policy.toml", "only": CHEAP, "seed": 1}
+    result = ldpaudit.audit(released, truth, "rr", noise=0.4, **options)
+    power, shown = result.estimate("power.min_detectable_excess"), public(result).released.excess
+    assert result.decision == "publish"
+    assert power is not None
+    assert shown is not None
+    assert shown >= power.value
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext
@@ -15,6 +17,7 @@ from ldpaudit.audits.mechanism.evidence import (
     outsider_evidence,
 )
 from ldpaudit.audits.observational.power import EXCESS, WANTED_POWER
+from ldpaudit.audits.part import in_part, of_rows
 from ldpaudit.audits.power.insider import design_for, insiders_rows, smallest_excess
 from ldpaudit.audits.power.wanted import excess_estimate, further_rows, limit_of, rows_estimate
 from ldpaudit.errors import InsufficientDataError
@@ -28,8 +31,8 @@ from ldpaudit.mechanisms.numeric.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import Estimate, Finding
 
-_ONE_SIDED = 1.645
-"""Standard errors below an estimate: 95 % confidence."""
+_ERROR = 0.05
+"""How often one of the classes may be smaller than the released labels say."""
 WITH_TRUTH = "power.with_truth.min_detectable_excess"
 ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
 _ASSUMPTIONS = (
@@ -110,8 +113,9 @@ def _with_truth(
 def excess_by_released_labels(context: AuditContext, alpha: float) -> float | None:
     """Return an excess that true labels would show, of classes that released labels bound alone.
 
-    Of a context without true labels. Each class is as small as the released ones allow at 95 %
-    confidence; None where no excess would be shown then, or they say nothing of the classes.
+    Of a context without true labels. Counted are rows that share no noise, as far as released
+    labels show it. All classes are as small as these allow at 95 % confidence; None where no excess
+    would be shown then, or they say nothing of the classes.
     """
     claim = context.claim
     if claim.epsilon is not None and math.isinf(claim.epsilon):
@@ -121,7 +125,10 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
         return None
     if np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(channel.classes):
         return None
-    sizes = _smallest_sizes(context, channel)
+    part = in_part(context)
+    rows = counted_rows(part)
+    counts = context if rows is None else of_rows(part, rows)
+    sizes = _smallest_sizes(counts, channel)
     if np.count_nonzero(sizes) < 2:
         return None
     limit, level = limit_of(context, channel), alpha * INSIDER_SHARES[INSIDER]
@@ -132,14 +139,15 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
 def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:
     """Return how many have each true label at least, the others the most frequent one.
 
-    Of the rows of a group one counts.
+    All classes together are as large with 95 % confidence. Of the rows of a group one counts.
     """
     release, inverse = context.release, np.linalg.pinv(channel.matrix)
     people = len(release) if release.groups is None else len(np.unique(release.groups))
     seen = np.bincount(release.released, minlength=len(channel.outputs)) / len(release)
     variance = np.maximum(seen @ inverse**2 - (seen @ inverse) ** 2, 0) / people
     implied = _all_labels(context, channel)
-    least = np.maximum(implied - _ONE_SIDED * np.sqrt(variance), 0)
+    below = NormalDist().inv_cdf(1 - _ERROR / max(len(implied) - 1, 1))
+    least = np.maximum(implied - below * np.sqrt(variance), 0)
     sizes = np.floor(people * least).astype(np.int64)
     sizes[implied.argmax()] += people - sizes.sum()
     return np.asarray(sizes)

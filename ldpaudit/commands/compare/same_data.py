@@ -134,7 +134,4 @@ def _least_share(a: Release, b: Release) -> float:
 
 def _words(print_: Fingerprint) -> str:
     digest = "no digest" if print_.sha256 is None else f"sha256 {print_.sha256[:_SHOWN]}…"
-    return (
-        f"{print_.name}: {print_.rows} rows, {print_.classes} classes, {print_.features} "
-        f"feature columns, {digest}"
-    )
+    return f"{print_.name}: {print_.rows} rows, {print_.features} feature columns, {digest}"

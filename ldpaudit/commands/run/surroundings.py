@@ -4,7 +4,6 @@ import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from ldpaudit.judging.policy import check_lines, load_policy
 from ldpaudit.judging.policy.explaining import WORDS
@@ -13,10 +12,7 @@ from ldpaudit.reports.annotations import annotations, of_decision
 from ldpaudit.reports.interface import Place, Surroundings
 from ldpaudit.reports.text.wording import PUBLISH, every_check
 from ldpaudit.result import AuditResult
-from ldpaudit.terminal import say
-
-_SERVICES: Final = ("GITHUB_ACTIONS", "GITLAB_CI")
-"""Variables by which services say that they run a command."""
+from ldpaudit.terminal import GITHUB, others_read, say
 
 
 def surroundings_of(result: AuditResult, policy: object, status: int | None = None) -> Surroundings:
@@ -57,11 +53,6 @@ def _from_here(path: Path) -> str:
         return path.name
 
 
-def others_read(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether GitHub or GitLab runs the command, in a job whose log others may read."""
-    return "true" in (environment.get(name) for name in _SERVICES)
-
-
 def tell_service(
     result: AuditResult,
     surroundings: Surroundings,
@@ -79,7 +70,7 @@ def tell_service(
     shared = surroundings.profile == "public"
     status = surroundings.exit_status(result)
     ended = f"Publish: {PUBLISH[result.decision]}. Exit status {status}."
-    if environment.get(_SERVICES[0]) != "true":
+    if environment.get(GITHUB) != "true":
         if not details:
             say(ended)
         return

@@ -11,7 +11,7 @@ from typing import Final
 from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
 from ldpaudit.commands.run.request import RunRequest
-from ldpaudit.commands.run.surroundings import others_read, surroundings_of, tell_service
+from ldpaudit.commands.run.surroundings import surroundings_of, tell_service
 from ldpaudit.commands.run.text import print_summary
 from ldpaudit.commands.shell import carry_out, say_public
 from ldpaudit.errors import InputError, quoted
@@ -24,7 +24,7 @@ from ldpaudit.result import AuditResult, Profile
 from ldpaudit.result.public import public
 from ldpaudit.running.progress import Progress
 from ldpaudit.running.stopping import Stop
-from ldpaudit.terminal import say, stream, words_only
+from ldpaudit.terminal import others_read, say, stream, words_only
 
 PIPELINE: Final = ("sarif", "junit", "markdown")
 """Formats that other programs read, besides the result itself."""
@@ -75,6 +75,7 @@ def run_and_write(
             confidential=lambda result: profile == "internal" and result.confidential,
             quiet=quiet,
             discreet=discreet,
+            minds_log=True,
         )
 
 
