@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.device import need_torch, torch_device
+from ldpaudit.device import DeviceName, need_torch, torch_device
 from ldpaudit.errors import InputError
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import IntArray
+from ldpaudit.running.progress import Progress
 from ldpaudit.synthesis.columns import Columns, Encoded
 from ldpaudit.synthesis.images import Images, image_side
 from ldpaudit.synthesis.interface import (
     Generator,
     TrainedOn,
-    Training,
-    check_class_sizes,
     check_labels,
     not_fitted,
 )
@@ -75,13 +74,19 @@ class ConditionalGan(Generator):
         self._coder: Columns | Images | None = None
         self._generator: nn.Module | None = None
 
-    def _learn(self, training: Training) -> None:
+    def _learn(
+        self,
+        table: pa.Table,
+        codes: IntArray,
+        classes: int,
+        rng: np.random.Generator,
+        progress: Progress,
+        device: DeviceName,
+    ) -> None:
         from ldpaudit.synthesis.networks import networks
         from ldpaudit.synthesis.training import Plan, train
 
-        table, codes, classes = training.table, training.codes, training.classes
-        check_class_sizes(codes, classes)
-        seed = integer_seed(training.rng)
+        seed = integer_seed(rng)
         draws = np.random.default_rng(seed)
         coder: Columns | Images
         if self.network == "convolutional" or (
@@ -93,8 +98,8 @@ class ConditionalGan(Generator):
             coder, plan = Columns.fit(table), Plan(2500, 300.0, 300, 5e-4)
             rows = coder.encode(table, draws).flat()
         plan, shape = plan._replace(**self.limits), _shape(coder)
-        pair, device = networks(shape, classes, integer_seed(draws)), torch_device(training.device)
-        late = train(pair, rows, codes, plan, draws, sum(shape.sizes), device, training.progress)
+        pair, place = networks(shape, classes, integer_seed(draws)), torch_device(device)
+        late = train(pair, rows, codes, plan, draws, sum(shape.sizes), place, progress)
         few = int((np.bincount(codes) < plan.batch // classes).sum())
         self.warnings = (
             (
@@ -110,7 +115,7 @@ class ConditionalGan(Generator):
                 f"same seed may give another generator.",
             )
         self._seed, self._rows, self._classes = seed, table.num_rows, classes
-        self._coder, self._generator, self._device = coder, pair[0], device
+        self._coder, self._generator, self._device = coder, pair[0], place
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
         """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""

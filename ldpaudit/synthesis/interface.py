@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
@@ -22,32 +21,6 @@ MIN_CLASS_ROWS: Final = 20
 TrainedOn = Literal["public", "private"]
 """Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
 rows, or a generator with a privacy budget of its own."""
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a generator learns from.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        Feature columns only, n rows.
-    codes : int32 array of shape (n,)
-        Class codes, 0 … k − 1.
-    classes : int
-        k.
-    rng : numpy.random.Generator
-        The source of all randomness.
-    progress : Progress
-    device : {"auto", "cpu", "cuda"}
-    """
-
-    table: pa.Table
-    codes: IntArray
-    classes: int
-    rng: np.random.Generator
-    progress: Progress
-    device: DeviceName
 
 
 class Generator(ABC):
@@ -118,11 +91,19 @@ class Generator(ABC):
             If training failed; nothing is kept then.
         """
         codes = check_training_set(table, labels, classes)
-        self._learn(Training(table, codes, classes, rng, progress or NoProgress(), device))
+        self._learn(table, codes, classes, rng, progress or NoProgress(), device)
         return self
 
     @abstractmethod
-    def _learn(self, training: Training) -> None:
+    def _learn(
+        self,
+        table: pa.Table,
+        codes: IntArray,
+        classes: int,
+        rng: np.random.Generator,
+        progress: Progress,
+        device: DeviceName,
+    ) -> None:
         """Learn from a checked training set."""
 
     @abstractmethod
@@ -193,6 +174,8 @@ def check_training_set(table: pa.Table, labels: IntArray, classes: int) -> IntAr
     ------
     InputError
         If there are fewer than two classes, no rows or columns, or a class without rows.
+    InsufficientDataError
+        If a class has fewer than 20 rows.
     """
     if classes < 2:
         raise InputError(f"A generator must have at least 2 classes. Got {classes}.")
@@ -202,19 +185,15 @@ def check_training_set(table: pa.Table, labels: IntArray, classes: int) -> IntAr
     absent = int((np.bincount(codes, minlength=classes) == 0).sum())
     if absent:
         raise InputError(f"Every class must have rows; {absent} of {classes} have none.")
-    return codes
-
-
-def not_fitted() -> InputError:
-    """Return the error for a generator that is used before it is fitted."""
-    return InputError("The generator must be fitted, or loaded from a file, before it is used.")
-
-
-def check_class_sizes(codes: IntArray, classes: int) -> None:
-    """Check that every class has 20 rows (InsufficientDataError)."""
     small = int((np.bincount(codes, minlength=classes) < MIN_CLASS_ROWS).sum())
     if small:
         raise InsufficientDataError(
             f"A generator needs at least {MIN_CLASS_ROWS} rows of every class; {small} of "
             f"{classes} classes have fewer."
         )
+    return codes
+
+
+def not_fitted() -> InputError:
+    """Return the error for a generator that is used before it is fitted."""
+    return InputError("The generator must be fitted, or loaded from a file, before it is used.")

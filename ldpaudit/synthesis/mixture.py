@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.device import DeviceName
 from ldpaudit.errors import GeneratorDivergedError, InputError
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, FloatArray, IntArray
+from ldpaudit.running.progress import Progress
 from ldpaudit.synthesis.columns import Columns, Encoded
 from ldpaudit.synthesis.interface import (
     Generator,
     TrainedOn,
-    Training,
-    check_class_sizes,
     check_labels,
     not_fitted,
 )
@@ -129,13 +129,18 @@ class ClassMixtures(Generator):
         self._columns: Columns | None = None
         self._mixtures: tuple[ClassMixture, ...] = ()
 
-    def _learn(self, training: Training) -> None:
-        table, codes, classes = training.table, training.codes, training.classes
-        check_class_sizes(codes, classes)
+    def _learn(
+        self,
+        table: pa.Table,
+        codes: IntArray,
+        classes: int,
+        rng: np.random.Generator,
+        progress: Progress,
+        device: DeviceName,  # noqa: ARG002
+    ) -> None:
         counts = np.bincount(codes, minlength=classes)
-        progress = training.progress
         progress.step(f"generator: {table.num_rows} rows, a mixture for each of {classes} classes")
-        seed = integer_seed(training.rng)
+        seed = integer_seed(rng)
         draws = np.random.default_rng(seed)
         columns = Columns.fit(table)
         rows = columns.encode(table, draws)
