@@ -69,7 +69,27 @@ def read_repeated(
             notes.append(note.model_copy(update={"text": f"Release {number}: {note.text}"}))
             if note.level == "info":
                 progress.remark(notes[-1].text)
-    return join_releases(readings), tuple(notes)
+    files = join_releases(readings)
+    _private_in_all(files)
+    return files, tuple(notes)
+
+
+def _private_in_all(files: "ReleasedFiles") -> None:
+    """Refuse a file that holds a private column of another one undeclared, perhaps as it is."""
+    from ldpaudit.release import ReleasedVector
+
+    leaves = [f.columns if isinstance(f, ReleasedVector) else (f,) for f in files.files]
+    private = [[leaf.label for leaf in own] for own in leaves]
+    for number, own in enumerate(leaves, start=1):
+        held = {column.name for leaf in own for column in leaf.columns} - set(private[number - 1])
+        for other, labels in enumerate(private, start=1):
+            for name in labels:
+                if name in held:
+                    raise InputError(
+                        f"Column {name!r} is private in release {other}, and release {number} "
+                        "holds it undeclared: declare it there, too (ldpaudit declare), or leave "
+                        "it out of the release."
+                    )
 
 
 def _check(releases: Sequence[Any], options: AuditOptions) -> None:

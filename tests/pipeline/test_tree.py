@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.errors import PolicyError
+from ldpaudit.errors import InputError, PolicyError
 from ldpaudit.result import AuditResult
 
 pytestmark = pytest.mark.filterwarnings("ignore:Few people")
@@ -189,3 +189,14 @@ def test_the_step_names_an_audit_that_exists_and_is_said_once() -> None:
     (step,) = [one for one in result.next_steps if "run, too" in one]
     assert "--only person" in step
     assert not any("two of them" in one for one in result.next_steps)
+
+
+def test_a_private_column_that_another_year_holds_undeclared_is_refused() -> None:
+    both, truth = files(n=300)
+    one, _ = files(n=300, columns=("income",))
+    clear = one[1].merge(truth[["pid", "illness"]], on="pid")
+    clear.attrs = one[1].attrs
+    with pytest.raises(InputError, match="'illness' is private in release 1, and release 2 holds"):
+        audited([both[0], clear], None, only=("mechanism",))
+    with pytest.raises(InputError, match="'illness' is private in release 2, and release 1 holds"):
+        audited([clear, both[0]], None, only=("mechanism",))
