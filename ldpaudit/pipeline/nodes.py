@@ -193,14 +193,19 @@ class Files:
         """What is claimed of everything that was released of a person, in nats.
 
         Columns with noise of their own add up, each over the releases; one mechanism for several
-        columns counts by its own ε, once for each release or, remembered, once.
+        columns counts by its own ε, once for each release or, remembered, once for each set of
+        columns.
         """
         each = [file.epsilon for file in self.releases]
         if any(
             isinstance(f, Columns) and f.joint and not f.joint.independent for f in self.releases
         ):
             if self.noise == "remembered":
-                return None if None in each else max(one or 0.0 for one in each)
+                names = [frozenset(x.label for x in file.leaves) for file in self.releases]
+                alike = [
+                    [e for e, of in zip(each, names, strict=True) if of == n] for n in {*names}
+                ]
+                return _sum([None if None in es else max(e or 0.0 for e in es) for es in alike])
             return _sum(each)
         over = self.files.columns.keys()
         alone = [Column(one).epsilon for one in self.leaves if one.label not in over]

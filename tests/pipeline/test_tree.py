@@ -200,3 +200,16 @@ def test_a_private_column_that_another_year_holds_undeclared_is_refused() -> Non
         audited([both[0], clear], None, only=("mechanism",))
     with pytest.raises(InputError, match="'illness' is private in release 2, and release 1 holds"):
         audited([clear, both[0]], None, only=("mechanism",))
+
+
+def test_remembered_answers_of_other_columns_are_not_the_same_answers() -> None:
+    rng = np.random.default_rng(3)
+    people = pd.DataFrame({name: rng.choice(["no", "yes"], 300) for name in ("a", "b", "c")})
+    made = []
+    for names, epsilon in ((["a", "b"], 1.0), (["a", "b"], 1.0), (["c"], 0.5)):
+        joint = {"joint": "joint-rr"} if len(names) > 1 else {"mechanism": "rr"}
+        table = ldpaudit.privatize(people[names], label=names, epsilon=epsilon, **joint)
+        made.append(table.assign(pid=range(300)))
+        made[-1].attrs = table.attrs
+    given = {"only": ("mechanism",), "drop": (), "answers": "remembered"}
+    assert audited(made, None, **given).mechanism.epsilon == pytest.approx(1.5)
