@@ -40,7 +40,7 @@ from ldpaudit.estimators.epsilon.consistency import (
 )
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
-from ldpaudit.estimators.epsilon.strongest import BoundEvidence
+from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note, together
@@ -54,17 +54,13 @@ _METHODS = {
     "accuracy": "how often the best fixed guess of the label is right, against what an ε-DP "
     "channel allows at these label frequencies",
     "odds-ratio": "exact conditional bound of the odds ratio, which is at most e^{2ε}",
-    "two-sided": "Clopper–Pearson bounds of the true and false positive rates of one pre-specified "
-    "guess",
-    "one-run": "right guesses among rows drawn such that their labels are uniform",
-    "counts": "simultaneous Clopper–Pearson bounds of all entries of the channel",
+    "two-sided": "how often the labels that make one event likely have it, against labels that do "
+    "not; labels and event were chosen by the claim and the labels' frequencies",
 }
 _REFERENCES = {
     "accuracy": "Hoeffding (1956), Theorem 5; Ghazi et al. (2021), RR-Top-k",
     "odds-ratio": "Cornfield (1956)",
-    "two-sided": "Jagielski, Ullman & Oprea (2020)",
-    "one-run": "Steinke, Nasr & Jagielski (2023), Theorem 5.2",
-    "counts": "Clopper & Pearson (1934)",
+    "two-sided": "Jagielski, Ullman & Oprea (2020); Cornfield (1956)",
 }
 
 
@@ -131,17 +127,18 @@ def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterat
     counts = label_counts(context)
     best, share = evidence.strongest(alpha), evidence.design.weights[primary]
     words = (
-        f"the strongest of {len(evidence.methods)} methods, here '{best.method}'; corrected: "
-        f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of "
-        "the error probability, the others share the rest"
+        f"the stronger of {' and '.join(evidence.methods)}, here '{best.method}'; corrected: "
+        f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of the error "
+        "probability"
     )
-    further = () if evidence.methods == ("odds-ratio",) else (UNSELECTED,)
+    if evidence.methods == SELECTED:
+        words = "the odds ratio of two labels and two outputs, which a selection does not change"
+    further = () if evidence.methods == SELECTED else (UNSELECTED,)
     yield _bound(context, (INSIDER, _STRONGEST), best, words, None, *further)
     for method in evidence.methods:
         bound, reference = evidence.bound(method, alpha), _REFERENCES[method]
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
-        words = f"{_METHODS[method]}; at its own level, not corrected for the other methods"
-        further = () if method == "odds-ratio" else (UNSELECTED,)
+        words = f"{_METHODS[method]}; at its own level, not corrected for the other method"
         yield _bound(context, names, bound, words, reference, *further)
     there = counts.sum(axis=1) > 0
     if there.sum() > 1:

@@ -14,7 +14,7 @@ from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.release_only.bound import (
     ReleaseOnlyEvidence,
 )
-from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
+from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence, epsilon_evidence
 
 
 def feature_dependence(context: AuditContext) -> str | None:
@@ -47,7 +47,7 @@ def _count_insider(context: AuditContext) -> BoundEvidence | None:
     evidence = epsilon_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
     # A selection by the released label leaves odds ratios as they were.
     if evidence is not None and selected(context):
-        return replace(evidence, methods=("odds-ratio",))
+        return replace(evidence, methods=SELECTED)
     return evidence
 
 

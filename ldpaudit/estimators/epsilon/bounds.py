@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, trials_lower, trials_upper
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import FloatArray, IndexArray
 
 _ROUNDING = 1e-12
@@ -36,7 +36,7 @@ class EpsilonBound:
     n : int
         The rows that were counted.
     method : str
-        ``"counts"``, ``"accuracy"``, ``"odds-ratio"`` or ``"one-run"``.
+        ``"accuracy"``, ``"two-sided"`` or ``"odds-ratio"``.
     """
 
     epsilon: float
@@ -119,32 +119,6 @@ def accuracy_bound(
     return EpsilonBound(epsilon, alpha, n, method)
 
 
-def one_run_bound(guesses: int, correct: int, alpha: float, *, k: int = 2) -> EpsilonBound:
-    """Bound ε by right guesses of labels that were drawn uniformly and independently.
-
-    Only for candidates whose labels are i.i.d. uniform over k values and independent of everything
-    else: a table's own labels are not, :class:`ldpaudit.estimators.epsilon.one_run.CandidateDesign`
-    draws rows that are.
-
-    Parameters
-    ----------
-    guesses, correct : int
-        Guesses made (not abstained) and how many were right.
-    alpha : float
-        One-sided error probability.
-    k : int
-        The number of labels that a candidate may have.
-
-    References
-    ----------
-    Steinke, Nasr & Jagielski (2023), Theorem 5.2 for δ = 0: ε = log((k − 1)ℓ/(1 − ℓ)) with the
-    Clopper–Pearson bound ℓ.
-    """
-    level = float(clopper_pearson_lower(correct, guesses, alpha))
-    epsilon = max(math.log((k - 1) * level / (1 - level)), 0.0) if level > 0 else 0.0
-    return EpsilonBound(epsilon, alpha, guesses, "one-run")
-
-
 def two_sided_bound(hits: Sequence[int], sizes: Sequence[int], alpha: float) -> EpsilonBound:
     """Bound ε by how often an event happens in two groups: true against false positives.
 
@@ -166,52 +140,6 @@ def two_sided_bound(hits: Sequence[int], sizes: Sequence[int], alpha: float) -> 
     high = trials_upper(hits[0], sizes[0], alpha / 2)
     epsilon = max(_log_ratio(low, high), _log_ratio(1 - high, 1 - low), 0.0)
     return EpsilonBound(epsilon, alpha, sum(sizes), "two-sided")
-
-
-def counts_bound(counts: CountTable, alpha: float) -> EpsilonBound:
-    """Bound ε by simultaneous bounds of the channel's entries.
-
-    The largest log(lo[y, z]/hi[y', z]) over outputs z and labels y ≠ y', every entry bounded at
-    alpha over the number of tails used: 2 per entry, and with two outputs only the entries of one
-    output, since the other's follow. With more than two labels half of alpha goes to the same for
-    each label against all others together (a mixture of the rows of an ε-DP channel is ε-DP with
-    respect to each of them).
-
-    Parameters
-    ----------
-    counts : integer array of shape (k, m)
-        Rows by true label and output; labels without rows are left out.
-    alpha : float
-        One-sided error probability.
-    """
-    table = np.asarray(counts)
-    table = table[table.sum(axis=1) > 0]
-    n = int(table.sum())
-    if len(table) < 2:
-        return EpsilonBound(0.0, alpha, n, "counts")
-    share = alpha if len(table) == 2 else alpha / 2
-    low, high = _entry_bounds(table, share / _tails(*table.shape))
-    ratios = [_log_ratio(low.max(axis=0), high.min(axis=0))]
-    if len(table) > 2:
-        ratios.append(_one_versus_rest_ratios(table, share))
-    return EpsilonBound(max(0.0, *ratios), alpha, n, "counts")
-
-
-def _tails(rows: int, outputs: int) -> int:
-    return 2 * rows * (1 if outputs == 2 else outputs)
-
-
-def _one_versus_rest_ratios(table: CountTable, alpha: float) -> float:
-    rest = table.sum(axis=0) - table
-    tail = alpha / (2 * _tails(*table.shape))
-    low, high = _entry_bounds(table, tail)
-    rest_low, rest_high = _entry_bounds(rest, tail)
-    return max(_log_ratio(low, rest_high), _log_ratio(rest_low, high))
-
-
-def _entry_bounds(table: CountTable, tail: float) -> tuple[FloatArray, FloatArray]:
-    totals = table.sum(axis=1, keepdims=True)
-    return trials_lower(table, totals, tail), trials_upper(table, totals, tail)
 
 
 def _log_ratio(low: FloatArray, high: FloatArray) -> float:

@@ -18,7 +18,6 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import largest_accuracy
-from ldpaudit.estimators.epsilon.one_run import CandidateDesign
 from ldpaudit.estimators.epsilon.strongest import BoundDesign
 from ldpaudit.estimators.intervals.binomial import trials_upper
 from ldpaudit.estimators.intervals.odds_ratio import upper_tail_probability
@@ -115,14 +114,12 @@ def detection_power(
     if design.primary == "accuracy":
         right = SumOfBinomials(design.plan.keep, design.plan.success(channel))
         return accuracy_power(right, design.plan.sizes, limit, level)
-    if design.primary == "one-run":
-        return _one_run_power(design.candidates, channel, limit, level)
-    if design.primary == "two-sided":
-        success = channel[:, design.pair.guess == 1].sum(axis=1)
-        groups = [design.pair.groups == g for g in (0, 1)]
-        negative, positive = (SumOfBinomials(sizes[g], success[g]) for g in groups)
-        return two_sided_power(negative, positive, limit, level)
-    return _odds_ratio_power(design, sizes, channel, limit, level)
+    pair = design.pair
+    if pair.single:
+        return event_power(pair.table(sizes[:, None] * channel), pair.share, limit, level)
+    success, groups = channel[:, pair.guess == 1].sum(axis=1), [pair.groups == g for g in (0, 1)]
+    negative, positive = (SumOfBinomials(sizes[group], success[group]) for group in groups)
+    return two_sided_power(negative, positive, limit, level)
 
 
 def least_count(n: FloatArray | int, probability: FloatArray | float, alpha: float) -> FloatArray:
@@ -157,37 +154,39 @@ def two_sided_power(
     return float(weights @ np.where(least <= n, positive.survival(least), 0.0))
 
 
-def _one_run_power(
-    candidates: CandidateDesign, channel: FloatArray, limit: float, alpha: float
-) -> float:
-    right, guessed = candidates.chances(channel[candidates.labels])
-    if guessed == 0 or alpha <= candidates.overflow:
-        return 0.0
-    guesses, weights = _binomial(candidates.candidates, guessed).window(_NODES)
-    ceiling = 1 / (1 + (len(candidates.labels) - 1) * math.exp(-limit))
-    least = least_count(guesses, ceiling, alpha - candidates.overflow)
-    power = float(weights @ binom.sf(least - 1, guesses, right / guessed))
-    return max(power - candidates.overflow, 0.0)
+def event_power(table: FloatArray, share: float, limit: float, alpha: float) -> float:
+    """Return the probability that an event in two labels bounds ε above a limit, in nats.
 
-
-def _odds_ratio_power(
-    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
-) -> float:
-    (zero, one), high = design.labels, design.outputs[1]
-    n0, n1 = int(sizes[zero]), int(sizes[one])
-    values, weights = _binomial(n0, channel[zero, high]).window(_NODES)
+    ``table``: the rows expected of label 0 and label 1, without and with the event; ``share`` as in
+    :func:`ldpaudit.estimators.epsilon.two_sided.event_bound`.
+    """
+    n0, n1 = (round(float(rows)) for rows in table.sum(axis=1))
+    chances = table[:, 1] / np.maximum(table.sum(axis=1), 1e-300)
+    values, weights = _binomial(n0, chances[0]).window(_NODES)
     # The critical count grows with u, almost linearly from node to node. Nodes are multiples of a
     # power of two, so that neighbouring channels share most of them.
     step = 2 ** max(round(math.log2((values[-1] - values[0] + 1) / _SLOW_NODES)), 0)
-    nodes = step * np.arange(values[0] // step, values[-1] // step + 2)
-    least = [_least_true(n0, n1, min(int(u), n0), 2 * limit, alpha) for u in nodes]
-    needed = np.ceil(np.interp(values, nodes, least))
-    return float(weights @ binom.sf(needed - 1, n1, channel[one, high]))
+    nodes = np.minimum(step * np.arange(values[0] // step, values[-1] // step + 2), n0)
+    ratios = np.full(len(nodes), 2 * limit)
+    if share > 0:
+        often, least = trials_upper(nodes, n0, share * alpha), math.exp(-limit)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_rate = np.where(often < least, np.log1p(-often) - np.log(least - often), np.inf)
+        ratios = np.minimum(ratios, by_rate)
+    level = (1 - share) * alpha
+    critical = [
+        _least_true(n0, n1, int(u), theta, level)
+        for u, theta in zip(nodes, ratios.tolist(), strict=True)
+    ]
+    needed = np.ceil(np.interp(values, nodes, critical))
+    return float(weights @ binom.sf(needed - 1, n1, chances[1]))
 
 
 @lru_cache(maxsize=4096)
 def _least_true(n0: int, n1: int, false: int, log_theta: float, alpha: float) -> int:
     """Return the smallest count of true positives that refutes a log odds ratio, n₁ + 1 if none."""
+    if math.isinf(log_theta):
+        return n1 + 1
 
     def refutes(true: int) -> bool:
         if true > n1:

@@ -16,6 +16,7 @@ from ldpaudit.estimators.epsilon.accuracy_design import best_plan
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, class_counts
 from ldpaudit.estimators.epsilon.strongest import (
     DESIGN_ALPHA,
+    PILOT_ALPHA,
     BoundEvidence,
     design_bounds,
     gather_evidence,
@@ -152,7 +153,7 @@ def subgroup_tests(
     for part, edge in zip(parts, (best, *fixed), strict=True):
         presumed = presumed_channel(choosing.counts(edge.inside(choosing.scores), *labels))
         counts = tested.counts(edge.inside(tested.scores), *labels)
-        design = design_bounds(class_counts(counts), presumed)
+        design = design_bounds(class_counts(counts), presumed, PILOT_ALPHA)
         if design is not None:
             tests.append((share * part, gather_evidence(counts, design, rng)))
     return tests

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.release import FloatArray
 
 # A window of 14 standard deviations leaves less than 1e-40 of a log-concave distribution outside.
@@ -63,25 +62,6 @@ def upper_tail_probability(table: npt.NDArray[np.integer[Any]], log_theta: float
     """Return P(X ≥ table[1, 1] | margins) at odds ratio θ: the p-value of "log θ is no larger"."""
     logit = _Tail([float(c) for c in np.ravel(table)]).logit(log_theta)
     return 1.0 / (1.0 + math.exp(-logit)) if logit > -700 else 0.0
-
-
-def odds_ratio_bound(table: npt.NDArray[np.integer[Any]], alpha: float) -> EpsilonBound:
-    """Bound ε by the odds ratio of two labels and two outputs, in nats: θ ≤ e^{2ε}.
-
-    T[1,1]T[0,0]/(T[0,1]T[1,0]) is a product of two likelihood ratios, each at most e^ε, so
-    ε ≥ ½ log θ. Rows with other labels or outputs may be left out: the odds ratio of what remains
-    is the same. Tight for symmetric channels, whatever the labels' frequencies.
-
-    Parameters
-    ----------
-    table : integer array of shape (2, 2)
-        Rows by true label and output, in the same order.
-    alpha : float
-        One-sided error probability.
-    """
-    epsilon = max(0.5 * log_odds_ratio_lower(table, alpha), 0.0)
-    n = int(np.sum(table))
-    return EpsilonBound(epsilon, alpha, n, "odds-ratio")
 
 
 class _Tail:

@@ -35,7 +35,6 @@ _SHARES: Final[Mapping[Noise | None, Mapping[Noise, float]]] = {
 _MOST_CELLS: Final = 2_500
 """Of a table of true and released codes of several columns."""
 _MOST_PAIRS: Final = 30
-_LARGE_TABLE: Final = 400
 
 
 class Added(Protocol):
@@ -208,8 +207,5 @@ def _epsilon(bound: EpsilonBound) -> float:
 
 
 def _of_column(evidence: BoundEvidence, alpha: float) -> float:
-    """Return the strongest bound of one column; of a large table not that of every entry."""
-    if evidence.counts.size <= _LARGE_TABLE:
-        return evidence.strongest(alpha).epsilon
-    shares = {m: part for m, part in evidence.design.weights.items() if m != "counts"}
-    return max(evidence.bound(method, alpha * share).epsilon for method, share in shares.items())
+    """Return the strongest bound of one column."""
+    return evidence.strongest(alpha).epsilon

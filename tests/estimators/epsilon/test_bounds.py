@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from scipy.special import logit
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.bounds import (
     accuracy_bound,
-    counts_bound,
     epsilon_of_accuracy,
     largest_accuracy,
-    one_run_bound,
 )
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 
@@ -32,8 +31,8 @@ shares = st.lists(st.integers(1, 1000), min_size=2, max_size=7)
 def test_expected_bounds_of_binary_randomized_response(n: int) -> None:
     for epsilon, wanted in zip(EPSILONS, EXPECTED[n], strict=True):
         correct = round(n / (1 + math.exp(-epsilon)))
-        one_run = one_run_bound(n, correct, 0.05).epsilon
         accuracy = accuracy_bound(correct, np.array([n // 2, n // 2]), 0.05).epsilon
+        one_run = logit(float(trials_lower(correct, n, 0.05)))
         assert one_run == pytest.approx(accuracy, rel=1e-12)
         assert accuracy >= wanted - 0.0006  # the table's rounding
 
@@ -69,12 +68,6 @@ def test_accuracy_that_a_constant_guess_reaches_proves_nothing() -> None:
     assert accuracy_bound(980, np.array([900, 100]), 0.05).epsilon > 2.5
 
 
-def test_raw_accuracy_as_one_run_is_invalid_for_unequal_classes() -> None:
-    # ε = 0: the output is constant, and right in nine rows of ten.
-    assert one_run_bound(1000, 900, 0.05).epsilon > 1.9
-    assert counts_bound(np.array([[900, 0], [100, 0]]), 0.05).epsilon == 0.0
-
-
 @given(st.integers(1, 200), st.data())
 def test_mean_bounds_hold_for_unequal_probabilities(n: int, data: st.DataObject) -> None:
     # Half of the rows surely right: the sum is n/2 + Bin(n/2, p), less spread than a binomial.
@@ -86,41 +79,9 @@ def test_mean_bounds_hold_for_unequal_probabilities(n: int, data: st.DataObject)
     assert chance[trials_upper(counts, n, 0.1) < mean - 1e-12].sum() <= 0.1 + 1e-9
 
 
-def test_one_run_at_its_ends() -> None:
-    assert one_run_bound(0, 0, 0.05).epsilon == 0.0
-    assert one_run_bound(100, 0, 0.05).epsilon == 0.0
-    all_right = one_run_bound(100, 100, 0.05)
-    assert all_right.epsilon == pytest.approx(3.49, abs=0.005)
-    assert one_run_bound(1000, 400, 0.05, k=10).epsilon > 1.5
-
-
-def test_counts_bound_of_an_asymmetric_channel() -> None:
-    # T = [[.9, .1], [.5, .5]]: ε = log 5.
-    bound = counts_bound(np.array([[90_000, 10_000], [50_000, 50_000]]), 0.05)
-    assert 1.57 < bound.epsilon < math.log(5)
-    assert bound.n == 200_000
-
-
-def test_counts_bound_collapses_many_labels() -> None:
-    k, n = 20, 500
-    counts = np.full((k, k), 10)
-    np.fill_diagonal(counts, n)
-    found = counts_bound(counts, 0.05).epsilon
-    # One label against all others at once is known far better than against any single one.
-    assert 3.5 < found < math.log(n / 10)
-
-
-def test_counts_bound_without_rows_for_a_label() -> None:
-    counts = np.array([[700, 300], [0, 0], [300, 700]])
-    assert counts_bound(counts, 0.05).epsilon > 0.6
-    assert counts_bound(counts[:2], 0.05).epsilon == 0.0
-    assert counts_bound(np.zeros((2, 2), dtype=int), 0.05).epsilon == 0.0
-
-
 @given(st.lists(st.integers(0, 500), min_size=4, max_size=4), st.floats(1e-4, 0.4))
 def test_a_smaller_error_probability_never_gives_more(cells: list[int], alpha: float) -> None:
     table = np.array(cells).reshape(2, 2)
-    assert counts_bound(table, alpha / 2).epsilon <= counts_bound(table, alpha).epsilon
     sizes, right = table.sum(axis=1), int(np.trace(table))
     weaker = accuracy_bound(right, sizes, alpha / 2).epsilon
     assert weaker <= accuracy_bound(right, sizes, alpha).epsilon + 1e-12

@@ -2,20 +2,22 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from scipy.stats import binom
 
-from ldpaudit.estimators.epsilon.bounds import one_run_bound
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
     delta_lower,
     detectable_epsilon,
     epsilon_lower,
 )
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 
 
 def test_without_delta_it_is_the_one_run_bound() -> None:
     found = epsilon_lower(GuessCounts(1000, 400, 150), 0.05)
-    assert found.epsilon == pytest.approx(one_run_bound(550, 400, 0.05).epsilon, rel=1e-12)
+    expected = logit(clopper_pearson_lower(400, 550, 0.05))
+    assert found.epsilon == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_leak_without_any_wrong_guess_is_as_large_as_the_sample_supports() -> None:

@@ -21,20 +21,23 @@ def randomized_response(k: int, epsilon: float) -> Channel:
 
 
 ASYMMETRIC = Channel(np.array([[0.9, 0.1], [0.5, 0.5]]), (0, 1), (0, 1))
+RARE = Channel(np.array([[0.5, 0.492, 0.008], [0.49, 0.45, 0.06]]), (0, 1), (0, 1, 2))
+# Five labels have the third output at .3, five at .02.
+GROUPED = Channel(
+    np.repeat([[0.35, 0.35, 0.3], [0.49, 0.49, 0.02]], 5, axis=0), tuple(range(10)), (0, 1, 2)
+)
 
 
 @pytest.mark.parametrize(
     ("channel", "sizes", "primary"),
     [
         (randomized_response(2, 1.0), [500, 500], "accuracy"),
-        (randomized_response(2, 0.5), [900, 100], "odds-ratio"),
+        (randomized_response(2, 0.5), [900, 100], "two-sided"),
         (randomized_response(2, 4.0), [9000, 1000], "accuracy"),
-        (
-            randomized_response(10, 4.0),
-            [5000, 2500, 1250, 625, 310, 150, 80, 40, 20, 10],
-            "one-run",
-        ),
         (ASYMMETRIC, [5000, 5000], "two-sided"),
+        (ASYMMETRIC, [2000, 60], "two-sided"),
+        (RARE, [20_000, 20_000], "two-sided"),
+        (GROUPED, [300] * 10, "two-sided"),
     ],
 )
 def test_simulated_power_at_the_stated_excess(

@@ -9,20 +9,20 @@ from scipy.stats import binom
 from ldpaudit.estimators.epsilon import power
 from ldpaudit.estimators.epsilon.bounds import (
     accuracy_bound,
-    counts_bound,
     epsilon_of_accuracy,
     largest_accuracy,
     two_sided_bound,
 )
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
-from ldpaudit.estimators.epsilon.one_run import CandidateDesign, _design, _most_candidates
 from ldpaudit.estimators.epsilon.power import (
     SumOfBinomials,
     accuracy_power,
+    event_power,
     least_count,
     smallest_detectable,
     two_sided_power,
 )
+from ldpaudit.estimators.epsilon.two_sided import event_bound
 from ldpaudit.estimators.intervals.odds_ratio import upper_tail_probability
 from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
 
@@ -101,22 +101,21 @@ def test_the_power_of_two_groups(limit: float, truth: float) -> None:
     assert two_sided_power(negative, positive, limit, 0.1) == pytest.approx(expected)
 
 
-def test_the_power_of_drawn_candidates() -> None:
-    design = CandidateDesign(np.array([0, 2], np.int32), 40, np.array([0, -1, 2], np.int32), 1e-3)
-    channel = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.2, 0.7]])
-    right, guessed = design.chances(channel[[0, 2]])
-    assert right == pytest.approx((0.8 + 0.7) / 2)
-    assert guessed == pytest.approx((0.9 + 0.8) / 2)
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize(("often", "limit"), [((0.1, 0.6), 0.6), ((0.02, 0.4), 1.2)])
+def test_the_power_of_an_event_in_two_labels(
+    share: float, often: tuple[float, float], limit: float
+) -> None:
+    n0, n1 = 40, 30
     expected = sum(
-        binom.pmf(g, 40, guessed) * binom.pmf(c, g, right / guessed)
-        for g in range(41)
-        for c in range(g + 1)
-        if design.bound(g, c, 0.05).epsilon > 0.7
+        binom.pmf(a, n0, often[0]) * binom.pmf(b, n1, often[1])
+        for a in range(n0 + 1)
+        for b in range(n1 + 1)
+        if event_bound(np.array([[n0 - a, a], [n1 - b, b]]), share, 0.1).epsilon > limit
     )
-    found = power._one_run_power(design, channel, 0.7, 0.05)
-    assert found == pytest.approx(expected - 1e-3)
-    assert power._one_run_power(design, channel, 0.7, 1e-3) == 0.0
-    assert design.bound(40, 40, 1e-3).epsilon == 0.0
+    rows = np.array([[n0 * (1 - often[0]), n0 * often[0]], [n1 * (1 - often[1]), n1 * often[1]]])
+    assert 0.01 < expected < 0.999
+    assert event_power(rows, share, limit, 0.1) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("n0", "n1", "theta"), [(20, 15, 0.5), (6, 40, 2.0), (30, 30, 0.0)])
@@ -131,20 +130,6 @@ def test_the_least_count_that_refutes_an_odds_ratio(n0: int, n1: int, theta: flo
         ]
         found = power._least_true(n0, n1, false, theta, 0.05)
         assert found == min(refuting, default=n1 + 1)
-
-
-def test_guesses_are_the_likeliest_labels_where_outputs_tell() -> None:
-    channel = np.array([[0.6, 0.2, 0.2], [0.3, 0.5, 0.2], [0.3, 0.2, 0.5]])
-    found = _design(np.array([2, 0], np.int32), np.array([50, 0, 40]), channel)
-    assert found.guess.tolist() == [0, -1, 2]
-    assert found.candidates >= 40
-
-
-@pytest.mark.parametrize(("j", "smallest"), [(2, 30), (5, 400), (2, 3)])
-def test_so_many_candidates_that_a_class_hardly_ever_runs_out(j: int, smallest: int) -> None:
-    found, overflow = _most_candidates(j, smallest)
-    assert overflow == pytest.approx(j * binom.sf(smallest, found, 1 / j), abs=1e-12)
-    assert overflow <= 1e-4 < j * binom.sf(smallest, found + 1, 1 / j)
 
 
 @pytest.mark.parametrize("sizes", [[50, 30, 20], [10, 10], [97, 1, 1, 1]])
@@ -174,7 +159,6 @@ def test_absent_labels_are_no_cells() -> None:
     ]
     assert found.p_value == pytest.approx(min(1, 6 * min(cells)))
     assert found.inconsistent == sum(6 * p <= 0.05 for p in cells)
-    assert counts_bound(counts, 0.05) == counts_bound(counts[[0, 2]], 0.05)
 
 
 def test_nothing_is_found_beyond_sixty_nats() -> None:

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats.contingency import odds_ratio
 
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.epsilon.two_sided import event_bound
 from ldpaudit.estimators.intervals.odds_ratio import (
     log_odds_ratio_lower,
-    odds_ratio_bound,
     upper_tail_probability,
 )
 
@@ -56,19 +56,19 @@ def test_the_bound_is_where_the_tail_is_alpha(n: int, prior: float) -> None:
 def test_tables_that_prove_nothing() -> None:
     assert log_odds_ratio_lower(np.array([[5, 5], [10, 0]]), 0.05) == -math.inf
     assert log_odds_ratio_lower(np.array([[0, 5], [10, 5]]), 0.05) == -math.inf
-    assert odds_ratio_bound(np.zeros((2, 2), dtype=int), 0.05).epsilon == 0.0
-    assert odds_ratio_bound(np.array([[5, 5], [5, 5]]), 0.05).epsilon == 0.0
+    assert event_bound(np.zeros((2, 2), dtype=int), 0.0, 0.05).epsilon == 0.0
+    assert event_bound(np.array([[5, 5], [5, 5]]), 0.0, 0.05).epsilon == 0.0
 
 
 def test_no_error_at_all_is_still_bounded() -> None:
-    bound = odds_ratio_bound(np.array([[500, 0], [0, 500]]), 0.05)
+    bound = event_bound(np.array([[500, 0], [0, 500]]), 0.0, 0.05)
     # P(no flip | margins) = 1/Σ_j C(500, j)² θ^{−j} = 1/20.
     assert bound.epsilon == pytest.approx(5.36, abs=0.02)
 
 
 def test_the_margins_do_not_matter() -> None:
-    balanced = odds_ratio_bound(np.array([[73_000, 27_000], [27_000, 73_000]]), 0.05).epsilon
-    skewed = odds_ratio_bound(np.array([[730_000, 270_000], [13_500, 36_500]]), 0.05).epsilon
+    balanced = event_bound(np.array([[73_000, 27_000], [27_000, 73_000]]), 0.0, 0.05).epsilon
+    skewed = event_bound(np.array([[730_000, 270_000], [13_500, 36_500]]), 0.0, 0.05).epsilon
     assert 0.97 < skewed < balanced < 1.0
 
 
