@@ -43,7 +43,8 @@ class ConditionalGan(Generator):
 
     Notes
     -----
-    Pixels that are black in all training images of a class are black in its generated ones.
+    Pixels that are black in all training images of a class are black in its generated ones, and
+    these are as black as those on the whole.
 
     References
     ----------
@@ -84,7 +85,7 @@ class ConditionalGan(Generator):
         device: DeviceName,
     ) -> None:
         from ldpaudit.synthesis.networks import networks
-        from ldpaudit.synthesis.training import Plan, train
+        from ldpaudit.synthesis.training import Plan, generate, train
 
         seed = integer_seed(rng)
         draws = np.random.default_rng(seed)
@@ -100,6 +101,10 @@ class ConditionalGan(Generator):
         plan, shape = plan._replace(**self.limits), _shape(coder)
         pair, place = networks(shape, classes, integer_seed(draws)), torch_device(device)
         late = train(pair, rows, codes, plan, draws, sum(shape.sizes), place, progress)
+        if isinstance(coder, Images):
+            asked = np.repeat(np.arange(classes, dtype=np.int32), 300)
+            made = generate(pair[0], asked, 0, integer_seed(draws), place)
+            coder = coder.cut_off(made.reshape(classes, -1))
         few = int((np.bincount(codes) < plan.batch // classes).sum())
         self.warnings = (
             (

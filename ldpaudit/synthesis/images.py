@@ -1,7 +1,7 @@
 """Square images in a list column as pixels between −1 and 1, and back."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,10 @@ class Images:
         The pixel values that occur, where there are at most 256; else empty.
     lit : bool array of shape (k, s²)
         Where a class has pixels other than the smallest: the others stay black in its images.
+    black : float64 array of shape (k,)
+        The share of the smallest pixel in each class.
+    cut : float64 array of shape (k,)
+        The brightness up to which generated pixels are made black.
     """
 
     schema: pa.Schema
@@ -42,6 +46,8 @@ class Images:
     high: float
     seen: FloatArray
     lit: IntArray
+    black: FloatArray
+    cut: FloatArray
 
     @classmethod
     def fit(cls, table: pa.Table, labels: IntArray, classes: int) -> "Images":
@@ -54,9 +60,30 @@ class Images:
             )
         pixels = numbers_of(table.column(0))
         low, high = float(pixels.min()), float(pixels.max())
-        lit = np.stack([(pixels[labels == y] > low).any(axis=0) for y in range(classes)])
+        bright = [pixels[labels == y] > low for y in range(classes)]
+        lit = np.stack([some.any(axis=0) for some in bright])
+        black = np.array([1 - some.mean() for some in bright])
         schema = table.schema.remove_metadata()
-        return cls(schema, side, low, high, seen_values(pixels), lit.astype(np.int32))
+        return cls(
+            schema,
+            side,
+            low,
+            high,
+            seen_values(pixels),
+            lit.astype(np.int32),
+            black,
+            np.full(classes, -1.0),
+        )
+
+    def cut_off(self, made: Float32Array) -> "Images":
+        """Return the same with cuts that make each class's images as black as its training images.
+
+        A network's background is nearly black and nowhere exactly black. ``made`` has generated
+        pixels of each class, of shape (k, m).
+        """
+        pairs = zip(made, self.black, strict=True)
+        cut = [np.quantile(some, share) if share > 0 else -1.0 for some, share in pairs]
+        return replace(self, cut=np.array(cut))
 
     def encode(self, table: pa.Table) -> Float32Array:
         """Return the fitted table's pixels, float32 of shape (n, s²)."""
@@ -65,7 +92,8 @@ class Images:
 
     def decode(self, pixels: Float32Array, labels: IntArray) -> pa.Table:
         """Return a table of the fitted schema from pixels of shape (m, s²)."""
-        share = np.where(self.lit[labels] == 1, (np.clip(pixels, -1, 1) + 1) / 2, 0.0)
+        bright = (self.lit[labels] == 1) & (pixels > self.cut[labels][:, None])
+        share = np.where(bright, (np.clip(pixels, -1, 1) + 1) / 2, 0.0)
         values = nearest_seen(self.low + share * (self.high - self.low), self.seen)
         present = np.zeros(len(values), dtype=np.int64)
         return pa.Table.from_arrays(
