@@ -117,13 +117,10 @@ def node_info(
     )
 
 
-def node_mechanism_info(
-    node: Columns | Releases | Files,
-    parts: Sequence[AuditResult],
-    epsilon: float | None,
-) -> MechanismInfo:
-    """Return what was claimed of several columns or releases; ``parts``: of each alone."""
-    declared = parts[0].mechanism.declared if parts else None
+def node_mechanism_info(node: Columns | Releases | Files, epsilon: float | None) -> MechanismInfo:
+    """Return what was claimed of several columns or releases."""
+    claim = node.leaves[0].declaration
+    declared = None if claim is None else claim.source
     if isinstance(node, Columns):
         joint = node.joint
         if joint is None:

@@ -70,7 +70,7 @@ def public_facts_of(
         bare = replace(node, vector=replace(node.vector, columns=columns))
     shown = claimed_alone(node, epsilon)
     try:
-        mechanism = node_mechanism_info(bare, parts, shown)
+        mechanism = node_mechanism_info(bare, shown)
     except InputError:  # One released label for all, and no classes declared.
         mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)
     facts = [part.public for part in parts if part.public is not None]

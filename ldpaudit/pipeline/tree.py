@@ -167,7 +167,7 @@ class _Walk:
             next_steps=judgement.next_steps,
             date=running.today.isoformat(),
             release=node_info(node, parts, sha256),
-            mechanism=node_mechanism_info(node, parts, epsilon),
+            mechanism=node_mechanism_info(node, epsilon),
             estimates=finding.estimates,
             curves=finding.curves,
             histograms=finding.histograms,

@@ -76,6 +76,9 @@ def test_every_column_of_every_release_is_audited_in_one_call(honest: AuditResul
 def test_everything_of_a_person_adds_up(honest: AuditResult) -> None:
     assert honest.mechanism.epsilon == pytest.approx(3.6)
     assert honest["person.epsilon"].value == pytest.approx(3.6)
+    assert {honest.mechanism.declared, *(one.mechanism.declared for one in honest.labels)} == {
+        "file"
+    }
     assert 2.0 < honest["person.epsilon_lower"].value < 3.6
 
 
