@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 import ldpaudit
-from ldpaudit.commands.utility.beside import other_columns
+from ldpaudit.commands.utility.companions import other_columns
 from ldpaudit.commands.utility.learner import Learner
-from ldpaudit.datasets import read_vector
+from ldpaudit.datasets import read_file_columns
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.joint import (
@@ -99,22 +99,22 @@ def scores(frame: pd.DataFrame, mechanism: JointMechanism, model: Any, seed: int
     domains = tuple(c.channel.classes for c in mechanism.columns)
     train, test = frame[:ROWS], frame[ROWS:]
     drawn = mechanism.sample(codes(train, domains), np.random.default_rng(seed))
-    reading = read_vector(
+    reading = read_file_columns(
         released(train, drawn, domains, declared(mechanism)),
         truth=train[list(LABELS)],
         test=test.reset_index(drop=True),
         coding=DeclaredCoding,
         marginals=marginal_claims,
     )
-    vector, tests = reading.vector, reading.tests
-    alone, rows = vector.alone(0), tests[0].features
-    public = rows.without(vector.others[0])
+    file, tests = reading.file, reading.tests
+    alone, rows = file.alone(0), tests[0].features
+    public = rows.without(file.others[0])
     told = replace(alone, released=alone.truth, outputs=alone.classes)
-    truth = other_columns(vector, 0, tests, true=True)
+    truth = other_columns(file, 0, tests, true=True)
     ways = (
         (alone, public, Learner(model)),
-        (vector.columns[0], rows, Learner(model)),
-        (alone, public, Learner(model, beside=other_columns(vector, 0, tests))),
+        (file.columns[0], rows, Learner(model)),
+        (alone, public, Learner(model, beside=other_columns(file, 0, tests))),
         (told, public, Learner(model, true=True, beside=truth)),
     )
     found = []

@@ -11,20 +11,20 @@ from ldpaudit.lazy import exported
 if TYPE_CHECKING:
     from ldpaudit.datasets.beside.channels import read_channel
     from ldpaudit.datasets.declaration import declare, parse_declaration
+    from ldpaudit.datasets.private_columns import ColumnsReport, read_file_columns
     from ldpaudit.datasets.reading import ReadReport, read_release
     from ldpaudit.datasets.sample import affairs
-    from ldpaudit.datasets.vector import VectorReport, read_vector
     from ldpaudit.datasets.writing.tables import write_release
 
 __all__ = [
+    "ColumnsReport",
     "ReadReport",
-    "VectorReport",
     "affairs",
     "declare",
     "parse_declaration",
     "read_channel",
+    "read_file_columns",
     "read_release",
-    "read_vector",
     "write_release",
 ]
 
@@ -35,7 +35,7 @@ __getattr__, __dir__ = exported(
         "beside.channels": ("read_channel",),
         "reading": ("ReadReport", "read_release"),
         "sample": ("affairs",),
-        "vector": ("VectorReport", "read_vector"),
+        "private_columns": ("ColumnsReport", "read_file_columns"),
         "writing.tables": ("write_release",),
     },
 )

@@ -11,7 +11,7 @@ from ldpaudit.mechanisms.options import MechanismOptions
 from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT, UNKNOWN
 from ldpaudit.mechanisms.registry import families, full_name, traits_of
 from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions, LabelOptions
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 _CLAIM: Final = tuple(field.name for field in fields(ClaimOptions))
 _NO_CHANNEL: Final = {"epsilon", "noise", "labels"}
@@ -200,7 +200,7 @@ def claim_of_column(
 
 def claims_of_columns(
     columns: Sequence[LabelOptions], mechanism: Claim, files: FileOptions = AS_FOUND
-) -> VectorDeclaration | None:
+) -> ColumnsDeclaration | None:
     """Return the claims about several private columns, None where the options claim nothing.
 
     Raises
@@ -218,4 +218,4 @@ def claims_of_columns(
     ]
     if not claims or any(one.mechanism is None for one in claims):
         return None
-    return VectorDeclaration(tuple(claims))
+    return ColumnsDeclaration(tuple(claims))

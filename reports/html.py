@@ -8,9 +8,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ldpaudit.reports.interface import NOWHERE, Surroundings
+from ldpaudit.reports.pages.nodes import LEVELS, anchored, facts_of, fitting, node_page_of, views_of
 from ldpaudit.reports.pages.numbers import MOST_NUMBERS, number_table
 from ldpaudit.reports.pages.view import DERIVED, MOST_WARNINGS, View, view_of, with_numbers
-from ldpaudit.reports.pages.wholes import LEVELS, anchored, facts_of, fitting, views_of, whole_of
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.pieces import Piece
 from ldpaudit.reports.text.wording import LIMITS, MARKS, TERMS, WORDS
@@ -35,7 +35,7 @@ class HtmlReport:
 
     def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG002
         """Return the page; where it grows too large, its list of numbers gives way."""
-        paged = _whole_page if result.parts else _page
+        paged = _node_page if result.parts else _page
         view = view_of(result)
         page = paged(view, MOST_NUMBERS)
         return page if len(page.encode()) < LARGEST_PAGE else paged(with_numbers(view, most=0), 0)
@@ -58,16 +58,16 @@ def _page(view: View, most: int, template: str = "report.html.j2", **more: objec
     )
 
 
-def _whole_page(view: View, most: int) -> str:
+def _node_page(view: View, most: int) -> str:
     """Return the page of several parts; as much of each as the page has room for."""
-    whole = whole_of(view.result, most)
-    page = partial(_page, view, most, "whole.html.j2", whole=whole)
-    bodies = [_bodies(piece) for piece in whole.pieces]
-    empty = page(bodies=[(piece, "") for piece in whole.pieces])
+    node = node_page_of(view.result, most)
+    page = partial(_page, view, most, "node.html.j2", node=node)
+    bodies = [_bodies(piece) for piece in node.pieces]
+    empty = page(bodies=[(piece, "") for piece in node.pieces])
     sizes = [[len(body.encode()) for body in each] for each in bodies]
     levels = fitting(sizes, LARGEST_PAGE - len(empty.encode()) - 1)
     chosen = [each[level] for each, level in zip(bodies, levels, strict=True)]
-    return page(bodies=list(zip(whole.pieces, chosen, strict=True)))
+    return page(bodies=list(zip(node.pieces, chosen, strict=True)))
 
 
 def _bodies(piece: Piece) -> list[str]:

@@ -127,7 +127,7 @@ def _case(suite: ET.Element, place: str, title: str, seconds: float) -> ET.Eleme
 
 
 def _count(root: ET.Element) -> None:
-    """Add up the suites; the first, of the whole, has the time of all."""
+    """Add up the suites; the first, of the node, has the time of all."""
     suites = root.findall("testsuite")
     shared = ("tests", "failures", "errors")
     totals = {key: str(sum(int(suite.attrib[key]) for suite in suites)) for key in shared}

@@ -88,7 +88,7 @@ def _parts(result: AuditResult) -> Iterator[str]:
 
 
 def _checks(result: AuditResult) -> Iterator[str]:
-    """Yield the checks of the whole, and those that a part does not meet."""
+    """Yield the checks of the node, and those that a part does not meet."""
     asked = [(p, c) for p, c in every_answer(result) if not p.key or c.verdict != "pass"]
     if asked:
         yield from ("", "| Check | Answer | Measured | Limit | Why |", "|---|---|---|---|---|")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from pipeline.vectors import CLASSES, true_vectors
+from pipeline.columns_of_people import CLASSES, true_vectors
 
 import ldpaudit
 from ldpaudit.errors import InputError, PolicyError

@@ -1,7 +1,7 @@
 """The declaration: what a file states about the mechanisms that made its private columns.
 
 In: JSON under the key ``ldpaudit`` of the Parquet schema metadata, or beside a file. Out: a
-:class:`~ldpaudit.release.VectorDeclaration`, of one private column as of several; and back.
+:class:`~ldpaudit.release.ColumnsDeclaration`, of one private column as of several; and back.
 """
 
 from ldpaudit.datasets.declaration.agreement import agreed, agreed_vectors, same_claim, same_claims

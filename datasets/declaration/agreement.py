@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.errors import InputError
-from ldpaudit.release import Declaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration
 
 AGREEMENT = 1e-6
 """Numbers that differ by less are the same number."""
@@ -36,8 +36,8 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
 
 
 def agreed_vectors(
-    of_file: VectorDeclaration | None, given: VectorDeclaration | None
-) -> VectorDeclaration | None:
+    of_file: ColumnsDeclaration | None, given: ColumnsDeclaration | None
+) -> ColumnsDeclaration | None:
     """Return the claims about several columns that a file and the options state together.
 
     A column of which only one of the two says something has that one's claim.
@@ -80,7 +80,7 @@ def same_claim(one: Declaration | None, other: Declaration | None) -> bool:
     return one.name == other.name and not _different(one, other, keys)
 
 
-def same_claims(one: VectorDeclaration, other: VectorDeclaration) -> bool:
+def same_claims(one: ColumnsDeclaration, other: ColumnsDeclaration) -> bool:
     """Return whether two declarations state the same of the same columns, in the same order."""
     ours, theirs = (tuple((c.label, c.by) for c in which.labels) for which in (one, other))
     pairs = zip(one.labels, other.labels, strict=False)

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ldpaudit.errors import InputError
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 Marginals = Callable[[Declaration], Sequence[Declaration]]
 """Gives for a joint mechanism the exact claim about each of its columns alone."""
 
 
 def claims_of(
-    declared: VectorDeclaration, marginals: Marginals | None
+    declared: ColumnsDeclaration, marginals: Marginals | None
 ) -> tuple[LabelDeclaration, ...]:
     """Return the claim about each column alone: of a joint mechanism its exact marginal.
 
@@ -32,7 +32,7 @@ def claims_of(
 
 
 def claim_about(
-    declared: VectorDeclaration, label: str | None, marginals: Marginals | None
+    declared: ColumnsDeclaration, label: str | None, marginals: Marginals | None
 ) -> LabelDeclaration:
     """Return what is claimed about one column; ``None``: about the only one.
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 from ldpaudit.datasets.declaration.provenance import checked_provenance
 from ldpaudit.errors import InputError
 from ldpaudit.files.documents import parse_json
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 SINGLE: Final = 1
 """The version that declares one private column without strata."""
@@ -38,7 +38,7 @@ _INVALID: Final = (
 )
 
 
-def parse_declaration(content: bytes) -> VectorDeclaration:
+def parse_declaration(content: bytes) -> ColumnsDeclaration:
     """Parse the declaration of a file, of either version.
 
     Raises
@@ -53,7 +53,7 @@ def parse_declaration(content: bytes) -> VectorDeclaration:
     if isinstance(version, bool) or version not in (SINGLE, SEVERAL):
         raise InputError(f"The file's declaration must have version {SINGLE} or {SEVERAL}.")
     labels, joint = (_single if version == SINGLE else _several)(value)
-    return VectorDeclaration(labels, joint, checked_provenance(value.get("provenance", {})))
+    return ColumnsDeclaration(labels, joint, checked_provenance(value.get("provenance", {})))
 
 
 def _single(value: dict[str, Any]) -> tuple[tuple[LabelDeclaration, ...], None]:

@@ -11,7 +11,7 @@ from ldpaudit.datasets.declaration.parsing import SEVERAL, SINGLE
 from ldpaudit.datasets.formats.tabular import DECLARATION_KEY
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 
 def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
@@ -33,12 +33,12 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
     """
     if label not in table.schema.names:
         raise missing_column(label, "label", table.schema.names)
-    content = declared_content(VectorDeclaration((LabelDeclaration(label, declaration),)))
+    content = declared_content(ColumnsDeclaration((LabelDeclaration(label, declaration),)))
     metadata = {**(table.schema.metadata or {}), DECLARATION_KEY: content}
     return table.replace_schema_metadata(metadata)
 
 
-def declared_content(declaration: VectorDeclaration) -> bytes:
+def declared_content(declaration: ColumnsDeclaration) -> bytes:
     """Return the JSON of a declaration: version 1 for one column without strata, else version 2.
 
     Raises

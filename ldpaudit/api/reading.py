@@ -16,16 +16,16 @@ from ldpaudit.options import (
     named_columns,
     texts_of,
 )
-from ldpaudit.release import Release, ReleasedVector, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, FileColumns, Release
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
+    from ldpaudit.datasets.private_columns import ColumnsReport
     from ldpaudit.datasets.reading import ReadReport
-    from ldpaudit.datasets.repeated import HashedIds
-    from ldpaudit.datasets.vector import VectorReport
+    from ldpaudit.datasets.releases import HashedIds
     from ldpaudit.running.scratch import Scratch
 
-T = TypeVar("T", Release, ReleasedVector)
+T = TypeVar("T", Release, FileColumns)
 
 _OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "canaries")
 """Options about a release of one private column."""
@@ -69,7 +69,7 @@ def read_columns(
     options: ReleaseOptions,
     scratch: "Scratch | None" = None,
     keyed: "HashedIds | None" = None,
-) -> "ReadReport | VectorReport":
+) -> "ReadReport | ColumnsReport":
     """Read a release with all private columns that the options name, or else that it declares.
 
     ``keyed``: hides ids, to join the rows of several releases.
@@ -81,7 +81,7 @@ def read_columns(
     if len(columns) < 2:
         report = read_with(source, options, scratch, keyed)
         return replace(report, release=_with_epsilon(report.release, declared))
-    from ldpaudit.datasets import read_release, read_vector
+    from ldpaudit.datasets import read_file_columns, read_release
 
     for name in _OF_ONE:
         if getattr(options, name, None) is not None:
@@ -91,16 +91,16 @@ def read_columns(
             )
     stated = _shared(read_release, options, scratch)
     stated.pop("label", None)
-    several = read_vector(
+    several = read_file_columns(
         source,
         declaration=claims_of_columns(columns, options.mechanism, _files(options)),
         keyed=keyed,
         **stated | {"labels": [one.label for one in columns]},
     )
-    return replace(several, vector=_with_epsilon(several.vector, declared))
+    return replace(several, file=_with_epsilon(several.file, declared))
 
 
-def _with_epsilon(release: T, declared: VectorDeclaration | None) -> T:
+def _with_epsilon(release: T, declared: ColumnsDeclaration | None) -> T:
     """Return a release with the ε of all columns that its file declares, if some are left out."""
     from ldpaudit.mechanisms.joint import from_declaration
 
@@ -113,7 +113,7 @@ def _with_epsilon(release: T, declared: VectorDeclaration | None) -> T:
     return replace(release, declared=replace(release.declared, epsilon=epsilon))
 
 
-def opened(release: Any, options: ReleaseOptions) -> tuple[Any, VectorDeclaration | None]:
+def opened(release: Any, options: ReleaseOptions) -> tuple[Any, ColumnsDeclaration | None]:
     """Return the release, opened if it is a file, and what it declares."""
     from ldpaudit.datasets.batchwise.opening import open_source
     from ldpaudit.datasets.declaration import parse_declaration
@@ -141,7 +141,7 @@ def _shared(function: Any, options: ReleaseOptions, scratch: "Scratch | None") -
     return stated | {"files": options if isinstance(options, FileOptions) else AS_FOUND}
 
 
-def notes_of(reading: "ReadReport | VectorReport") -> tuple[Note, ...]:
+def notes_of(reading: "ReadReport | ColumnsReport") -> tuple[Note, ...]:
     """Return the reader's remarks and warnings as notes."""
     remarks = tuple(Note.info("reading", text) for text in reading.remarks)
     return remarks + tuple(Note.warning("reading", text) for text in reading.warnings)

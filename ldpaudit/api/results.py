@@ -54,7 +54,7 @@ def _read(
     """Return the tree of what was given, and what its reader says."""
     from ldpaudit.datasets.beside.canaries import with_canaries
     from ldpaudit.datasets.beside.public_posterior import with_public_posterior
-    from ldpaudit.datasets.vector import VectorReport
+    from ldpaudit.datasets.private_columns import ColumnsReport
     from ldpaudit.pipeline import node_of, nodes_of
 
     progress = options.progress or NoProgress()
@@ -64,8 +64,8 @@ def _read(
     reading = read_columns(releases[0], options, scratch)
     for remark in reading.remarks:
         progress.remark(remark)
-    if isinstance(reading, VectorReport):
-        return node_of(reading.vector), notes_of(reading)
+    if isinstance(reading, ColumnsReport):
+        return node_of(reading.file), notes_of(reading)
     release = with_public_posterior(reading.release, options.public_posterior, options)
     return node_of(with_canaries(release, options.canaries, options)), notes_of(reading)
 

@@ -52,7 +52,7 @@ def read_repeated(
     InputError
         One line about what is wrong with which release.
     """
-    from ldpaudit.datasets.repeated import HashedIds, join_releases
+    from ldpaudit.datasets.releases import HashedIds, join_releases
 
     _check(releases, options)
     hashed = HashedIds()
@@ -76,9 +76,9 @@ def read_repeated(
 
 def _private_in_all(files: "ReleasedFiles") -> None:
     """Refuse a file that holds a private column of another one undeclared, perhaps as it is."""
-    from ldpaudit.release import ReleasedVector
+    from ldpaudit.release import FileColumns
 
-    leaves = [f.columns if isinstance(f, ReleasedVector) else (f,) for f in files.files]
+    leaves = [f.columns if isinstance(f, FileColumns) else (f,) for f in files.files]
     private = [[leaf.label for leaf in own] for own in leaves]
     for number, own in enumerate(leaves, start=1):
         held = {column.name for leaf in own for column in leaf.columns} - set(private[number - 1])

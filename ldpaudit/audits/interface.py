@@ -15,7 +15,7 @@ from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import Bags, IndexArray, IntArray, Release, ReleasedVector, RepeatedReleases
+from ldpaudit.release import Bags, ColumnReleases, FileColumns, IndexArray, IntArray, Release
 from ldpaudit.result import Finding
 from ldpaudit.running.finished import Finished
 from ldpaudit.running.progress import NoProgress, Progress
@@ -93,12 +93,12 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Companions:
     """The other private columns of a release, where it has several.
 
     Attributes
     ----------
-    vector : ReleasedVector
+    file : FileColumns
     position : int
         Of the column that is audited.
     claim : JointMechanism or None
@@ -107,20 +107,20 @@ class Beside:
         The rows that the audit looks at; None: all.
     """
 
-    vector: ReleasedVector
+    file: FileColumns
     position: int
     claim: JointMechanism | None = None
     rows: IndexArray | None = None
 
-    def together(self) -> Release:
+    def with_companions(self) -> Release:
         """Return the column with the other released columns among its features."""
-        return self._taken(self.vector.columns[self.position])
+        return self._taken(self.file.columns[self.position])
 
     def alone(self) -> Release:
         """Return the column without them."""
-        return self._taken(self.vector.alone(self.position))
+        return self._taken(self.file.alone(self.position))
 
-    def take(self, rows: IndexArray) -> "Beside":
+    def take(self, rows: IndexArray) -> "Companions":
         """Return the same for some of its rows."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
@@ -129,17 +129,17 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Repeats:
+class OverReleases:
     """Several releases of the same people, and what is claimed of their noise.
 
     Attributes
     ----------
-    releases : RepeatedReleases
+    releases : ColumnReleases
     noise : {"fresh", "remembered"} or None
-        Whether each release draws anew, or repeats the answer for a label that did not change.
+        Whether each release draws again, or repeats the answer for a label that did not change.
     """
 
-    releases: RepeatedReleases
+    releases: ColumnReleases
     noise: Literal["fresh", "remembered"] | None = None
 
 
@@ -154,9 +154,8 @@ class AuditContext:
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
     pays for it. ``guesses``, where not None, records which held-out guesses were right. ``tasks``
     does independent pieces of work side by side. ``whole``: the whole release, where ``release``
-    holds a part of its rows (:mod:`ldpaudit.audits.part`). ``beside``: the other private columns,
-    where there are several. ``repeats``: the other releases of the same people, where there are
-    several.
+    holds a part of its rows (:mod:`ldpaudit.audits.part`). ``companions``: the other private
+    columns of its file. ``over``: the other releases of the same people, where there are several.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
@@ -174,8 +173,8 @@ class AuditContext:
     stop: Stop = field(default_factory=Stop)
     whole: Release | None = None
     tasks: Tasks = field(default_factory=Threads)
-    beside: Beside | None = None
-    repeats: Repeats | None = None
+    companions: Companions | None = None
+    over: OverReleases | None = None
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -102,8 +102,8 @@ def of_rows(context: AuditContext, rows: IndexArray) -> AuditContext:
     """Return the context of some rows."""
     slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
     plan = replace(context.plan, slices=slices)
-    beside = None if context.beside is None else context.beside.take(rows)
-    return replace(context, release=context.release.take(rows), plan=plan, beside=beside)
+    companions = None if context.companions is None else context.companions.take(rows)
+    return replace(context, release=context.release.take(rows), plan=plan, companions=companions)
 
 
 def part_note(context: AuditContext) -> tuple[Note, ...]:

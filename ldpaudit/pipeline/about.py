@@ -80,7 +80,7 @@ def digest_of(node: Node) -> str | None:
     elif isinstance(node, Releases):
         digests = [one.sha256 for one in node.leaves]
     else:
-        return node.vector.sha256 if isinstance(node, Columns) else node.release.sha256
+        return node.file.sha256 if isinstance(node, Columns) else node.release.sha256
     if None in digests:
         return None
     return hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
@@ -93,9 +93,9 @@ def node_info(
     first = node.leaves[0]
     if isinstance(node, Columns):
         return ReleaseInfo(
-            name=node.vector.name,
+            name=node.file.name,
             sha256=sha256,
-            rows=len(node.vector),
+            rows=len(node.file),
             features=max(first.features.columns - (len(node.leaves) - 1), 0),
             classes=math.prod(len(column.classes) for column in node.leaves),
             class_names=(),
@@ -104,7 +104,7 @@ def node_info(
         )
     of_one = isinstance(node, Releases)
     files = node.leaves if isinstance(node, Releases) else node.files.files
-    rows = node.repeats.releases.rows if isinstance(node, Releases) else node.files.rows
+    rows = node.over.releases.rows if isinstance(node, Releases) else node.files.rows
     return ReleaseInfo(
         name=" + ".join(one.name for one in files),
         sha256=sha256,

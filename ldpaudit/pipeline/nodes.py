@@ -7,23 +7,23 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ldpaudit.audits.interface import AuditContext, Beside, Plan, Repeats
+from ldpaudit.audits.interface import AuditContext, Companions, OverReleases, Plan
 from ldpaudit.audits.person.answers import Answers, claimed_of
 from ldpaudit.audits.person.claimed import claimed_epsilon
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.person.evidence import Noise
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
-from ldpaudit.release import DeclaredColumns, Release, ReleasedFiles, ReleasedVector
+from ldpaudit.release import DeclaredColumns, FileColumns, Release, ReleasedFiles
 
 
 @dataclass(frozen=True)
 class Column:
-    """A private column of one release; ``beside``: the others of its file, where it has several."""
+    """A private column of one release; ``companions``: the others of its file."""
 
     release: Release
     key: str = ""
-    beside: Beside | None = None
+    companions: Companions | None = None
 
     @property
     def columns(self) -> tuple["Node", ...]:
@@ -57,13 +57,13 @@ class Column:
 class Columns:
     """Several private columns of one file."""
 
-    vector: ReleasedVector
+    file: FileColumns
     key: str = ""
 
     @cached_property
     def joint(self) -> JointMechanism | None:
         """What is claimed of all columns; None where nothing is."""
-        return claimed_of(self.vector)
+        return claimed_of(self.file)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -72,11 +72,11 @@ class Columns:
         apart = self.joint is None or self.joint.independent
         return tuple(
             Column(
-                column if apart else self.vector.alone(place),
+                column if apart else self.file.alone(place),
                 f"column-{place + 1}",
-                Beside(self.vector, place, self.joint),
+                Companions(self.file, place, self.joint),
             )
-            for place, column in enumerate(self.vector.columns)
+            for place, column in enumerate(self.file.columns)
         )
 
     @property
@@ -92,25 +92,25 @@ class Columns:
     @property
     def declared(self) -> DeclaredColumns | None:
         """All private columns that the file declares, where some are not audited."""
-        return self.vector.declared
+        return self.file.declared
 
     @property
     def leaves(self) -> tuple[Release, ...]:
         """The private columns that are audited."""
-        return self.vector.columns
+        return self.file.columns
 
     def context(self, context: AuditContext) -> AuditContext:
         """Return what its audits are given; ``context`` lends plan, progress and stop."""
-        first, claim = self.vector.columns[0], self.columns[0].claim
-        beside = Beside(self.vector, 0, self.joint)
-        return replace(context, release=first, claim=claim, beside=beside, _shared={})
+        first, claim = self.file.columns[0], self.columns[0].claim
+        companions = Companions(self.file, 0, self.joint)
+        return replace(context, release=first, claim=claim, companions=companions, _shared={})
 
 
 @dataclass(frozen=True)
 class Releases:
     """One private column in several releases; ``held``: those releases, where they are parts."""
 
-    repeats: Repeats
+    over: OverReleases
     key: str = ""
     held: tuple[Column, ...] = ()
 
@@ -127,38 +127,38 @@ class Releases:
     @property
     def noise(self) -> Noise | None:
         """What is claimed of the noise."""
-        return self.repeats.noise
+        return self.over.noise
 
     @cached_property
     def epsilon(self) -> float | None:
         """What is claimed of all releases, in nats (InputError where the claim contradicts)."""
-        seen = Answers.of(self.context(_lent(self.repeats)))
-        if self.repeats.noise == "remembered" and not seen.alike:
+        seen = Answers.of(self.context(_lent(self.over)))
+        if self.over.noise == "remembered" and not seen.alike:
             raise InputError(
                 "Answers can only be remembered (--answers remembered) where all releases declare "
                 "the same mechanism, with the same ε and classes. Here they do not."
             )
-        return claimed_epsilon(seen, self.repeats.noise)
+        return claimed_epsilon(seen, self.over.noise)
 
     @property
     def declared(self) -> DeclaredColumns | None:
         """What the files declare of a person, where not all columns are audited."""
-        return _declared(self.held, self.repeats.noise)
+        return _declared(self.held, self.over.noise)
 
     @property
     def leaves(self) -> tuple[Release, ...]:
         """The releases of the column."""
-        return self.repeats.releases.releases
+        return self.over.releases.releases
 
     def context(self, context: AuditContext) -> AuditContext:
         """Return what its audits are given; ``context`` lends plan, progress and stop."""
-        last = self.repeats.releases.releases[-1]
+        last = self.over.releases.releases[-1]
         claim = from_declaration(last.declaration, last.classes)
-        return replace(context, release=last, claim=claim, repeats=self.repeats, _shared={})
+        return replace(context, release=last, claim=claim, over=self.over, _shared={})
 
 
-def _lent(repeats: Repeats) -> AuditContext:
-    last = repeats.releases.releases[-1]
+def _lent(over: OverReleases) -> AuditContext:
+    last = over.releases.releases[-1]
     return AuditContext(last, from_declaration(last.declaration, last.classes), Plan(0))
 
 
@@ -179,7 +179,7 @@ class Files:
     def columns(self) -> tuple[Releases, ...]:
         """Each column that is in several files, over them."""
         return tuple(
-            Releases(Repeats(releases, self.noise), f"column-{place}")
+            Releases(OverReleases(releases, self.noise), f"column-{place}")
             for place, releases in enumerate(self.files.columns.values(), start=1)
         )
 
@@ -233,15 +233,15 @@ def nodes_of(files: ReleasedFiles, noise: Noise | None = None) -> Releases | Fil
     held = tuple(
         Column(one, f"release-{place}") for place, one in enumerate(releases.releases, start=1)
     )
-    return Releases(Repeats(releases, noise), held=held)
+    return Releases(OverReleases(releases, noise), held=held)
 
 
-def node_of(release: Release | ReleasedVector) -> Column | Columns:
+def node_of(release: Release | FileColumns) -> Column | Columns:
     """Return the tree of one file."""
-    return Columns(release) if isinstance(release, ReleasedVector) else Column(release)
+    return Columns(release) if isinstance(release, FileColumns) else Column(release)
 
 
-def _file(release: Release | ReleasedVector, place: int) -> Column | Columns:
+def _file(release: Release | FileColumns, place: int) -> Column | Columns:
     return replace(node_of(release), key=f"release-{place}")
 
 

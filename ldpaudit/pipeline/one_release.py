@@ -10,11 +10,11 @@ from ldpaudit.audits.assumptions.alignment import check_alignment
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns.survey import columns_finding
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import AuditContext, Beside, Plan
+from ldpaudit.audits.interface import AuditContext, Companions, Plan
 from ldpaudit.audits.listing import OF_COLUMNS
 from ldpaudit.audits.mechanism.evidence import label_counts
-from ldpaudit.audits.others import refusals, taking_part
 from ldpaudit.audits.part import in_part, part_note
+from ldpaudit.audits.plug_ins import refusals, taking_part
 from ldpaudit.audits.running import prepared, run_one
 from ldpaudit.device import check_device
 from ldpaudit.errors import PolicyError
@@ -55,7 +55,7 @@ def run_audit(
     finished: Finished | None = None,
     stop: Stop | None = None,
     tasks: Tasks | None = None,
-    beside: Beside | None = None,
+    companions: Companions | None = None,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -83,7 +83,7 @@ def run_audit(
         Ends the audit before it is done; default: after the plan's ``timeout``.
     tasks : Tasks, optional
         Does independent pieces of work; default: threads, as many as the plan says.
-    beside : Beside, optional
+    companions : Companions, optional
         The other private columns of the release, where it has several.
 
     Raises
@@ -105,9 +105,9 @@ def run_audit(
         finished=finished or Finished(),
         stop=stop,
         tasks=tasks or Threads(plan.threads),
-        beside=beside,
+        companions=companions,
     )
-    chosen = chosen_audits(only, skip, {} if beside is None else OF_COLUMNS)
+    chosen = chosen_audits(only, skip, {} if companions is None else OF_COLUMNS)
     check_alignment(context)
     every, context = context, in_part(context)
     notes += part_note(context)

@@ -66,8 +66,8 @@ def public_facts_of(
     sha256 = digest_of(node)
     bare = node
     if isinstance(node, Columns):
-        columns = tuple(map(released_alone, node.vector.columns))
-        bare = replace(node, vector=replace(node.vector, columns=columns))
+        columns = tuple(map(released_alone, node.file.columns))
+        bare = replace(node, file=replace(node.file, columns=columns))
     shown = claimed_alone(node, epsilon)
     try:
         mechanism = node_mechanism_info(bare, shown)
@@ -149,7 +149,9 @@ def _excess(
     """Return the smallest excess that true labels would show, at the level of one check of many."""
     if claim is None:
         return None
-    alone = replace(context, release=release, claim=claim, guesses=None, beside=None, _shared={})
+    alone = replace(
+        context, release=release, claim=claim, guesses=None, companions=None, _shared={}
+    )
     tests = [q for q in questions(policy) if q.level == "error"]
     shared = 1 if policy.audit.correction == "none" else max(len(tests), 1)
     return excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)

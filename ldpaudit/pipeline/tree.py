@@ -204,7 +204,7 @@ class _Walk:
             policy,
             only=self.only - OF_SEVERAL.keys(),
             skip=self.skip - OF_SEVERAL.keys(),
-            beside=node.beside,
+            companions=node.companions,
             **running.keywords(),
         )
 
@@ -249,9 +249,9 @@ class _Walk:
                 audited=len(node.leaves),
             )
         if isinstance(node, Files):
-            known = any(column.repeats.releases.known for column in node.columns)
+            known = any(column.over.releases.known for column in node.columns)
             return replace(case, boundable=known, odd=_BETWEEN, audited=len(node.names))
-        known, odd = node.repeats.releases.known, odd_words(evidence.estimates.values(), node.noise)
+        known, odd = node.over.releases.known, odd_words(evidence.estimates.values(), node.noise)
         return replace(case, boundable=known, odd=odd or _NEITHER, audited=1)
 
 

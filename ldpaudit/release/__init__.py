@@ -1,15 +1,16 @@
 """A release: features, released labels and, for an insider, the true labels.
 
 In: arrays of codes and what is declared about them; :mod:`ldpaudit.datasets` reads them from files.
-Out: a release of one private column, or a vector of several, that every other part takes.
+Out: a release of one private column, or of several, that every other part takes.
 """
 
 from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
+from ldpaudit.release.columns import FileColumns
 from ldpaudit.release.declaration import (
+    ColumnsDeclaration,
     Declaration,
     DeclaredColumns,
     LabelDeclaration,
-    VectorDeclaration,
 )
 from ldpaudit.release.features import FeatureTable, Sketch, joined
 from ldpaudit.release.release import (
@@ -21,15 +22,17 @@ from ldpaudit.release.release import (
     TrueLabels,
     label_table,
 )
-from ldpaudit.release.repeated import ReleasedFiles, RepeatedReleases
-from ldpaudit.release.vector import ReleasedVector
+from ldpaudit.release.releases import ColumnReleases, ReleasedFiles
 
 __all__ = [
     "Bags",
     "BoolArray",
+    "ColumnReleases",
+    "ColumnsDeclaration",
     "Declaration",
     "DeclaredColumns",
     "FeatureTable",
+    "FileColumns",
     "Float32Array",
     "FloatArray",
     "IndexArray",
@@ -39,13 +42,10 @@ __all__ = [
     "Release",
     "ReleasedFiles",
     "ReleasedLabels",
-    "ReleasedVector",
-    "RepeatedReleases",
     "Sketch",
     "Strata",
     "SyntheticTable",
     "TrueLabels",
-    "VectorDeclaration",
     "joined",
     "label_table",
 ]

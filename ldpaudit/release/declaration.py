@@ -64,7 +64,7 @@ class DeclaredColumns:
 
 
 @dataclass(frozen=True)
-class VectorDeclaration:
+class ColumnsDeclaration:
     """What is declared about the private columns of one release: one, or several.
 
     Attributes
@@ -120,7 +120,7 @@ class VectorDeclaration:
             "file declares, and its claim is about those only."
         )
 
-    def only(self, labels: tuple[str, ...]) -> "VectorDeclaration":
+    def only(self, labels: tuple[str, ...]) -> "ColumnsDeclaration":
         """Return what is declared about some of the columns, in the order asked for.
 
         Raises

@@ -18,12 +18,12 @@ _GAIN: Final = "others.attack_gain"
 
 @dataclass(frozen=True)
 class Piece:
-    """A private column, a release, or the whole that holds them.
+    """A private column, a release, or the node that holds them.
 
     Attributes
     ----------
     key : str
-        For instance ``"column-2"`` or ``"release-1/column-2"``; "" for the whole.
+        For instance ``"column-2"`` or ``"release-1/column-2"``; "" for the node itself.
     result : AuditResult
     """
 
@@ -37,7 +37,7 @@ class Piece:
 
     @property
     def place(self) -> str:
-        """Its key as the beginning of ids of a page; empty for the whole."""
+        """Its key as the beginning of ids of a page; empty for the node itself."""
         return self.key.replace("/", "-")
 
     @property
@@ -107,7 +107,7 @@ def _guessed(guess: Guess | None) -> str:
 
 
 def pieces(result: AuditResult) -> tuple[Piece, ...]:
-    """Return the whole, then each of its parts."""
+    """Return the node, then each of its parts."""
     return tuple(Piece(key, part) for key, part in {"": result, **result.parts}.items())
 
 
@@ -118,7 +118,7 @@ def named(parts: Sequence[Piece]) -> str:
 
 
 def every_answer(result: AuditResult) -> Iterator[tuple[Piece, Check]]:
-    """Yield each check, and what it is of: the whole or a part."""
+    """Yield each check, and what it is of: the node or a part."""
     for piece in pieces(result):
         yield from ((piece, check) for check in piece.result.checks)
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpaudit.datasets import parse_declaration, read_release, read_vector
+from ldpaudit.datasets import parse_declaration, read_file_columns, read_release
 from ldpaudit.datasets.declaration import agreed_vectors, declared_content, same_claims
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.joint import marginal_claims
-from ldpaudit.release import Declaration, DeclaredColumns, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, DeclaredColumns, LabelDeclaration
 
 ROWS = 400
 KNOWN: dict[str, Any] = {"coding": DeclaredCoding, "marginals": marginal_claims}
@@ -103,20 +103,20 @@ def test_each_column_has_the_others_among_its_features(tmp_path: Path) -> None:
     frame.to_csv(path, index=False)
     (tmp_path / "r.csv.ldpaudit.json").write_text(json.dumps(TWO))
     truth.to_csv(tmp_path / "t.csv", index=False)
-    vector = read_vector(path, truth=tmp_path / "t.csv", **KNOWN).vector
-    assert [column.label for column in vector.columns] == ["a", "b"]
-    assert [column.classes for column in vector.columns] == [("no", "yes"), (1, 2, 3)]
+    file = read_file_columns(path, truth=tmp_path / "t.csv", **KNOWN).file
+    assert [column.label for column in file.columns] == ["a", "b"]
+    assert [column.classes for column in file.columns] == [("no", "yes"), (1, 2, 3)]
     # Numeric arrays come first: b stays a number for a, and a is a category for b.
-    assert vector.others == ((2,), (2,))
-    for place, column in enumerate(vector.columns):
-        alone = vector.alone(place).features
+    assert file.others == ((2,), (2,))
+    for place, column in enumerate(file.columns):
+        alone = file.alone(place).features
         assert (column.features.width, alone.width) == (3, 2)
         np.testing.assert_array_equal(alone.numeric[:, 1], frame["region"])
         assert column.truth is not None
         known = np.array(column.classes, object)[column.truth]
         np.testing.assert_array_equal(known, truth[column.label])
-    assert vector.sha256 == read_release(path, label="b").release.sha256
-    assert vector.declared is None
+    assert file.sha256 == read_release(path, label="b").release.sha256
+    assert file.declared is None
 
 
 def test_one_of_several_can_be_read_alone() -> None:
@@ -134,24 +134,24 @@ def test_one_of_several_can_be_read_alone() -> None:
 def test_columns_are_in_the_order_of_their_claim() -> None:
     truth = tables()[1].rename(columns={"a": "ta", "b": "tb"})
     for content, order in ((TWO, ("b", "a")), (JOINT, ("a", "b"))):
-        vector = read_vector(
+        file = read_file_columns(
             declared(content), labels=["b", "a"], truth=truth, truth_column=["tb", "ta"], **KNOWN
-        ).vector
-        assert vector.declaration is not None
-        assert vector.declaration.names == order
-        assert tuple(column.label for column in vector.columns) == order
-        for column in vector.columns:
+        ).file
+        assert file.declaration is not None
+        assert file.declaration.names == order
+        assert tuple(column.label for column in file.columns) == order
+        for column in file.columns:
             assert column.truth is not None
             known = np.array(column.classes, object)[column.truth]
             np.testing.assert_array_equal(known, truth[f"t{column.label}"])
 
 
 def test_a_joint_mechanism_gives_each_column_its_exact_marginal() -> None:
-    vector = read_vector(declared(JOINT), **KNOWN).vector
-    assert vector.declaration is not None
-    assert vector.declaration.joint is not None
-    claims = marginal_claims(vector.declaration.joint)
-    assert [column.declaration for column in vector.columns] == claims
+    file = read_file_columns(declared(JOINT), **KNOWN).file
+    assert file.declaration is not None
+    assert file.declaration.joint is not None
+    claims = marginal_claims(file.declaration.joint)
+    assert [column.declaration for column in file.columns] == claims
     assert read_release(declared(JOINT), label="b", **KNOWN).release.declaration == claims[1]
     with pytest.raises(InputError, match="together"):
         read_release(declared(JOINT), label="b")
@@ -162,7 +162,7 @@ def test_domains_hold_plain_labels(label: Any) -> None:
     domains = [["no", label], [1, 2, 3]]
     content = {**JOINT, "mechanism": {**JOINT["mechanism"], "domains": domains}}
     with pytest.raises(InputError, match="texts"):
-        read_vector(declared(content), **KNOWN)
+        read_file_columns(declared(content), **KNOWN)
 
 
 @pytest.mark.parametrize("as_text", [False, True])
@@ -170,14 +170,14 @@ def test_each_row_has_its_stratum(as_text: bool) -> None:
     frame = declared({"version": 2, "labels": [BY, B]})
     if as_text:
         frame["region"] = frame["region"].astype(str)
-    vector = read_vector(frame, **KNOWN).vector
-    strata = vector.columns[0].strata
+    file = read_file_columns(frame, **KNOWN).file
+    strata = file.columns[0].strata
     assert strata is not None
     assert strata.count == 2
     np.testing.assert_array_equal(strata.codes + 1, tables()[0]["region"])
-    assert vector.columns[0].take(np.arange(3)).strata.codes.shape == (3,)  # type: ignore[union-attr]
-    assert vector.columns[1].strata is None
-    assert vector.columns[0].features.width == 3
+    assert file.columns[0].take(np.arange(3)).strata.codes.shape == (3,)  # type: ignore[union-attr]
+    assert file.columns[1].strata is None
+    assert file.columns[0].features.width == 3
 
 
 def test_strata_that_do_not_fit() -> None:
@@ -213,20 +213,20 @@ def test_a_copy_of_the_true_values_of_any_column_is_found() -> None:
     frame, truth = tables()
     frame.attrs["ldpaudit"] = json.dumps(TWO)
     frame["decoy"] = truth["b"] * 2
-    warnings = read_vector(frame, truth=truth, **KNOWN).warnings
+    warnings = read_file_columns(frame, truth=truth, **KNOWN).warnings
     assert len(warnings) == 1
     assert warnings[0].startswith("Private column 2: Column 5 of the release determines")
     frame = frame.drop(columns="decoy").assign(ta=truth["a"], tb=truth["b"])
-    report = read_vector(frame, truth_column=["ta", "tb"], **KNOWN)
+    report = read_file_columns(frame, truth_column=["ta", "tb"], **KNOWN)
     assert report.warnings == ()
-    assert [column.features.width for column in report.vector.columns] == [3, 3]
+    assert [column.features.width for column in report.file.columns] == [3, 3]
 
 
 def test_the_truth_may_be_called_as_before_the_release() -> None:
     frame, truth = tables()
     frame = frame.rename(columns={"a": "a_pram", "b": "b_pram"})
-    vector = read_vector(frame, labels=["a_pram", "b_pram"], truth=truth, **KNOWN).vector
-    assert all(column.truth is not None for column in vector.columns)
+    file = read_file_columns(frame, labels=["a_pram", "b_pram"], truth=truth, **KNOWN).file
+    assert all(column.truth is not None for column in file.columns)
     assert read_release(frame, label="b_pram", truth=truth, **KNOWN).release.truth is not None
 
 
@@ -254,17 +254,17 @@ def test_what_cannot_be_read_together() -> None:
         (declared({"version": 2, "labels": [A, {**B, "label": "gone"}]}), {}, "no label column"),
     ):
         with pytest.raises(InputError, match=message):
-            read_vector(source, **options, **KNOWN)
+            read_file_columns(source, **options, **KNOWN)
     both = {"labels": ["a", "b"], **KNOWN}
-    assert read_vector(frame, **both).vector.declaration is None
-    assert read_vector(two, features=["x"], **both).vector.columns[0].features.width == 2
+    assert read_file_columns(frame, **both).file.declaration is None
+    assert read_file_columns(two, features=["x"], **both).file.columns[0].features.width == 2
 
 
 def test_claims_of_file_and_options_agree() -> None:
     of_file = parse_declaration(json.dumps(TWO).encode())
     claim = Declaration("randomized-response", {"epsilon": 1.0}, "options")
     assert agreed_vectors(of_file, None) is of_file
-    given = VectorDeclaration((LabelDeclaration("a", claim),))
+    given = ColumnsDeclaration((LabelDeclaration("a", claim),))
     assert agreed_vectors(of_file, given) == of_file
     for other, message in (
         (LabelDeclaration("a", Declaration("unknown")), "one mechanism"),
@@ -272,6 +272,6 @@ def test_claims_of_file_and_options_agree() -> None:
         (LabelDeclaration("c", claim), "1 of the private columns"),
     ):
         with pytest.raises(InputError, match=message):
-            agreed_vectors(of_file, VectorDeclaration((other,)))
+            agreed_vectors(of_file, ColumnsDeclaration((other,)))
     with pytest.raises(InputError, match="one mechanism"):
         agreed_vectors(of_file, parse_declaration(json.dumps(JOINT).encode()))

@@ -25,7 +25,7 @@ from ldpaudit.mechanisms import Channel, MechanismOptions, names, traits_of
 from ldpaudit.mechanisms.interface import AnalysedMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.registry import family, from_declaration
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 from ldpaudit.result import AuditResult
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -83,7 +83,7 @@ MECHANISMS = st.builds(
 @given(st.lists(NAMES, min_size=1, max_size=4, unique=True), st.data())
 def test_a_declaration_says_what_was_declared(columns: list[str], data: st.DataObject) -> None:
     labels = tuple(LabelDeclaration(name, data.draw(MECHANISMS)) for name in columns)
-    found = parse_declaration(declared_content(VectorDeclaration(labels)))
+    found = parse_declaration(declared_content(ColumnsDeclaration(labels)))
     assert found.labels == labels
 
 

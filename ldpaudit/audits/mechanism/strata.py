@@ -45,7 +45,7 @@ def stratum_contexts(context: AuditContext) -> Iterator[tuple[int, AuditContext]
         rows, claim = np.flatnonzero(strata.codes == place), context.claim.by_stratum[place]
         release = replace(context.release.take(rows), strata=None)
         slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
-        own = replace(shared, release=release, claim=claim, beside=None, _shared={})
+        own = replace(shared, release=release, claim=claim, companions=None, _shared={})
         yield int(place) + 1, replace(own, plan=replace(own.plan, slices=slices))
 
 

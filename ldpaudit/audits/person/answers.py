@@ -24,7 +24,7 @@ from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
 from ldpaudit.mechanisms.joint import from_declaration as joint_from_declaration
-from ldpaudit.release import Release, ReleasedVector, RepeatedReleases
+from ldpaudit.release import ColumnReleases, FileColumns, Release
 from ldpaudit.result import Kind
 
 EPSILON: Final = "person.epsilon"
@@ -53,7 +53,7 @@ class Answers:
         What is claimed of all columns; None where nothing is.
     rows : int64 array or None
         Of columns: the rows that bounds may count, one of rows that share noise; None for all.
-    joined : RepeatedReleases or None
+    joined : ColumnReleases or None
         Where answers are releases of one column: whose each row is.
     noise : {"fresh", "remembered"} or None
         What is claimed of the noise of the releases.
@@ -62,26 +62,26 @@ class Answers:
     contexts: tuple[AuditContext, ...]
     joint: JointMechanism | None = None
     rows: IndexArray | None = None
-    joined: RepeatedReleases | None = None
+    joined: ColumnReleases | None = None
     noise: Noise | None = None
 
     @classmethod
     def of(cls, context: AuditContext) -> "Answers":
         """See the answers of a context, which lends its plan, progress and stop."""
-        if context.repeats is not None:
-            asked = context.repeats
+        if context.over is not None:
+            asked = context.over
             contexts = _contexts(asked.releases.releases, context)
             return cls(contexts, joined=asked.releases, noise=asked.noise)
-        assert context.beside is not None
-        vector = context.beside.vector
-        some = rows_looked_at(len(vector), context.plan.seed, MOST_ROWS)
-        columns = [vector.alone(place) for place in range(len(vector.columns))]
+        assert context.companions is not None
+        file = context.companions.file
+        some = rows_looked_at(len(file), context.plan.seed, MOST_ROWS)
+        columns = [file.alone(place) for place in range(len(file.columns))]
         columns = columns if some is None else [column.take(some) for column in columns]
         contexts = _contexts(columns, context)
-        return cls(contexts, claimed_of(vector), _counted(contexts))
+        return cls(contexts, claimed_of(file), _counted(contexts))
 
     @property
-    def releases(self) -> RepeatedReleases:
+    def releases(self) -> ColumnReleases:
         """Whose each row is, where answers are releases."""
         assert self.joined is not None
         return self.joined
@@ -142,7 +142,7 @@ class Answers:
         return codes
 
     def within_strata(self) -> Iterator["Answers"]:
-        """Yield the vector of each stratum as one of its own; itself where there are none."""
+        """Yield the answers of each stratum; themselves where there are none."""
         if all(one.release.strata is None for one in self.contexts):
             yield self
             return
@@ -305,11 +305,11 @@ class Answers:
         return values if self.rows is None else values[self.rows]
 
 
-def claimed_of(vector: ReleasedVector) -> JointMechanism | None:
+def claimed_of(file: FileColumns) -> JointMechanism | None:
     """Return what is claimed of all columns, None where nothing was declared."""
-    if vector.declaration is None:
+    if file.declaration is None:
         return None
-    return joint_from_declaration(vector.declaration, [one.classes for one in vector.columns])
+    return joint_from_declaration(file.declaration, [one.classes for one in file.columns])
 
 
 def _contexts(releases: Sequence[Release], context: AuditContext) -> tuple[AuditContext, ...]:
@@ -319,8 +319,8 @@ def _contexts(releases: Sequence[Release], context: AuditContext) -> tuple[Audit
             release=one,
             claim=from_declaration(one.declaration, one.classes),
             whole=None,
-            beside=None,
-            repeats=None,
+            companions=None,
+            over=None,
             _shared={},
         )
         for one in releases
@@ -342,7 +342,7 @@ def _in_stratum(context: AuditContext, rows: IndexArray) -> AuditContext:
     if strata is not None:
         claim = claim.by_stratum[strata.codes[rows[0]]]
     release = replace(context.release.take(rows), strata=None)
-    return replace(context, release=release, claim=claim, beside=None, _shared={})
+    return replace(context, release=release, claim=claim, companions=None, _shared={})
 
 
 def _aligned(claim: LabelByStratum, context: AuditContext) -> FloatArray:

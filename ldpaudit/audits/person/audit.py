@@ -60,11 +60,11 @@ class PersonAudit:
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""
-        if context.repeats is not None:
+        if context.over is not None:
             return None
-        if context.beside is None:
+        if context.companions is None:
             return "the release has one private column"
-        if any(column.bags is not None for column in context.beside.vector.columns):
+        if any(column.bags is not None for column in context.companions.file.columns):
             return "labels were released in bags, not row by row"
         return None
 

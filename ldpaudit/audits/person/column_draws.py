@@ -39,7 +39,7 @@ class DrawTest:
     rows : int
     method, reference : str
     assumptions : tuple of str
-        Beside independent rows.
+        Companions independent rows.
     warning : str
         What is to be said where it is refuted.
     title : str

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpaudit.attacks.interface import conditioned
 from ldpaudit.audits.instance_loss.labels import measured_channel
-from ldpaudit.audits.interface import AuditContext, Beside, Counts
+from ldpaudit.audits.interface import AuditContext, Companions, Counts
 from ldpaudit.audits.label_inference.runs import one_of_each_group
 from ldpaudit.audits.mechanism.evidence import INDEPENDENT
 from ldpaudit.audits.models import cross_fitted_posterior
@@ -38,20 +38,20 @@ class OtherColumnsAudit:
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where the release has several private columns."""
-        if context.beside is None:
+        if context.companions is None:
             return "the release has one private column"
         return None if context.release.truth is not None else "it needs true labels"
 
     def run(self, context: AuditContext) -> Finding:
         """Run it."""
-        assert context.beside is not None
+        assert context.companions is not None
         if len(context.release) < FEWEST_ROWS:
             raise InsufficientDataError(
                 f"What the other columns reveal needs at least {FEWEST_ROWS} rows."
             )
-        both = Both.of(context, context.beside)
-        own = not draws_go_together(context.beside)
-        return Finding(tuple(_attack(both.together, both.alone, own)))
+        both = Both.of(context, context.companions)
+        own = not draws_go_together(context.companions)
+        return Finding(tuple(_attack(both.with_companions, both.alone, own)))
 
 
 @dataclass(frozen=True)
@@ -60,29 +60,29 @@ class Both:
 
     Attributes
     ----------
-    beside : Beside
-    together : AuditContext
+    companions : Companions
+    with_companions : AuditContext
         With the other released columns among the features.
     alone : AuditContext
         Without them; rows, halves, labels and claim are the same.
     """
 
-    beside: Beside
-    together: AuditContext
+    companions: Companions
+    with_companions: AuditContext
     alone: AuditContext
 
     @classmethod
-    def of(cls, context: AuditContext, beside: Beside) -> "Both":
+    def of(cls, context: AuditContext, companions: Companions) -> "Both":
         """See the column of a context in both ways."""
-        together, alone = beside.together().features, beside.alone().features
-        if draws_go_together(beside):
-            together = _with_own(together, context.release)
-        return cls(beside, _seen(context, together), _seen(context, alone))
+        with_companions, alone = companions.with_companions().features, companions.alone().features
+        if draws_go_together(companions):
+            with_companions = _with_own(with_companions, context.release)
+        return cls(companions, _seen(context, with_companions), _seen(context, alone))
 
 
-def draws_go_together(beside: Beside) -> bool:
+def draws_go_together(companions: Companions) -> bool:
     """Return whether one joint mechanism is claimed to have drawn the columns of a row."""
-    return beside.claim is not None and not beside.claim.independent
+    return companions.claim is not None and not companions.claim.independent
 
 
 def _with_own(features: FeatureTable, release: Release) -> FeatureTable:
@@ -105,10 +105,10 @@ def _seen(context: AuditContext, features: FeatureTable) -> AuditContext:
     return replace(context, release=same, whole=None, _shared=shared)
 
 
-def _attack(together: AuditContext, alone: AuditContext, own: bool) -> Iterator[Estimate]:
-    level = together.plan.confidence
-    with_others, without = _right(together, own), _right(alone, True)
-    chosen = [_scored(together, half) for half in (0, 1)]
+def _attack(with_companions: AuditContext, alone: AuditContext, own: bool) -> Iterator[Estimate]:
+    level = with_companions.plan.confidence
+    with_others, without = _right(with_companions, own), _right(alone, True)
+    chosen = [_scored(with_companions, half) for half in (0, 1)]
     parts = tuple(with_others[rows].astype(float) - without[rows] for rows in chosen)
     rows = np.concatenate(chosen)
     cells = (int(with_others[rows].sum()), int(without[rows].sum()))

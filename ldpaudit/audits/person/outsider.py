@@ -1,4 +1,4 @@
-"""What the release alone says of the vector's ε."""
+"""What the release alone says of ε of all columns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class ReleasedEvidence:
     vectors: ReleaseOnlyEvidence | None
 
     def bound(self, alpha: float) -> float:
-        """Return the lower bound of the vector's ε at level 1 − alpha, in nats.
+        """Return the lower bound of ε of all columns at level 1 − alpha, in nats.
 
         Groups are found by models of released labels, so what is counted of one column may depend
         on another's: each has an equal share of the error probability (Bonferroni).
@@ -49,7 +49,7 @@ class ReleasedEvidence:
 
 
 def released_bound(seen: Answers, *, adds_up: bool) -> Callable[[float], float] | None:
-    """Return the lower bound of the vector's ε from the release alone, by its error probability.
+    """Return the lower bound of ε of all columns from the release alone, by its error probability.
 
     The largest of the strata's, with equal shares of the error. None where there is none.
     ``adds_up``: whether the columns' ε may be added up, because their draws are independent.

@@ -13,8 +13,8 @@ import pyarrow as pa
 from ldpaudit.commands.advise.adviser import Adviser
 from ldpaudit.commands.advise.clock import Clock
 from ldpaudit.commands.advise.closed_forms.candidates import GRID, Candidate, Family, in_order
+from ldpaudit.commands.advise.closed_forms.columns import too_weak
 from ldpaudit.commands.advise.closed_forms.study import Study, read_study, study_of
-from ldpaudit.commands.advise.closed_forms.together import too_weak
 from ldpaudit.commands.advise.closed_forms.utility import Worth
 from ldpaudit.commands.advise.commands import vector_command
 from ldpaudit.commands.advise.request import AdviseRequest

@@ -10,7 +10,7 @@ from ldpaudit.datasets.beside.channel_tables import RELEASED, column_channels
 from ldpaudit.errors import InputError
 from ldpaudit.options import LabelOptions, check_distinct, parse_label
 from ldpaudit.options.labels import KEYS
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 _CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
 _WORDS: Final = {"mechanism": "mechanism"} | {field: key for key, (field, _) in KEYS.items()}
@@ -64,7 +64,7 @@ def _column(variable: str, names: Sequence[str]) -> str:
 
 def claims_of_options(
     request: DeclareRequest, columns: Sequence[LabelOptions]
-) -> VectorDeclaration | None:
+) -> ColumnsDeclaration | None:
     """Return what the options claim of these columns, None where they claim nothing.
 
     Raises
@@ -76,14 +76,14 @@ def claims_of_options(
         return _jointly(request, columns)
     if not any(_claimed(one) for one in columns):
         return None
-    return VectorDeclaration(tuple(stated_claim(one, request) for one in columns))
+    return ColumnsDeclaration(tuple(stated_claim(one, request) for one in columns))
 
 
 def _claimed(column: LabelOptions) -> bool:
     return any(getattr(column, field) is not None for field in (*_CLAIM, "by"))
 
 
-def _jointly(request: DeclareRequest, columns: Sequence[LabelOptions]) -> VectorDeclaration:
+def _jointly(request: DeclareRequest, columns: Sequence[LabelOptions]) -> ColumnsDeclaration:
     """Return the claim that one mechanism released all columns together.
 
     The labels of a column that states none are those that occur in the file.
@@ -100,4 +100,4 @@ def _jointly(request: DeclareRequest, columns: Sequence[LabelOptions]) -> Vector
     domains = [classes_of(one) for one in columns]
     labels = tuple(LabelDeclaration(one.label) for one in columns)
     parameters = {"domains": domains, "epsilon": request.claim.epsilon}
-    return VectorDeclaration(labels, Declaration(request.joint, parameters, "options"))
+    return ColumnsDeclaration(labels, Declaration(request.joint, parameters, "options"))

@@ -27,7 +27,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
 from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
 from ldpaudit.options import LabelOptions
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 from ldpaudit.running.progress import Progress
 
 
@@ -40,7 +40,7 @@ class Declared:
     request : DeclareRequest
     name : str
         The file's base name.
-    claim : VectorDeclaration or None
+    claim : ColumnsDeclaration or None
         What it declares; None where it declares nothing.
     columns : tuple of Mechanism
         The mechanism of each private column alone.
@@ -54,7 +54,7 @@ class Declared:
 
     request: DeclareRequest
     name: str
-    claim: VectorDeclaration | None = None
+    claim: ColumnsDeclaration | None = None
     columns: tuple[Mechanism, ...] = ()
     whole: JointMechanism | None = None
     written: tuple[Path, ...] = ()
@@ -96,7 +96,7 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     return _written(table, declared)
 
 
-def _present(table: Any, request: DeclareRequest, *, stated: bool) -> VectorDeclaration | None:
+def _present(table: Any, request: DeclareRequest, *, stated: bool) -> ColumnsDeclaration | None:
     """Return the declaration that is there; a broken one may be replaced."""
     if table.declaration is None:
         return None
@@ -109,8 +109,8 @@ def _present(table: Any, request: DeclareRequest, *, stated: bool) -> VectorDecl
 
 
 def _as_before(
-    present: VectorDeclaration | None, columns: tuple[LabelOptions, ...]
-) -> VectorDeclaration:
+    present: ColumnsDeclaration | None, columns: tuple[LabelOptions, ...]
+) -> ColumnsDeclaration:
     """Return what is declared already of the columns that the options only name."""
     if present is None or any(one.stated() for one in columns):
         raise _unsaid()
@@ -121,7 +121,7 @@ def _unsaid() -> InputError:
     return InputError("Say what made the labels: --mechanism NAME with --epsilon or --lambda.")
 
 
-def _shown(table: Any, request: DeclareRequest, present: VectorDeclaration) -> Declared:
+def _shown(table: Any, request: DeclareRequest, present: ColumnsDeclaration) -> Declared:
     """Return what is declared; the labels are read only where they are not declared."""
     if all(map(_says_labels, present.labels)):
         return _built(table, request, present, ((),) * len(present.labels))
@@ -136,7 +136,7 @@ def _says_labels(one: LabelDeclaration) -> bool:
     return known and one.mechanism.name != UNKNOWN
 
 
-def _checked(table: Any, request: DeclareRequest, claim: VectorDeclaration) -> Declared:
+def _checked(table: Any, request: DeclareRequest, claim: ColumnsDeclaration) -> Declared:
     """Return the claim as it is written, checked against the labels; features are left alone."""
     for one in claim.labels:
         if one.label not in table.names and not hasattr(table, "call_label"):
@@ -173,7 +173,7 @@ def _classes(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> tup
     return release.classes
 
 
-def _with_domains(table: Any, claim: VectorDeclaration) -> VectorDeclaration:
+def _with_domains(table: Any, claim: ColumnsDeclaration) -> ColumnsDeclaration:
     """Return the claim with the labels that occur, where a joint mechanism states none."""
     if claim.joint is None or claim.joint.parameters.get("domains") is None:
         return claim
@@ -201,7 +201,7 @@ def _as_values(column: pa.ChunkedArray) -> pa.Array:
 def _built(
     table: Any,
     request: DeclareRequest,
-    claim: VectorDeclaration,
+    claim: ColumnsDeclaration,
     classes: tuple[tuple[Any, ...], ...],
 ) -> Declared:
     """Return the mechanisms of a claim, and the claim in their words."""
@@ -217,7 +217,7 @@ def _built(
         pairs = zip(labels, made, strict=True)
         labels = tuple(replace(one, mechanism=mechanism) for one, mechanism in pairs)
     provenance = {"declared": "afterwards"}
-    written = VectorDeclaration(labels, claim.joint, provenance)
+    written = ColumnsDeclaration(labels, claim.joint, provenance)
     return Declared(
         request, table.name, written, columns, whole, remarks=_beside(claim.names, table)
     )

@@ -13,7 +13,7 @@ from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import IndependentColumns, JointMechanism
-from ldpaudit.release import Declaration, IntArray, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, IntArray, LabelDeclaration
 
 CHANGED = "The data changed while it was read; run again when nothing writes to it."
 
@@ -118,12 +118,12 @@ class PrivateColumns:
         """ε in nats that private priors spent, those of all columns together."""
         return sum(one.spent for one in self.each)
 
-    def declaration(self) -> VectorDeclaration:
+    def declaration(self) -> ColumnsDeclaration:
         """Return what is declared about the columns, without the provenance."""
         if self.joint is not None:
             labels = tuple(LabelDeclaration(name) for name in self.names)
-            return VectorDeclaration(labels, _claim(self.joint))
-        return VectorDeclaration(
+            return ColumnsDeclaration(labels, _claim(self.joint))
+        return ColumnsDeclaration(
             tuple(LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self)
         )
 

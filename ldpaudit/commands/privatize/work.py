@@ -14,6 +14,7 @@ from ldpaudit.commands.privatize.columns.warnings import (
     size_warnings,
     vector_warnings,
 )
+from ldpaudit.commands.privatize.columns_release import VectorRelease, vector_release
 from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
 from ldpaudit.commands.privatize.features.synthetic_sample import (
     SyntheticSample,
@@ -29,7 +30,6 @@ from ldpaudit.commands.privatize.reading import read_columns, stated_columns
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.result import PrivatizeSummary
 from ldpaudit.commands.privatize.stated import stated_release
-from ldpaudit.commands.privatize.vector_release import VectorRelease, vector_release
 from ldpaudit.datasets.formats.batches import BatchSource
 from ldpaudit.datasets.formats.csv_batches import CsvBatches
 from ldpaudit.datasets.formats.dialect import Dialect

@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.commands.utility.beside import row_likelihood
+from ldpaudit.commands.utility.companions import row_likelihood
 from ldpaudit.errors import InputError
 from ldpaudit.learners.noise_model import Noise
 from ldpaudit.mechanisms import ExplicitChannel, Mechanism, from_declaration

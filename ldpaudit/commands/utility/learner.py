@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpaudit.attacks.corrected_classifiers import is_image_table, pixels
 from ldpaudit.commands.utility import LearnerKind
-from ldpaudit.commands.utility.beside import OtherColumns, Way
+from ldpaudit.commands.utility.companions import OtherColumns, Way
 from ldpaudit.commands.utility.corrections import (
     AVERAGED,
     IWP,

@@ -6,13 +6,13 @@ from typing import Any
 
 from ldpaudit.api import read_with
 from ldpaudit.api.reading import opened, read_columns
-from ldpaudit.commands.utility.beside import OtherColumns, other_columns
+from ldpaudit.commands.utility.companions import OtherColumns, other_columns
 from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.private_columns import ColumnsReport
 from ldpaudit.datasets.reading import ReadReport
-from ldpaudit.datasets.vector import VectorReport
 from ldpaudit.errors import InputError
 from ldpaudit.options import ReleaseOptions, named_columns
-from ldpaudit.release import Release, ReleasedVector
+from ldpaudit.release import FileColumns, Release
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ColumnToLearn:
         Test rows with the same features.
     beside : OtherColumns or None
         The other private columns; None where there are none.
-    reading : ReadReport or VectorReport
+    reading : ReadReport or ColumnsReport
         What was read.
     position : int
         Which column of several it is.
@@ -36,16 +36,16 @@ class ColumnToLearn:
     release: Release
     test: LabelledRows
     beside: OtherColumns | None
-    reading: ReadReport | VectorReport
+    reading: ReadReport | ColumnsReport
     position: int = 0
 
     @cached_property
     def beside_in_truth(self) -> OtherColumns | None:
         """The other columns' true values in the place of released ones; None where unknown."""
-        if isinstance(self.reading, ReadReport) or not _known(self.reading.vector):
+        if isinstance(self.reading, ReadReport) or not _known(self.reading.file):
             return None
         reading = self.reading
-        return other_columns(reading.vector, self.position, reading.tests, true=True)
+        return other_columns(reading.file, self.position, reading.tests, true=True)
 
 
 def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
@@ -70,19 +70,19 @@ def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
             f"The release declares {len(declared)} private columns; name the one to learn: --label."
         )
     reading = read_columns(source, options)
-    assert isinstance(reading, VectorReport)
+    assert isinstance(reading, ColumnsReport)
     return _of_vector(reading, named[0])
 
 
-def _of_vector(reading: VectorReport, label: str) -> ColumnToLearn:
-    vector, tests = reading.vector, reading.tests
-    at = [one.label for one in vector.columns].index(label)
+def _of_vector(reading: ColumnsReport, label: str) -> ColumnToLearn:
+    file, tests = reading.file, reading.tests
+    at = [one.label for one in file.columns].index(label)
     test = tests[at]
     assert test is not None
-    public = replace(test, features=test.features.without(vector.others[at]))
-    beside = other_columns(vector, at, tests)
-    return ColumnToLearn(vector.alone(at), public, beside, reading, at)
+    public = replace(test, features=test.features.without(file.others[at]))
+    beside = other_columns(file, at, tests)
+    return ColumnToLearn(file.alone(at), public, beside, reading, at)
 
 
-def _known(vector: ReleasedVector) -> bool:
-    return all(column.truth is not None for column in vector.columns)
+def _known(file: FileColumns) -> bool:
+    return all(column.truth is not None for column in file.columns)

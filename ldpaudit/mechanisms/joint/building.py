@@ -10,7 +10,7 @@ from ldpaudit.mechanisms.joint.interface import JointMechanism
 from ldpaudit.mechanisms.joint.product_response import JointRR
 from ldpaudit.mechanisms.joint.random_sampling import RandomSampling
 from ldpaudit.mechanisms.registry import from_declaration as one_column
-from ldpaudit.release import Declaration, Label, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, Label
 
 JOINT: Final[Mapping[str, type[OnDomains]]] = {
     family.name: family for family in (JointRR, RandomSampling)
@@ -52,13 +52,13 @@ def marginal_claims(declared: Declaration) -> list[Declaration]:
 
 
 def from_declaration(
-    declaration: VectorDeclaration, classes: Sequence[tuple[Label, ...]]
+    declaration: ColumnsDeclaration, classes: Sequence[tuple[Label, ...]]
 ) -> JointMechanism:
     """Build what is claimed of a vector of private columns, with every parameter checked.
 
     Parameters
     ----------
-    declaration : VectorDeclaration
+    declaration : ColumnsDeclaration
     classes : sequence of tuple, length d
         For each column, the true labels to use where the declaration states none.
 

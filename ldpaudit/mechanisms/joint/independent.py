@@ -47,7 +47,7 @@ class IndependentColumns(JointMechanism):
 
     def __post_init__(self) -> None:
         if len(self.columns) < 2:
-            raise InputError("A vector must have at least two private columns.")
+            raise InputError("There must be at least two private columns.")
         by = self.by or (None,) * len(self.columns)
         if len(by) != len(self.columns):
             raise InputError("Each private column must have its strata stated, or none.")

@@ -3,37 +3,37 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from estimators.person.worlds import by_inverse, response
-from pipeline.vectors import CLASSES, released_vector, true_vectors, vector_of
+from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, vector_of
 
-from ldpaudit.audits.interface import AuditContext, Beside, Plan
+from ldpaudit.audits.interface import AuditContext, Companions, Plan
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.audit import PersonAudit
 from ldpaudit.audits.person.column_draws import DrawTest, draws_as_claimed
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
 from ldpaudit.release import (
+    ColumnsDeclaration,
     Declaration,
-    ReleasedVector,
+    FileColumns,
     Strata,
-    VectorDeclaration,
 )
 
 
-def context_of(vector: ReleasedVector, seed: int = 0) -> AuditContext:
-    first = vector.columns[0]
+def context_of(file: FileColumns, seed: int = 0) -> AuditContext:
+    first = file.columns[0]
     claim = from_declaration(first.declaration, first.classes)
-    return AuditContext(first, claim, Plan(seed=seed), beside=Beside(vector, 0))
+    return AuditContext(first, claim, Plan(seed=seed), companions=Companions(file, 0))
 
 
-def found(vector: ReleasedVector):
-    return PersonAudit().run(context_of(vector))
+def found(file: FileColumns):
+    return PersonAudit().run(context_of(file))
 
 
 def value(finding, name: str) -> float:
     return next(e.value for e in finding.estimates if e.id == name)
 
 
-def with_seed_shared(n: int = 3_000, seed: int = 1) -> ReleasedVector:
+def with_seed_shared(n: int = 3_000, seed: int = 1) -> FileColumns:
     """Return columns whose draws come from the same uniform numbers."""
     rng = np.random.default_rng(seed)
     labels, x = true_vectors(n, rng)
@@ -47,11 +47,11 @@ def released_jointly(kind: type, n: int = 3_000, *, used: float = 1.0, truth: bo
     labels, x = true_vectors(n, rng)
     noisy = kind(CLASSES, used).sample(labels, rng).T
     columns = kind(CLASSES, 1.0).columns
-    vector = vector_of(labels, list(noisy), x, [c.epsilon for c in columns], truth=truth)
-    assert vector.declaration is not None
+    file = vector_of(labels, list(noisy), x, [c.epsilon for c in columns], truth=truth)
+    assert file.declaration is not None
     stated = {"domains": [list(k) for k in CLASSES], "epsilon": 1.0}
-    labelled = tuple(replace(one, mechanism=None) for one in vector.declaration.labels)
-    return replace(vector, declaration=VectorDeclaration(labelled, Declaration(kind.name, stated)))
+    labelled = tuple(replace(one, mechanism=None) for one in file.declaration.labels)
+    return replace(file, declaration=ColumnsDeclaration(labelled, Declaration(kind.name, stated)))
 
 
 def test_honest_columns_are_bounded_near_their_sum():
@@ -104,13 +104,13 @@ def test_released_vectors_that_no_true_ones_explain_are_found():
     # The true labels of the first and third column are the same everywhere: so is the noise.
     labels[:, 0] = labels[:, 2]
     noisy = [labels[:, 0] ^ flips, labels[:, 1], labels[:, 2] ^ flips]
-    vector = vector_of(labels, noisy, rng.normal(size=3_000), (1.0,) * 3, truth=False)
-    test = draws_as_claimed(Answers.of(context_of(vector)), rng)
+    file = vector_of(labels, noisy, rng.normal(size=3_000), (1.0,) * 3, truth=False)
+    test = draws_as_claimed(Answers.of(context_of(file)), rng)
     assert isinstance(test, DrawTest)
     assert test.p_value < 1e-6
 
 
-def by_region(channels: list, n: int = 4_000, *, truth: bool = True) -> ReleasedVector:
+def by_region(channels: list, n: int = 4_000, *, truth: bool = True) -> FileColumns:
     """Return columns with two channels each, by a public region that is the only feature."""
     rng = np.random.default_rng(4)
     labels, _ = true_vectors(n, rng)
@@ -119,9 +119,9 @@ def by_region(channels: list, n: int = 4_000, *, truth: bool = True) -> Released
     for j, own in enumerate(channels):
         each = [by_inverse(np.array(c), labels[:, j], rng.random(n)) for c in own]
         noisy.append(np.where(strata == 1, each[1], each[0]).astype(np.int32))
-    vector = vector_of(labels, noisy, strata, (1.0,) * len(channels), truth=truth)
+    file = vector_of(labels, noisy, strata, (1.0,) * len(channels), truth=truth)
     columns, declared = [], []
-    for j, one in enumerate(vector.columns):
+    for j, one in enumerate(file.columns):
         known = {"name": "channel", "classes": list(CLASSES[j]), "outputs": list(CLASSES[j])}
         stated = [
             {"value": value, "mechanism": {**known, "matrix": np.array(c).tolist()}}
@@ -129,9 +129,9 @@ def by_region(channels: list, n: int = 4_000, *, truth: bool = True) -> Released
         ]
         claim = Declaration("by-stratum", {"strata": stated})
         columns.append(replace(one, declaration=claim, strata=Strata(strata, 2)))
-        declared.append(replace(vector.declaration.labels[j], mechanism=claim, by="region"))
-    declaration = VectorDeclaration(tuple(declared))
-    return replace(vector, columns=tuple(columns), declaration=declaration)
+        declared.append(replace(file.declaration.labels[j], mechanism=claim, by="region"))
+    declaration = ColumnsDeclaration(tuple(declared))
+    return replace(file, columns=tuple(columns), declaration=declaration)
 
 
 def test_channels_by_stratum_are_compared_within_it():
@@ -155,16 +155,16 @@ def test_columns_add_up_within_a_stratum_only():
 def test_strata_that_differ_are_no_leak_without_true_labels():
     north, south = [[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.2, 0.8]]
     wide = np.array([[0.8, 0.1, 0.1]] * 3)
-    vector = by_region([[north, south], [wide, wide[:, ::-1]], [north, south]], truth=False)
-    finding = found(vector)
+    file = by_region([[north, south], [wide, wide[:, ::-1]], [north, south]], truth=False)
+    finding = found(file)
     bounds = [e.value for e in finding.estimates if e.id == "person.release_only_epsilon_lower"]
     assert max(bounds, default=0.0) <= value(finding, "person.epsilon") < 2
 
 
 def test_without_a_claim_columns_are_still_bounded():
-    vector = released_vector(4_000)
-    columns = tuple(replace(one, declaration=None) for one in vector.columns)
-    finding = found(replace(vector, columns=columns, declaration=None))
+    file = released_vector(4_000)
+    columns = tuple(replace(one, declaration=None) for one in file.columns)
+    finding = found(replace(file, columns=columns, declaration=None))
     assert value(finding, "person.epsilon_lower") > 2.0
 
 
@@ -182,12 +182,12 @@ def test_a_column_with_one_true_label_is_no_fault():
 
 
 def test_true_labels_of_some_columns_are_not_enough():
-    vector = released_vector(300)
-    columns = (replace(vector.columns[0], truth=None), *vector.columns[1:])
-    names = {e.id for e in found(replace(vector, columns=columns)).estimates}
+    file = released_vector(300)
+    columns = (replace(file.columns[0], truth=None), *file.columns[1:])
+    names = {e.id for e in found(replace(file, columns=columns)).estimates}
     assert "person.epsilon_lower" not in names
 
 
 def test_the_audit_is_for_several_columns():
-    alone = replace(context_of(released_vector(100)), beside=None)
+    alone = replace(context_of(released_vector(100)), companions=None)
     assert PersonAudit().unavailable(alone) == "the release has one private column"

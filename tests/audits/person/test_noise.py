@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from estimators.person.drawing import drawn
 
-from ldpaudit.audits.interface import AuditContext, Plan, Repeats
+from ldpaudit.audits.interface import AuditContext, OverReleases, Plan
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.counting import detectable_excess, evidence_of
 from ldpaudit.audits.person.noise import found_noise
 from ldpaudit.estimators.person.evidence import Noise
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.release import (
+    ColumnReleases,
     Declaration,
     FeatureTable,
     Release,
     ReleasedLabels,
-    RepeatedReleases,
     TrueLabels,
 )
 
@@ -40,9 +40,9 @@ def _seen(
                 declaration=CLAIM,
             )
         )
-    asked = Repeats(RepeatedReleases(tuple(releases), rows), noise)
+    asked = OverReleases(ColumnReleases(tuple(releases), rows), noise)
     claim = from_declaration(CLAIM, ("no", "yes"))
-    return Answers.of(AuditContext(releases[-1], claim, Plan(seed=0), repeats=asked))
+    return Answers.of(AuditContext(releases[-1], claim, Plan(seed=0), over=asked))
 
 
 @pytest.mark.validate

@@ -13,7 +13,7 @@ import pytest
 
 from ldpaudit import cli
 from ldpaudit.cli.grouped import grouped
-from ldpaudit.datasets import read_vector
+from ldpaudit.datasets import read_file_columns
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.joint import marginal_claims
@@ -88,7 +88,7 @@ def test_options_in_groups_or_words(path: str, words: str, command: Command) -> 
     labels = content(path)["labels"]
     assert [(one["label"], one.get("by")) for one in labels] == [("a", None), ("b", "region")]
     assert labels[1]["mechanism"]["strata"][1]["value"] == "south"
-    vector = read_vector(path, coding=DeclaredCoding).vector
+    vector = read_file_columns(path, coding=DeclaredCoding).file
     assert vector.columns[1].strata is not None
     assert "Nothing was written" in command(path, *words.split())[1]
     assert "'region'" in command(path)[1]
@@ -125,7 +125,7 @@ def test_one_claim_for_all_and_joint_mechanisms(command: Command) -> None:
         **{"name": "rs-fd", "epsilon": 1.0},
         "domains": [["no", "yes"], [1, 2, 3]],
     }
-    vector = read_vector("t.csv", coding=DeclaredCoding, marginals=marginal_claims).vector
+    vector = read_file_columns("t.csv", coding=DeclaredCoding, marginals=marginal_claims).file
     assert vector.columns[0].classes == ("no", "yes")
     assert "random sampling" in command("t.csv")[1]
     stated = ("--label", "a:classes=no,yes,zzq", "--label", "b", *joint[4:])

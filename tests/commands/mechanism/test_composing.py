@@ -16,7 +16,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
 from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
 from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-from ldpaudit.release import Declaration, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 pytest.importorskip("dp_accounting", reason="the extra 'accounting' is not installed")
 
@@ -250,7 +250,7 @@ def columns(folder, name, joint=None, **epsilons):
     if joint is not None:
         stated = [LabelDeclaration(label) for label in epsilons]
     path = folder / name
-    content = declared_content(VectorDeclaration(tuple(stated), joint))
+    content = declared_content(ColumnsDeclaration(tuple(stated), joint))
     pq.write_table(table.replace_schema_metadata({b"ldpaudit": content}), path)
     return path
 

@@ -13,7 +13,7 @@ import pytest
 
 from ldpaudit import cli
 from ldpaudit.datasets import parse_declaration
-from ldpaudit.release import VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration
 
 Command = Callable[..., tuple[int, str]]
 ROWS = 2000
@@ -56,7 +56,7 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def declared(path: Path) -> VectorDeclaration:
+def declared(path: Path) -> ColumnsDeclaration:
     """Return the declaration inside a release."""
     return parse_declaration(pq.read_schema(path).metadata[b"ldpaudit"])
 

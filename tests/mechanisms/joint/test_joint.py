@@ -18,7 +18,7 @@ from ldpaudit.mechanisms.joint import (
     RandomSampling,
     from_declaration,
 )
-from ldpaudit.release import Declaration, FloatArray, LabelDeclaration, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, FloatArray, LabelDeclaration
 
 DOMAINS = (("a", "b"), ("c", "d", "e"), ("f", "g", "h", "i"))
 SHAPES = ((2, 2), (2, 3), (5, 2), (3, 3, 3), (2, 3, 4), (2, 7, 2))
@@ -171,9 +171,9 @@ def test_independent_columns_of_any_kind() -> None:
         both.sample(np.zeros((2, 2), dtype=np.int32))
 
 
-def _vector(joint: Declaration | None = None, **by: str) -> VectorDeclaration:
+def _vector(joint: Declaration | None = None, **by: str) -> ColumnsDeclaration:
     rr = Declaration("randomized-response", {"epsilon": 1.0})
-    return VectorDeclaration(
+    return ColumnsDeclaration(
         tuple(LabelDeclaration(x, None if joint else rr, by.get(x)) for x in "uv"), joint
     )
 

@@ -11,13 +11,13 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import OnDomains
 from ldpaudit.mechanisms.joint import from_declaration as joint_of
-from ldpaudit.release import VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration
 
 _TOGETHER: Final = "columns released together"
 _NO_DELTA: Final = "δ(ε) is not computed for several columns."
 
 
-def analyse_columns(files: Sequence[VectorDeclaration]) -> Analysis:
+def analyse_columns(files: Sequence[ColumnsDeclaration]) -> Analysis:
     """Return the privacy of everything that files with new noise reveal of a person.
 
     Columns with noise of their own are composed over the files, each by itself, and their ε is

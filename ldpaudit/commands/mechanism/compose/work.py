@@ -25,7 +25,7 @@ from ldpaudit.mechanisms.explicit import ExplicitChannel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.losses import Loss
 from ldpaudit.options import FileOptions
-from ldpaudit.release import Label, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, Label
 from ldpaudit.running.progress import Progress
 
 _MOST: Final = 1000
@@ -72,7 +72,7 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     return analyse_jointly(mechanisms, {} if stated else _called(domain))
 
 
-def _several_columns(request: ComposeRequest) -> list[VectorDeclaration] | None:
+def _several_columns(request: ComposeRequest) -> list[ColumnsDeclaration] | None:
     """Return what all files declare, where one of them declares several private columns."""
     files = [text for text in request.releases if _is_file(text)]
     declared = [parse_declaration(_content(text, request)) for text in files]

@@ -22,7 +22,7 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.files.documents import check_regular
 from ldpaudit.files.writing import PartFile
-from ldpaudit.release import VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration
 
 Keys = npt.NDArray[np.uint64]
 _METADATA: Final = b"ldpaudit-remembered"
@@ -150,7 +150,7 @@ def _stated(columns: PrivateColumns) -> Iterator[bytes]:
     declared = columns.declaration()
     drawn = b"experiment" if columns.first.request.experimental else b"release"
     for one, label in zip(columns, declared.labels, strict=True):
-        own = declared if columns.joint is not None else VectorDeclaration((label,))
+        own = declared if columns.joint is not None else ColumnsDeclaration((label,))
         yield b"\0".join([drawn, one.name.encode(), declared_content(own)])
 
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from ldpaudit.arrays import IndexArray, IntArray, Label
 from ldpaudit.errors import InputError
+from ldpaudit.release.columns import FileColumns
 from ldpaudit.release.release import Release
-from ldpaudit.release.vector import ReleasedVector
 
 
 @dataclass(frozen=True)
-class RepeatedReleases:
+class ColumnReleases:
     """Releases of one private column of the same people, and which row is whose.
 
     Attributes
@@ -95,22 +95,22 @@ class ReleasedFiles:
 
     Attributes
     ----------
-    files : tuple of Release or ReleasedVector, length t ≥ 2
+    files : tuple of Release or FileColumns, length t ≥ 2
         In the order in which they were given.
     rows : int64 array of shape (p, t)
         The row of each person in each file, −1 where there is none. People whose id repeats
         within a file are left out.
     by_id, repeated
-        As of :class:`RepeatedReleases`.
+        As of :class:`ColumnReleases`.
     """
 
-    files: tuple[Release | ReleasedVector, ...]
+    files: tuple[Release | FileColumns, ...]
     rows: IndexArray
     by_id: bool = True
     repeated: int = 0
 
     @cached_property
-    def columns(self) -> dict[str, RepeatedReleases]:
+    def columns(self) -> dict[str, ColumnReleases]:
         """The releases of each private column that is in two files or more.
 
         Where each file has one private column these are releases of the same one, whatever it is
@@ -125,13 +125,13 @@ class ReleasedFiles:
             found = {single[-1].label: dict(enumerate(single))}
         return {name: self._of(column) for name, column in found.items() if len(column) > 1}
 
-    def _of(self, column: dict[int, Release]) -> RepeatedReleases:
+    def _of(self, column: dict[int, Release]) -> ColumnReleases:
         rows = self.rows[:, list(column)]
         rows = rows[(rows >= 0).any(axis=1)]
-        return RepeatedReleases(tuple(column.values()), rows, self.by_id, self.repeated)
+        return ColumnReleases(tuple(column.values()), rows, self.by_id, self.repeated)
 
 
-def _alone(file: Release | ReleasedVector) -> tuple[Release, ...]:
+def _alone(file: Release | FileColumns) -> tuple[Release, ...]:
     """Return each private column of a file, without the others among its features."""
     if isinstance(file, Release):
         return (file,)

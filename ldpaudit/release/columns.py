@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
-from ldpaudit.release.declaration import DeclaredColumns, VectorDeclaration
+from ldpaudit.release.declaration import ColumnsDeclaration, DeclaredColumns
 from ldpaudit.release.release import Release
 
 
 @dataclass(frozen=True)
-class ReleasedVector:
+class FileColumns:
     """Several private columns of the same n rows.
 
     Attributes
@@ -20,7 +20,7 @@ class ReleasedVector:
     others : tuple of tuple of int, length d
         For each column: the places of the other released columns among the arrays of its features,
         numeric ones first (as :meth:`FeatureTable.without` takes them).
-    declaration : VectorDeclaration or None
+    declaration : ColumnsDeclaration or None
         The claim; None where nothing was declared.
     name : str
         The file's base name, for the report.
@@ -32,14 +32,14 @@ class ReleasedVector:
 
     columns: tuple[Release, ...]
     others: tuple[tuple[int, ...], ...]
-    declaration: VectorDeclaration | None = None
+    declaration: ColumnsDeclaration | None = None
     name: str = "release"
     sha256: str | None = None
     declared: DeclaredColumns | None = None
 
     def __post_init__(self) -> None:
         if len(self.columns) < 2 or len(self.others) != len(self.columns):
-            raise InputError("A vector must have at least two private columns.")
+            raise InputError("There must be at least two private columns.")
         if len({len(column) for column in self.columns}) > 1:
             raise InputError("The private columns must have the same rows.")
 

@@ -4,16 +4,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from repeated_files import years
+from several_releases import years
 
 from ldpaudit.datasets import read_release
-from ldpaudit.datasets.repeated import HashedIds, join_releases
+from ldpaudit.datasets.releases import HashedIds, join_releases
 from ldpaudit.datasets.same_features import same_features
 from ldpaudit.errors import InputError
-from ldpaudit.release import RepeatedReleases
+from ldpaudit.release import ColumnReleases
 
 
-def _joined(*tables: object, id_column: str | None = "person") -> RepeatedReleases:
+def _joined(*tables: object, id_column: str | None = "person") -> ColumnReleases:
     hashed = HashedIds()
     files = join_releases([read_release(t, id_column=id_column, keyed=hashed) for t in tables])
     (column,) = files.columns.values()

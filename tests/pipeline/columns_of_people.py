@@ -4,14 +4,14 @@ import numpy as np
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import (
+    ColumnsDeclaration,
     Declaration,
     FeatureTable,
+    FileColumns,
     LabelDeclaration,
     Release,
     ReleasedLabels,
-    ReleasedVector,
     TrueLabels,
-    VectorDeclaration,
 )
 
 CLASSES = (("a", "b"), ("c", "d", "e"), ("f", "g"))
@@ -33,7 +33,7 @@ def released_vector(
     used: tuple[float, ...] | None = None,
     *,
     truth: bool = True,
-) -> ReleasedVector:
+) -> FileColumns:
     """Return three columns by randomized response with ε ``used``, declared with ``claimed``."""
     rng = np.random.default_rng(seed)
     labels, x = true_vectors(n, rng)
@@ -45,7 +45,7 @@ def released_vector(
     return vector_of(labels, noisy, x, claimed, truth=truth)
 
 
-def vector_of(labels, noisy, x, claimed, *, truth=True) -> ReleasedVector:
+def vector_of(labels, noisy, x, claimed, *, truth=True) -> FileColumns:
     """Return the vector of released codes, with one public feature."""
     stated = tuple(
         LabelDeclaration(
@@ -75,10 +75,10 @@ def vector_of(labels, noisy, x, claimed, *, truth=True) -> ReleasedVector:
             )
         )
     others = ((1, 2),) * len(claimed)
-    return ReleasedVector(tuple(columns), others, VectorDeclaration(stated))
+    return FileColumns(tuple(columns), others, ColumnsDeclaration(stated))
 
 
-def shared_draws(n: int = 2_000, seed: int = 0, epsilon: float = 1.0) -> ReleasedVector:
+def shared_draws(n: int = 2_000, seed: int = 0, epsilon: float = 1.0) -> FileColumns:
     """Return three columns of which the first and the third were drawn from the same numbers."""
     rng = np.random.default_rng(seed)
     labels, x = true_vectors(n, rng)

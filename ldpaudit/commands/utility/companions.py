@@ -24,12 +24,12 @@ from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.modelling.encoding import DesignMatrix
 from ldpaudit.release import (
     FeatureTable,
+    FileColumns,
     Float32Array,
     FloatArray,
     IntArray,
     Label,
     Release,
-    ReleasedVector,
 )
 
 _GRID: Final = 33
@@ -134,7 +134,7 @@ class OtherColumns:
 
 
 def other_columns(
-    vector: ReleasedVector,
+    file: FileColumns,
     position: int,
     tests: Sequence[LabelledRows | None],
     *,
@@ -144,7 +144,7 @@ def other_columns(
 
     Parameters
     ----------
-    vector : ReleasedVector
+    file : FileColumns
     position : int
     tests : sequence of LabelledRows, length d
         The test rows with the true values of each column.
@@ -156,18 +156,18 @@ def other_columns(
     InputError
         If a claim cannot be built, or is not about the release's labels.
     """
-    joint = _joint(vector)
-    others = [j for j in range(len(vector.columns)) if j != position]
+    joint = _joint(file)
+    others = [j for j in range(len(file.columns)) if j != position]
     if true:
-        parts = [_told(vector.columns[j], tests[j], None) for j in others]
+        parts = [_told(file.columns[j], tests[j], None) for j in others]
     elif joint is not None and not joint.independent:
-        return _together(vector, position, tests, joint)
+        return _together(file, position, tests, joint)
     else:
-        claims = {j: _claim(vector.columns[j]) for j in others}
-        parts = [_told(vector.columns[j], tests[j], claim) for j, claim in claims.items()]
+        claims = {j: _claim(file.columns[j]) for j in others}
+        parts = [_told(file.columns[j], tests[j], claim) for j, claim in claims.items()]
     known = [part for part in parts if part is not None]
     found = _collected(known, "" if len(known) == len(parts) else _UNCLAIMED)
-    return found if true else replace(found, own=_own(vector.columns[position]))
+    return found if true else replace(found, own=_own(file.columns[position]))
 
 
 def _own(column: Release) -> FloatArray | None:
@@ -189,11 +189,11 @@ def _claim(column: Release) -> Mechanism:
     return from_declaration(column.declaration, column.classes)
 
 
-def _joint(vector: ReleasedVector) -> JointMechanism | None:
-    declared = vector.declaration
+def _joint(file: FileColumns) -> JointMechanism | None:
+    declared = file.declaration
     if declared is None or declared.joint is None:
         return None
-    return joint_claim(declared, [column.classes for column in vector.columns])
+    return joint_claim(declared, [column.classes for column in file.columns])
 
 
 def _told(
@@ -250,7 +250,7 @@ def _told_number(
 
 
 def _together(
-    vector: ReleasedVector,
+    file: FileColumns,
     position: int,
     tests: Sequence[LabelledRows | None],
     joint: JointMechanism,
@@ -258,9 +258,9 @@ def _together(
     """Return the columns that one mechanism released together."""
     from ldpaudit.learners.noisy_columns import COMBINATIONS
 
-    columns, channel = vector.columns, joint.channel()
+    columns, channel = file.columns, joint.channel()
     sizes = [len(column.classes) for column in columns]
-    cells = len(vector) * int(np.prod(sizes))
+    cells = len(file) * int(np.prod(sizes))
     few = np.prod(sizes) / sizes[position] <= COMBINATIONS and cells <= _CELLS
     if channel is None or not few:
         return OtherColumns((), (), (), remark=_TOO_MANY)
@@ -280,7 +280,7 @@ def _together(
             assert test.labels is not None
             values = np.eye(sizes[j])
             parts.append((law.matrix.T[codes[j]], values, values[places[j][test.labels]]))
-    return replace(_collected(parts), together=seen.reshape(len(vector), -1, sizes[position]))
+    return replace(_collected(parts), together=seen.reshape(len(file), -1, sizes[position]))
 
 
 def _places(names: tuple[Label, ...], among: tuple[Label, ...]) -> IntArray:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pipeline.vectors import CLASSES, released_vector, shared_draws, vector_of
+from pipeline.columns_of_people import CLASSES, released_vector, shared_draws, vector_of
 
 import ldpaudit
 from ldpaudit.audits.interface import Plan
@@ -66,8 +66,8 @@ def test_a_waived_violation_of_the_whole_stays_one():
     )
     made = shared_draws(600)
     columns = tuple(replace(column, sha256=file) for column in made.columns)
-    vector = replace(made, columns=columns, sha256=file)
-    result = audit(node_of(vector), Plan(seed=0), policy, only=("mechanism", "person", "power"))
+    file = replace(made, columns=columns, sha256=file)
+    result = audit(node_of(file), Plan(seed=0), policy, only=("mechanism", "person", "power"))
     assert result.verdict == "pass"
     assert result.sentence.startswith("Violation found, waived until 2999-12-31 by A. Smith: ")
     assert "No violation" not in result.sentence
@@ -83,8 +83,8 @@ def test_an_audit_that_does_not_exist_is_named():
 
 
 def test_the_other_columns_help_to_guess_a_column():
-    vector = released_vector(1_000, claimed=(1.0, 3.0, 3.0))
-    result = audit(node_of(vector), Plan(seed=0), only=("others",))
+    file = released_vector(1_000, claimed=(1.0, 3.0, 3.0))
+    result = audit(node_of(file), Plan(seed=0), only=("others",))
     first = result.labels[0]
     gain = first["others.attack_gain"]
     assert gain.low > 0.02
@@ -98,8 +98,8 @@ def test_columns_that_have_nothing_to_do_with_each_other_tell_nothing():
     labels = labels.astype(np.int32)
     claims = [RandomizedResponse.from_epsilon(k, 2.0) for k in CLASSES]
     noisy = [claim.sample(labels[:, j], rng) for j, claim in enumerate(claims)]
-    vector = vector_of(labels, noisy, rng.normal(size=1_000), (2.0, 2.0, 2.0))
-    first = audit(node_of(vector), Plan(seed=0), only=("others",)).labels[0]
+    file = vector_of(labels, noisy, rng.normal(size=1_000), (2.0, 2.0, 2.0))
+    first = audit(node_of(file), Plan(seed=0), only=("others",)).labels[0]
     assert first["others.attack_gain"].low <= 0
     assert first["others.attack_gain"].value < 0.02
 

@@ -10,7 +10,7 @@ from ldpaudit.commands.schemas import schema_of
 from ldpaudit.errors import InputError
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.annotations import annotations
-from ldpaudit.reports.pages.wholes import anchored, fitting
+from ldpaudit.reports.pages.nodes import anchored, fitting
 from ldpaudit.reports.text.pieces import Piece, worst_first
 from ldpaudit.reports.text.wording import headline, publish_line
 from ldpaudit.result import AuditResult, Check

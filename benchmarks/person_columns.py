@@ -1,6 +1,6 @@
 """Lower bounds of ε of several private columns together, and the test of their draws.
 
-Run: ``python benchmarks/vectors.py [draws] [rows] [setting …]``. True vectors are drawn anew each
+Run: ``python benchmarks/person_columns.py [draws] [rows] [setting …]``. True labels are drawn each
 time, and released by mechanisms whose exact ε is known. No features: what is bounded is the noise
 on the labels.
 """

@@ -40,7 +40,7 @@ class PieceRow:
 
 
 @dataclass(frozen=True)
-class Whole:
+class NodePage:
     """What a page of several parts has besides that of one: the worst part first."""
 
     heading: str
@@ -51,7 +51,7 @@ class Whole:
     numbers: Table
 
 
-def whole_of(result: AuditResult, most: int) -> Whole:
+def node_page_of(result: AuditResult, most: int) -> NodePage:
     """Return the parts of a result; the table of their numbers lists at most so many of each."""
     parts = worst_first(result)
     heading = "Private columns" if not result.releases else "Releases"
@@ -60,7 +60,7 @@ def whole_of(result: AuditResult, most: int) -> Whole:
         heading, each = "Releases and their columns", "Each release and column"
     headers, cells = table_of(parts)
     table = tuple(map(_row, parts, cells))
-    return Whole(heading, each, headers, table, parts, _numbers(parts, most))
+    return NodePage(heading, each, headers, table, parts, _numbers(parts, most))
 
 
 def _row(piece: Piece, cells: tuple[str, ...]) -> PieceRow:

@@ -18,16 +18,16 @@ from ldpaudit.datasets.reading import ReadReport, check_same_index, read_release
 from ldpaudit.datasets.sparse.table import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.release import LabelDeclaration, Release, ReleasedVector, VectorDeclaration
+from ldpaudit.release import ColumnsDeclaration, FileColumns, LabelDeclaration, Release
 
 
 @dataclass(frozen=True)
-class VectorReport:
+class ColumnsReport:
     """Several private columns as they were read, and what their reader should know about them.
 
     Attributes
     ----------
-    vector : ReleasedVector
+    file : FileColumns
     warnings : tuple of str
         Signs of a mistake; what holds of one column only says which, by its number in order.
     tests : tuple of LabelledRows or None, length d
@@ -38,7 +38,7 @@ class VectorReport:
         As of :class:`~ldpaudit.datasets.reading.ReadReport`.
     """
 
-    vector: ReleasedVector
+    file: FileColumns
     warnings: tuple[str, ...] = ()
     tests: tuple[LabelledRows | None, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -46,11 +46,11 @@ class VectorReport:
 
 
 @unchanged()
-def read_vector(
+def read_file_columns(
     source: Any,
     *,
     labels: Collection[str] | None = None,
-    declaration: VectorDeclaration | None = None,
+    declaration: ColumnsDeclaration | None = None,
     truth: Any = None,
     truth_column: Collection[str] | str | None = None,
     drop: Collection[str] = (),
@@ -59,7 +59,7 @@ def read_vector(
     files: FileOptions = AS_FOUND,
     projection: int | None = None,
     **others: Any,
-) -> VectorReport:
+) -> ColumnsReport:
     """Read several private columns of one release, each with the others among its features.
 
     Parameters
@@ -68,7 +68,7 @@ def read_vector(
         n rows; see :func:`~ldpaudit.datasets.read_release`.
     labels : collection of str, optional
         The private columns; default: the declared ones.
-    declaration : VectorDeclaration, optional
+    declaration : ColumnsDeclaration, optional
         The claims; they must agree with the file's, where it has some.
     truth : path or table, optional
         The true values: a column of the same name for each private column.
@@ -123,7 +123,7 @@ def read_vector(
     return _together(reports, names, claim)
 
 
-def _names(labels: Collection[str] | None, claim: VectorDeclaration | None) -> tuple[str, ...]:
+def _names(labels: Collection[str] | None, claim: ColumnsDeclaration | None) -> tuple[str, ...]:
     names = tuple(labels) if labels else (claim.names if claim is not None else ())
     if len(set(names)) < len(names):
         raise InputError("Each private column (--label) must be named once.")
@@ -135,7 +135,7 @@ def _names(labels: Collection[str] | None, claim: VectorDeclaration | None) -> t
 
 
 def _columns(
-    names: Sequence[str], claim: VectorDeclaration | None, marginals: Marginals | None
+    names: Sequence[str], claim: ColumnsDeclaration | None, marginals: Marginals | None
 ) -> tuple[LabelDeclaration, ...]:
     if claim is None:
         return tuple(LabelDeclaration(name) for name in names)
@@ -181,16 +181,16 @@ def _with_others(features: Collection[str], label: str, names: Sequence[str]) ->
 
 
 def _together(
-    reports: Sequence[ReadReport], names: Sequence[str], claim: VectorDeclaration | None
-) -> VectorReport:
+    reports: Sequence[ReadReport], names: Sequence[str], claim: ColumnsDeclaration | None
+) -> ColumnsReport:
     declared = reports[0].release.declared
     columns = tuple(replace(report.release, declared=None) for report in reports)
     others = tuple(_places(release, names) for release in columns)
     first = columns[0]
-    vector = ReleasedVector(columns, others, claim, first.name, first.sha256, declared)
+    file = FileColumns(columns, others, claim, first.name, first.sha256, declared)
     remarks = dict.fromkeys(remark for report in reports for remark in report.remarks)
     tests = tuple(report.test for report in reports)
-    return VectorReport(vector, _warnings(reports), tests, tuple(remarks), reports[0].people)
+    return ColumnsReport(file, _warnings(reports), tests, tuple(remarks), reports[0].people)
 
 
 def _places(release: Release, names: Sequence[str]) -> tuple[int, ...]:

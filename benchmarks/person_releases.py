@@ -1,6 +1,6 @@
 """Several releases of the same people: told apart, and bounded, over many draws.
 
-PYTHONPATH=. python benchmarks/repeats.py [--draws 100] [--people 5000]
+PYTHONPATH=. python benchmarks/person_releases.py [--draws 100] [--people 5000]
 """
 
 import argparse
@@ -10,16 +10,16 @@ from itertools import product
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, Plan, Repeats
+from ldpaudit.audits.interface import AuditContext, OverReleases, Plan
 from ldpaudit.audits.person.audit import PersonAudit
 from ldpaudit.estimators.person.evidence import Noise, releases_evidence
 from ldpaudit.mechanisms import RandomizedResponse, from_declaration
 from ldpaudit.release import (
+    ColumnReleases,
     Declaration,
     FeatureTable,
     Release,
     ReleasedLabels,
-    RepeatedReleases,
     TrueLabels,
 )
 from ldpaudit.result import Finding
@@ -38,7 +38,7 @@ class Setting:
     changing: float = 0.05
 
 
-def drawn(setting: Setting, people: int, rng: np.random.Generator) -> RepeatedReleases:
+def drawn(setting: Setting, people: int, rng: np.random.Generator) -> ColumnReleases:
     """Draw releases by binary randomized response; a few labels change from one to the next."""
     mechanism = RandomizedResponse.from_epsilon(CLASSES, setting.epsilon)
     truth = (rng.random(people) < 0.35).astype(np.int32)
@@ -63,14 +63,14 @@ def drawn(setting: Setting, people: int, rng: np.random.Generator) -> RepeatedRe
             Release(nothing, ReleasedLabels(answers), CLASSES, CLASSES, known, declaration)
         )
     rows = np.arange(people)[:, None].repeat(setting.releases, axis=1)
-    return RepeatedReleases(tuple(releases), rows)
+    return ColumnReleases(tuple(releases), rows)
 
 
-def audited(releases: RepeatedReleases, noise: Noise | None, seed: int) -> Finding:
+def audited(releases: ColumnReleases, noise: Noise | None, seed: int) -> Finding:
     """Return what the audit finds at 95 % confidence."""
     last = releases.releases[-1]
     claim = from_declaration(last.declaration, last.classes)
-    context = AuditContext(last, claim, Plan(seed), repeats=Repeats(releases, noise))
+    context = AuditContext(last, claim, Plan(seed), over=OverReleases(releases, noise))
     return PersonAudit().run(context)
 
 

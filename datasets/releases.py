@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ldpaudit.datasets.beside.truth import comparable_ids
+from ldpaudit.datasets.private_columns import ColumnsReport
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.datasets.same_features import same_features
-from ldpaudit.datasets.vector import VectorReport
 from ldpaudit.errors import InputError
-from ldpaudit.release import IndexArray, Release, ReleasedFiles, ReleasedVector
+from ldpaudit.release import FileColumns, IndexArray, Release, ReleasedFiles
 
 _BYTES: Final = 16
 _FEWEST: Final = 2
@@ -52,7 +52,7 @@ class HashedIds:
         return hashlib.blake2b(text, digest_size=_BYTES, key=self.key).digest()
 
 
-def join_releases(readings: Sequence[ReadReport | VectorReport]) -> ReleasedFiles:
+def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFiles:
     """Return releases with the row of each person in each of them.
 
     Joined on the hashed ids of the readings; where they have none, rows are taken to be in the same
@@ -65,7 +65,7 @@ def join_releases(readings: Sequence[ReadReport | VectorReport]) -> ReleasedFile
         in the same order.
     """
     files = tuple(map(_file, readings))
-    columns = [one.columns if isinstance(one, ReleasedVector) else (one,) for one in files]
+    columns = [one.columns if isinstance(one, FileColumns) else (one,) for one in files]
     if any(one.bags is not None or one.reports is not None for some in columns for one in some):
         raise InputError(
             "Several releases are audited together where each row has a released label; audit "
@@ -86,8 +86,8 @@ def join_releases(readings: Sequence[ReadReport | VectorReport]) -> ReleasedFile
     return ReleasedFiles(files, rows, repeated=repeated)
 
 
-def _file(reading: ReadReport | VectorReport) -> Release | ReleasedVector:
-    return reading.vector if isinstance(reading, VectorReport) else reading.release
+def _file(reading: ReadReport | ColumnsReport) -> Release | FileColumns:
+    return reading.file if isinstance(reading, ColumnsReport) else reading.release
 
 
 def _joined(hashed: Sequence[npt.NDArray[np.void]]) -> tuple[IndexArray, int]:

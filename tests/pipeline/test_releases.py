@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from repeated_files import Years, years
+from several_releases import Years, years
 
 import ldpaudit
 from ldpaudit.errors import InputError
