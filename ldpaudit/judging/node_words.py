@@ -11,7 +11,7 @@ from ldpaudit.judging.next_steps import DECLARE, MOST, PUBLISH
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.reports.text.numbers import against, folds, number, percent
-from ldpaudit.result import AuditResult, Check, Verdict
+from ldpaudit.result import AuditResult, Check, Decision, Verdict
 
 _STARTS: Final = {
     "fail": "Violation found",
@@ -50,6 +50,7 @@ _TRUTH: Final = {
     "column": "Give the true labels (--truth), a column for each private one: they bound "
     "all together.",
     "release": "Give the true labels (--truth) of each release: they bound all together.",
+    "stratum": "Give the true labels (--truth): they bound each stratum.",
 }
 _RUN_IT = (
     "Let the audit of everything together run, too: add --only person, or take --skip person away."
@@ -89,8 +90,8 @@ class Words:
         """Return what one part is called, such as ``column vote`` or ``release 2 (b.csv)``."""
         if self.parts:
             return self.parts[place]
-        if self.part == "column":
-            return f"column {self.names[place]}"
+        if self.part != "release":
+            return f"{self.part} {self.names[place]}"
         return f"{self.part} {place + 1} ({self.names[place]})"
 
     def some(self, places: Sequence[int]) -> str:
@@ -100,9 +101,10 @@ class Words:
         if self.parts:
             *first, last = [self.parts[place] for place in places]
             return f"{', '.join(first)} and {last}"
-        named = self.part == "column"
-        *first, last = [self.names[place] if named else str(place + 1) for place in places]
-        return f"{self.part}s {', '.join(first)} and {last}"
+        numbered = self.part == "release"
+        *first, last = [str(place + 1) if numbered else self.names[place] for place in places]
+        several = "strata" if self.part == "stratum" else f"{self.part}s"
+        return f"{several} {', '.join(first)} and {last}"
 
 
 def sentence_of(
@@ -252,11 +254,44 @@ def steps_of(
     """
     own = list(_own_steps(checks, parts, words.part, ran))
     found = [*own, *_steps_of_parts(checks, parts, words, own)]
-    asked = [place for place, step in enumerate(found) if _GIVE in step]
-    if asked:
-        found[asked[0]] = _TRUTH[words.part]
-        found = [step for place, step in enumerate(found) if place not in asked[1:]]
-    return with_advice(found, advice, MOST)
+    return with_advice(_given_once(found, words), advice, MOST)
+
+
+def of_strata(
+    said: str,
+    steps: Sequence[str],
+    verdict: Verdict,
+    decision: Decision,
+    checks: Sequence[Check],
+    strata: Sequence[AuditResult],
+) -> tuple[str, tuple[str, ...]]:
+    """Return the sentence and the steps of a column whose strata have claims of their own.
+
+    ``said`` and ``steps`` are those of the column itself, where its own checks decide.
+    """
+    words = Words("stratum", "all strata", tuple(part.release.label or "" for part in strata))
+    if said and verdict != "pass":
+        too = _too(verdict, strata, words).removeprefix("; ")
+        said += f" {_capital(too)}." if too else ""
+    else:
+        said = sentence_of(verdict, checks, strata, words, lambda _: None)
+    if decision == "publish":
+        return said, tuple(steps)
+    found = list(steps)
+    if any(part.decision == decision for part in strata):
+        found += _steps_of_parts(checks, strata, words, found[:])
+    advice = next((s for part in strata for s in part.next_steps if s.startswith(ADVISE)), None)
+    return said, with_advice(_given_once(found, words), advice, MOST)
+
+
+def _given_once(steps: list[str], words: Words) -> list[str]:
+    """Return steps of which one alone asks for the true labels, where the first does."""
+    asked = [place for place, step in enumerate(steps) if _GIVE in step]
+    return [
+        _TRUTH[words.part] if place in asked[:1] else step
+        for place, step in enumerate(steps)
+        if place not in asked[1:]
+    ]
 
 
 def _own_steps(

@@ -19,7 +19,6 @@ from ldpaudit.audits.assumptions.stated import (
 from ldpaudit.judging.causes import SHARED
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.checks.listing import audit_behind
-from ldpaudit.judging.checks.strata import cases_of_strata
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.reports.text.numbers import number, rows
 from ldpaudit.result import Check
@@ -126,8 +125,6 @@ def _claimed_epsilon(question: Open) -> Iterator[str]:
         )
     elif not known.truth:
         yield from _truth(case, known)
-    elif case.claim.by_stratum:
-        yield _rows_of_strata(case, 1 - (check.confidence or case.policy.audit.confidence))
     elif doubts := _DOUBTS.keys() & case.evidence.estimates.keys():
         yield from (_DOUBTS[name] for name in sorted(doubts))
     elif question.missing is not None:
@@ -205,17 +202,6 @@ def _more_rows(case: Case, alpha: float) -> Iterator[str]:
             "Or accept, before looking at another result, that more goes unnoticed: "
             f"max_undetected_excess = {number(missed, 'up', 2)} in the policy."
         )
-
-
-def _rows_of_strata(case: Case, alpha: float) -> str:
-    """Return how many rows each stratum lacks: each is bounded by its own."""
-    parts, lacking = cases_of_strata(case), []
-    for number_of, part in parts.items():
-        more = part.evidence.at(ROWS_NEEDED, alpha / len(parts))
-        if more is not None and 0 < more < _MOST_ROWS:
-            lacking.append(f"{rows(more)} more rows in stratum {number_of}")
-    what = ", ".join(lacking) or "more rows in that stratum"
-    return f"Release {what}, or give strata one channel: each is bounded by its own rows alone."
 
 
 def _attack(question: Open) -> Iterator[str]:

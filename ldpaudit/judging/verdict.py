@@ -14,6 +14,7 @@ from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks, not_looked_for
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
+from ldpaudit.judging.node_words import of_strata
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.remedies import Open
 from ldpaudit.judging.sentence import sentence
@@ -21,12 +22,14 @@ from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import (
+    AuditResult,
     Check,
     CheckLevel,
     Family,
     Note,
     Verdict,
     decision_of,
+    overall,
     verdict_of,
 )
 
@@ -60,6 +63,7 @@ def judge(
     sha256: str | None,
     today: datetime.date,
     known: Circumstances | None = None,
+    strata: Sequence[AuditResult] = (),
 ) -> Judgement:
     """Judge the evidence by the policy.
 
@@ -76,20 +80,29 @@ def judge(
     known : Circumstances, optional
         How the release was audited: advice depends on it, the verdict does where audits were left
         out or stopped.
+    strata : sequence of AuditResult
+        Each judged by its own claim, where a column has several channels.
     """
     known = known or Circumstances()
-    case = Case(policy, claim, evidence, rows, known.columns)
+    case = Case(policy, claim, evidence, rows, known.columns, by_strata=bool(strata))
     drafts = draft_checks(case)
     drafts += _not_looked_for(policy, {draft.id for draft in drafts}, known)
     checks, families = decided(drafts, policy)
     checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
     notes += _refutation(checks)
-    verdict = verdict_of(checks)
-    steps = next_steps(decision_of(verdict, checks), case, known, checks)
+    verdict = overall(checks, strata)
+    decision = decision_of(verdict, [*checks, *(c for part in strata for c in part.checks)])
+    own = verdict_of(checks) if any(c.level == "error" for c in checks) or not strata else "pass"
+    # Where the strata decide, its own checks say nothing.
+    mine = decision_of(own, checks) == decision
+    said = sentence(verdict, checks, case) if own == verdict else ""
+    steps = next_steps(decision, case, known, checks) if mine else ()
+    if strata:
+        said, steps = of_strata(said, steps, verdict, decision, checks, strata)
     return Judgement(
         verdict,
-        sentence(verdict, checks, case),
+        said,
         steps,
         tuple(checks),
         tuple(notes),

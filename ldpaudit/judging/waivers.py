@@ -4,9 +4,9 @@ import datetime
 from collections.abc import Sequence
 
 from ldpaudit.judging.policy import Waiver
-from ldpaudit.result import Check, Note, Waived
+from ldpaudit.result import AuditResult, Check, Note, Waived
 
-WAIVER = "The waiver of "
+_WAIVER = "The waiver of "
 """How a note on an unused waiver begins."""
 _ALONE = (
     "a table in memory, or a file with true labels in it, has no SHA-256 that a waiver could name"
@@ -36,7 +36,7 @@ def apply_waivers(
         if why is None:
             used.append(waiver)
         else:
-            notes.append(Note.warning("policy", f"{WAIVER}{waiver.check} {why}."))
+            notes.append(Note.warning("policy", f"{_WAIVER}{waiver.check} {why}."))
     by_check = {waiver.check: waiver for waiver in sorted(used, key=lambda one: one.expires)}
     return [_waived(check, by_check.get(check.id)) for check in checks], notes
 
@@ -75,3 +75,28 @@ def waived_words(check: Check) -> str:
     if check.waiver is None:
         return "waived"
     return f"waived until {check.waiver.expires} by {check.waiver.approved_by}"
+
+
+def unused_waivers(
+    parts: tuple[AuditResult, ...], own: tuple[Note, ...]
+) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
+    """Return the notes on a node's judging, and the parts without theirs on unused waivers.
+
+    A waiver that one part or the node itself used is used.
+    """
+    told = [[n for n in part.notes if _of_waiver(n)] for part in parts]
+    unused = [n for n in own if _of_waiver(n)]
+    kept = [n for n in unused if all(_waiver(n) in map(_waiver, notes) for notes in told)]
+    bare = tuple(
+        part.model_copy(update={"notes": tuple(n for n in part.notes if not _of_waiver(n))})
+        for part in parts
+    )
+    return tuple(n for n in own if not _of_waiver(n) or n in kept), bare
+
+
+def _of_waiver(note: Note) -> bool:
+    return note.audit == "policy" and note.text.startswith(_WAIVER)
+
+
+def _waiver(note: Note) -> str:
+    return note.text.removeprefix(_WAIVER).partition(" ")[0]

@@ -22,15 +22,23 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.circumstances import Circumstances
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import judge
+from ldpaudit.judging.waivers import unused_waivers
 from ldpaudit.pipeline.about import mechanism_info, release_info, run_info
 from ldpaudit.pipeline.choosing import available_audits, chosen_audits
 from ldpaudit.pipeline.claim import claim_of, pinned
 from ldpaudit.pipeline.public import public_facts
+from ldpaudit.pipeline.strata import (
+    OF_THE_CHANNEL,
+    of_a_stratum,
+    shared_by_strata,
+    strata_of,
+)
 from ldpaudit.release import Release
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
     Check,
+    Finding,
     Note,
     together,
 )
@@ -56,6 +64,7 @@ def run_audit(
     stop: Stop | None = None,
     tasks: Tasks | None = None,
     companions: Companions | None = None,
+    stratum: bool = False,
 ) -> AuditResult:
     """Run every audit that applies and judge the findings by a policy.
 
@@ -85,6 +94,8 @@ def run_audit(
         Does independent pieces of work; default: threads, as many as the plan says.
     companions : Companions, optional
         The other private columns of the release, where it has several.
+    stratum : bool
+        Whether it is a stratum of a column, of which the channel alone is audited.
 
     Raises
     ------
@@ -96,29 +107,52 @@ def run_audit(
     """
     start = time.perf_counter()
     check_device(plan.device)
-    policy = (policy or default_policy()).of_all()
-    release, claim = claim_of(release, policy)
+    asked = (policy or default_policy()).of_all()
+    asked = of_a_stratum(asked) if stratum else asked
+    release, claim = claim_of(release, asked)
+    views = tuple(strata_of(release, claim, plan))
+    policy = shared_by_strata(asked, len(views))
     plan = pinned(plan, policy)
     stop = stop or Stop.after(plan.timeout)
+    finished, tasks = finished or Finished(), tasks or Threads(plan.threads)
+    today = today or datetime.datetime.now(datetime.UTC).date()
+    progress = progress or NoProgress()
     context = AuditContext(
-        *(release, claim, plan, Watched(progress or NoProgress(), stop), guesses),
-        finished=finished or Finished(),
+        *(release, claim, plan, Watched(progress, stop), guesses),
+        finished=finished,
         stop=stop,
-        tasks=tasks or Threads(plan.threads),
+        tasks=tasks,
         companions=companions,
     )
-    chosen = chosen_audits(only, skip, {} if companions is None else OF_COLUMNS)
+    chosen = chosen_audits(only, skip, {} if companions is None and not stratum else OF_COLUMNS)
+    if stratum:
+        chosen = {name: place for name, place in chosen.items() if name in OF_THE_CHANNEL}
     check_alignment(context)
+    strata: tuple[AuditResult, ...] = ()
+    for number, (view, own) in enumerate(views, 1):
+        progress.remark(f"Stratum {view.label}:")
+        part = run_audit(
+            *(view, own, policy),
+            only=only,
+            skip=skip,
+            progress=progress,
+            command=command,
+            today=today,
+            finished=finished.within(f"stratum-{number}"),
+            stop=stop,
+            tasks=tasks,
+            stratum=True,
+        )
+        strata = (*strata, part)
     every, context = context, in_part(context)
     notes += part_note(context)
     stop.running = True
     with _limited_threads(plan.threads):
         outcomes = [run_one(job, context) for job in prepared(chosen, context)]
-        columns = columns_finding(context)
+        columns = Finding() if stratum else columns_finding(context)
         context.progress.phases((), ())
         records = tuple(record for record, _ in outcomes)
         findings = (*(finding for _, finding in outcomes), columns)
-        today = today or datetime.datetime.now(datetime.UTC).date()
         evidence = Evidence.collect(findings)
         judgement = judge(
             policy,
@@ -128,8 +162,12 @@ def run_audit(
             sha256=release.sha256,
             today=today,
             known=_circumstances(context, records, skip),
+            strata=strata,
         )
-    _check_some_ran(judgement.checks, records)
+    if not stratum:
+        every_record = (*records, *(record for one in strata for record in one.audits))
+        _check_some_ran(judgement.checks, every_record)
+    judged, strata = unused_waivers(strata, judgement.notes)
     found = together(findings)
     scored = {e.score.subject for e in found.estimates if e.score}
     return AuditResult(
@@ -143,7 +181,7 @@ def run_audit(
         estimates=found.estimates,
         curves=found.curves,
         histograms=found.histograms,
-        notes=(*notes, *refusals(), *found.notes, *judgement.notes),
+        notes=(*notes, *(() if stratum else refusals()), *found.notes, *judged),
         checks=judgement.checks,
         families=judgement.families,
         audits=records,
@@ -151,7 +189,8 @@ def run_audit(
             *(plan, command, time.perf_counter() - start, policy),
             taking_part(claim, plan, records, scored),
         ),
-        public=public_facts(every, policy, available_audits().keys() - chosen.keys(), today),
+        public=public_facts(every, asked, available_audits().keys() - chosen.keys(), today),
+        strata=strata,
     )
 
 

@@ -17,7 +17,7 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.node import NodeCase, judge_node, shared
 from ldpaudit.judging.node_words import Words
 from ldpaudit.judging.policy import Policy, default_policy
-from ldpaudit.judging.waivers import WAIVER
+from ldpaudit.judging.waivers import unused_waivers
 from ldpaudit.pipeline.about import digest_of, node_info, node_mechanism_info, run_info
 from ldpaudit.pipeline.choosing import chosen_audits
 from ldpaudit.pipeline.claim import pinned
@@ -159,7 +159,7 @@ class _Walk:
         assert running.today is not None
         case = self._case(node, policy, epsilon, records, evidence)
         judgement = judge_node(case, parts, sha256=sha256, today=running.today)
-        unused, parts = _unused_waivers(parts, judgement.notes)
+        unused, parts = unused_waivers(parts, judgement.notes)
         result = AuditResult(
             ldpaudit_version=ldpaudit.__version__,
             verdict=judgement.verdict,
@@ -296,28 +296,3 @@ def _columns(node: Node) -> int:
     """Return how many audits of one column of one release there are."""
     parts = (*node.columns, *node.releases)
     return 1 if isinstance(node, Column) else sum(map(_columns, parts))
-
-
-def _unused_waivers(
-    parts: tuple[AuditResult, ...], own: tuple[Note, ...]
-) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
-    """Return the notes on a node's judging, and the parts without theirs on unused waivers.
-
-    A waiver that one part or the node itself used is used.
-    """
-    told = [[n for n in part.notes if _of_waiver(n)] for part in parts]
-    unused = [n for n in own if _of_waiver(n)]
-    kept = [n for n in unused if all(_waiver(n) in map(_waiver, notes) for notes in told)]
-    bare = tuple(
-        part.model_copy(update={"notes": tuple(n for n in part.notes if not _of_waiver(n))})
-        for part in parts
-    )
-    return tuple(n for n in own if not _of_waiver(n) or n in kept), bare
-
-
-def _of_waiver(note: Note) -> bool:
-    return note.audit == "policy" and note.text.startswith(WAIVER)
-
-
-def _waiver(note: Note) -> str:
-    return note.text.removeprefix(WAIVER).partition(" ")[0]

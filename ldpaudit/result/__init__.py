@@ -40,7 +40,7 @@ from ldpaudit.result.estimate import (
     Unit,
     readable,
 )
-from ldpaudit.result.finding import Finding, Note, in_stratum, together
+from ldpaudit.result.finding import Finding, Note, together
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -75,7 +75,6 @@ __all__ = [
     "Waived",
     "decision_of",
     "holding_up",
-    "in_stratum",
     "overall",
     "readable",
     "together",

@@ -264,9 +264,10 @@ def overall(checks: Sequence[Check], parts: Iterable["AuditResult"]) -> Verdict:
 
 def consistent(result: "AuditResult") -> bool:
     """Return whether a verdict is the worst of the checks and parts, and the sentence fits it."""
-    parts = (*result.labels, *result.releases)
+    parts = tuple(part for some in result.held.values() for part in some)
+    several = (*result.labels, *result.releases)
     reassured = result.sentence.startswith("No violation found")
-    contradicts = len(parts) == 1 or (reassured and result.verdict != "pass")
+    contradicts = len(several) == 1 or (reassured and result.verdict != "pass")
     agrees = result.verdict == overall(result.checks, parts)
     return agrees and not contradicts and all(map(consistent, parts))
 
@@ -324,6 +325,9 @@ class AuditResult(Frozen):
     """Of several private columns: the result of each; the numbers above are then of the vector."""
     releases: Annotated[tuple["AuditResult", ...], FailFast()] = ()
     """Of several releases of the same people: the result of each; those above are of all."""
+    strata: Annotated[tuple["AuditResult", ...], FailFast()] = ()
+    """Of a column with a channel for each stratum: what is found of the channel in each that has
+    rows, in the declared order; ``release.label`` is its value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -353,21 +357,29 @@ class AuditResult(Frozen):
         return decision_of(self.verdict, [check for one in parts for check in one.checks])
 
     @property
-    def parts(self) -> dict[str, "AuditResult"]:
-        """The results of its columns and releases by their keys, each before what it holds itself.
+    def held(self) -> dict[str, tuple["AuditResult", ...]]:
+        """The results of its own columns, releases and strata, by what one is called."""
+        return {"column": self.labels, "release": self.releases, "stratum": self.strata}
 
-        Keys are such as ``"column-2"``, ``"release-1"`` and ``"release-1/column-2"``.
+    @property
+    def parts(self) -> dict[str, "AuditResult"]:
+        """The results of its columns, releases and strata by their keys, each before its own.
+
+        Keys are such as ``"column-2"``, ``"release-1/column-2"`` and ``"stratum-1"``.
         """
-        own = {"column": self.labels, "release": self.releases}
         found: dict[str, AuditResult] = {}
-        for kind, results in own.items():
+        for kind, results in self.held.items():
             for position, result in enumerate(results, 1):
                 key = f"{kind}-{position}"
                 found |= {key: result} | {f"{key}/{k}": part for k, part in result.parts.items()}
         return found
 
     def __repr__(self) -> str:
-        counted = {"columns": len(self.labels), "releases": len(self.releases)}
+        counted = {
+            "columns": len(self.labels),
+            "releases": len(self.releases),
+            "strata": len(self.strata),
+        }
         held = "".join(f"{count} {kind}, " for kind, count in counted.items() if count)
         return f"AuditResult({held}{self.decision}: {self.sentence})"
 

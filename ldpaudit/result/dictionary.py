@@ -203,7 +203,6 @@ _NAME: Final = r"[a-z0-9_-]+"
 def meaning(identifier: str) -> str | None:
     """Return what an id stands for; None where it is not of this package."""
     every = ESTIMATES | CURVES | HISTOGRAMS
-    identifier = re.sub(r"^stratum-\d+\.", "", identifier)
     if identifier in every:
         return every[identifier]
     fits = (p for p in every if "<" in p and re.fullmatch(_expression(p), identifier))

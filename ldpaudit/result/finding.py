@@ -60,11 +60,6 @@ class Finding:
         )
 
 
-def in_stratum(number: int, identifier: str) -> str:
-    """Return the id of a number of one stratum, counted from 1."""
-    return f"stratum-{number}.{identifier}"
-
-
 def together(findings: Iterable[Finding]) -> Finding:
     """Return several findings as one."""
     every = list(findings)

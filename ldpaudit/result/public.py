@@ -46,7 +46,7 @@ class PublicPart(Frozen):
     """An excess of ε over the claim that an audit with true labels finds with 90 % probability, in
     nats, from the released labels alone, rounded up to one digit; None where it is not known."""
     parts: tuple["PublicPart", ...]
-    """Its private columns, or the releases."""
+    """Its private columns, the releases, or the strata of a column."""
 
 
 class PublicResult(Frozen):
@@ -145,7 +145,7 @@ def _part(result: AuditResult) -> PublicPart:
         estimates=facts.estimates,
         curves=facts.curves,
         excess=None if facts.excess is None else one_digit_up(facts.excess),
-        parts=tuple(map(_part, (*result.labels, *result.releases))),
+        parts=tuple(_part(part) for some in result.held.values() for part in some),
     )
 
 

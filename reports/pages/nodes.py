@@ -16,7 +16,7 @@ from ldpaudit.reports.pages.view import View, view_of
 from ldpaudit.reports.parts.part import Part
 from ldpaudit.reports.text.harmless import shown
 from ldpaudit.reports.text.numbers import rows
-from ldpaudit.reports.text.pieces import Piece, table_of, worst_first
+from ldpaudit.reports.text.pieces import Piece, kind_of, table_of, worst_first
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.result import AuditResult, Verdict
 
@@ -26,6 +26,7 @@ LEVELS: Final = (
     "Its pictures and tables are left out to keep this page small; the JSON result has them.",
 )
 """How much of a part a page shows, and what it says of the rest."""
+_HEADINGS: Final = {"Column": "Private columns", "Release": "Releases", "Stratum": "Strata"}
 _PLACES: Final = re.compile(r'(\s(?:id|href|aria-labelledby)=")([^"]*)')
 
 
@@ -54,8 +55,8 @@ class NodePage:
 def node_page_of(result: AuditResult, most: int) -> NodePage:
     """Return the parts of a result; the table of their numbers lists at most so many of each."""
     parts = worst_first(result)
-    heading = "Private columns" if not result.releases else "Releases"
-    each = "Each column" if not result.releases else "Each release"
+    kind = kind_of(parts)
+    heading, each = _HEADINGS[kind], f"Each {kind.lower()}"
     if any(release.labels for release in result.releases):
         heading, each = "Releases and their columns", "Each release and column"
     headers, cells = table_of(parts)

@@ -119,8 +119,9 @@ def _told(result: AuditResult, printer: Printer) -> tuple[Told, ...]:
 
     attacked = ("label-inference", "aggregates", "numeric-inference")
     attacks = Attacks(*map(section, attacked))
+    several = result.labels or result.releases
     told = (
-        *((together_told(section("person")),) if result.parts else ()),
+        *((together_told(section("person")),) if several else ()),
         claim_told(section("mechanism")),
         attackers_told(attacks),
         losses_told(section("instance-loss")),

@@ -34,7 +34,9 @@ def claim_told(section: Section) -> Told:
     """Return the claim, what was measured, and both in one picture."""
     result, printer = section.result, section.printer
     drawn = tuple(_drawn(section))[:MOST]
-    claim = promise(result.mechanism.epsilon, printer.claim, bool(result.parts)) + _decided(section)
+    claim = promise(
+        result.mechanism.epsilon, printer.claim, bool(result.labels or result.releases)
+    ) + _decided(section)
     words = (claim, _READING if drawn else "", _uncorrected(drawn))
     return Told(
         "claim",

@@ -129,10 +129,9 @@ def worst_first(result: AuditResult) -> tuple[Piece, ...]:
 
 
 def _ranked(result: AuditResult, before: str) -> Iterator[Piece]:
-    own = {"column": result.labels, "release": result.releases}
     parts = [
         Piece(f"{before}{kind}-{position}", part)
-        for kind, results in own.items()
+        for kind, results in result.held.items()
         for position, part in enumerate(results, 1)
     ]
     for piece in sorted(parts, key=_severity, reverse=True):
@@ -147,6 +146,12 @@ def _severity(piece: Piece) -> tuple[int, bool, float]:
     return _RANKS[piece.result.decision], piece.result.verdict != "pass", certified
 
 
+def kind_of(parts: Sequence[Piece]) -> str:
+    """Return what most parts are that a table lists first: releases, columns or strata."""
+    kinds = {piece.key.partition("-")[0] for piece in parts}
+    return next(k.capitalize() for k in ("release", "column", "stratum") if k in kinds)
+
+
 def table_of(parts: Sequence[Piece]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the headers and rows of a table of parts; what none has measured has no column."""
     found = [piece.found for piece in parts]
@@ -155,5 +160,4 @@ def table_of(parts: Sequence[Piece]) -> tuple[tuple[str, ...], tuple[tuple[str, 
         (piece.title, piece.claimed, *(each.get(name, "–") for name in measured), piece.verdict)
         for piece, each in zip(parts, found, strict=True)
     ]
-    first = "Column" if not any(piece.is_release for piece in parts) else "Release"
-    return (first, "Claim", *measured, "Verdict"), tuple(rows)
+    return (kind_of(parts), "Claim", *measured, "Verdict"), tuple(rows)

@@ -28,7 +28,6 @@ from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
 from ldpaudit.audits.mechanism.lattice import lattice_finding
 from ldpaudit.audits.mechanism.local_reports import report_counts
 from ldpaudit.audits.mechanism.rare_classes import rare_finding
-from ldpaudit.audits.mechanism.strata import strata_finding
 from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
 from ldpaudit.audits.part import over_all_rows
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
@@ -43,7 +42,7 @@ from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence
 from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.result import Estimate, Finding, Note, together
+from ldpaudit.result import Estimate, Finding, Note
 
 _STRONGEST = "True labels, strongest bound"
 _GROUP_SOURCES = {
@@ -78,10 +77,10 @@ class MechanismAudit:
     def run(self, context: AuditContext) -> Finding:
         """Run it."""
         if context.release.strata is not None and context.claim.by_stratum:
-            exact = Finding(
+            # Each stratum is bounded by itself.
+            return Finding(
                 tuple(exact_estimates(context.claim)), tuple(exact_curves(context.claim))
             )
-            return together((exact, strata_finding(context)))
         noise = counted(context)
         agreement, differing = _agreement(context)
         rare, lattice = rare_finding(context), lattice_finding(context)

@@ -41,7 +41,7 @@ class PowerAudit:
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why the power is not known, None where it is."""
         if context.claim.by_stratum:
-            return "each stratum has its own claim, and the audit mechanism says what it would find"
+            return "each stratum has its own claim, and an audit of its own"
         dependent = feature_dependence(context)
         if dependent is not None and not isinstance(context.claim, PublicModelLabel):
             return f"no bound of ε applies: {dependent}"

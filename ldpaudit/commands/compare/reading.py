@@ -76,7 +76,7 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
 def _of_one_column(path: Path) -> AuditResult:
     """Read a stored result that is not of several columns or releases."""
     result = read_result(path)
-    if result.parts:
+    if result.labels or result.releases:
         kind = "releases" if result.releases else "private columns"
         raise InputError(
             f"The result {quoted(path.name)} is of several {kind}, and compare looks at one column "

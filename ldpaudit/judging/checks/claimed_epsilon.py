@@ -20,7 +20,6 @@ from ldpaudit.audits.epsilon_proofs import (
 from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
 from ldpaudit.judging.checks.declared_epsilon import beyond_the_policy
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
-from ldpaudit.judging.checks.strata import draft_of_strata
 from ldpaudit.reports.text.numbers import number
 
 DECLARED = "mechanism.epsilon"
@@ -73,11 +72,7 @@ def draft(case: Case) -> Draft | None:
     if section is None:
         return None
     beyond = _declares_too_much(case, section.level)
-    if beyond is not None:
-        return beyond
-    if case.claim.by_stratum:
-        return draft_of_strata(case, _draft)
-    return _draft(case)
+    return beyond if beyond is not None or case.by_strata else _draft(case)
 
 
 def _draft(case: Case) -> Draft | None:

@@ -68,6 +68,8 @@ class Case:
         The release's number of rows.
     declared : DeclaredColumns or None
         All private columns that the file declares, where others are not audited.
+    by_strata : bool
+        Whether each stratum is held against a claim of its own.
     """
 
     policy: Policy
@@ -75,6 +77,7 @@ class Case:
     evidence: Evidence
     rows: int
     declared: DeclaredColumns | None = None
+    by_strata: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from ldpaudit.reports.text.numbers import number
 def draft(case: Case) -> Draft | None:
     """Return the check, None where it is not asked for or no finite ε is claimed."""
     section, epsilon = case.policy.checks.undetected_excess, case.claim.epsilon
-    if section is None or epsilon is None or math.isinf(epsilon):
+    if section is None or epsilon is None or math.isinf(epsilon) or case.by_strata:
         return None
     allowed = section.max.at(epsilon)
     question = "How large an excess over the claimed ε could this audit have missed?"

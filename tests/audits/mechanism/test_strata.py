@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,8 @@ import pytest
 
 import ldpaudit
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.reports import render
+from ldpaudit.result import AuditResult
 
 CLASSES, REGIONS, CLAIMED = ("no", "yes"), ("north", "south"), (1.0, 2.0)
 FAST = ("mechanism", "power")
@@ -47,40 +50,96 @@ def release(
     return pa.table(columns).replace_schema_metadata(metadata), np.array(CLASSES)[truth]
 
 
+@cache
+def audited(used: tuple[float, float], n: int = 2_000) -> AuditResult:
+    return ldpaudit.audit(*release(used, n), rng=0, only=FAST)
+
+
 def test_an_honest_release_passes_and_every_stratum_is_bounded():
-    result = ldpaudit.audit(*release(CLAIMED), rng=0, only=FAST)
+    result = audited(CLAIMED)
     assert result.verdict == "pass"
-    for number, claimed in enumerate(CLAIMED, 1):
-        bound = result[f"stratum-{number}.mechanism.epsilon_lower"]
+    assert [stratum.release.label for stratum in result.strata] == list(REGIONS)
+    for number, (stratum, claimed) in enumerate(zip(result.strata, CLAIMED, strict=True), 1):
+        bound = stratum["mechanism.epsilon_lower"]
+        assert bound == result[f"stratum-{number}/mechanism.epsilon_lower"]
         assert 0.7 * claimed < bound.value <= claimed
         assert bound.kind == "certified"
+        assert stratum.mechanism.epsilon == pytest.approx(claimed)
+        assert stratum.check("claimed-epsilon").verdict == "pass"
     assert result["mechanism.epsilon"].value == pytest.approx(2.0)
+    assert result.check("claimed-epsilon") is None
+    assert sum(stratum.release.rows for stratum in result.strata) == result.release.rows
+    assert result.next_steps[0].startswith("Publish this very file")
 
 
-@pytest.mark.parametrize(("used", "stratum"), [((1.0, 4.0), 2), ((2.0, 2.0), 1)])
+def test_the_strata_share_the_error_of_the_policy():
+    result = audited(CLAIMED)
+    for stratum in result.strata:
+        assert stratum.families
+        for family in stratum.families:
+            assert family.confidence == pytest.approx(1 - 0.05 / 3)
+
+
+@pytest.mark.parametrize(("used", "stratum"), [((1.0, 4.0), 1), ((2.0, 2.0), 0)])
 def test_a_stratum_that_leaks_more_than_its_own_claim_is_found(used, stratum):
-    result = ldpaudit.audit(*release(used), rng=0, only=FAST)
+    result = audited(used)
     assert result.verdict == "fail"
-    assert f"in stratum {stratum}" in result.sentence
-    assert result.check("claimed-channel").verdict == "fail"
+    assert f"Violation found in stratum {REGIONS[stratum]}: " in result.sentence
+    assert REGIONS[1 - stratum] not in result.sentence
+    assert [one.verdict == "fail" for one in result.strata] == [stratum == 0, stratum == 1]
+    assert result.strata[stratum].check("claimed-channel").verdict == "fail"
+    assert result.decision == "do not publish"
 
 
-def test_a_small_stratum_is_inconclusive():
-    table, truth = release(CLAIMED, n=60)
-    result = ldpaudit.audit(table, truth, rng=0, only=FAST)
+def test_more_declared_than_the_policy_allows_fails_though_every_stratum_keeps_its_claim(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\nextends = "ldpaudit:default"\n[claim]\nepsilon = 1.5\n')
+    result = ldpaudit.audit(*release(CLAIMED), rng=0, only=FAST, policy=policy)
+    assert result.verdict == "fail"
+    assert result.check("claimed-epsilon").verdict == "fail"
+    assert all(stratum.verdict == "pass" for stratum in result.strata)
+
+
+def test_the_claim_is_open_where_the_audit_of_the_channel_is_left_out():
+    result = ldpaudit.audit(*release(CLAIMED), rng=0, only=["assumptions"])
     assert result.verdict == "inconclusive"
 
 
-def test_the_rows_that_strata_lack_are_counted():
-    table, truth = release(CLAIMED, n=300)
-    result = ldpaudit.audit(table, truth, rng=0, only=FAST)
+def test_a_small_stratum_says_how_many_rows_it_lacks():
+    result = audited(CLAIMED, 300)
     assert result.verdict == "inconclusive"
-    assert re.search(r"Release [\d,]+ more rows in stratum \d", result.next_steps[0])
-    assert "stratum" in result.sentence
-    assert "stratum" in result.next_steps[0]
+    assert re.search(
+        r"Stratum (north|south): Release more rows: .* [\d,]+ more", result.next_steps[0]
+    )
+    assert "in stratum" in result.sentence
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "junit", "sarif"])
+def test_reports_name_the_stratum_that_leaks(form):
+    result = audited((1.0, 4.0))
+    page = render(result, form)
+    assert "stratum south" in page
+    assert "certified" in page
+
+
+def test_the_public_form_names_the_strata_and_their_claims():
+    shared = json.loads(audited(CLAIMED).to_json(profile="public"))
+    parts = shared["released"]["parts"]
+    assert [part["release"]["label"] for part in parts] == list(REGIONS)
+    assert [part["mechanism"]["epsilon"] for part in parts] == pytest.approx(list(CLAIMED))
 
 
 def test_without_true_labels_the_strata_are_bounded_from_the_release_alone():
     table, _ = release(CLAIMED)
     result = ldpaudit.audit(table, rng=0, only=FAST)
     assert result.verdict in ("pass", "inconclusive")
+
+
+@pytest.mark.validate
+def test_honest_strata_are_not_accused_more_often_than_the_policy_says():
+    """More than 20 of 200 would be chance once in a thousand at 5 %; 4 of 120 were seen."""
+    failed = 0
+    for seed in range(200):
+        made = release(CLAIMED, n=600, seed=seed)
+        failed += ldpaudit.audit(*made, rng=seed, only=["mechanism"]).verdict == "fail"
+    assert failed <= 20
