@@ -135,6 +135,28 @@ def test_without_true_labels_the_strata_are_bounded_from_the_release_alone():
     assert result.verdict in ("pass", "inconclusive")
 
 
+def test_a_column_beside_others_has_strata_of_its_own():
+    table, truth = release((1.0, 4.0), n=1_500)
+    rng = np.random.default_rng(5)
+    other, plain = rng.integers(0, 2, 1_500), RandomizedResponse.from_epsilon(CLASSES, 1.0)
+    declared = json.loads(table.schema.metadata[b"ldpaudit"])
+    mechanism = {"name": plain.name, "classes": list(CLASSES), "epsilon": 1.0}
+    declared["labels"].append({"label": "b", "mechanism": mechanism})
+    drawn = np.array(CLASSES)[plain.sample(other.astype(np.int32), rng)]
+    table = table.append_column("b", pa.array(drawn))
+    table = table.replace_schema_metadata({b"ldpaudit": json.dumps(declared).encode()})
+    true = pa.table({"a": truth, "b": np.array(CLASSES)[other]})
+    result = ldpaudit.audit(table, true, rng=0, only=["mechanism", "person", "others"])
+    assert list(result.parts) == [
+        "column-1",
+        "column-1/stratum-1",
+        "column-1/stratum-2",
+        "column-2",
+    ]
+    assert "Violation found in column a, stratum south: " in result.sentence
+    assert result.parts["column-1/stratum-1"].verdict != "fail"
+
+
 @pytest.mark.validate
 def test_honest_strata_are_not_accused_more_often_than_the_policy_says():
     """More than 20 of 200 would be chance once in a thousand at 5 %; 4 of 120 were seen."""
