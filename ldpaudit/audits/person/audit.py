@@ -145,7 +145,7 @@ def _bounds(seen: Answers, limit: float | None, *, adds_up: bool) -> Finding:
     context.progress.step(f"bounding ε of {seen.called}")
     evidence = evidence_of(seen, context.rng("person", "epsilon"))
     if evidence is not None and not adds_up:
-        evidence = evidence.without_sums()
+        evidence = evidence.without_sums(all_of_it=seen.joined is None)
     if evidence is None:
         note = _not_bounded("releases", "fewer than two classes occur among unchanged labels")
         return Finding(notes=() if seen.joined is None else (note,))

@@ -111,9 +111,14 @@ class AnswersEvidence:
         whole, found = sum(self.weights), zip(self.codes, self.weights, strict=True)
         return max((e.strongest(alpha * w / whole) for e, w in found), key=_epsilon)
 
-    def without_sums(self) -> "AnswersEvidence | None":
-        """Return the same where the noise is not independent; codes keep their shares."""
-        return replace(self, added=()) if self.codes else None
+    def without_sums(self, *, all_of_it: bool = False) -> "AnswersEvidence | None":
+        """Return the same where the noise is not independent.
+
+        Codes keep their shares, or have ``all_of_it``: the share of what is not added up, too.
+        """
+        whole = sum(self.weights) if all_of_it else 1.0
+        weights = tuple(weight / whole for weight in self.weights)
+        return replace(self, added=(), weights=weights) if self.codes else None
 
 
 def column_codes(
