@@ -1,7 +1,6 @@
 """A conditional generative adversarial network for tables and for square images."""
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import IntArray
 from ldpaudit.running.progress import Progress
-from ldpaudit.synthesis.columns import Columns, Encoded
+from ldpaudit.synthesis.columns import Columns
 from ldpaudit.synthesis.images import Images, image_side
 from ldpaudit.synthesis.interface import (
     Generator,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ldpaudit.synthesis.networks import Shape
+    from ldpaudit.synthesis.training import Calibration
 
 Architecture = Literal["auto", "dense", "convolutional"]
 
@@ -74,6 +74,7 @@ class ConditionalGan(Generator):
         self._classes, self._device = 0, "cpu"
         self._coder: Columns | Images | None = None
         self._generator: nn.Module | None = None
+        self._calibration: Calibration | None = None
 
     def _learn(
         self,
@@ -85,7 +86,7 @@ class ConditionalGan(Generator):
         device: DeviceName,
     ) -> None:
         from ldpaudit.synthesis.networks import networks
-        from ldpaudit.synthesis.training import Plan, generate, train
+        from ldpaudit.synthesis.training import Calibration, Plan, calibrate, generate, train
 
         seed = integer_seed(rng)
         draws = np.random.default_rng(seed)
@@ -102,9 +103,12 @@ class ConditionalGan(Generator):
         pair, place = networks(shape, classes, integer_seed(draws)), torch_device(device)
         late = train(pair, rows, codes, plan, draws, sum(shape.sizes), place, progress)
         if isinstance(coder, Images):
-            asked = np.repeat(np.arange(classes, dtype=np.int32), 300)
-            made = generate(pair[0], asked, 0, integer_seed(draws), place)
+            asked, none = np.repeat(np.arange(classes, dtype=np.int32), 300), np.zeros((classes, 0))
+            calibration = Calibration(none.astype(np.float32), none, none)
+            made = generate(pair[0], asked, calibration.shifts, integer_seed(draws), place)
             coder = coder.cut_off(made.reshape(classes, -1))
+        else:
+            calibration = calibrate(pair[0], rows, codes, shape, integer_seed(draws), place)
         few = int((np.bincount(codes) < plan.batch // classes).sum())
         self.warnings = (
             (
@@ -121,31 +125,27 @@ class ConditionalGan(Generator):
             )
         self._seed, self._rows, self._classes = seed, table.num_rows, classes
         self._coder, self._generator, self._device = coder, pair[0], place
+        self._calibration = calibration
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
         """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""
-        from ldpaudit.synthesis.training import generate
+        from ldpaudit.synthesis.training import generate, split
 
-        if self._coder is None or self._generator is None:
+        if self._coder is None or self._generator is None or self._calibration is None:
             raise not_fitted()
         codes, shape = check_labels(labels, self._classes), _shape(self._coder)
         seed = integer_seed(rng)
-        made = generate(self._generator, codes, sum(shape.sizes), seed, self._device)
+        made = generate(self._generator, codes, self._calibration.shifts, seed, self._device)
         if isinstance(self._coder, Images):
             return self._coder.decode(made, codes)
-        ends = shape.numbers + np.cumsum([0, *shape.sizes])
-        # The largest entry of each relaxed code is an exact draw (Gumbel-max).
-        cells = [made[:, a:b].argmax(axis=1) for a, b in pairwise(ends)]
-        stacked = np.column_stack([np.zeros((len(made), 0)), *cells]).astype(np.int32)
-        rows = Encoded(made[:, : shape.numbers], stacked, shape.sizes)
-        return self._coder.decode(rows, rng)
+        return self._coder.decode(self._calibration.move(split(made, shape), codes), rng)
 
     def _kind(self) -> Mapping[str, Any]:
         return {"network": "convolutional" if isinstance(self._coder, Images) else "dense"}
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""
-        if self._coder is None or self._generator is None:
+        if self._coder is None or self._generator is None or self._calibration is None:
             raise not_fitted()
         weights = self._generator.state_dict()
         return {
@@ -155,6 +155,7 @@ class ConditionalGan(Generator):
             "classes": self._classes,
             "images": isinstance(self._coder, Images),
             "coder": vars(self._coder),
+            "calibration": self._calibration._asdict(),
             "weights": {name: value.cpu().numpy() for name, value in weights.items()},
         }
 
@@ -164,10 +165,12 @@ class ConditionalGan(Generator):
         import torch
 
         from ldpaudit.synthesis.networks import networks
+        from ldpaudit.synthesis.training import Calibration
 
         gan = cls(trained_on=state["trained_on"])
         gan._seed, gan._rows, gan._classes = state["seed"], state["rows"], state["classes"]
         gan._coder = (Images if state["images"] else Columns)(**state["coder"])
+        gan._calibration = Calibration(**state["calibration"])
         gan._generator, _ = networks(_shape(gan._coder), gan._classes, 0)
         weights = {name: torch.from_numpy(value) for name, value in state["weights"].items()}
         gan._generator.load_state_dict(weights)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from scipy.stats import ks_2samp
 
 from ldpaudit.errors import (
     GeneratorDivergedError,
@@ -84,6 +85,26 @@ def test_each_class_has_its_own_law() -> None:
         assert abs(towns.mean() - share) < 0.12
         assert abs(real.null_count / 4000 - holes) < 0.12
         assert abs(np.mean(real.drop_null().to_numpy()) - mean) < 0.3
+
+
+def test_the_columns_of_a_gan_are_those_of_each_class(tmp_path: Path) -> None:
+    made, (table, labels) = fitted("gan"), people()
+    again = load_generator(save_generator(made, tmp_path / "gan.npz"))  # type: ignore[arg-type]
+    for one in (made, again):
+        sample = one.sample(np.repeat([0, 1], 4000).astype(np.int32), np.random.default_rng(0))
+        far = []
+        for y in (0, 1):
+            true, drawn = table.filter(pa.array(labels == y)), sample.slice(4000 * y, 4000)
+            for column in ("age", "real"):
+                numbers = [part[column].drop_null().to_numpy() for part in (true, drawn)]
+                far.append(ks_2samp(*numbers).statistic)
+            for share in (
+                [np.mean(np.array(part["town"]) == "oslo") for part in (true, drawn)],
+                [part["real"].null_count / len(part) for part in (true, drawn)],
+            ):
+                far.append(abs(share[0] - share[1]))
+        # Seven seeds of training give .021 to .031, and .069 to .110 without calibration.
+        assert np.mean(far) < 0.05
 
 
 def test_the_same_rng_gives_the_same_rows_and_leaves_torch_alone(name: str) -> None:
