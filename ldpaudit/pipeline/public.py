@@ -30,6 +30,7 @@ from ldpaudit.pipeline.about import (
 from ldpaudit.pipeline.nodes import Column, Columns, Files, Node, Releases
 from ldpaudit.release import Release, ReleasedLabels
 from ldpaudit.result import AuditResult, MechanismInfo, PublicFacts, Question
+from ldpaudit.running.stopping import Stopped
 
 _ADDS_UP: Final = "claimed-epsilon"
 """The check that [claim] limits."""
@@ -154,7 +155,10 @@ def _excess(
     )
     tests = [q for q in questions(policy) if q.level == "error"]
     shared = 1 if policy.audit.correction == "none" else max(len(tests), 1)
-    return excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
+    try:
+        return excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
+    except Stopped:  # The audit was to end in time.
+        return None
 
 
 def questions(

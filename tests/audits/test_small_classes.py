@@ -47,7 +47,7 @@ def test_a_label_that_a_large_class_never_gets_is_found_where_few_have_it() -> N
     truth = np.repeat([0, 1, 2], [2500, 2500, 5])
     released = claimed(truth, 1.0, rng)
     released[(truth == 0) & (released == 2)] = 0
-    assert audited(truth, released, 1.0).estimate("mechanism.epsilon_lower").value > 1.5
+    assert audited(truth, released, 1.0).estimate("mechanism.epsilon_lower").value > 1.2
 
 
 def test_a_leak_through_features_and_the_label_of_a_small_class_is_found() -> None:

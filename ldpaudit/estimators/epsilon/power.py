@@ -1,8 +1,8 @@
 """What an audit could have found: the probability that a bound exceeds a limit.
 
 Computed from binomial distributions, without data and without normal approximations: how likely is
-it that the primary method of a design, at its share of the error probability, bounds ε above a
-limit, if the release was made by a given channel?
+it that one of a design's two methods, at its share of the error probability, bounds ε above a limit,
+if the release was made by a given channel?
 """
 
 import math
@@ -90,7 +90,7 @@ def _binomial(n: int, probability: float) -> SumOfBinomials:
 def detection_power(
     design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
 ) -> float:
-    """Return the probability that a design's primary method bounds ε above a limit.
+    """Return the probability that the likelier of a design's two methods bounds ε above a limit.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def detection_power(
     limit : float
         ε in nats, at least 0.
     alpha : float
-        The whole error probability; the primary method has its share.
+        The whole error probability; each method has its share.
 
     Returns
     -------
@@ -110,11 +110,16 @@ def detection_power(
         A lower bound of the probability that the strongest bound exceeds the limit, up to a
         quadrature error below 1e-3.
     """
-    level = alpha * design.weights[design.primary]
-    if design.primary == "accuracy":
-        right = SumOfBinomials(design.plan.keep, design.plan.success(channel))
-        return accuracy_power(right, design.plan.sizes, limit, level)
-    pair = design.pair
+    right = SumOfBinomials(design.plan.keep, design.plan.success(channel))
+    by_guesses = accuracy_power(right, design.plan.sizes, limit, alpha * design.weights["accuracy"])
+    # The event is rarer where the channel is sharper: then the guesses find what it misses.
+    return max(by_guesses, _by_event(design, sizes, channel, limit, alpha))
+
+
+def _by_event(
+    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
+) -> float:
+    pair, level = design.pair, alpha * design.weights["two-sided"]
     if pair.single:
         return event_power(pair.table(sizes[:, None] * channel), pair.share, limit, level)
     success, groups = channel[:, pair.guess == 1].sum(axis=1), [pair.groups == g for g in (0, 1)]
