@@ -1,8 +1,8 @@
 """What an audit could have found: the probability that a bound exceeds a limit.
 
 Computed from binomial distributions, without data and without normal approximations: how likely is
-it that one of a design's two methods, at its share of the error probability, bounds ε above a limit,
-if the release was made by a given channel?
+it that one of a design's two methods, at its share of the error probability, bounds ε above a
+limit, if the release was made by a given channel?
 """
 
 import math
