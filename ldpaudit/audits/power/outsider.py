@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.rows import counted_rows
+from ldpaudit.audits.assumptions.rows import noise_clusters
+from ldpaudit.audits.assumptions.unlabelled import lags_that_agree
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext
@@ -21,6 +23,7 @@ from ldpaudit.audits.part import in_part, of_rows
 from ldpaudit.audits.power.insider import design_for, insiders_rows, smallest_excess
 from ldpaudit.audits.power.wanted import excess_estimate, further_rows, limit_of, rows_estimate
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.power import sharpened, smallest_detectable
 from ldpaudit.estimators.epsilon.release_only.bound import GroupTest, ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.release_only.power import group_power, label_mixtures
@@ -31,6 +34,7 @@ from ldpaudit.mechanisms.numeric.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import Estimate, Finding
 
+_HEAD = 4_000
 _ERROR = 0.05
 """How often one of the classes may be smaller than the released labels say."""
 WITH_TRUTH = "power.with_truth.min_detectable_excess"
@@ -126,7 +130,7 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
     if np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(channel.classes):
         return None
     part = in_part(context)
-    rows = counted_rows(part)
+    rows = _counted_alone(part)
     counts = context if rows is None else of_rows(part, rows)
     sizes = _smallest_sizes(counts, channel)
     if np.count_nonzero(sizes) < 2:
@@ -134,6 +138,21 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
     limit, level = limit_of(context, channel), alpha * INSIDER_SHARES[INSIDER]
     excess = smallest_excess(sizes, channel, limit, level, design_for(sizes, channel))
     return excess if math.isfinite(excess) else None
+
+
+def _counted_alone(context: AuditContext) -> IndexArray | None:
+    """Return rows that share no noise, as far as released labels show it; None for all.
+
+    Distances at which rows share noise are looked for at the head of the file: a model of all rows
+    would take longer than the rest of an audit.
+    """
+    found = noise_clusters(context)
+    rows = None if found.codes is None else one_of_each(found.codes, context.rng("counted rows"))
+    head = of_rows(context, np.arange(min(len(context.release), _HEAD)))
+    lags = lags_that_agree(replace(head, _shared={}), None)
+    if lags is None:
+        return rows
+    return lags.apart(np.arange(len(context.release)) if rows is None else rows)
 
 
 def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:
