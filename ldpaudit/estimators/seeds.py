@@ -46,7 +46,8 @@ Generator = Callable[[int, int], FloatArray]
 
 def generators() -> dict[str, Generator]:
     """Return the generators that are tried, by the call that a programmer writes."""
-    legacy, python, twister = np.random.RandomState(0), random.Random(0), np.random.MT19937(0)  # nosec B311 – tried, not used
+    python = random.Random(0)  # tried, not used # nosec B311
+    legacy, twister = np.random.RandomState(0), np.random.MT19937(0)
     # Its 624 words and its position, in place: its setter takes half a minute for a million seeds.
     address = ctypes.c_uint32 * (_R_WORDS + 1)
     state = np.ctypeslib.as_array(address.from_address(twister.ctypes.state_address))

@@ -13,7 +13,7 @@ import numpy as np
 from ldpaudit.audits.interface import Plan
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.mechanisms.by_stratum import ByStratum
+from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.release import Declaration, Release
 
 OF_THE_CHANNEL: Final = frozenset(("assumptions", "mechanism", "power"))
@@ -37,10 +37,10 @@ def strata_of(release: Release, claim: Mechanism, plan: Plan) -> Iterator[tuple[
     Nothing where one channel serves all rows.
     """
     strata, declared = release.strata, release.declaration
-    if strata is None or declared is None or not isinstance(claim, ByStratum):
+    if strata is None or declared is None or not isinstance(claim, LabelByStratum):
         return
     for place in np.unique(strata.codes):
-        rows, own = np.flatnonzero(strata.codes == place), claim.mechanisms[place]
+        rows, own = np.flatnonzero(strata.codes == place), claim.by_stratum[place]
         stated = Declaration(own.name, own.declaration(), declared.source)
         view = replace(
             release.take(rows),

@@ -62,6 +62,9 @@ def of_now(content: dict[str, Any]) -> dict[str, Any]:
     """Return a recorded result or comparison with the version of today."""
     releases = {"releases": [of_now(one) for one in content.get("releases", ())]}
     now = content | {"schema_version": SCHEMA_VERSION}
+    if "public" in content:
+        release = content["public"]["release"] | {"sha256": None}
+        now |= {"public": content["public"] | {"release": release}}
     return now | releases if "releases" in content else now
 
 

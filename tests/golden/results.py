@@ -15,9 +15,12 @@ def stored(name: str) -> dict[str, Any]:
     """Return a recorded result as it was stored, what recordings leave out filled in."""
     parts = load(name).values()
     result: dict[str, Any] = next(p for p in parts if isinstance(p, dict) and "estimates" in p)
-    result["release"] |= {"sha256": None}
-    result["run"] |= {"versions": {}, "seconds": 0.0}
-    return result | {"ldpaudit_version": "0"}
+    for part in (result, *result["strata"]):
+        part["release"] |= {"sha256": None}
+        part["run"] |= {"versions": {}, "seconds": 0.0}
+        part["public"]["release"] |= {"sha256": None}
+        part["ldpaudit_version"] = "0"
+    return result
 
 
 def recorded(name: str) -> AuditResult:
