@@ -9,7 +9,6 @@ IntArray = npt.NDArray[np.int32]
 HalfArray = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
 IndexArray = npt.NDArray[np.int64]
-SeedArray = npt.NDArray[np.uint32]
 WordArray = npt.NDArray[np.uint64]
 
 Label = str | int | float | bool
