@@ -51,20 +51,21 @@ sbom: $(READY) ## List what an installation pulls in, as CycloneDX: build/ldpaud
 validate: $(READY) ## Run the long statistical validation
 	$(BIN)/python -m pytest -n auto -m 'validate or hypothesis' --hypothesis-profile=validate
 
-SAMPLE ?= 1000
+SAMPLE ?= 300
 SEED ?= 1
 
-mutate: $(READY) ## Put SAMPLE small faults into the formulas, and list those that no test notices
-	PYTHONPATH=tests $(BIN)/python -m mutation --sample $(SAMPLE) --seed $(SEED)
+mutate: $(READY) ## Put SAMPLE small faults into the code, and list those that no test notices
+	$(BIN)/python tests/mutate.py --sample $(SAMPLE) --seed $(SEED)
 
 fuzz: $(READY) ## Fuzz every parser of foreign input (MINUTES=10; Linux)
 	@$(PIP) --editable '.[fuzz]'
 	PYTHONPATH=tests nice -n 19 $(BIN)/python -m fuzz.run --minutes $(MINUTES)
 
-docs: $(READY) ## Build the documentation: build/site/index.html
-	$(PIP) --editable '.[docs]'
+docs: $(INSTALLED) ## Build the documentation: build/site/index.html (STRICT=1: warnings are errors)
+	@$(PIP) --editable '.[docs]'
 	$(BIN)/python docs/site/generated.py
-	$(BIN)/python -m sphinx --quiet --fresh-env --jobs auto --fail-on-warning -c docs/site -d build/site-cache . build/site
+	$(BIN)/python -m sphinx --quiet --jobs auto $(if $(STRICT),--fresh-env --fail-on-warning) \
+		-c docs/site -d build/site-cache . build/site
 	@echo "Open build/site/index.html in a browser."
 
 format: $(READY) ## Format the code and fix what lint can fix

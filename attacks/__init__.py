@@ -9,7 +9,6 @@ import importlib
 from collections.abc import Collection
 from typing import Final
 
-from ldpaudit.attacks.costs import Size
 from ldpaudit.attacks.foreign import Factory, Given, foreign, given_attacks
 from ldpaudit.attacks.interface import Attack, Knowledge, conditioned
 from ldpaudit.errors import InputError, did_you_mean, quoted
@@ -18,13 +17,11 @@ from ldpaudit.result.dictionary import attacks_of_their_own
 
 __all__ = [
     "ATTACKS",
-    "DEFAULT",
     "Attack",
     "Knowledge",
     "available_attacks",
     "conditioned",
     "create_attack",
-    "in_default_set",
     "taken_names",
 ]
 
@@ -34,54 +31,19 @@ def __dir__() -> list[str]:
 
 
 ATTACKS: Final = {
-    "prior": "ldpaudit.attacks.prior:PriorAttack",
-    "features-only": "ldpaudit.attacks.features_only:FeaturesOnlyAttack",
-    "released-label": "ldpaudit.attacks.released_label:ReleasedLabelAttack",
-    "oracle": "ldpaudit.attacks.oracle:OracleAttack",
+    "prior": "ldpaudit.attacks.known:PriorAttack",
+    "features-only": "ldpaudit.attacks.known:FeaturesOnlyAttack",
+    "released-label": "ldpaudit.attacks.known:ReleasedLabelAttack",
+    "oracle": "ldpaudit.attacks.known:OracleAttack",
+    "classifier": "ldpaudit.attacks.bayes:ClassifierAttack",
     "bayes": "ldpaudit.attacks.bayes:BayesAttack",
-    "classifier": "ldpaudit.attacks.classifier:ClassifierAttack",
-    "prior-shift": "ldpaudit.attacks.prior_shift:PriorShiftAttack",
-    "row-order": "ldpaudit.attacks.votes:RowOrderAttack",
-    "bayes-whole-release": "ldpaudit.attacks.whole_release:WholeReleaseAttack",
+    "bayes-whole-release": "ldpaudit.attacks.bayes:WholeReleaseAttack",
+    "knn": "ldpaudit.attacks.votes:NeighborsAttack",
     "near-rows": "ldpaudit.attacks.votes:NearVotesAttack",
+    "row-order": "ldpaudit.attacks.votes:RowOrderAttack",
     "synthetic-aware": "ldpaudit.attacks.synthetic_aware:SyntheticAwareAttack",
-    "knn": "ldpaudit.attacks.knn:NeighborsAttack",
-    "unknown-channel": "ldpaudit.attacks.unknown_channel:UnknownChannelAttack",
-    "bayes-network": "ldpaudit.attacks.corrected_classifiers:NetworkBayesAttack",
-    "classifier-boosting-forward": "ldpaudit.attacks.corrected_classifiers:boosting_forward",
-    "classifier-boosting-backward": "ldpaudit.attacks.corrected_classifiers:boosting_backward",
-    "classifier-boosting-plain": "ldpaudit.attacks.corrected_classifiers:boosting_plain",
-    "classifier-logistic-forward": "ldpaudit.attacks.corrected_classifiers:logistic_forward",
-    "classifier-logistic-backward": "ldpaudit.attacks.corrected_classifiers:logistic_backward",
-    "classifier-logistic-plain": "ldpaudit.attacks.corrected_classifiers:logistic_plain",
-    "classifier-network-forward": "ldpaudit.attacks.corrected_classifiers:network_forward",
-    "classifier-network-backward": "ldpaudit.attacks.corrected_classifiers:network_backward",
-    "classifier-network-plain": "ldpaudit.attacks.corrected_classifiers:network_plain",
 }
-"""The built-in attacks in the order in which a budget is spent on them; imported when they run.
-
-First what is free or expected to be the strongest for its seconds, last those that were never the
-strongest by more than 0.2 points where measured (benchmarks/attack_set.py).
-"""
-DEFAULT: Final = (
-    "prior",
-    "features-only",
-    "released-label",
-    "oracle",
-    "bayes",
-    "classifier",
-    "prior-shift",
-    "row-order",
-    "bayes-whole-release",
-    "near-rows",
-    "synthetic-aware",
-)
-"""The attacks that run unless all are asked for; so do those of other packages."""
-_WITHOUT_CHANNEL: Final = "unknown-channel"
-"""Runs, too, where no channel is declared: ``bayes`` cannot."""
-_FROM_MORE_ROWS: Final = "bayes-whole-release"
-_ENOUGH_WORK: Final = 2.0
-"""Millions of rows × columns × labels of a half beyond which more rows teach at most 0.2 points."""
+"""The built-in attacks in the order in which they run; imported when they do."""
 
 
 def available_attacks(given: Collection[Given] = ()) -> dict[str, str | Factory]:
@@ -100,15 +62,6 @@ def available_attacks(given: Collection[Given] = ()) -> dict[str, str | Factory]
 def taken_names() -> frozenset[str]:
     """Return the names that no attack of others may have."""
     return attacks_of_their_own() | ATTACKS.keys()
-
-
-def in_default_set(name: str, knowledge: Knowledge, size: Size) -> bool:
-    """Return whether an attack runs without being asked for."""
-    if name == _WITHOUT_CHANNEL:
-        return knowledge.channel is None
-    if name == _FROM_MORE_ROWS and size.work > _ENOUGH_WORK:
-        return False
-    return name in DEFAULT or name not in ATTACKS
 
 
 def create_attack(name: str, knowledge: Knowledge, given: Collection[Given] = ()) -> Attack:

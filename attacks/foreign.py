@@ -1,6 +1,5 @@
 """Attacks of others: found, built, and watched while they work."""
 
-import math
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -10,11 +9,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from ldpaudit.attacks.costs import Parts, Size, cost_of
 from ldpaudit.attacks.interface import NEEDS, Attack, Knowledge
 from ldpaudit.errors import AttackError, InputError, LdpAuditError, quoted
-from ldpaudit.files.loading import load_object, staying, where
-from ldpaudit.plugins import check_name, read_only
+from ldpaudit.plugins import check_name, load_object, read_only, staying, where
 from ldpaudit.release import FloatArray, Release
 
 STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
@@ -133,11 +130,3 @@ class _Foreign:
                 f"of shape {shape}, each row summing to 1. Got {answer.shape}."
             )
         return answer
-
-    def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds; none where the attack states none."""
-        with _faults(self.name):
-            parts = dict(cost_of(self._attack, size))
-            if not all(0 <= seconds < math.inf for seconds in parts.values()):
-                raise ValueError
-        return parts

@@ -10,9 +10,10 @@ from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.models.corrections import conditioned as conditioned
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release
-from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.work.progress import NoProgress, Progress
 
 Need = Literal[
     "truth",
@@ -60,6 +61,13 @@ class Model(Protocol):
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return P(y | x), float64 of shape (n, k), rows summing to 1."""
+
+
+@dataclass(frozen=True)
+class OneFunction:
+    """A model that is one function."""
+
+    predict: Callable[[FeatureTable], FloatArray]
 
 
 class SharedModel:
@@ -137,8 +145,13 @@ class Knowledge:
 
     def knows_channel(self, release: Release) -> bool:
         """Return whether P(ỹ | y, x) is known for every row, by one channel or one for each."""
-        by_row = isinstance(self.claim, PublicModelLabel) and release.public_posterior is not None
+        by_row = self.public_model is not None and release.public_posterior is not None
         return self.channel is not None or by_row
+
+    @property
+    def public_model(self) -> PublicModelLabel | None:
+        """The claim where it has a channel for each row, from a public model."""
+        return None if self.claim is None else self.claim.offers(PublicModelLabel)
 
     def likelihood(self, release: Release) -> FloatArray:
         """Return P(ỹ | y, x) at each row's released label ỹ for every y, float64 of shape (n, k).
@@ -146,9 +159,9 @@ class Knowledge:
         The indicator of y = ỹ where labels are taken as true.
         """
         posterior = release.public_posterior
-        if posterior is None or not isinstance(self.claim, PublicModelLabel):
+        if posterior is None or self.public_model is None:
             return np.asarray(self.transition(release).T[release.released])
-        return self.claim.row_likelihood(posterior, release.released)
+        return self.public_model.row_likelihood(posterior, release.released)
 
 
 class Attack(Protocol):
@@ -195,7 +208,8 @@ class Attack(Protocol):
 def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str | None:
     """Return why the attack cannot run on this release, None where it can."""
     named = release.outputs == release.classes
-    double = isinstance(knowledge.claim, SyntheticFeatures) and knowledge.channel is not None
+    claim, known = knowledge.claim, knowledge.channel is not None
+    double = known and claim is not None and claim.offers(SyntheticFeatures) is not None
     lacking: dict[Need, bool] = {
         "truth": release.truth is None,
         "channel": knowledge.channel is None,
@@ -210,7 +224,7 @@ def missing_need(attack: Attack, release: Release, knowledge: Knowledge) -> str 
         if need in attack.needs and lacks:
             if knowledge.claim is not None and knowledge.claim.by_stratum and need in _CHANNELS:
                 return "it uses one channel, and each stratum has its own"
-            own_channels = isinstance(knowledge.claim, PublicModelLabel)
+            own_channels = knowledge.public_model is not None
             return _NO_PUBLIC_MODEL if own_channels and need in _CHANNELS else NEEDS[need]
     return None
 
@@ -223,13 +237,3 @@ def as_seen_by(attack: Attack, release: Release) -> Release:
 def without_truth(release: Release) -> Release:
     """Return the release as the public sees it."""
     return replace(release, truth=None)
-
-
-def conditioned(posterior: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x), float64 of shape (n, k).
-
-    Where every class excludes the released label the posterior stays as it is.
-    """
-    joint = posterior * likelihood
-    total = joint.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0, joint / np.where(total > 0, total, 1.0), posterior))

@@ -1,14 +1,17 @@
 """Most attacks: a model of P(y | x), alone or with each person's released label."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 
-from ldpaudit.attacks.costs import Parts, Price, Size
-from ldpaudit.attacks.interface import Knowledge, Model, Need, conditioned
+from ldpaudit.attacks.interface import Knowledge, Model, Need, SharedModel
+from ldpaudit.models.corrections import conditioned
+from ldpaudit.models.label_model import fit_posterior
+from ldpaudit.models.row_channels import fit_row_channels
 from ldpaudit.release import FloatArray, Release
+
+TRUTH_MODEL: Final = "truth"
+"""Where an audit stores the model of the true labels that it has fitted."""
 
 
 class ModelAttack:
@@ -24,8 +27,6 @@ class ModelAttack:
     uses_own_label = False
     learns_from_asked = False
     most_rows: int | None = None
-    prices: Mapping[str, Price] = MappingProxyType({})
-    """By part, what the attack costs."""
     transition: FloatArray | None = None
     """The T[y, ỹ] that the attack estimates itself, float64 of shape (k, m); None: it does not."""
 
@@ -56,6 +57,33 @@ class ModelAttack:
         likelihood = self.likelihood(release)
         return posterior if likelihood is None else conditioned(posterior, likelihood)
 
-    def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds by part; parts of the same name are shared by attacks."""
-        return {part: price.seconds(size) for part, price in self.prices.items()}
+
+def truth_model(knowledge: Knowledge, release: Release) -> SharedModel:
+    """Return P(y | x), learnt from features and true labels once for each fold."""
+
+    def build(rng: np.random.Generator) -> SharedModel:
+        assert release.truth is not None
+        k = len(release.classes)
+        model = fit_posterior(release.features, release.truth, k, rng, knowledge.threads)
+        return SharedModel(model)
+
+    return knowledge.once(TRUTH_MODEL, build)
+
+
+def noise_aware_model(knowledge: Knowledge, release: Release) -> SharedModel:
+    """Return P(y | x) of the true label, learnt from features and released labels.
+
+    Corrected by the declared channel, or by each row's own where it is known; without either the
+    released labels are taken as true. Fitted once for each fold.
+    """
+
+    def build(rng: np.random.Generator) -> SharedModel:
+        knowledge.progress.step("fitting a noise-aware model")
+        channel, features, codes = knowledge.channel, release.features, release.released
+        if channel is None and knowledge.knows_channel(release):
+            return SharedModel(fit_row_channels(features, knowledge.likelihood(release), rng))
+        n_labels = len(release.classes) if channel is None else len(release.outputs)
+        threads = knowledge.threads
+        return SharedModel(fit_posterior(features, codes, n_labels, rng, threads, channel))
+
+    return knowledge.once("noise-aware", build)

@@ -1,40 +1,110 @@
-"""The attacks that let other rows of the whole release vote: near rows, and neighbours in the file.
+"""The attacks that let other rows vote: near rows, and neighbours in the file.
 
 Members of a household, repeated measurements of a person, or rows sorted by something that goes
-with the label have labels alike. Each of their released labels is noisy; together they tell.
+with the label have labels alike. Each of their released labels is noisy; together they reveal more.
 """
 
-from typing import Any, Final, Self
+import math
+from typing import Final, Self
 
 import numpy as np
 
 from ldpaudit.attacks.bayes import BayesAttack
-from ldpaudit.attacks.costs import Parts, Size
-from ldpaudit.attacks.interface import Model, Need, conditioned
-from ldpaudit.attacks.models.blend import blend_weights, blended
-from ldpaudit.attacks.models.cells import shrunk_cell_posteriors
-from ldpaudit.attacks.models.counts import Frequencies, clean_prior
-from ldpaudit.attacks.models.near_rows import SIZES, counts_by_size, nearest
+from ldpaudit.attacks.interface import Model, Need, OneFunction
+from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.estimators.neighbors.counts import count_labels, neighbor_search
 from ldpaudit.estimators.neighbors.metric import fit_metric
-from ldpaudit.learners.corrections import forward_losses
-from ldpaudit.randomness import child_generator
-from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, Release
+from ldpaudit.models.corrections import conditioned, forward_losses
+from ldpaudit.models.counts import Frequencies, clean_prior, shrunk_cell_posteriors
+from ldpaudit.models.label_model import blend_weights, blended
+from ldpaudit.randomness import child_generator, integer_seed
+from ldpaudit.release import (
+    FeatureTable,
+    Float32Array,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    Release,
+)
+from ldpaudit.work.tasks import Threads
 
+SIZES: Final = (1, 3, 7, 15, 30, 60)
+"""Neighbourhoods that vote: beyond 60 rows they are what the model of the features knows."""
 _MOST_INDEXED: Final = 60_000
 _MOST_ASKED: Final = 5_000
-_SIZES: Final = SIZES[:6]
-"""Neighbourhoods of up to 60 rows: more are what the model of the features knows."""
-_PAIR_SECONDS: Final = 8e-9
-"""For each pair of an asked and an indexed row, in both folds."""
-_PULL = 1.0
-_LEAST = 1e-6
+_KNN_INDEXED: Final = 30_000
+_FEWEST: Final = 15
+_KNN_PULL: Final = 2.0
+_TREE_COLUMNS: Final = 5
+"""Up to so many columns a tree finds near rows faster than comparing all pairs."""
+_PULL: Final = 1.0
+_LEAST: Final = 1e-6
 _MOST_ORDERED: Final = 25_000
-_VOTE_SECONDS: Final = 1e-5
-"""For each asked row and label, in both folds."""
 _REACHES: Final = (1, 3, 8, 20, 50)
 """Rows on either side that vote."""
 _WEIGHED: Final = 5_000
 """Of more rows, a random sample says what the votes are worth; where nothing, none is asked."""
+
+
+class NeighborsAttack(ModelAttack):
+    """P(y | x) from the released labels of the nearest rows, corrected for the channel.
+
+    The neighbours' counts are deconvolved by maximum likelihood and combined with the person's own
+    released label by Bayes' rule. Without a declared channel the released labels are taken as
+    true, and the person's own is not used.
+    """
+
+    name = "knn"
+    title = "Nearest neighbours"
+    needs: frozenset[Need] = frozenset({"same-labels", "features"})
+    uses_own_label = True
+    most_rows = _MOST_ASKED
+
+    def learn(self, release: Release, rng: np.random.Generator) -> Model:
+        """Index the rows; of more than 30,000 a random sample."""
+        if len(release) > _KNN_INDEXED:
+            sample = rng.choice(len(release), size=_KNN_INDEXED, replace=False)
+            release = release.take(np.sort(sample))
+        metric, seed = fit_metric(release.features, rng=rng), integer_seed(rng)
+        points, transition = metric.transform(release.features), self.knowledge.transition(release)
+        size, outputs = neighbors_for(len(points), transition), transition.shape[1]
+        prior, threads = clean_prior(release.released, transition), Threads(self.knowledge.threads)
+
+        def predict(features: FeatureTable) -> FloatArray:
+            search = neighbor_search(
+                points, release.released, size, outputs, len(features), seed=seed
+            )
+            counts = count_labels(search, metric.transform(features), threads)
+            base = np.tile(prior, (len(features), 1))
+            return shrunk_cell_posteriors(counts.astype(np.float64), transition, base, _KNN_PULL)
+
+        return OneFunction(predict)
+
+
+def neighbors_for(n: int, transition: FloatArray) -> int:
+    """Return how many neighbours vote among n rows: √n/2, more where the channel hides more.
+
+    The contrast of a channel is its second singular value, 1 − λ for randomized response.
+    """
+    contrast = float(np.linalg.svd(transition, compute_uv=False)[1])
+    wanted = 0.5 * math.sqrt(n) / max(contrast, 0.1)
+    return int(min(max(wanted, _FEWEST), max(n // 4, 1)))
+
+
+def counts_by_size(labels: IntArray, sizes: tuple[int, ...], outputs: int) -> list[FloatArray]:
+    """Return how often each label occurs among the first labels of each row.
+
+    ``labels`` has shape (n, most), nearest first; a label of −1 counts for nothing.
+    """
+    counts, tables, done = np.zeros((len(labels), outputs)), [], 0
+    first = outputs * np.arange(len(labels))[:, None]
+    for size in sizes:
+        more = labels[:, done:size]
+        seen = (first + more)[more >= 0]
+        counts = counts + np.bincount(seen, minlength=counts.size).reshape(counts.shape)
+        done = min(size, labels.shape[1])
+        tables.append(counts)
+    return tables
 
 
 class VotesAttack(BayesAttack):
@@ -101,14 +171,8 @@ class NearVotesAttack(VotesAttack):
         indexed = np.append(others, np.arange(first, n))
         features = everyone.features.take(indexed)
         points = fit_metric(features, rng=rng).transform(features)
-        own = len(others) + rows
-        found = _without_self(nearest(points), points[own], own)
-        return counts_by_size(everyone.released[indexed][found], _SIZES, len(everyone.outputs))
-
-    def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds by part."""
-        pairs = min(2 * size.rows, _MOST_INDEXED) * min(size.rows, _MOST_ASKED)
-        return {**super().cost(size), self.name: 0.2 + _PAIR_SECONDS * pairs}
+        found = _nearest(points, len(others) + rows)
+        return counts_by_size(everyone.released[indexed][found], SIZES, len(everyone.outputs))
 
 
 class RowOrderAttack(VotesAttack):
@@ -150,11 +214,6 @@ class RowOrderAttack(VotesAttack):
         ranks[order] = np.arange(len(order))
         return np.append(seen.released, asked.released)[order], ranks[len(seen) :]
 
-    def cost(self, size: Size) -> Parts:
-        """Return the predicted seconds by part."""
-        votes = min(size.rows, _MOST_ORDERED) * size.classes
-        return {**super().cost(size), self.name: 0.2 + _VOTE_SECONDS * votes}
-
 
 def _logs(
     prior: FloatArray, posterior: FloatArray, counts: list[FloatArray], transition: FloatArray
@@ -182,9 +241,13 @@ def voted_posterior(counts: FloatArray, transition: FloatArray, prior: FloatArra
     return shrunk_cell_posteriors(distinct, transition, base, _PULL)[place.ravel()]
 
 
-def _without_self(index: Any, points: Float32Array, own: IndexArray) -> IndexArray:
-    """Return the nearest rows of each row but itself, which need not be found first."""
-    most = min(max(_SIZES) + 1, index.n_samples_fit_)
-    found = index.kneighbors(points, n_neighbors=most, return_distance=False)
+def _nearest(points: Float32Array, own: IndexArray) -> IndexArray:
+    """Return the rows nearest to some rows but themselves, which need not be found first."""
+    from sklearn.neighbors import NearestNeighbors
+
+    few = points.shape[1] <= _TREE_COLUMNS
+    index = NearestNeighbors(n_jobs=1, algorithm="kd_tree" if few else "brute").fit(points)
+    most = min(max(SIZES) + 1, len(points))
+    found = index.kneighbors(points[own], n_neighbors=most, return_distance=False)
     last = np.argsort(found == own[:, None], axis=1, kind="stable")
     return np.asarray(np.take_along_axis(found, last, axis=1)[:, :-1])

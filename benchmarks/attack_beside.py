@@ -16,7 +16,7 @@ import numpy as np
 
 from ldpaudit.audits.interface import Plan
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline import run_audit
+from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import (
     Declaration,
     FeatureTable,
@@ -113,7 +113,7 @@ def main() -> None:
             zeros = [np.zeros_like(labels[0])] * 2
             alone = (optimum(joint, blind, 0, [noisy[0], *zeros, labels[-1]]) == labels[0]).mean()
             start = time.process_time()
-            result = run_audit(
+            result = audit(
                 release(0, labels, noisy, epsilons), Plan(seed=number), only=("label-inference",)
             )
             found = result["attack.best.accuracy"]

@@ -29,8 +29,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import as_seen_by, without_truth
-from ldpaudit.attacks.scoring.fold import score_fold
-from ldpaudit.attacks.scoring.measures import ACCURACY, lower_bound, upper_bound
+from ldpaudit.attacks.scoring import ACCURACY, lower_bound, score_fold, upper_bound
 from ldpaudit.audits.label_inference.estimates import best_estimates
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.estimators.intervals.ranking import auc
@@ -330,7 +329,7 @@ def simulated(epsilon: float, seed: int, n: int = 300, fresh: int = 20_000):
             ]
             runs.setdefault(name, []).append(folds[0])
             true[name] = true.get(name, 0.0) + ACCURACY.value(folds[1]) / 2
-    return [AttackRun(name, name, True, tuple(folds), 1, 1) for name, folds in runs.items()], true
+    return [AttackRun(name, name, tuple(folds)) for name, folds in runs.items()], true
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ def our_bound(name, features, n, seed, claim=1.0):
     )
     start = time.perf_counter()
     found = audit_black_box(request)
-    return found.epsilon_lower, time.perf_counter() - start, found.verdict
+    return found.epsilon_lower.value, time.perf_counter() - start, found.verdict
 
 
 def timed(call):

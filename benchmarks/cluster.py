@@ -7,7 +7,7 @@ counting neighbours. Each audit runs in a process of its own, whose children's C
     python benchmarks/cluster.py --cost [--rows 2000000]
 
 Writes a row for each to standard output and compares the results: they must be equal but for times.
-``--cost`` measures the constants of docs/how-to/cluster.md instead, on one processor.
+``--cost`` measures the constants of results/cluster.md instead, on one processor.
 """
 
 import argparse

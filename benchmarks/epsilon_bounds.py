@@ -11,17 +11,16 @@ import time
 
 import numpy as np
 
-from ldpaudit.estimators.epsilon.bounds import accuracy_bound
+from ldpaudit.estimators.epsilon.bounds import accuracy_epsilon, event_epsilon
 from ldpaudit.estimators.epsilon.strongest import (
     METHODS,
     design_bounds,
     epsilon_evidence,
     gather_evidence,
 )
-from ldpaudit.estimators.epsilon.two_sided import event_bound
 from ldpaudit.mechanisms import DiscreteLaplace, DiscreteStaircase, LabelRange
-from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
-from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
+from ldpaudit.mechanisms.noise import Exponential
+from ldpaudit.mechanisms.unbiased import optimal_unbiased
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 6.0, 8.0)
 NO_CLAIM = 20
@@ -49,8 +48,8 @@ def expected_sizes():
         for epsilon in EPSILONS:
             right = round(n / (1 + math.exp(-epsilon)))
             sizes = np.array([n // 2, n // 2])
-            own = accuracy_bound(right, sizes, 0.05).epsilon
-            corrected = accuracy_bound(right, sizes, 0.9 * 0.05).epsilon
+            own = accuracy_epsilon(right, sizes, 0.05)
+            corrected = accuracy_epsilon(right, sizes, 0.9 * 0.05)
             row.append(f"{own:.3f} ({corrected:.3f})")
         print(f"| {n:,} | " + " | ".join(row) + " |")
 
@@ -101,7 +100,7 @@ def settings():
     for mechanism in (
         DiscreteLaplace(grid, 2.0, True),
         DiscreteStaircase(grid, 2.0, True),
-        DiscreteExponential(grid, 2.0),
+        Exponential(grid, 2.0),
         optimal_unbiased(tuple(range(11)), flat(11), 2.0).mechanism,
     ):
         yield type(mechanism).__name__, mechanism.channel.matrix, flat(11), 5000
@@ -123,11 +122,11 @@ def misses(tables, alpha=0.05):
             )
             evidence = gather_evidence(counts, design, rng)
             for method in METHODS:
-                found[method].append(evidence.bound(method, alpha).epsilon)
-            found["strongest"].append(evidence.strongest(alpha).epsilon)
+                found[method].append(evidence.by_method(method, alpha).epsilon)
+            found["strongest"].append(evidence.bound(alpha).epsilon)
             if table % NO_CLAIM == 0:
                 blind = epsilon_evidence(counts, None, rng)
-                found["no claim"].append(blind.strongest(alpha).epsilon)
+                found["no claim"].append(blind.bound(alpha).epsilon)
         limit = epsilon_of(channel)
         cells = [
             f"{np.mean(np.array(v) > limit + 1e-9):.3f} ({np.mean(v):.3f})" for v in found.values()
@@ -143,7 +142,7 @@ def speed():
         table = np.array([[right, n // 2 - right], [n // 2 - right, right]])
         start = time.perf_counter()
         for _ in range(5):
-            event_bound(table, 0.0, 0.05)
+            event_epsilon(table, 0.0, 0.05)
         print(f"| {n:,} | {(time.perf_counter() - start) * 200:.1f} |")
 
 

@@ -18,13 +18,10 @@ import pandas as pd
 
 from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.interface import Knowledge, SharedModel, without_truth
-from ldpaudit.attacks.models.cell_table import CellTable
-from ldpaudit.attacks.models.cells import Cells
-from ldpaudit.attacks.models.posterior import PosteriorModel
-from ldpaudit.attacks.oracle import OracleAttack
-from ldpaudit.attacks.scoring.fold import score_fold
-from ldpaudit.attacks.scoring.measures import ACCURACY, average, lower_bound, upper_bound
+from ldpaudit.attacks.known import OracleAttack
+from ldpaudit.attacks.scoring import ACCURACY, average, lower_bound, score_fold, upper_bound
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
@@ -59,7 +56,7 @@ class Task:
     classes: tuple[int, ...]
     eta: np.ndarray
     weights: np.ndarray
-    cells: Cells
+    cells: np.ndarray
 
 
 def load(folder: Path, file: str, label: str, dropped: tuple[str, ...]) -> Task:
@@ -70,8 +67,9 @@ def load(folder: Path, file: str, label: str, dropped: tuple[str, ...]) -> Task:
     categorical = np.stack([c for c, _ in coded], axis=1).astype(np.int32)
     empty = np.zeros((len(frame), 0), dtype=np.float32)
     features = FeatureTable(empty, categorical, tuple(len(v) for _, v in coded), len(coded))
-    cells = Cells.fit(features)
-    counts = cells.counts(codes.astype(np.int32), len(values))
+    cells = np.unique(hash_rows(features), return_inverse=True)[1]
+    counts = np.zeros((cells.max() + 1, len(values)))
+    np.add.at(counts, (cells, codes), 1)
     rows = counts.sum(axis=1)
     return Task(
         features,
@@ -90,9 +88,16 @@ def exact(task: Task, epsilon: float) -> tuple[float, float]:
     return before, np.average(channel.informed_accuracy(task.eta), weights=task.weights)
 
 
-def known_model(task: Task) -> SharedModel:
-    """Return the exact P(label | features) in place of a fitted model."""
-    return SharedModel(PosteriorModel(task.eta[0], cells=CellTable(task.cells, task.eta)))
+class Exact:
+    """The exact P(label | features) in place of a fitted model."""
+
+    def __init__(self, task: Task) -> None:
+        self.keys, first = np.unique(hash_rows(task.features), return_index=True)
+        self.eta = task.eta[task.cells[first]]
+
+    def predict(self, features: FeatureTable) -> np.ndarray:
+        """Return the probabilities of rows, float64 of shape (n, k)."""
+        return self.eta[np.searchsorted(self.keys, hash_rows(features))]
 
 
 def attacked(
@@ -102,7 +107,7 @@ def attacked(
     rng = np.random.default_rng(seed)
     mechanism = RandomizedResponse.from_epsilon(task.classes, epsilon)
     draws = rng.random((len(task.truth), 1))
-    drawn = (draws > np.cumsum(task.eta, axis=1)[task.cells.members]).sum(axis=1).astype(np.int32)
+    drawn = (draws > np.cumsum(task.eta, axis=1)[task.cells]).sum(axis=1).astype(np.int32)
     drawn = np.minimum(drawn, len(task.classes) - 1)
     released = mechanism.sample(drawn, rng)
     release = Release(
@@ -118,7 +123,7 @@ def attacked(
         fitting, held_out = (release.take(np.flatnonzero(halves == h)) for h in (half, 1 - half))
         knowledge = Knowledge(mechanism.channel, threads=1, seed=seed)
         if known:
-            knowledge.share("noise-aware", known_model(task))
+            knowledge.share("noise-aware", SharedModel(Exact(task)))
         attack = attack_type(knowledge).fit(fitting, rng)
         posterior = attack.posterior(without_truth(held_out))
         folds.append(score_fold(held_out.truth, posterior, None, rate_alpha=0.05, rng=rng))

@@ -26,14 +26,17 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ldpaudit.learners import ReleaseRegressor
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms.bins import DebiasedRR, optimal_bins
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
-from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
-from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
-from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
-from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
-from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
+from ldpaudit.mechanisms.noise import (
+    DiscreteLaplace,
+    DiscreteStaircase,
+    Exponential,
+    prior_budget,
+    private_prior,
+)
+from ldpaudit.mechanisms.response import RandomizedResponseTopK
+from ldpaudit.mechanisms.unbiased import optimal_unbiased
 
 WEEKS = LabelRange(0, 52, 1)
 K = WEEKS.steps + 1
@@ -43,7 +46,7 @@ NO_PRIOR: dict[str, Callable[[float], Any]] = {
     "randomized response": lambda e: RandomizedResponse.from_epsilon(WEEKS.classes, e),
     "discrete Laplace, clipped": lambda e: DiscreteLaplace(WEEKS, e, clipped=True),
     "discrete staircase, clipped": lambda e: DiscreteStaircase(WEEKS, e, clipped=True),
-    "exponential": lambda e: DiscreteExponential(WEEKS, e),
+    "exponential": lambda e: Exponential(WEEKS, e),
     "discrete Laplace": lambda e: DiscreteLaplace(WEEKS, e),
     "discrete staircase": lambda e: DiscreteStaircase(WEEKS, e),
     "debiased RR": lambda e: DebiasedRR(WEEKS.classes, e),

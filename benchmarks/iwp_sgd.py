@@ -22,11 +22,10 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 
 from ldpaudit.learners import IWPClassifier, IWPRegressor
-from ldpaudit.learners.iwp.descent import Objective
-from ldpaudit.learners.iwp.losses import ExponentialLoss, LogLoss, QuadraticLoss
-from ldpaudit.mechanisms.response.gaussian import classical_sigma
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
-from ldpaudit.mechanisms.response.randomized_response import lambda_of_epsilon
+from ldpaudit.mechanisms.gaussian import GaussianRR, classical_sigma
+from ldpaudit.mechanisms.response import lambda_of_epsilon
+from ldpaudit.models.iwp import Objective
+from ldpaudit.models.iwp_losses import ExponentialLoss, LogLoss, QuadraticLoss
 
 ROWS = 1_000_000
 SGD = {"ridge": 5.0, "radius": 0.5, "step": 1e-4, "fit_intercept": False, "shuffle": False}

@@ -15,9 +15,8 @@ import numpy as np
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
-from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
-from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
+from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Exponential
+from ldpaudit.mechanisms.response import RandomizedResponseTopK
 
 N = 10_000_000
 PAPER = {0.5: 274.11, 1.0: 274.11, 2.0: 274.11, 4.0: 138.00, 8.0: 11.58}
@@ -38,7 +37,7 @@ def speeds() -> None:
     ]
     cases += [
         (RandomizedResponseTopK(tuple(range(53)), tuple(range(20)), 1.0), 53, N),
-        (DiscreteExponential(grid, 1.0), 53, N),
+        (Exponential(grid, 1.0), 53, N),
         (DiscreteLaplace(grid, 1.0), 53, N // 10),
         (DiscreteStaircase(grid, 1.0), 53, N // 10),
     ]

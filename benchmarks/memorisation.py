@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from scipy.stats import binom
 
 from ldpaudit.estimators.neighbors.metric import fit_metric
-from ldpaudit.estimators.synthetic.memorisation import MemorisationCounts, count_memorisation
+from ldpaudit.estimators.synthetic import MemorisationCounts, count_memorisation
 from ldpaudit.release import FeatureTable, joined
 
 LEVEL = 0.05

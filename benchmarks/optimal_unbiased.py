@@ -28,9 +28,8 @@ import scipy.optimize
 import scipy.sparse as sp
 from measuring import timed
 
-from ldpaudit.mechanisms.numeric.debiased_rr import debiased_outputs
-from ldpaudit.mechanisms.numeric.interval.columns import lowered_growth
-from ldpaudit.mechanisms.numeric.unbiased_design import closed_form, optimal_unbiased
+from ldpaudit.mechanisms.bins import debiased_outputs
+from ldpaudit.mechanisms.unbiased import closed_form, lowered_growth, optimal_unbiased
 
 Floats = npt.NDArray[np.float64]
 

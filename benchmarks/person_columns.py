@@ -16,9 +16,8 @@ import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.person.answers import Answers
-from ldpaudit.audits.person.audit import REFUTED_DRAWS
-from ldpaudit.audits.person.column_draws import DrawTest, draws_as_claimed
-from ldpaudit.audits.person.counting import evidence_of
+from ldpaudit.audits.person.audit import REFUTED_COLUMNS, evidence_of
+from ldpaudit.audits.person.noise import columns_noise
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.joint import (
     IndependentColumns,
@@ -180,18 +179,18 @@ def one_draw(setting, n, seed):
     )
     release = setting.release or setting.claim.sample
     seen = seen_vector(setting, labels, release(labels, rng))
-    test = draws_as_claimed(seen, rng)
-    assert isinstance(test, DrawTest)
+    p_value, _ = columns_noise(seen, rng)
+    assert p_value is not None
     alone = tuple(replace(c, release=replace(c.release, truth=None)) for c in seen.contexts)
-    blind = draws_as_claimed(Answers(alone, seen.joint), rng)
-    assert isinstance(blind, DrawTest)
+    blind, _ = columns_noise(Answers(alone, seen.joint), rng)
+    assert blind is not None
     evidence = evidence_of(seen, rng)
-    if evidence is not None and test.p_value <= REFUTED_DRAWS:
+    if evidence is not None and p_value <= REFUTED_COLUMNS:
         evidence = evidence.without_sums()
     assert evidence is not None
     values = {"added": evidence.added_up(ALPHA).epsilon} if evidence.added else {}
     values |= {"joint": evidence.as_one(ALPHA).epsilon} if evidence.codes else {}
-    return evidence.bound(ALPHA).epsilon, values, (test.p_value, blind.p_value)
+    return evidence.bound(ALPHA).epsilon, values, (p_value, blind)
 
 
 def main():

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, OverReleases, Plan
+from ldpaudit.audits.interface import AuditContext, OverReleases, Plan, Views
 from ldpaudit.audits.person.audit import PersonAudit
 from ldpaudit.estimators.person.evidence import Noise, releases_evidence
 from ldpaudit.mechanisms import RandomizedResponse, from_declaration
@@ -70,7 +70,7 @@ def audited(releases: ColumnReleases, noise: Noise | None, seed: int) -> Finding
     """Return what the audit finds at 95 % confidence."""
     last = releases.releases[-1]
     claim = from_declaration(last.declaration, last.classes)
-    context = AuditContext(last, claim, Plan(seed), over=OverReleases(releases, noise))
+    context = AuditContext(last, claim, Plan(seed), views=Views(over=OverReleases(releases, noise)))
     return PersonAudit().run(context)
 
 

@@ -49,7 +49,6 @@ def outcomes(fault: str, epsilon: float, preset: str, options: argparse.Namespac
             *(frame, truth, claim),
             policy=load_policy(preset),
             only=options.audits,
-            budget=1.0,
             threads=1,
             rng=seed,
         )

@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA  # noqa: E402
 
 from ldpaudit.audits.interface import AuditContext, Plan  # noqa: E402
 from ldpaudit.audits.models import cross_fitted_posterior  # noqa: E402
-from ldpaudit.estimators.epsilon.release_only.bound import release_only_evidence  # noqa: E402
+from ldpaudit.estimators.epsilon.release_only import release_only_evidence  # noqa: E402
 from ldpaudit.mechanisms import RandomizedResponse  # noqa: E402
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels  # noqa: E402
 

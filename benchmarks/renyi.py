@@ -29,8 +29,7 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.renyi.audit import RenyiAudit
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.renyi.critics import Scores
-from ldpaudit.estimators.renyi.divergence import bounds_on, split_scores
-from ldpaudit.estimators.renyi.points import renyi_points
+from ldpaudit.estimators.renyi.divergence import bounds_on, renyi_points, split_scores
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -69,6 +68,12 @@ def cell_bound(found: Scores, order: float) -> float:
     return max(0.0, math.log(float((low**order * high ** (1 - order)).sum())) / (order - 1))
 
 
+def donsker_varadhan(found: Scores, order: float) -> float:
+    """Return the form with plain means."""
+    means = np.exp((order - 1) * found.p).mean(), np.exp(order * found.q).mean()
+    return float(order / (order - 1) * np.log(means[0]) - np.log(means[1]))
+
+
 def setting(n: int, d: int, order: float, divergence: float, seeds: int) -> dict[str, float]:
     shift = math.sqrt(2 * divergence / order)
     certified, cells, points, plug_in, supported = [], [], [], [], 0
@@ -81,7 +86,7 @@ def setting(n: int, d: int, order: float, divergence: float, seeds: int) -> dict
         cells.append(cell_bound(found, order) / divergence)
         point = renyi_points(found, [order])[0]
         points.append(point.value / divergence)
-        plug_in.append(point.donsker_varadhan / divergence)
+        plug_in.append(donsker_varadhan(found, order) / divergence)
         supported += point.supported
     return {
         "certified": float(np.mean(certified)),

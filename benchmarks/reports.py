@@ -121,9 +121,9 @@ def audited(adult: Path, folder: Path) -> Made:
     measured = ran([*run, "run", str(release), *output]).used
     code = (
         "import sys, time; from pathlib import Path; from ldpaudit.result import AuditResult; "
-        "from ldpaudit.reports.html import HtmlReport; "
+        "from ldpaudit.reports.html import render; "
         "result = AuditResult.from_json(Path(sys.argv[1]).read_text()); "
-        "start = time.process_time(); text = HtmlReport().render(result); "
+        "start = time.process_time(); text = render(result); "
         "print(time.process_time() - start); Path(sys.argv[2]).write_text(text)"
     )
     done = subprocess.run(

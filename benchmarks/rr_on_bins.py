@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from measuring import timed
 
-from ldpaudit.mechanisms.numeric.bin_costs import SquaredBinCosts
-from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
+from ldpaudit.mechanisms.bins import bin_costs, optimal_bins
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +37,7 @@ def problem(k: int) -> tuple[Floats, Floats]:
 def published(labels: Floats, prior: Floats, epsilon: float) -> float:
     """The table A[i][j] of the paper: the first i labels in j bins."""
     k, growth = len(labels), math.expm1(epsilon)
-    costs = SquaredBinCosts(labels, prior, growth)
+    costs = bin_costs("squared", labels, prior, growth)
     before = np.full(k + 1, np.inf)
     before[0], best = 0.0, math.inf
     for bins in range(1, k + 1):

@@ -1,4 +1,4 @@
-"""Tables of a stored self-test, as docs/security.md shows them.
+"""Tables of a stored self-test, as results/selftest.md shows them.
 
 ldpaudit selftest --thorough --resume finished --json selftest.json
 python benchmarks/selftest.py selftest.json

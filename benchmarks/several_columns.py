@@ -24,7 +24,6 @@ from ldpaudit.commands.utility.companions import other_columns
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.datasets import read_file_columns
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
-from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.joint import (
     IndependentColumns,
     JointMechanism,
@@ -32,6 +31,7 @@ from ldpaudit.mechanisms.joint import (
     RandomSampling,
     marginal_claims,
 )
+from ldpaudit.mechanisms.view import DeclaredCoding
 
 ROWS, TESTS, SEEDS = 10_000, 20_000, 3
 LABELS = ("income", "marital_status")
@@ -73,7 +73,7 @@ def mechanisms(domains: tuple[tuple[str, ...], ...]) -> dict[str, JointMechanism
 
 
 def declared(mechanism: JointMechanism) -> dict[str, Any]:
-    if isinstance(mechanism, IndependentColumns):
+    if mechanism.independent:
         parts = [{"name": c.name, **c.declaration()} for c in mechanism.columns]
         labels = [{"label": a, "mechanism": m} for a, m in zip(LABELS, parts, strict=True)]
         return {"version": 2, "labels": labels}

@@ -27,7 +27,7 @@ from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 warnings.simplefilter("ignore")
 
-ROWS, EPSILON, SEED, BUDGET = 6_000, 1.0, 20261122, 8.0
+ROWS, EPSILON, SEED = 6_000, 1.0, 20261122
 SEES_TRUTH = ("oracle",)
 KEEP = np.exp(EPSILON) / (1 + np.exp(EPSILON))
 
@@ -349,7 +349,7 @@ def measure(case: Case) -> str:
     rng = np.random.default_rng(SEED)
     features, truth = case.make(rng)
     release, mechanism = released_by(features, truth, rng)
-    context = AuditContext(release, mechanism, Plan(seed=1, budget=BUDGET, device="cpu"))
+    context = AuditContext(release, mechanism, Plan(seed=1, device="cpu"))
     started = time.perf_counter()
     runs, _ = run_attacks(context, folds_of(context))
     seconds = time.perf_counter() - started

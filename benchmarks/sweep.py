@@ -22,7 +22,7 @@ import pandas as pd
 ADULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "adult.parquet"
 GRID = (0.1, 0.2, 0.3, 0.4)
 ROUNDS = 2
-AUDIT = ("--threads", "1", "--skip", "renyi", "--budget", "10", "--quiet")
+AUDIT = ("--threads", "1", "--skip", "renyi", "--quiet")
 
 
 def ldpaudit(*words: object) -> None:

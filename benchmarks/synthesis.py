@@ -22,11 +22,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 from ldpaudit.estimators.intervals.ranking import auc
-from ldpaudit.estimators.renyi.discriminators.discriminator import fit_discriminator
-from ldpaudit.estimators.synthetic.memorisation import count_memorisation
+from ldpaudit.estimators.renyi.discriminators import fit_discriminator
+from ldpaudit.estimators.synthetic import count_memorisation
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.learners.network import NetworkOptions
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.models.network import NetworkOptions
 from ldpaudit.synthesis import generator
 
 SEED = 20260101

@@ -26,17 +26,17 @@ Task = tuple[str, int, int, bool, tuple[str, ...], float, tuple[str, ...]]
 
 def outcome(task: Task) -> Outcome | str:
     """Run one audit; text where it gave no result."""
-    name, size, seed, truth, skip, budget, only = task
+    name, size, seed, truth, skip, only = task
     warnings.simplefilter("ignore")
     try:
-        return audit(FAULTS[name], size, seed, truth, skip=skip, budget=budget, only=only)
+        return audit(FAULTS[name], size, seed, truth, skip=skip, only=only)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
 
 def tasks(options: argparse.Namespace, fault: Fault, size: int, truth: bool) -> Iterator[Task]:
     for seed in range(options.first_seed, options.first_seed + options.seeds):
-        yield fault.id, size, seed, truth, tuple(options.skip), options.budget, tuple(options.only)
+        yield fault.id, size, seed, truth, tuple(options.skip), tuple(options.only)
 
 
 def cell(fault: Fault, outcomes: list[Outcome | str], truth: bool) -> str:
@@ -71,7 +71,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--size", type=int, nargs="+", default=[10_000])
     parser.add_argument("--faults", nargs="+", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--budget", type=float, default=1.0)
     parser.add_argument(
         "--skip",
         nargs="*",

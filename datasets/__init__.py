@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
-    from ldpaudit.datasets.beside.channels import read_channel
+    from ldpaudit.datasets.channels import read_channel
     from ldpaudit.datasets.declaration import declare, parse_declaration
-    from ldpaudit.datasets.private_columns import ColumnsReport, read_file_columns
     from ldpaudit.datasets.reading import ReadReport, read_release
     from ldpaudit.datasets.sample import affairs
-    from ldpaudit.datasets.writing.tables import write_release
+    from ldpaudit.datasets.several import ColumnsReport, read_file_columns
+    from ldpaudit.datasets.writing import write_release
 
 __all__ = [
     "ColumnsReport",
@@ -32,10 +32,10 @@ __getattr__, __dir__ = exported(
     __name__,
     {
         "declaration": ("declare", "parse_declaration"),
-        "beside.channels": ("read_channel",),
+        "channels": ("read_channel",),
         "reading": ("ReadReport", "read_release"),
         "sample": ("affairs",),
-        "private_columns": ("ColumnsReport", "read_file_columns"),
-        "writing.tables": ("write_release",),
+        "several": ("ColumnsReport", "read_file_columns"),
+        "writing": ("write_release",),
     },
 )

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,25 +19,27 @@ from ldpaudit.release import FloatArray
 
 GLANCE: Final = 10_000
 """Rows that are looked at first: most questions are answered by them."""
+# With fewer rows a column may be unique by chance.
 _FEWEST: Final = 50
-"""With fewer rows a column may be unique by chance."""
 _INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+# Names of columns that hold a number or name of a person.
 _IDENTIFIER: Final = re.compile(
     r"(^|[_\W])(id|ids|nbr|nr|no|num|number|key|uuid|guid|ssn|mrn|nhs|passport|email|e-mail|phone"
     r"|iban|account)$|[a-z]ID$|[a-z]Id$",
 )
-"""Names of columns that hold a number or name of a person."""
+# So many different values may be the source of noise.
 _MANY: Final = 300
-"""So many different values may be the source of noise."""
+# Different values, as a share of rows, from which such a name is believed.
 _NAMED_SHARE: Final = 0.3
-"""Different values, as a share of rows, from which such a name is believed."""
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
+# Texts with more different dates than this are exact ones.
 _MOST_DATES: Final = 31
-"""Texts with more different dates than this are exact ones."""
+# Texts of at least so many words, on average, are free text …
 _WORDS: Final = 3.0
-"""Texts of at least so many words, on average, are free text …"""
+# … where so large a share of them differ.
 _TEXT_SHARE: Final = 0.2
-"""… where so large a share of them differ."""
+# Values that are compared to see whether all differ.
+_KEPT: Final = 1 << 22
 
 
 def surveyed(
@@ -100,101 +102,48 @@ def ranks(column: pa.ChunkedArray) -> FloatArray:
     return np.asarray(ranked.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-class Facts(Protocol):
-    """What only all rows of a column tell."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-
-    @property
-    def unused(self) -> int:
-        """How many values of its dictionary no row has."""
-
-    def is_unique(self) -> bool:
-        """Return whether every row has a value of its own."""
-
-    def counts_rows(self) -> bool:
-        """Return whether the column counts 0, 1, 2 … or 1, 2, 3 … from row to row."""
-
-    def is_ordered(self) -> bool:
-        """Return whether the rows are sorted by it, and it is not the same everywhere."""
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """The facts of a column that is in memory."""
-
-    column: pa.ChunkedArray
-
-    @property
-    def rows(self) -> int:
-        return len(self.column)
-
-    @property
-    def unused(self) -> int:
-        return _unused(self.column)
-
-    def is_unique(self) -> bool:
-        return bool(pc.count_distinct(decoded(self.column)).as_py() == self.rows)
-
-    def counts_rows(self) -> bool:
-        return _counts_rows(self.column)
-
-    def is_ordered(self) -> bool:
-        return rises(decoded(self.column))
-
-
 def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
-    """Return what a column is like."""
+    """Return what a column is like: most of it by its first 10,000 rows."""
     column = stored(column)
-    return survey_of(name, column.slice(0, GLANCE), _Whole(column))
-
-
-def survey_of(name: str, head: pa.ChunkedArray, facts: Facts) -> ColumnSurvey:
-    """Return what a column is like, by its first 10,000 rows and what all rows tell."""
-    if not plain(head.type) or not facts.rows:
-        return ColumnSurvey(name, _other_kind(head.type), 0.0, concern=_index_name(name))
+    rows, head = len(column), column.slice(0, GLANCE)
+    indexed = _INDEX.fullmatch(name) is not None
+    if not plain(head.type) or not rows:
+        return ColumnSurvey(name, _other_kind(head.type), 0.0, concern="index" if indexed else None)
     glance = decoded(head)
     share = pc.count_distinct(glance).as_py() / max(len(glance), 1)
-    kind = kind_of(glance, share)
-    unique = facts.rows >= _FEWEST and may_be_unique(glance, kind, share) and facts.is_unique()
-    concern = _concern(name, head, kind, share, facts, unique=unique)
-    ordered = facts.rows > 1 and rises(glance) and facts.is_ordered()
-    many = share * len(glance) >= _MANY and (kind != "number" or _is_whole(glance))
+    kind, whole = kind_of(glance, share), _is_whole(glance)
+    # Measurements differ in each row, too, and mean nothing by it.
+    may_be = rows >= _FEWEST and share == 1 and (kind != "number" or whole)
+    every = decoded(column) if may_be or rises(glance) else glance
+    unique = may_be and _is_unique(every)
+    named = _IDENTIFIER.search(name) is not None and share >= _NAMED_SHARE and rows >= _FEWEST
+    concern: Concern | None = None
+    if indexed or (unique and kind == "number" and _counts_rows(every)):
+        concern = "index"
+    elif kind in ("text", "date"):
+        concern = kind
+    elif unique or (named and (kind == "category" or _is_whole(head))):
+        concern = "identifier"
+    ordered = rows > 1 and rises(glance) and rises(every)
+    many = share * len(glance) >= _MANY and (kind != "number" or whole)
     values = glance.to_numpy() if many else None
-    return ColumnSurvey(name, kind, share, unique, ordered, facts.unused, concern, head=values)
+    return ColumnSurvey(name, kind, share, unique, ordered, _unused(column), concern, head=values)
 
 
-def may_be_unique(glance: pa.ChunkedArray, kind: ColumnKind, share: float) -> bool:
-    """Return whether the first rows leave open that each row has a value of its own.
+def _is_unique(column: pa.ChunkedArray) -> bool:
+    """Return whether every row has a value of its own; of very many rows by those of a part."""
+    part = -(-len(column) // _KEPT)
+    if part <= 1:
+        return bool(pc.count_distinct(column).as_py() == len(column))
+    import pandas as pd
 
-    Measurements differ in each row, too, and mean nothing by it.
-    """
-    return share == 1 and (kind != "number" or _is_whole(glance))
-
-
-def _concern(
-    name: str,
-    head: pa.ChunkedArray,
-    kind: ColumnKind,
-    share: float,
-    facts: Facts,
-    *,
-    unique: bool,
-) -> Concern | None:
-    if _index_name(name) or (unique and kind == "number" and facts.counts_rows()):
-        return "index"
-    if kind in ("text", "date"):
-        return kind
-    named = _IDENTIFIER.search(name) is not None and share >= _NAMED_SHARE
-    named = named and facts.rows >= _FEWEST
-    whole = kind == "category" or _is_whole(head)
-    return "identifier" if unique or (named and whole) else None
-
-
-def _index_name(name: str) -> Concern | None:
-    return "index" if _INDEX.fullmatch(name) else None
+    if not is_any(column.type, "integer", "floating"):
+        column = column.cast(pa.large_binary() if is_any(column.type, "binary") else pa.string())
+    hashed = [
+        pd.util.hash_array(chunk.to_numpy(False), categorize=False) for chunk in column.chunks
+    ]
+    some = np.concatenate([chunk[chunk % np.uint64(part) == 0] for chunk in hashed])
+    return len(np.unique(some)) == len(some)
 
 
 def plain(kind: pa.DataType) -> bool:

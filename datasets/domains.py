@@ -1,15 +1,22 @@
-"""The labels that can occur: the declared classes and outputs, or those in the data."""
+"""The labels that can occur: the declared classes and outputs, or those in the data.
 
-from collections.abc import Mapping, Sequence
+Readers know no mechanism; whoever calls them hands over what it says of labels (a ``LabelCoding``).
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from ldpaudit.datasets.coding import LabelCoding, PlainCoding, ReportReading, Reports
+from ldpaudit.datasets.formats.columns import check_complete, decoded, is_any
 from ldpaudit.datasets.labels import (
     LabelColumn,
     canonical,
+    check_inside,
     check_not_continuous,
     forms,
     in_order,
@@ -17,28 +24,104 @@ from ldpaudit.datasets.labels import (
     positions,
     too_many,
 )
-from ldpaudit.datasets.numbers import encode_numbers
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels, NumericView
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration, FloatArray, IntArray, Label
 
+Reports = npt.NDArray[Any]
+"""Reports of n people, shape (n, d); what the d entries are is the protocol's."""
+
+
+class ReportReading(Protocol):
+    """What the declared protocol says about its reports."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The labels."""
+
+    @property
+    def report_kind(self) -> Literal["label", "labels", "numbers"]:
+        """How the column holds a report."""
+
+    def check(self, reports: Reports) -> Reports:
+        """Return reports of shape (n, d), or raise where some are not the protocol's."""
+
+    def labels(self, reports: Reports, rng: np.random.Generator) -> IntArray:
+        """Return a most likely label's code for each report, ties broken at random."""
+
+
+class BagReading(Protocol):
+    """What the declared mechanism says about the sums of its bags."""
+
+    bag: str
+    classes: tuple[Label, ...]
+    statistic: str
+
+    @property
+    def sums_are_whole(self) -> bool:
+        """Whether every released sum is a whole number."""
+
+    @property
+    def sums_fit_the_bag(self) -> bool:
+        """Whether every released sum lies between 0 and the bag's size."""
+
+
+class LabelCoding(Protocol):
+    """How the labels of a declared mechanism are coded."""
+
+    @property
+    def outputs_are_labels(self) -> bool:
+        """Whether what is released is one of the labels, unless outputs are declared."""
+
+    @property
+    def order_of_classes_matters(self) -> bool:
+        """Whether the classes must be declared: they are the rows of a matrix."""
+
+    @property
+    def bags(self) -> BagReading | None:
+        """How sums of bags are read; None where each row is released by itself."""
+
+    @property
+    def reports(self) -> ReportReading | None:
+        """How reports are read that are no labels; None for a mechanism that releases labels."""
+
+    def view(self, rows: int) -> NumericView | None:
+        """Return how labels that are numbers are coded; None for a mechanism on classes."""
+
+
+Coding = Callable[[Declaration | None], LabelCoding]
+
+
+@dataclass(frozen=True)
+class PlainCoding:
+    """Released labels are labels; without a declaration nothing is known of them."""
+
+    declaration: Declaration | None
+    order_of_classes_matters: bool = False
+    bags: None = None
+    reports: None = None
+
+    @property
+    def outputs_are_labels(self) -> bool:
+        """Whether there is a declaration."""
+        return self.declaration is not None
+
+    def view(self, rows: int) -> None:
+        """Return None: labels are no numbers."""
+
+
+# Part of the key by which ties between most likely labels are drawn.
 _TIES: Final = "frequency-oracle"
-"""Part of the key by which ties between most likely labels are drawn."""
+# Of true labels that are numbers, rows of a group.
+_LEAST_GROUP, _LEAST_SHARE = 20, 0.002
 
 
 @dataclass(frozen=True)
 class Domains:
-    """The labels that can occur.
+    """The labels that can occur: the values of a true label, and those of a released one.
 
-    Attributes
-    ----------
-    classes : tuple, length k
-        The values of a true label.
-    outputs : tuple, length m
-        The values of a released label.
-    apart : bool
-        Whether the two were kept apart because, undeclared, they have no value in common.
+    ``apart``: whether the two were kept apart because, undeclared, they have no value in common.
     """
 
     classes: tuple[Label, ...]
@@ -74,14 +157,8 @@ def encode_labels(
 ) -> EncodedLabels:
     """Find the classes and outputs, and code the labels by them.
 
-    Parameters
-    ----------
-    declaration : Declaration or None
-        Its ``classes`` and ``outputs`` are used in their order where it names them.
-    released : LabelColumn
-    truth : LabelColumn or None
-    coding : LabelCoding, optional
-        What the declared mechanism releases; default: labels.
+    The declaration's ``classes`` and ``outputs`` are used in their order where it names them;
+    ``coding``: what the declared mechanism releases; default: labels.
 
     Raises
     ------
@@ -92,37 +169,17 @@ def encode_labels(
     # Where the labels are declared, one released label for all is a result, and no mistake.
     constant = len(released.values) == 1 and not declared_labels(declaration, "classes")
     _check_two_values(not constant, truth is None or len(truth.values) > 1)
-    domains = find_domains(declaration, released, truth, coding)
-    _check_size(domains, len(released.codes))
+    domains, rows = find_domains(declaration, released, truth, coding), len(released.codes)
+    for labels, role in ((domains.classes, "true"), (domains.outputs, "released")):
+        if len(labels) > most_classes(rows):
+            raise too_many(role, len(labels), rows)
     codes = released.coded(domains.outputs, "released label", "the declared outputs")
     return EncodedLabels(domains, codes, true_codes(truth, domains.classes))
 
 
 def true_codes(truth: LabelColumn | None, classes: tuple[Label, ...]) -> IntArray | None:
-    """Return the true labels as codes into the classes, None where they are not known.
-
-    Raises
-    ------
-    InputError
-        If a true label is not one of the declared classes.
-    """
+    """Return the true labels as codes into the declared classes (InputError), None without any."""
     return None if truth is None else truth.coded(classes, "true label", "the declared classes")
-
-
-def encode_numeric_labels(
-    view: NumericView, released: FloatArray, truth: FloatArray | None
-) -> EncodedLabels:
-    """Code the labels of a mechanism on numbers by its view.
-
-    Raises
-    ------
-    InputError
-        If a label lies outside of what is declared, or takes one value only.
-    """
-    _check_two_values(bool(np.ptp(released)), truth is None or bool(np.ptp(truth)))
-    labels, outputs, classes = encode_numbers(view, released, truth)
-    domains = Domains(labels.view.classes.names, labels.view.outputs.names)
-    return EncodedLabels(domains, outputs, classes, labels)
 
 
 def encode_reported(
@@ -132,11 +189,6 @@ def encode_reported(
 
     Ties are broken by draws that depend on nothing, so what holds for a function of the reports
     holds for these labels.
-
-    Raises
-    ------
-    InputError
-        If a true label is not one of the declared classes.
     """
     domains = Domains(oracle.classes, oracle.classes)
     released = oracle.labels(reports, child_generator(0, _TIES, "ties"))
@@ -160,33 +212,50 @@ def find_domains(
     Without a declaration, released and true labels with no value in common are kept apart: they
     are then outputs and classes of their own.
     """
-    classes = declared_labels(declaration, "classes")
-    outputs = declared_labels(declaration, "outputs")
-    coding = PlainCoding(declaration) if coding is None else coding
+    classes, outputs = (declared_labels(declaration, key) for key in ("classes", "outputs"))
+    coding, apart = PlainCoding(declaration) if coding is None else coding, False
     if coding.order_of_classes_matters and classes is None:
         raise InputError("A declared channel must name its classes, in the order of its rows.")
-    apart = False
     if classes is None:
-        classes, apart = _occurring(outputs, released, truth)
+        check_not_continuous(released, "released")
+        base = released.values if outputs is None else outputs
+        classes = in_order(base)
+        if truth is not None:
+            check_not_continuous(truth, "true")
+            places = positions(truth.values, base)
+            apart = bool((places < 0).all())
+            more = (v for v, place in zip(truth.values, places, strict=True) if place < 0)
+            classes = in_order(truth.values if apart else (*base, *more))
         if apart and coding.outputs_are_labels:
             raise InputError(
                 "No true label has the value of any released label; write both in the same way, "
                 "or declare the classes."
             )
-    if outputs is None:
-        outputs = classes if coding.outputs_are_labels else _outputs(classes, released)
-    return Domains(classes, outputs, apart)
+    others = outputs is None and not coding.outputs_are_labels
+    if others and (positions(released.values, classes) < 0).any():
+        check_not_continuous(released, "released")
+        outputs = in_order(released.values)
+    return Domains(classes, classes if outputs is None else outputs, apart)
 
 
 def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, ...] | None:
     """Return the declared ``classes`` or ``outputs``, None where they are not declared.
+
+    Where each stratum states them, they are all of these once.
 
     Raises
     ------
     InputError
         If they are not a list of at least two different texts, numbers or booleans.
     """
-    value: Any = None if declaration is None else _stated(declaration.parameters, key)
+    parameters: Mapping[str, Any] = {} if declaration is None else declaration.parameters
+    value, strata = parameters.get(key), parameters.get("strata")
+    if key not in parameters and isinstance(strata, list | tuple):
+        parts = [one.get("mechanism") if isinstance(one, Mapping) else None for one in strata]
+        lists: list[Any] = [part.get(key) if isinstance(part, Mapping) else None for part in parts]
+        if all(isinstance(labels, list | tuple) for labels in lists):
+            every = (_plain(label, key) for labels in lists for label in labels)
+            value = list({canonical(label): label for label in every}.values())
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -197,19 +266,6 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
         raise InputError(f"There must be at least {least} declared {key}. Got {len(labels)}.")
     forms(labels, f"declared {key}")
     return labels
-
-
-def _stated(parameters: Mapping[str, Any], key: str) -> Any:
-    """Return what is stated of the labels; where each stratum states them, all of them once."""
-    strata = parameters.get("strata")
-    if key in parameters or not isinstance(strata, list | tuple):
-        return parameters.get(key)
-    parts = [one.get("mechanism") if isinstance(one, Mapping) else None for one in strata]
-    lists: list[Any] = [part.get(key) if isinstance(part, Mapping) else None for part in parts]
-    if not all(isinstance(labels, list | tuple) for labels in lists):
-        return None
-    known = {canonical(_plain(label, key)): label for labels in lists for label in labels}
-    return list(known.values())
 
 
 def _plain(label: Any, key: str) -> Label:
@@ -224,29 +280,57 @@ def _plain(label: Any, key: str) -> Label:
     return label
 
 
-def _occurring(
-    outputs: Sequence[Label] | None, released: LabelColumn, truth: LabelColumn | None
-) -> tuple[tuple[Label, ...], bool]:
-    check_not_continuous(released, "released")
-    base = released.values if outputs is None else tuple(outputs)
-    if truth is None:
-        return in_order(base), False
-    check_not_continuous(truth, "true")
-    places = positions(truth.values, base)
-    if (places < 0).all():
-        return in_order(truth.values), True
-    more = tuple(v for v, place in zip(truth.values, places, strict=True) if place < 0)
-    return in_order(base + more), False
+def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
+    """Read a column of numeric labels, or of texts that write them, float64 of shape (n,).
+
+    ``role``: ``"released"`` or ``"true"`` (InputError if one is missing, infinite or no number).
+    """
+    column = decoded(column)
+    try:
+        if is_any(column.type, "boolean", "temporal"):
+            raise pa.ArrowInvalid
+        numbers = column.cast(pa.float64())
+    except pa.ArrowException:
+        raise InputError(
+            f"The declared mechanism releases numbers, so every {role} label must be a number."
+        ) from None
+    missing = numbers.null_count + (pc.sum(pc.is_nan(numbers)).as_py() or 0)
+    check_complete(missing, len(numbers), f"a {role} label")
+    values = np.asarray(numbers.to_numpy(), dtype=np.float64)
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        raise InputError(f"A {role} label must be finite; {infinite} are infinite.")
+    return values
 
 
-def _outputs(classes: tuple[Label, ...], released: LabelColumn) -> tuple[Label, ...]:
-    if (positions(released.values, classes) >= 0).all():
-        return classes
-    check_not_continuous(released, "released")
-    return in_order(released.values)
+def encode_numeric_labels(
+    view: NumericView, released: FloatArray, truth: FloatArray | None
+) -> EncodedLabels:
+    """Code the labels of a mechanism on numbers by its view.
 
+    Groups of true labels that hold few people are merged with their neighbours: how labels are
+    grouped may depend on the true ones, but not on the released ones.
 
-def _check_size(domains: Domains, rows: int) -> None:
-    for labels, role in ((domains.classes, "true"), (domains.outputs, "released")):
-        if len(labels) > most_classes(rows):
-            raise too_many(role, len(labels), rows)
+    Raises
+    ------
+    InputError
+        If a label lies outside of what is declared, or takes one value only.
+    """
+    _check_two_values(bool(np.ptp(released)), truth is None or bool(np.ptp(truth)))
+    outputs, classes = view.outputs.codes(released), None
+    check_inside(outputs, "released label", "the declared outputs")
+    if truth is not None:
+        classes, rows = view.classes.codes(truth), len(truth)
+        check_inside(classes, "true label", "the declared labels")
+        if view.classes.grouped:
+            least = max(_LEAST_GROUP, int(_LEAST_SHARE * rows))
+            if rows < 2 * least:
+                raise InputError(
+                    f"{rows} rows can support at most {most_classes(rows)} labels, too few for a "
+                    f"numeric mechanism; at least {2 * least} rows are needed."
+                )
+            counts = np.bincount(classes, minlength=len(view.classes)).astype(np.int64)
+            view = NumericView(view.classes.merged(counts, least), view.outputs)
+            classes = view.classes.codes(truth)
+    domains = Domains(view.classes.names, view.outputs.names)
+    return EncodedLabels(domains, outputs, classes, NumericLabels(view, released, truth))

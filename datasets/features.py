@@ -1,7 +1,8 @@
-"""Feature columns as arrays: numbers, codes of categories, and lists laid out flat."""
+"""Feature columns as arrays: numbers, codes of categories, lists laid out flat, what texts hold."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,35 +19,28 @@ from ldpaudit.datasets.formats.columns import (
     stored,
 )
 from ldpaudit.datasets.names import ColumnError, of_column
-from ldpaudit.datasets.texts import read_out
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
 
 _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _FAR_FROM_ZERO = 256.0
-_LARGEST_INTEGER = float(1 << 24)
-"""Every integer up to this one is a float32 of its own."""
+# Every integer up to this one is a float32 of its own.
+_LARGEST_INTEGER = 1 << 24
+# Columns with a spread beyond these are scaled: squares of distances must fit in float32.
 _WIDEST, _NARROWEST = 1e15, 1e-15
-"""Columns with a spread beyond these are scaled: squares of distances must fit in float32."""
+# A free text has a space or more on average, and differs in half of the rows that are looked at.
+_FEWEST_TEXTS, _TEXTS_LOOKED_AT = 100, 1_000
+# Numbers of a text: as many as fit into 25 MB, within these.
+_ENTRIES, _FEWEST_NUMBERS, _MOST_NUMBERS = 6_400_000, 8, 128
 
 
 @dataclass
 class EncodedFeatures:
-    """Encoded feature columns, with the column that each came from.
+    """Encoded feature columns of ``rows`` rows, with the column that each came from.
 
-    Attributes
-    ----------
-    rows : int
-    numeric : list of float32 arrays of shape (n, width)
-    categorical : list of int32 arrays of shape (n,)
-    cardinalities : list of int
-    numeric_places, categorical_places : list of int
-        The number of the feature column (from 0) behind each entry of the two lists.
-    columns : int
-        How many feature columns there are.
-    extra : list of float32 arrays of shape (n, e)
-        What is read out of free texts and dates.
-    whole : FeatureTable or None
-        The table, where its arrays are views of it.
+    ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
+    cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
+    columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts and
+    dates, float32 (n, e).
     """
 
     rows: int
@@ -57,7 +51,6 @@ class EncodedFeatures:
     categorical_places: list[int] = field(default_factory=list)
     columns: int = 0
     extra: list[Float32Array] = field(default_factory=list)
-    whole: FeatureTable | None = None
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Encode one more column (ColumnError)."""
@@ -73,15 +66,24 @@ class EncodedFeatures:
             self.numeric_places.append(self.columns)
         self.columns += 1
 
+    def part(self, start: int, stop: int) -> "EncodedFeatures":
+        """Return some rows that follow each other."""
+        return replace(
+            self,
+            rows=stop - start,
+            numeric=[block[start:stop] for block in self.numeric],
+            categorical=[codes[start:stop] for codes in self.categorical],
+            extra=[block[start:stop] for block in self.extra],
+        )
+
     def table(self) -> FeatureTable:
         """Return the columns as one table."""
-        if self.whole is not None:
-            return self.whole
+        self.categorical = [codes.reshape(self.rows, 1) for codes in self.categorical]
+        categorical = _side_by_side(self.categorical, self.rows, np.int32)
+        self.categorical = [codes[:, 0] for codes in self.categorical]
         return FeatureTable(
             numeric=_side_by_side(self.numeric, self.rows, np.float32),
-            categorical=_side_by_side(
-                [codes[:, None] for codes in self.categorical], self.rows, np.int32
-            ),
+            categorical=categorical,
             cardinalities=tuple(self.cardinalities),
             columns=self.columns,
             extra=_side_by_side(self.extra, self.rows, np.float32) if self.extra else None,
@@ -91,15 +93,9 @@ class EncodedFeatures:
 def encode_features(
     columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int, names: Sequence[str]
 ) -> EncodedFeatures:
-    """Encode feature columns one after the other, so that few are in memory at once.
+    """Encode feature columns in turn, so that few are in memory at a time.
 
-    Parameters
-    ----------
-    columns : iterable of (name, column of n values)
-    rows : int
-        n.
-    names : sequence of str
-        All columns of the file; a message tells the place of one among them.
+    ``names``: all columns of the file, among which a message gives the place of one.
 
     Raises
     ------
@@ -119,15 +115,10 @@ def is_categorical(kind: pa.DataType) -> bool:
 
 
 def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
-    """Return the codes of a text column, and how many different values it has.
+    """Return the codes of a text column, int32 (n,), and how many different values it has.
 
     Codes are positions among the sorted values, so they do not depend on the order of the rows;
     -1 where the value is missing.
-
-    Returns
-    -------
-    codes : int32 array of shape (n,)
-    cardinality : int
     """
     encoded = column.dictionary_encode().combine_chunks()
     order = pc.array_sort_indices(encoded.dictionary).to_numpy()
@@ -138,73 +129,19 @@ def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
 
 
 def encode_numbers(column: pa.ChunkedArray) -> Float32Array:
-    """Return a column of numbers, booleans, dates or lists of them.
+    """Return a column of numbers, booleans, dates or lists of them, float32 (n, width).
 
-    Dates, times and durations are given in days. A list becomes as many numbers side by side.
-
-    Returns
-    -------
-    float32 array of shape (n, width)
-        NaN where missing; see :func:`narrowed` for the zero and the unit of a column.
+    Dates, times and durations are given in days; a list becomes as many numbers side by side; NaN
+    where missing. See :func:`narrowed` for the zero and the unit of a column.
     """
-    return narrowed(raw_numbers(_from_least(column)))
-
-
-def _from_least(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return integers of which float64 would make some equal, counted from the least of them."""
-    if not (pa.types.is_integer(column.type) and column.type.bit_width == 64):
-        return column
-    bounds = pc.min_max(column).as_py()
-    if bounds["min"] is None or max(-bounds["min"], bounds["max"]) <= 1 << 53:
-        return column
-    try:
-        return pc.subtract_checked(column, pa.scalar(bounds["min"], column.type))
-    except pa.ArrowInvalid:  # They are further apart than integers can say.
-        return column
-
-
-def raw_numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
-    """Return a column of numbers or lists, float32 or float64 of shape (n, width), not narrowed."""
-    if is_any(column.type, *LISTS, "list_view", "large_list_view"):
-        return _flat(column)
-    return _numbers(column)[:, None]
-
-
-@dataclass(frozen=True)
-class Extent:
-    """The least and the largest value of a column of numbers; NaN where it has none."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: FloatArray | Float32Array) -> "Extent":
-        """Return the extent of an array."""
-        if values.size == 0:
-            return cls(np.nan, np.nan)
-        return cls(float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None)))
-
-    def joined(self, other: "Extent") -> "Extent":
-        """Return the extent of the values of both."""
-        low, high = np.fmin(self.low, other.low), np.fmax(self.high, other.high)
-        return Extent(float(low), float(high))
-
-    def is_of(self, met: "Extent") -> bool:
-        """Return whether values were met that have this extent."""
-        return np.array_equal([self.low, self.high], [met.low, met.high], equal_nan=True)
-
-    def narrowed(self, values: FloatArray | Float32Array) -> Float32Array:
-        """Return values within the extent as :func:`narrowed` describes."""
-        low, half_spread = self.low, self.high / 2 - self.low / 2
-        farthest = max(abs(self.low), abs(self.high))
-        if half_spread > 0 and not _NARROWEST < half_spread < _WIDEST:
-            scaled = (values / 2 - low / 2) / half_spread
-            return scaled.astype(np.float32)
-        if values.dtype == np.float64 and (
-            farthest > _LARGEST_INTEGER or farthest > _FAR_FROM_ZERO * half_spread
-        ):
-            values = values - low
-        return values.astype(np.float32, copy=False)
+    if pa.types.is_integer(column.type) and column.type.bit_width == 64:
+        low, high = pc.min_max(column).as_py().values()
+        # Integers of which float64 would make some equal are counted from the least of them,
+        # unless they are further apart than integers can say.
+        if low is not None and max(-low, high) > 1 << 53:
+            with suppress(pa.ArrowInvalid):
+                column = pc.subtract_checked(column, pa.scalar(low, column.type))
+    return narrowed(_raw_numbers(column))
 
 
 def narrowed(values: FloatArray | Float32Array) -> Float32Array:
@@ -219,23 +156,39 @@ def narrowed(values: FloatArray | Float32Array) -> Float32Array:
     ColumnError
         If a value is infinite.
     """
-    extent = Extent.of(values)
-    if np.isinf([extent.low, extent.high]).any():
-        count = int(np.isinf(values).sum())
-        raise ColumnError(f"must be finite; {count:,} values are infinite.")
-    return extent.narrowed(values)
+    if values.size == 0:
+        return values.astype(np.float32, copy=False)
+    low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
+    if np.isinf([low, high]).any():
+        raise ColumnError(f"must be finite; {int(np.isinf(values).sum()):,} values are infinite.")
+    half_spread, farthest = high / 2 - low / 2, max(abs(low), abs(high))
+    if half_spread > 0 and not _NARROWEST < half_spread < _WIDEST:
+        scaled = (values / 2 - low / 2) / half_spread
+        return scaled.astype(np.float32)
+    if values.dtype == np.float64 and (
+        farthest > _LARGEST_INTEGER or farthest > _FAR_FROM_ZERO * half_spread
+    ):
+        values = values - low
+    return values.astype(np.float32, copy=False)
 
 
-def _numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
+def _raw_numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
+    """Return a column of numbers or lists, float32 or float64 of shape (n, width), not narrowed."""
     kind = column.type
+    if is_any(kind, *LISTS, "list_view", "large_list_view"):
+        return _flat(column)
     days = _units_per_day(kind)
     try:
         if days is not None:
             whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
-            return np.asarray(whole.cast(pa.float64(), safe=False).to_numpy() / days)
+            return np.asarray(whole.cast(pa.float64(), safe=False).to_numpy() / days)[:, None]
         if _is_number(kind):
-            target = pa.float32() if _fits_float32(kind) else pa.float64()
-            return np.asarray(column.cast(target, safe=False).to_numpy())
+            small = is_any(kind, "boolean", "null") or (
+                is_any(kind, "integer", "floating")
+                and kind.bit_width <= (16 if pa.types.is_integer(kind) else 32)
+            )
+            target = pa.float32() if small else pa.float64()
+            return np.asarray(column.cast(target, safe=False).to_numpy())[:, None]
     except pa.ArrowException:
         raise ColumnError("cannot be read as numbers.") from None
     raise ColumnError(
@@ -244,36 +197,15 @@ def _numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
     )
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return is_any(kind, *NUMBERS, "boolean", "null")
-
-
-def _fits_float32(kind: pa.DataType) -> bool:
-    if is_any(kind, "integer", "floating"):
-        return bool(kind.bit_width <= (16 if pa.types.is_integer(kind) else 32))
-    return is_any(kind, "boolean", "null")
-
-
-def _units_per_day(kind: pa.DataType) -> int | None:
-    if pa.types.is_date32(kind):
-        return 1
-    if pa.types.is_date64(kind):
-        return _UNITS_PER_DAY["ms"]
-    if is_any(kind, "timestamp", "time", "duration"):
-        return _UNITS_PER_DAY[kind.unit]
-    return None
-
-
 def _flat(column: pa.ChunkedArray) -> FloatArray | Float32Array:
-    lengths = pc.list_value_length(column)
-    bounds = pc.min_max(lengths).as_py()
+    bounds = pc.min_max(pc.list_value_length(column)).as_py()
     if bounds["min"] != bounds["max"]:
         raise ColumnError("must hold lists of one length.")
     width, present = bounds["min"] or 0, np.asarray(column.is_valid().to_numpy())
     inner = stored(pc.list_flatten(column))
     if is_categorical(inner.type):
         raise ColumnError("must hold lists of numbers.")
-    entries = raw_numbers(inner)
+    entries = _raw_numbers(inner)
     per_row = width * entries.shape[1]
     entries = entries.reshape(int(present.sum()), per_row)
     if present.all():
@@ -281,6 +213,18 @@ def _flat(column: pa.ChunkedArray) -> FloatArray | Float32Array:
     block = np.full((len(column), per_row), np.nan, dtype=entries.dtype)
     block[present] = entries
     return block
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return is_any(kind, *NUMBERS, "boolean", "null")
+
+
+def _units_per_day(kind: pa.DataType) -> int | None:
+    if pa.types.is_date32(kind):
+        return 1
+    if pa.types.is_date64(kind):
+        return _UNITS_PER_DAY["ms"]
+    return _UNITS_PER_DAY[kind.unit] if is_any(kind, "timestamp", "time", "duration") else None
 
 
 def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -300,7 +244,80 @@ def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _side_by_side(blocks: list[Any], rows: int, kind: Any) -> Any:
+    """Return blocks as one; each becomes a view of it, so that memory holds none of them twice."""
     if len(blocks) == 1:
         return np.ascontiguousarray(blocks[0])
-    table = np.empty((rows, sum(block.shape[1] for block in blocks)), dtype=kind)
-    return np.concatenate([table[:, :0], *blocks], axis=1, out=table)
+    table, place = np.empty((rows, sum(block.shape[1] for block in blocks)), dtype=kind), 0
+    for number, block in enumerate(blocks):
+        own = slice(place, place + block.shape[1])
+        table[:, own] = block
+        blocks[number], place = table[:, own], own.stop
+    return table
+
+
+def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
+    """Return what can be read out of a column, float32 arrays of shape (n, e); empty for others.
+
+    A free text (two words or more, different in at least half of the rows) gives counts of its
+    words, hashed into 8 to 128 numbers of unit length; a date its month, day and weekday, a time
+    of day also its hour. Whole numbers beyond 2**24 give their last bits, which float32 would drop,
+    and a column with zeros below zero, or with NaN beside missing values, says which they are.
+    Each depends on the row's own value alone.
+    """
+    try:
+        plain = decoded(column)
+        if is_any(plain.type, "date", "timestamp"):
+            return [_date_parts(plain)]
+        if is_any(plain.type, *TEXTS) and _is_free(plain):
+            return [_hashed_words(plain)]
+        if is_any(column.type, "integer", "floating"):
+            return _hidden_in_numbers(plain)
+    except pa.ArrowException:  # What cannot be read here is a category all the same, or refused.
+        pass
+    return []
+
+
+def _is_free(column: pa.ChunkedArray) -> bool:
+    texts = column.slice(0, _TEXTS_LOOKED_AT).drop_null().cast(pa.large_string())
+    if len(texts) < _FEWEST_TEXTS or pc.count_distinct(texts).as_py() < len(texts) / 2:
+        return False
+    return bool(pc.mean(pc.count_substring(texts, pattern=" ")).as_py() >= 1.0)
+
+
+def _hashed_words(column: pa.ChunkedArray) -> Float32Array:
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    width = int(np.clip(_ENTRIES // max(len(column), 1), _FEWEST_NUMBERS, _MOST_NUMBERS))
+    hashing = HashingVectorizer(n_features=width, dtype=np.float32)
+    texts = (value.as_py() or "" for value in column)
+    return np.asarray(hashing.transform(texts).toarray(), dtype=np.float32)
+
+
+def _date_parts(column: pa.ChunkedArray) -> Float32Array:
+    parts: list[Any] = [pc.month(column), pc.day(column), pc.day_of_week(column)]
+    if is_any(column.type, "timestamp"):
+        parts.append(pc.hour(column))
+    numbers = (part.cast(pa.float32()).to_numpy() for part in parts)
+    return np.stack([np.asarray(values, dtype=np.float32) for values in numbers], axis=1)
+
+
+def _hidden_in_numbers(column: pa.ChunkedArray) -> list[Float32Array]:
+    """Return the last 24 bits of long codes, or which values are odd zeros and gaps, if any are.
+
+    The latter is 1 for a zero below zero, 2 and 3 for NaN that is no missing value, else 0.
+    """
+    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+    if pa.types.is_floating(column.type):
+        negative, gap = np.signbit(values), np.isnan(values) & column.is_valid().to_numpy()
+        kinds = np.where(gap, 2 + negative, negative & (values == 0))
+        if kinds.any():
+            return [np.asarray(kinds, dtype=np.float32)[:, None]]
+    sizes = np.abs(values)
+    whole = sizes[np.isfinite(sizes)]
+    if not (len(whole) and whole.max() > _LARGEST_INTEGER and (whole == np.rint(whole)).all()):
+        return []
+    if pa.types.is_integer(column.type):
+        codes = np.asarray(pc.fill_null(column, 0).to_numpy())
+    else:
+        codes = np.where(sizes < 1 << 62, values, 0).astype(np.int64)
+    return [(codes & (_LARGEST_INTEGER - 1)).astype(np.float32)[:, None]]

@@ -9,7 +9,6 @@ classes) two labels of the same canonical form are an error, so different labels
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +23,8 @@ from ldpaudit.datasets.formats.columns import (
     stored,
 )
 from ldpaudit.errors import InputError
-from ldpaudit.files.limits import DIGITS
 from ldpaudit.release import IntArray, Label
+from ldpaudit.work.limits import DIGITS
 
 MOST_CLASSES = 1000
 ROWS_PER_CLASS = 10
@@ -84,17 +83,11 @@ def most_classes(rows: int) -> int:
 
 
 def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) -> LabelColumn:
-    """Read a label column.
+    """Read a column of n labels: strings, numbers, booleans, dates, or a dictionary of them.
 
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray of n labels
-        Strings, numbers, booleans, dates, or a dictionary of them.
-    role : {"released", "true"}
-        Which labels they are, for the messages.
-    from_text : bool
-        Whether the strings come from a text file, where 1 is written as ``1``: they become ints,
-        floats or booleans where all of them are written as such.
+    ``role`` says which they are, for the messages: ``"released"`` or ``"true"``; ``from_text``
+    whether the strings come from a text file, where 1 is written as ``1``: they become ints, floats
+    or booleans where all of them are written as such.
 
     Raises
     ------
@@ -114,11 +107,16 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     check_complete(int((found < 0).sum()), rows, f"a {role} label")
     if len(encoded.dictionary) > most_classes(rows):
         raise too_many(role, len(encoded.dictionary), rows)
-    values = _values(encoded.dictionary, role)
+    values = encoded.dictionary.to_pylist()
+    if pa.types.is_float32(encoded.dictionary.type):
+        values = [float(str(np.float32(value))) for value in values]
+    if any(isinstance(value, float | Decimal) for value in values):
+        whole = all(value == int(value) for value in values)
+        values = [int(value) if whole else float(value) for value in values]
     if from_text:
-        values = read_texts([str(value) for value in values])
+        values = list(read_texts([str(value) for value in values]))
     forms(values, f"{role} labels")
-    return LabelColumn(values, found)
+    return LabelColumn(tuple(values), found)
 
 
 def _used(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, IntArray | None]:
@@ -136,6 +134,28 @@ def _used(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, IntArray | None]:
     place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
     codes = [place[c.fill_null(-1).to_numpy(zero_copy_only=False)] for c in indices.chunks]
     return pa.chunked_array([column.chunk(0).dictionary.take(order)]), np.concatenate(codes)
+
+
+def _plain(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
+    """Return the column without dictionary, NaN as missing; texts are in UTF-8."""
+    column = decoded(column)
+    if is_any(column.type, *TEXTS, *BYTES, "date", "timestamp"):
+        try:
+            column = column.cast(pa.large_string())
+            column.validate(full=True)
+        except pa.ArrowException:
+            raise InputError(f"The {role} label must be text in UTF-8.") from None
+    elif pa.types.is_floating(column.type):
+        if pa.types.is_float16(column.type):
+            column = column.cast(pa.float32())
+        infinite = pc.sum(pc.is_inf(column)).as_py() or 0
+        if infinite:
+            raise InputError(f"A {role} label must be finite; {infinite} are infinite.")
+        column = pc.if_else(pc.is_nan(column), None, column)
+        column = pc.add(column, pa.scalar(0, column.type))  # turns -0.0 into 0.0
+    elif not is_any(column.type, "boolean", "integer", "decimal", "null"):
+        raise InputError(f"The {role} label must be text, a number or a boolean, no nested object.")
+    return column
 
 
 def too_many(role: str, values: int, rows: int) -> InputError:
@@ -216,45 +236,6 @@ def positions(labels: Sequence[Label], domain: Sequence[Label]) -> IntArray:
 def in_order(labels: Sequence[Label]) -> tuple[Label, ...]:
     """Sort labels: booleans and numbers by value, then text."""
     return tuple(sorted(labels, key=lambda v: (1, 0, v) if isinstance(v, str) else (0, v, "")))
-
-
-def _plain(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
-    """Return the column without dictionary or extension type, NaN as missing."""
-    column = decoded(stored(column))
-    kind = column.type
-    if pa.types.is_floating(kind):
-        return _finite(column, role)
-    if is_any(kind, *TEXTS, *BYTES, "date", "timestamp"):
-        try:
-            return column.cast(pa.large_string())
-        except pa.ArrowException:
-            raise InputError(f"The {role} label must be text in UTF-8.") from None
-    if not is_any(kind, "boolean", "integer", "decimal", "null"):
-        raise InputError(f"The {role} label must be text, a number or a boolean, no nested object.")
-    return column
-
-
-def _finite(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
-    if pa.types.is_float16(column.type):
-        column = column.cast(pa.float32())
-    infinite = pc.sum(pc.is_inf(column)).as_py() or 0
-    if infinite:
-        raise InputError(f"A {role} label must be finite; {infinite} are infinite.")
-    column = pc.if_else(pc.is_nan(column), None, column)
-    return pc.add(column, pa.scalar(0, column.type))  # turns -0.0 into 0.0
-
-
-def _values(dictionary: pa.Array, role: str) -> tuple[Label, ...]:
-    try:
-        values: list[Any] = dictionary.to_pylist()
-    except UnicodeDecodeError:  # Parquet files are not checked for it when they are read
-        raise InputError(f"The {role} label must be text in UTF-8.") from None
-    if pa.types.is_float32(dictionary.type):
-        values = [float(str(np.float32(value))) for value in values]
-    if any(isinstance(value, float | Decimal) for value in values):
-        whole = all(value == int(value) for value in values)
-        return tuple(int(value) if whole else float(value) for value in values)
-    return tuple(values)
 
 
 def read_texts(values: Sequence[str]) -> tuple[Label, ...]:

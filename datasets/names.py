@@ -1,7 +1,7 @@
-"""How messages call columns: by their place, since their names are in the file alone.
+"""Columns by name: the role of each, and how messages call them.
 
 The rule, kept by every message: it repeats what the user typed, and nothing that only the file
-holds. A name can be a cell: that of a file without a header.
+holds. A name can be a cell: that of a file without a header. So columns are called by their place.
 """
 
 import math
@@ -9,34 +9,20 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final
 
 import pyarrow as pa
 
-from ldpaudit.errors import InputError, nearest, quoted
+from ldpaudit.errors import InputError, nearest
+from ldpaudit.errors import quoted as quoted
 
-__all__ = [
-    "ColumnError",
-    "called",
-    "check_header",
-    "check_unique",
-    "column_of",
-    "listed",
-    "missing_column",
-    "of_column",
-    "quoted",
-    "shown_type",
-]
+DEFAULT_LABEL: Final = "label"
 
 
 class ColumnError(InputError):
-    """Something is wrong with a column; :func:`of_column` says which.
-
-    Parameters
-    ----------
-    problem : str
-        The sentence without its subject: ``"must be finite."``
-    """
+    """Something is wrong with a column, in a sentence without its subject: ``"must be finite."``"""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"A column {problem}")
@@ -58,15 +44,23 @@ def listed(some: Sequence[str], names: Sequence[str], most: int) -> str:
 
 @contextmanager
 def of_column(name: str, names: Sequence[str], whose: str = "") -> Iterator[None]:
-    """Say which column of a table an error is about, by its place (InputError).
-
-    ``whose`` follows the place, such as ``" of the synthetic table"``.
-    """
+    """Say which column an error is about: its place, then ``whose`` (``" of the … table"``)."""
     try:
         yield
     except (ColumnError, UnicodeDecodeError) as error:
         problem = error.problem if isinstance(error, ColumnError) else "must be text in UTF-8."
         raise InputError(f"{called(name, names).capitalize()}{whose} {problem}") from None
+
+
+@contextmanager
+def column_of(name: str, private: Collection[str]) -> Iterator[None]:
+    """Let a message say which private column it is about, where there are several (InputError)."""
+    try:
+        yield
+    except InputError as error:
+        if len(private) < 2:
+            raise
+        raise InputError(f"Private column {quoted(name)}: {error}") from None
 
 
 def shown_type(kind: pa.DataType) -> str:
@@ -79,20 +73,11 @@ def shown_type(kind: pa.DataType) -> str:
 def missing_column(
     name: object, role: str, candidates: Sequence[str], advice: str = "", *, typed: bool = True
 ) -> InputError:
-    """Return the error for a column that is not there; it tells the place of the nearest one.
+    """Return the error for a column that is not there; it gives the place of the nearest one.
 
-    Parameters
-    ----------
-    name : str
-        The column that was asked for; anything else is a mistake of its own.
-    role : str
-        What it was to be, for instance ``"label"``; or ``"to drop"``.
-    candidates : sequence of str
-        The columns that there are.
-    advice : str
-        What to do, where no column is alike.
-    typed : bool
-        Whether the user named it; else a file did, and the message does not repeat it.
+    ``role`` says what it was to be, for instance ``"label"``, or ``"to drop"``; ``advice`` what to
+    do where no column is alike; ``typed`` whether the user named it: else a file did, and the
+    message does not repeat it.
     """
     if not isinstance(name, str):  # From Python; a data frame's column 5 is read as '5'.
         kind = type(name).__name__
@@ -129,24 +114,20 @@ def _number(text: str) -> float | None:
 def check_header(names: Sequence[str], columns: Sequence[Sequence[str]], file: str) -> None:
     """Check that a file begins with the names of its columns, not with a row: a person's cells.
 
-    A row's cells are like those below: texts that occur there, numbers of that size. Columns tell
-    nothing where nearly every text is another, or where their names count (0, 1, 2 …, or years).
-
-    Parameters
-    ----------
-    names : sequence of str
-        The file's first line.
-    columns : sequence of sequences of str
-        The first cells of each column; there may be fewer columns than names.
-    file : str
-        The file's base name.
+    A row's cells are like those below, the first cells of ``columns``: texts that occur there,
+    numbers of that size. Columns tell nothing where nearly every text is another, or where their
+    names count (0, 1, 2 …, or years).
 
     Raises
     ------
     InputError
         If more than half of the names, in columns that tell, are like the cells below them.
     """
-    counted = _count(names)
+    numbers = [number for number in map(_number, names) if number is not None]
+    steps = {b - a for a, b in pairwise(numbers)}
+    even = steps <= {*range(1, 11)} or steps <= {*range(-10, 0)}
+    counts = len(numbers) > 2 or numbers[:1] in ([0.0], [1.0])
+    counted = even and counts and all(number.is_integer() for number in numbers)
     told = [
         _is_at_home(name.strip(), [cell.strip() for cell in cells])
         for name, cells in zip(names, columns, strict=False)
@@ -159,20 +140,10 @@ def check_header(names: Sequence[str], columns: Sequence[Sequence[str]], file: s
         )
 
 
-def _count(names: Sequence[str]) -> bool:
-    """Return whether the numbers among the names are 0, 1, 2 …, or rise or fall by small steps."""
-    numbers = [number for number in map(_number, names) if number is not None]
-    steps = {b - a for a, b in pairwise(numbers)}
-    even = steps <= {*range(1, 11)} or steps <= {*range(-10, 0)}
-    whole = all(number.is_integer() for number in numbers)
-    return even and whole and (len(numbers) > 2 or numbers[:1] in ([0.0], [1.0]))
-
-
 def _is_at_home(name: str, cells: Sequence[str]) -> bool | None:
     """Return whether a name is like the cells of its column, None where they do not tell."""
     filled = [cell for cell in cells if cell]
-    numbers, own = [_number(cell) for cell in filled], _number(name)
-    known = [number for number in numbers if number is not None]
+    known, own = [n for n in map(_number, filled) if n is not None], _number(name)
     if filled and len(known) == len(filled):
         low, high = min(known), max(known)
         return own is not None and 2 * low - high <= own <= 2 * high - low
@@ -180,13 +151,7 @@ def _is_at_home(name: str, cells: Sequence[str]) -> bool | None:
 
 
 def check_unique(names: Sequence[str]) -> None:
-    """Check that no two columns have the same name.
-
-    Raises
-    ------
-    InputError
-        If a name occurs more than once.
-    """
+    """Check that no two columns have the same name (InputError)."""
     repeated = sum(count > 1 for count in Counter(names).values())
     if repeated:
         raise InputError(
@@ -194,12 +159,78 @@ def check_unique(names: Sequence[str]) -> None:
         )
 
 
-@contextmanager
-def column_of(name: str, private: Collection[str]) -> Iterator[None]:
-    """Let a message say which private column it is about, where there are several (InputError)."""
-    try:
-        yield
-    except InputError as error:
-        if len(private) < 2:
-            raise
-        raise InputError(f"Private column {[*private].index(name) + 1}: {error}") from None
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a release by name: a label, perhaps a truth, an id and groups; features."""
+
+    label: str
+    truth: str | None
+    identifier: str | None
+    group: str | None
+    features: tuple[str, ...]
+
+    @property
+    def special(self) -> tuple[str, ...]:
+        """The columns that are no features, the label first."""
+        others = (self.label, self.truth, self.identifier, self.group)
+        return tuple(dict.fromkeys(name for name in others if name is not None))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that say whose row it is."""
+        others = (self.identifier, self.group)
+        return tuple(dict.fromkeys(name for name in others if name is not None))
+
+
+def assign_roles(
+    names: Sequence[str],
+    *,
+    label: str | None = None,
+    declared_label: str | None = None,
+    truth_column: str | None = None,
+    id_column: str | None = None,
+    group: str | None = None,
+    drop: Collection[str] = (),
+    features: Collection[str] | None = None,
+) -> Roles:
+    """Give every column its role; the ids may be the groups.
+
+    Features are those that are asked for (None: all that have no other role) and not dropped.
+
+    Raises
+    ------
+    InputError
+        If a name is not there (the message gives the place of the nearest one), or two roles fall
+        on one column.
+    """
+    chosen = label or declared_label or DEFAULT_LABEL
+    if chosen not in names:
+        advice, typed = "name the released label's column.", bool(label) or declared_label is None
+        raise missing_column(chosen, "label", names, advice, typed=typed)
+    for name, role in ((truth_column, "true label"), (id_column, "id"), (group, "group")):
+        if name is not None and name not in names:
+            raise missing_column(name, role, names)
+    roles = Roles(chosen, truth_column, id_column, group, ())
+    given = [name for name in (chosen, truth_column, id_column) if name is not None]
+    if len(set(given)) < len(given):
+        raise InputError("The label, the true label and the id must be different columns.")
+    if group is not None and group in (chosen, truth_column):
+        raise InputError("The group (--group) must be another column than the labels.")
+    asked = [("drop", "to drop", drop, roles.special[:1])]
+    asked += [("features", "to use as a feature", features or (), roles.special)]
+    known = set(names)
+    for option, purpose, some, taken in asked:
+        if isinstance(some, str):
+            raise InputError(
+                f"The {option!r} parameter must be a list of column names, not one text."
+            )
+        for name in some:
+            if name not in known:
+                raise missing_column(name, purpose, names)
+            if name in taken:
+                raise InputError(
+                    f"The column {quoted(name)} has another role; it cannot be in {option!r}."
+                )
+    wanted = set(names if features is None else features) - set(drop) - set(roles.special)
+    own = tuple(name for name in names if name in wanted)
+    return Roles(chosen, truth_column, id_column, group, own)

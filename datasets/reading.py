@@ -1,40 +1,82 @@
 """From a file or a table to a release that can be audited."""
 
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, Final, cast
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ldpaudit.datasets.batchwise.opening import Space, open_source, reading_of
-from ldpaudit.datasets.beside.bags import bag_column
-from ldpaudit.datasets.beside.companions import open_beside
-from ldpaudit.datasets.beside.groups import read_groups
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.beside.leak_warnings import twin_warnings, warnings_about
-from ldpaudit.datasets.beside.strata import read_strata
-from ldpaudit.datasets.coding import Coding, PlainCoding
-from ldpaudit.datasets.column_survey import ranks, survey_keys
-from ldpaudit.datasets.declaration import agreed, parse_declaration
-from ldpaudit.datasets.declaration.columns import Marginals, claim_about
-from ldpaudit.datasets.declaration.provenance import remarks_on
-from ldpaudit.datasets.formats.watching import unchanged
-from ldpaudit.datasets.names import column_of, quoted
-from ldpaudit.datasets.released_labels import coded, labels_of, truth_of
-from ldpaudit.datasets.roles import assign_roles
-from ldpaudit.datasets.sparse.table import SparseTable
+from ldpaudit.columns import ColumnSurvey
+from ldpaudit.datasets.column_survey import (
+    ranks,
+    survey_keys,
+    survey_left_out,
+    surveyed,
+    with_arrays,
+)
+from ldpaudit.datasets.companions import (
+    CompanionTables,
+    LabelledRows,
+    encode_together,
+    open_companions,
+)
+from ldpaudit.datasets.declaration import (
+    Marginals,
+    agreed,
+    claim_about,
+    parse_declaration,
+    remarks_on,
+)
+from ldpaudit.datasets.domains import (
+    Coding,
+    EncodedLabels,
+    LabelCoding,
+    PlainCoding,
+    Reports,
+    encode_labels,
+    encode_numeric_labels,
+    encode_reported,
+    read_numbers,
+)
+from ldpaudit.datasets.features import EncodedFeatures
+from ldpaudit.datasets.formats.arrow import ParquetFiles
+from ldpaudit.datasets.formats.columns import allowed, check_fits, held_to
+from ldpaudit.datasets.formats.csv_file import CsvFile
+from ldpaudit.datasets.formats.locations import Located, unchanged
+from ldpaudit.datasets.formats.opening import FileBatches, open_table
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
+from ldpaudit.datasets.groups import read_groups, read_strata
+from ldpaudit.datasets.labels import LabelColumn, read_labels
+from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
+from ldpaudit.datasets.reports import read_bags, read_reports
+from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
+from ldpaudit.datasets.truth import Truth, read_truth, true_labels, warnings_about
 from ldpaudit.errors import InputError
+from ldpaudit.numeric_labels import NumericView
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import (
+    Bags,
     Declaration,
     DeclaredColumns,
+    IndexArray,
     Release,
     ReleasedLabels,
     TrueLabels,
 )
-from ldpaudit.running.scratch import Scratch
+from ldpaudit.work.memory import RUN, most_rows, rows_looked_at, shown
+
+# Bytes of Python and the libraries.
+_BASE: Final = 450 << 20
+# What an audit needs of each row besides features: labels, halves, and one pass over them.
+_BYTES_PER_ROW: Final = 24
+# Bytes of each row that audits look at: in all, for each column, and for each class.
+_WORKING, _PER_COLUMN, _PER_CLASS = 220, 12, 40
+# Bytes of a CSV file from which on its rows are counted before they are read.
+_LARGE: Final = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -50,7 +92,7 @@ class ReadReport:
     test : LabelledRows or None
         The test rows, if any.
     remarks : tuple of str
-        How files are read, in words, where that was found out and is not usual.
+        How files are read, in words, if that was detected and is unusual.
     people : array of shape (n,) or None
         What ``keyed`` made of the ids; None where it was not asked for.
     """
@@ -60,6 +102,27 @@ class ReadReport:
     test: LabelledRows | None = None
     remarks: tuple[str, ...] = ()
     people: npt.NDArray[Any] | None = field(default=None, repr=False)
+
+
+def open_source(
+    source: Any, projection: int | None = None, files: FileOptions = AS_FOUND
+) -> TableSource:
+    """Open a path, a URL, a table in memory, or a sparse matrix with labels.
+
+    What has been opened already is returned as it is. ``projection``: the columns that sparse
+    features become; ``files``: how text files are written.
+    """
+    if isinstance(source, Located | MemoryTable | SparseTable):
+        return cast(TableSource, source)
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if path is not None and is_svmlight(path):
+        return open_svmlight(path, projection)
+    sparse = as_sparse(source, projection)
+    if sparse is not None:
+        return sparse
+    if projection is not None:
+        raise InputError("--projection is for sparse releases: svmlight files, SciPy matrices.")
+    return open_table(source, files)
 
 
 @unchanged()
@@ -86,7 +149,6 @@ def read_release(
     projection: int | None = None,
     files: FileOptions = AS_FOUND,
     memory: int | None = None,
-    scratch: Scratch | None = None,
     keyed: Callable[[pa.ChunkedArray], npt.NDArray[Any]] | None = None,
 ) -> ReadReport:
     """Read a release, and its true labels where they are given.
@@ -114,7 +176,7 @@ def read_release(
     declaration : Declaration, optional
         The claim; it must agree with the file's, where it has one.
     by : str, optional
-        The public column that tells the strata of the claim; default: the declared one.
+        The public column of the strata of the claim; default: the declared one.
     private : collection of str, optional
         Further private columns: features here, and no strata.
     coding : callable, optional
@@ -136,9 +198,8 @@ def read_release(
     files : FileOptions
         How text files and workbooks are written.
     memory : int, optional
-        The most bytes of memory to use; default: half of the machine's.
-    scratch : Scratch, optional
-        Where features go that do not fit in memory; default: a folder of its own.
+        The most bytes of memory to use; default: half of the machine's. Of a table whose features
+        take more than half of that a sample of rows is read.
     keyed : callable, optional
         Hides the ids, by which the rows of several releases are joined.
 
@@ -151,105 +212,231 @@ def read_release(
     InputError
         One line about what is wrong; it holds no name and no value of the file.
     """
-    table = open_source(source, projection, files)
-    declared = None if table.declaration is None else parse_declaration(table.declaration)
-    of_file = None if declared is None else claim_about(declared, label, marginals)
-    claim = agreed(None if of_file is None else of_file.mechanism, declaration)
-    mechanism = coding(claim)
-    if isinstance(table, SparseTable) and (label or of_file):
-        table.call_label(label or (table.names[0] if of_file is None else of_file.label))
-    bag = bag_column(mechanism.bags, table.names)
-    roles = assign_roles(
-        table.names,
-        label=label,
-        declared_label=None if of_file is None else of_file.label,
-        truth_column=truth_column if truth is None else None,
-        id_column=id_column,
-        group=group,
-        drop=drop if bag is None else (*drop, bag),
-        features=features,
-    )
-    sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
-    sources |= {"held-out": held_out}
-    used = {*roles.special, *roles.features, bag}
-    rest = tuple(name for name in table.names if name not in used)
-    space = Space(memory, scratch or Scratch())
-    reading = reading_of(
-        *(table, roles, rest, partial(coded, mechanism, roles)),
-        space=space,
-        alone=all(one is None for one in sources.values()),
-    )
-    special = reading.special
-    column = special[roles.label]
-    if not len(column):
-        raise InputError(f"The release {quoted(table.name)} has no rows.")
-    check_same_index(source, truth, id_column)
-    view = mechanism.view(len(column))
-    with column_of(roles.label, private):
-        known = truth_of(table, special, roles, truth, truth_column, view is not None, files)
-        labels, reports, bags = labels_of(table, mechanism, view, claim, column, known)
-    by = by or (None if of_file is None else of_file.by)
-    others = () if declared is None else declared.names
-    owned = {roles.label, roles.truth, roles.identifier, *private, *others}
-    strata, of_strata = read_strata(table, by, claim, owned)
-    space.check(len(column), len(roles.features), len(labels.domains.classes))
-    beside = open_beside(sources, len(column), roles, special, table.names, files)
-    encoded, tables, columns = reading.encoded(beside)
-    keys = {name: special[name] for name in roles.keys}
-    features_read = encoded.table()
-    places = {name: place for place, name in enumerate(table.names, start=1)}
-    surveys = tuple(
-        replace(one, place=places.get(one.name, 0))
-        for one in columns + survey_keys(keys, features_read.width, table.names)
-    )
-    release = tables.beside(
-        Release(
-            features=features_read,
-            released=ReleasedLabels(labels.released),
-            outputs=labels.domains.outputs,
-            classes=labels.domains.classes,
-            truth=None if labels.truth is None else TrueLabels(labels.truth),
-            declaration=claim,
-            name=table.name,
-            label=roles.label,
-            # A digest of a file that holds true labels would let guesses of them be tested.
-            sha256=None if roles.truth is not None else table.sha256(),
-            numeric=labels.numeric,
-            reports=reports,
-            bags=bags,
-            columns=surveys,
-            keys=tuple(ranks(column) for column in keys.values()),
-            holds_truth=roles.truth is not None,
-            left_out=len(rest),
-            groups=read_groups(special, group, roles.identifier),
-            sketch=table.sketch if isinstance(table, SparseTable) else None,
-            strata=strata,
-            declared=_if_some_are_left(others, (roles.label, *private)),
+    with held_to(memory):
+        table = open_source(source, projection, files)
+        declared = None if table.declaration is None else parse_declaration(table.declaration)
+        of_file = None if declared is None else claim_about(declared, label, marginals)
+        claim = agreed(None if of_file is None else of_file.mechanism, declaration)
+        mechanism = coding(claim)
+        if isinstance(table, SparseTable) and (label or of_file):
+            table.call_label(label or (table.names[0] if of_file is None else of_file.label))
+        bag = None if mechanism.bags is None else mechanism.bags.bag
+        if bag is not None and bag not in table.names:
+            raise missing_column(bag, "bag", table.names, typed=False)
+        roles = assign_roles(
+            table.names,
+            label=label,
+            declared_label=None if of_file is None else of_file.label,
+            truth_column=truth_column if truth is None else None,
+            id_column=id_column,
+            group=group,
+            drop=drop if bag is None else (*drop, bag),
+            features=features,
         )
-    )
-    warnings = warnings_about(known, labels, encoded, table.names, roles)
-    warnings += [
-        *twin_warnings(table.names, roles),
-        *of_strata,
-        *(remarks_on(declared.provenance) if declared else ()),
-    ]
-    remarks = [_read_as("release", table.remark)]
-    remarks += [_read_as("true labels", known.remark)] if known else []
-    remarks += [_read_as(f"{one.role} table", one.table.remark) for one in beside]
-    said = tuple(filter(None, remarks))
-    people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
-    return ReadReport(release, tuple(warnings), tables.test_rows(release), said, people)
+        sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
+        sources |= {"held-out": held_out}
+        if isinstance(table, SparseTable) and any(one is not None for one in sources.values()):
+            raise InputError(
+                "A sparse release is audited with --truth alone: other tables (--original, "
+                "--synthetic, --held-out, --test, --public) cannot be combined with it."
+            )
+        rest = [n for n in table.names if n not in {*roles.special, *roles.features, bag}]
+        rows, looked_at = _looked_at(table, roles, memory, joined=bool(bag or keyed))
+        reading = _SomeRows(table, looked_at) if looked_at is not None else table
+        if isinstance(table, SparseTable):
+            labels_read, block = table.read(looked_at)
+            special = {roles.label: labels_read}
+        else:
+            wanted = (*roles.special, *roles.features, *rest)
+            cells = reading.columns(wanted, roles.special)
+            special = {name: next(cells)[1] for name in roles.special}
+        column = special[roles.label]
+        if not len(column):
+            raise InputError(f"The release {quoted(table.name)} has no rows.")
+        rows = len(column) if rows is None or looked_at is None else rows
+        check_same_index(source, truth, id_column)
+        view = mechanism.view(len(column))
+        with column_of(roles.label, private):
+            known: Truth | None = None
+            if truth is not None:
+                known = read_truth(
+                    truth,
+                    rows,
+                    label=roles.label,
+                    truth_column=truth_column,
+                    id_column=roles.identifier,
+                    identifiers=None if roles.identifier is None else special[roles.identifier],
+                    numeric=view is not None,
+                    files=files,
+                    looked_at=looked_at,
+                )
+            elif roles.truth is not None:
+                of_rows = special[roles.truth]
+                own = true_labels(of_rows, numeric=view is not None, from_text=table.text)
+                known = Truth(own, roles.truth)
+            labels, reports, bags = _labels(reading, mechanism, view, claim, column, known)
+        by = by or (None if of_file is None else of_file.by)
+        others = () if declared is None else declared.names
+        owned = {roles.label, roles.truth, roles.identifier, *private, *others}
+        strata, of_strata = read_strata(reading, by, claim, owned)
+        _check_memory(memory, len(column), len(roles.features), len(labels.domains.classes))
+        companions = open_companions(sources, rows, roles, special, table.names, files, looked_at)
+        if isinstance(table, SparseTable):
+            assert table.sketch is not None
+            encoded = EncodedFeatures(len(block), [block], numeric_places=[0])
+            encoded.columns, tables = table.sketch.features, CompanionTables()
+            arrays = tuple(range(block.shape[1]))
+            columns: tuple[ColumnSurvey, ...] = (
+                ColumnSurvey(FEATURES, "list", 0.0, arrays=arrays),
+            )
+        else:
+            found: list[ColumnSurvey] = []
+            own_cells = surveyed(islice(cells, len(roles.features)), found, table.names)
+            encoded, tables = encode_together(own_cells, len(column), companions, table.names)
+            columns = with_arrays(found, encoded) + survey_left_out(cells, table.names)
+        keys = {name: special[name] for name in roles.keys}
+        features_read = encoded.table()
+        places = {name: place for place, name in enumerate(table.names, start=1)}
+        surveys = columns + survey_keys(keys, features_read.width, table.names)
+        release = tables.with_release(
+            Release(
+                features=features_read,
+                released=ReleasedLabels(labels.released),
+                outputs=labels.domains.outputs,
+                classes=labels.domains.classes,
+                truth=None if labels.truth is None else TrueLabels(labels.truth),
+                declaration=claim,
+                name=table.name,
+                label=roles.label,
+                # A digest of a file that holds true labels would let guesses of them be tested.
+                sha256=None if roles.truth is not None else table.sha256(),
+                numeric=labels.numeric,
+                reports=reports,
+                bags=bags,
+                columns=tuple(replace(one, place=places.get(one.name, 0)) for one in surveys),
+                keys=tuple(ranks(column) for column in keys.values()),
+                holds_truth=roles.truth is not None,
+                left_out=len(rest),
+                groups=read_groups(special, group, roles.identifier),
+                sketch=table.sketch if isinstance(table, SparseTable) else None,
+                strata=strata,
+                places=looked_at,
+                # How many private columns the file declares, where not all of them are audited.
+                declared=(
+                    DeclaredColumns(len(others)) if {*others} - {roles.label, *private} else None
+                ),
+            )
+        )
+        warnings = warnings_about(known, labels, encoded, table.names, roles)
+        warnings += [*of_strata, *(remarks_on(declared.provenance) if declared else ())]
+        said = [("release", table.remark), ("true labels", known.remark if known else "")]
+        said += [(f"{one.role} table", one.table.remark) for one in companions]
+        remarks = [f"Read the {what} as {remark}." for what, remark in said if remark]
+        if looked_at is not None:
+            remarks.append(
+                f"Read {len(looked_at):,} of the {rows:,} rows, drawn blind to all labels: the "
+                f"features of all take more than half of the memory that may be used "
+                f"({shown(allowed())}, --memory)."
+            )
+        people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
+        return ReadReport(
+            release, tuple(warnings), tables.test_rows(release), tuple(remarks), people
+        )
 
 
-def _if_some_are_left(
-    declared: Collection[str], audited: Collection[str]
-) -> DeclaredColumns | None:
-    """Return how many private columns a file declares, None where all of them are audited."""
-    return DeclaredColumns(len(declared)) if set(declared) - set(audited) else None
+class _SomeRows:
+    """A table of which some rows are read, in batches."""
+
+    def __init__(self, table: Any, rows: IndexArray) -> None:
+        self._table, self._rows = table, rows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def columns(
+        self, names: Sequence[str], as_text: Collection[str] = ()
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order."""
+        found, done, size = [], 0, 0
+        for batch in self._table.batches(names, as_text):
+            first, last = np.searchsorted(self._rows, (done, done + len(batch)))
+            found.append(batch.take(pa.array(self._rows[first:last] - done)))
+            done, size = done + len(batch), size + found[-1].nbytes
+            check_fits(size, f"The release {quoted(self._table.name)}")
+        yield from zip(names, pa.Table.from_batches(found).columns, strict=True)
 
 
-def _read_as(what: str, remark: str) -> str:
-    return f"Read the {what} as {remark}." if remark else ""
+def _looked_at(
+    table: TableSource, roles: Roles, memory: int | None, *, joined: bool
+) -> tuple[int | None, IndexArray | None]:
+    """Return how many rows there are, where it is known, and the rows to read; None for all.
+
+    Features must fit into half of the memory; else rows are drawn as audits draw them.
+    """
+    width: float = len(roles.features)
+    if isinstance(table, SparseTable):
+        rows, width = table.rows(), table.dimensions
+    elif not isinstance(table, FileBatches) or (
+        isinstance(table, CsvFile) and table.location.size() < _LARGE
+    ):
+        return None, None
+    else:
+        _ = table.schema  # A CSV file's rows are counted by it.
+        rows = table.row_count or 0
+        if isinstance(table, ParquetFiles):
+            width = table.width(roles.features)
+    check_fits(_BYTES_PER_ROW * rows, f"The release {quoted(table.name)}")
+    if 8 * rows * width <= allowed():
+        _check_memory(memory, rows, len(roles.features), 2)
+        return rows, None
+    room = int(allowed() / (8 * width)) // RUN * RUN
+    some = rows_looked_at(rows, 0, min(most_rows(int(width), 2), room))
+    if joined or some is None or not len(some):
+        raise InputError(
+            f"The features of {quoted(table.name)} take more than half of the memory that may be "
+            f"used ({shown(allowed())}), and all rows are needed; give more --memory, or use fewer "
+            "columns (--features)."
+        )
+    return rows, some
+
+
+def _check_memory(memory: int | None, rows: int, columns: int, classes: int) -> None:
+    """Refuse an amount of memory in which a table cannot be audited; say the least (InputError)."""
+    looked_at = min(rows, most_rows(columns, classes))
+    of_each = _WORKING + _PER_COLUMN * columns + _PER_CLASS * classes
+    least = _BASE + rows * _BYTES_PER_ROW + looked_at * of_each
+    if memory is not None and memory < least:
+        raise InputError(
+            f"--memory is {shown(memory)}; {rows:,} rows with {columns:,} columns and "
+            f"{classes:,} classes need at least {shown(least)}."
+        )
+
+
+def _labels(
+    table: TableSource,
+    mechanism: LabelCoding,
+    view: NumericView | None,
+    claim: Declaration | None,
+    column: pa.ChunkedArray,
+    truth: Truth | None,
+) -> tuple[EncodedLabels, Reports | None, Bags | None]:
+    """Return the labels as codes, and the recorded reports or the bags' sums, if any."""
+    known = None if truth is None else truth.labels
+    classes = known if isinstance(known, LabelColumn) else None
+    if mechanism.bags is not None:
+        bag = mechanism.bags.bag
+        members = next(table.columns((bag,), as_text=(bag,)))[1]
+        labels, bags = read_bags(mechanism.bags, column, members, classes)
+        return labels, None, bags
+    if mechanism.reports is not None:
+        reports = read_reports(column, mechanism.reports, from_text=table.text)
+        return encode_reported(mechanism.reports, reports, classes), reports, None
+    if view is not None:
+        numbers = known if isinstance(known, np.ndarray) else None
+        labels = encode_numeric_labels(view, read_numbers(column, "released"), numbers)
+        return labels, None, None
+    released = read_labels(column, "released", from_text=table.text)
+    return encode_labels(claim, released, classes, mechanism), None, None
 
 
 def check_same_index(source: Any, truth: Any, id_column: str | None) -> None:

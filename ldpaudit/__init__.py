@@ -1,6 +1,6 @@
 """Audits of datasets released with privatized labels.
 
-In: a release, with or without its true labels. Out: how much it gives away about each person's
+In: a release, with or without its true labels. Out: how much it reveals about each person's
 label, whether that is what was promised, and how sure that is: ``ldpaudit.audit(release)``.
 """
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ldpaudit.errors import InputError as InputError
     from ldpaudit.errors import LdpAuditError as LdpAuditError
     from ldpaudit.mechanisms import RandomizedResponse as RandomizedResponse
+    from ldpaudit.models_as_releases.audit import audit_model as audit_model
     from ldpaudit.result import AuditResult as AuditResult
     from ldpaudit.result.comparison import Comparison as Comparison
 
@@ -38,6 +39,7 @@ __all__ = [
     "advise",
     "attacks",
     "audit",
+    "audit_model",
     "compare",
     "datasets",
     "describe",
@@ -56,6 +58,7 @@ _lazily, _listed = exported(
         "calls": ("advise", "compare", "describe", "privatize", "sweep"),
         "errors": ("InputError", "LdpAuditError"),
         "mechanisms": ("RandomizedResponse",),
+        "models_as_releases.audit": ("audit_model",),
         "result": ("AuditResult",),
         "result.comparison": ("Comparison",),
     },

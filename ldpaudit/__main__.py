@@ -1,6 +1,6 @@
 """The program, also as ``python -m ldpaudit``: signals are heeded before anything else."""
 
-from ldpaudit.interruption import heeded
+from ldpaudit.work.interruption import heeded
 
 
 def main() -> None:

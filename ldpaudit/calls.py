@@ -14,15 +14,15 @@ from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, made
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.options import texts_of
-from ldpaudit.running.progress import NoProgress
-from ldpaudit.running.scratch import Scratch
+from ldpaudit.work.memory import Scratch
+from ldpaudit.work.progress import NoProgress
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
     from ldpaudit.commands.advise.result import Advice
-    from ldpaudit.commands.mechanism.describe.result import Analysis
+    from ldpaudit.commands.mechanism.analysis import Analysis
     from ldpaudit.commands.sweep.result import Sweep
     from ldpaudit.result.comparison import Comparison
 
@@ -132,7 +132,7 @@ def privatize(
     """
     import warnings
 
-    from ldpaudit.commands.privatize.stated import labels_of
+    from ldpaudit.commands.privatize.plan import labels_of
     from ldpaudit.commands.privatize.work import privatize as work
 
     stated = {"data": data, "mechanism": mechanism, **options}
@@ -157,7 +157,7 @@ def _read(place: Path, like: Any) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from ldpaudit.datasets.formats.tabular import DECLARATION_KEY, is_frame
+    from ldpaudit.datasets.formats.tables import DECLARATION_KEY, is_frame
 
     table = pq.read_table(place)
     if not is_frame(like):
@@ -212,8 +212,8 @@ def describe(mechanism: "str | Mechanism", **options: Any) -> "Analysis":
     >>> round(analysis.parametrisations["lambda"], 3)
     0.538
     """
-    from ldpaudit.commands.mechanism.describe.work import analyse
-    from ldpaudit.commands.mechanism.describe.work import describe as work
+    from ldpaudit.commands.mechanism.analysis import analyse
+    from ldpaudit.commands.mechanism.analysis import describe as work
 
     if isinstance(mechanism, Mechanism):
         if options:
@@ -244,7 +244,7 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
     ldpaudit.errors.LdpAuditError
         One clear line about what is wrong with the data, the policy or the options.
     """
-    from ldpaudit.commands.sweep.work import sweep as work
+    from ldpaudit.commands.sweep.run import sweep as work
 
     for name in options.keys() & _GRIDS:
         values = options[name]
@@ -254,7 +254,7 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
 
 
 def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) -> "Advice":
-    """Say what to release so that a policy lets it pass, and the command to make it.
+    """Recommend a release that meets a policy, with the command to make it.
 
     Parameters
     ----------

@@ -5,10 +5,9 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from ldpaudit.errors import InputError, quoted
-from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.interface import Mechanism, MechanismOptions
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.options import MechanismOptions
-from ldpaudit.mechanisms.places import DEFAULT, EXPLICIT, UNKNOWN
+from ldpaudit.mechanisms.listing import DEFAULT, EXPLICIT, UNKNOWN
 from ldpaudit.mechanisms.registry import families, full_name, traits_of
 from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions, LabelOptions
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
@@ -43,7 +42,7 @@ def _from_options(claim: ClaimOptions, files: FileOptions) -> Declaration | None
 
 
 def _whole_claim() -> InputError:
-    return InputError("--channel is a whole claim; give no other mechanism, ε or λ with it.")
+    return InputError("--channel is a complete claim; give no other mechanism, ε or λ with it.")
 
 
 def _stated_labels(mechanism: str | None, labels: str | None) -> dict[str, Any]:
@@ -88,7 +87,7 @@ def declaration_of(
         raise InputError(
             "The claimed mechanism must be its name, such as 'rr', a mapping such as "
             "{'name': 'rr', 'epsilon': 1.0}, or a mechanism with its parameters. "
-            f"Got {'a class' if isinstance(mechanism, type) else type(mechanism).__name__} instead."
+            f"Got {'one without' if callable(mechanism) else type(mechanism).__name__} instead."
         )
     return Declaration(mechanism.name, dict(mechanism.declaration()), "api")
 
@@ -133,7 +132,7 @@ def stated_claim(column: LabelOptions, files: FileOptions = AS_FOUND) -> LabelDe
 
 def _of_channel(column: LabelOptions, files: FileOptions) -> tuple[Declaration, str | None]:
     """Return the claim that a table of channels makes about a column, and what tells the strata."""
-    from ldpaudit.datasets.beside.channel_tables import column_channels, only_channels
+    from ldpaudit.datasets.channels import column_channels, only_channels
 
     if column.mechanism not in (None, EXPLICIT) or column.stated().keys() & _NO_CHANNEL:
         raise _whole_claim()
@@ -154,7 +153,7 @@ def _with_classes(declaration: Declaration, column: LabelOptions) -> Declaration
 
 def classes_of(column: LabelOptions) -> list[Any] | None:
     """Return the labels that the options state of a column, None where they state none."""
-    from ldpaudit.datasets.beside.priors import split_labels
+    from ldpaudit.datasets.probabilities import split_labels
 
     if column.classes is None:
         return None
@@ -165,7 +164,7 @@ def classes_of(column: LabelOptions) -> list[Any] | None:
 def claim_of_column(
     column: LabelOptions | None, mechanism: Claim, files: FileOptions = AS_FOUND
 ) -> tuple[Declaration | None, str | None]:
-    """Return the claim about one private column, and the public column that tells its strata.
+    """Return the claim about one private column, and the public column of its strata.
 
     Parameters
     ----------
@@ -192,7 +191,7 @@ def claim_of_column(
         return declaration_of(mechanism, files), None
     if mechanism not in (None, ClaimOptions()):
         raise InputError(
-            "State the claim once: with the column (--label NAME:rr:epsilon=1), or for all columns."
+            "Give the claim once: with the column (--label NAME:rr:epsilon=1), or for all columns."
         )
     own = stated_claim(column, files)
     return own.mechanism, own.by
@@ -211,7 +210,7 @@ def claims_of_columns(
     own = [bool(one.stated()) for one in columns]
     if any(own) and not all(own):
         raise InputError(
-            "State the claim of each private column (--label NAME:rr:epsilon=1), or of none."
+            "Give the claim of each private column (--label NAME:rr:epsilon=1), or of none."
         )
     claims = [
         LabelDeclaration(one.label, *claim_of_column(one, mechanism, files)) for one in columns

@@ -1,18 +1,24 @@
-"""Parts of other packages, registered as entry points, and those that one audit was given."""
+"""Code of others: imported by name, registered as entry points, or given for one audit.
+
+What goes wrong in it is told by its kind and line, never by its text, which may hold data.
+"""
 
 import hashlib
+import importlib
+import importlib.util
+import os
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from ldpaudit.errors import InputError, LdpAuditError
-from ldpaudit.files.loading import staying, where
 
 if TYPE_CHECKING:
     from ldpaudit.result import PlugIn, PlugInKind
@@ -24,8 +30,95 @@ GROUPS: Final["Mapping[PlugInKind, str]"] = {
 }
 """The entry-point group of each kind of part: a name, and the class."""
 
-NOT_HERE: Final = ". One of another package is known once that is installed beside ldpaudit."
+NOT_HERE: Final = ". One of another package is known once that package is installed."
 """The end of a sentence on a part's name that nothing has."""
+
+
+def load_object(name: str, path: Sequence[str], what: str, kind: str) -> Any:
+    """Import ``MODULE:NAME``, or ``FILE.py:NAME``.
+
+    Parameters
+    ----------
+    name : str
+        May be an attribute of an object: ``module:Class.method``.
+    path : sequence of str
+        Where modules are searched first.
+    what, kind : str
+        For messages: what is imported, ``"attack"``, and its kind, ``"CLASS"``.
+
+    Raises
+    ------
+    InputError
+        If the module cannot be imported, or has no such object.
+    """
+    module_name, colon, attribute = name.rpartition(":")
+    if not (colon and module_name and attribute):
+        raise InputError(f"The {what} must be given as MODULE:{kind} or FILE.py:{kind}.")
+    sys.path[:0] = [place for place in path if place not in sys.path]
+    shown = Path(module_name).name
+    try:
+        found: Any = _import(module_name)
+    except (InputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise InputError(f"The module {shown!r} cannot be imported: {where(error)}.") from None
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"The module {shown!r} has no {attribute!r}.")
+        found = getattr(found, part)
+    return found
+
+
+def _import(module: str) -> ModuleType:
+    if not module.endswith(".py"):
+        return importlib.import_module(module)
+    file = Path(module)
+    if not file.is_file():
+        raise InputError(f"There is no file {file.name!r}.")
+    known = getattr(sys.modules.get(file.stem), "__file__", None)
+    # A file may be called like a module that others need.
+    name = file.stem if known in (None, str(file.resolve())) else f"{file.stem} (file)"
+    spec = importlib.util.spec_from_file_location(name, file.resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[name] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@contextmanager
+def staying() -> Iterator[None]:
+    """Come back to the current folder, wherever code of others goes: paths may be relative to it.
+
+    Not where that folder is gone.
+    """
+    here = None
+    with suppress(OSError):
+        here = Path.cwd()
+    try:
+        yield
+    finally:
+        if here is not None:
+            with suppress(OSError):
+                os.chdir(here)
+
+
+def where(error: BaseException) -> str:
+    """Return an exception's type and the line of the user's code: its text may hold data."""
+    kind = type(error).__name__
+    if isinstance(error, SyntaxError) and error.lineno and error.filename:
+        return f"{kind} at line {error.lineno} of {Path(error.filename).name}"
+    package = os.path.dirname(__file__)  # noqa: PTH120
+    foreign = ("<", package, os.path.dirname(os.__file__))  # noqa: PTH120
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        # Compiled code names its sources by relative paths.
+        if os.path.isabs(frame.filename) and not frame.filename.startswith(foreign)  # noqa: PTH117
+    ]
+    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    return f"{kind} at line {own[-1].lineno} of {Path(own[-1].filename).name}" if own else kind
 
 
 def added(kind: "PlugInKind", built_in: Collection[str]) -> dict[str, EntryPoint]:

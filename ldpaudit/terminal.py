@@ -3,18 +3,16 @@
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from ldpaudit.running.progress import NoProgress, Pace, Progress, duration
+from ldpaudit.work.progress import NoProgress, Progress
 
 _CELL: Final = 46
 """Characters of a table's cell."""
 _WIDE: Final = 60
 """Characters of a step."""
-_SHORT: Final = 10.0
-"""Seconds of work below which no time is shown as left."""
 GITHUB: Final = "GITHUB_ACTIONS"
 _SERVICES: Final = (GITHUB, "GITLAB_CI")
 """Variables by which services say that they run a command."""
@@ -71,77 +69,54 @@ def stream(text: str) -> None:
         remark(f"Standard output is lost, and with it what was to be written there: {why}.")
 
 
-class _Lines:
+class _Lines(NoProgress):
     """One line per phase, for a log; one per step where there are no phases."""
 
-    def __init__(self) -> None:
-        self._pace: Pace | None = None
+    _names: Sequence[str] = ()
 
     def step(self, text: str) -> None:
-        if self._pace is None:
+        if not self._names:
             self.remark(f"{text} …")
-
-    def advance(self, done: int, total: int) -> None:
-        pass
 
     def remark(self, text: str) -> None:
         remark(text)
 
-    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
-        self._pace = Pace(names, seconds) if names else None
+    def phases(self, names: Sequence[str]) -> None:
+        self._names = names
 
     def phase(self, number: int) -> None:
-        assert self._pace is not None
-        self._pace.begin(number)
-        self.remark(f"{_place(self._pace)}{_times(self._pace)} …")
-
-
-def _place(pace: Pace) -> str:
-    return f"{pace.number + 1} of {len(pace.names)}: {pace.names[pace.number]}"
-
-
-def _times(pace: Pace) -> str:
-    """Return the seconds so far and what is left, where that is worth a word."""
-    so_far, left = pace.so_far, pace.left()
-    if so_far + left < _SHORT:
-        return ""
-    return f", {so_far:.0f} s so far, {duration(left)} left"
+        self.remark(f"{number + 1} of {len(self._names)}: {self._names[number]} …")
 
 
 class _Bar:
     """A bar on a terminal: of all phases where there are some, else of each step."""
 
     def __init__(self, bar: Any) -> None:
-        self._bar, self._pace = bar, Pace()
-        self._task = bar.add_task("reading", total=None, left="")
+        self._bar = bar
+        self._names: Sequence[str] = ()
+        self._task = bar.add_task("reading", total=None)
 
     def step(self, text: str) -> None:
-        if self._pace.names:
-            self._describe(f"{_place(self._pace)} – {text}")
+        if self._names:
+            self._describe(f"{self._place} – {text}")
         else:
             self._bar.reset(self._task, total=None, description=text)
 
     def advance(self, done: int, total: int) -> None:
-        if not self._pace.names:
+        if not self._names:
             self._bar.update(self._task, completed=done, total=total)
 
     def remark(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False)
 
-    def phases(self, names: Sequence[str], seconds: Sequence[float]) -> None:
-        self._pace = Pace(names, seconds)
-        self._bar.reset(self._task, total=1.0 if names else None, description="", left="")
+    def phases(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._bar.reset(self._task, total=len(names) or None, description="")
 
     def phase(self, number: int) -> None:
-        self._pace.begin(number)
-        self._describe(_place(self._pace))
-
-    def refresh(self) -> None:
-        """Draw the time that is left; called several times a second."""
-        if self._pace.number >= 0:
-            so_far, left = self._pace.so_far, self._pace.left()
-            words = f"{duration(left)} left" if so_far + left >= _SHORT else ""
-            self._bar.update(self._task, completed=so_far / (so_far + left), left=words)
+        self._place = f"{number + 1} of {len(self._names)}: {self._names[number]}"
+        self._bar.update(self._task, completed=number)
+        self._describe(self._place)
 
     def _describe(self, text: str) -> None:
         self._bar.update(self._task, description=text[:_WIDE], refresh=True)
@@ -159,22 +134,12 @@ def progress_on_terminal(quiet: bool) -> Iterator[Progress]:
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as RichProgress
 
-        class Timed(RichProgress):
-            """Draws the time that is left anew whenever the bar is drawn."""
-
-            def get_renderables(self) -> Iterable[Any]:
-                if self.tasks:
-                    drawn.refresh()
-                return super().get_renderables()
-
         what = TextColumn("{task.description}", markup=False)
-        left = TextColumn("{task.fields[left]}", markup=False)
-        columns = (what, BarColumn(), TimeElapsedColumn(), left)
-        bar = Timed(*columns, console=Console(stderr=True), transient=True)
-        drawn = _Bar(bar)
+        console = Console(stderr=True)
+        bar = RichProgress(what, BarColumn(), TimeElapsedColumn(), console=console, transient=True)
         bar.start()
         try:
-            yield drawn
+            yield _Bar(bar)
         finally:
             with suppress(Exception):  # The files are written: no bar changes that.
                 bar.stop()
@@ -185,7 +150,7 @@ def show(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> N
 
     The first column is text; the others are numbers, right-aligned.
     """
-    from ldpaudit.reports.text.harmless import brief
+    from ldpaudit.result.harmless import brief
 
     cells = [[brief(cell, _CELL) for cell in row] for row in rows]
     if sys.stdout.isatty():

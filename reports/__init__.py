@@ -1,47 +1,27 @@
-"""Report formats, one module each, and the parts that pages are made of.
+"""Report formats, one module each, and the pages that people read.
 
 In: a result, and where its checks are asked for. Out: one HTML page, JSON, SARIF, JUnit or
-Markdown.
+Markdown: a pure function of both, the same text every time.
 """
 
 import importlib
 from typing import Final, get_args
 
 from ldpaudit.errors import InputError
-from ldpaudit.reports.interface import NOWHERE, ReportFormat, Surroundings
+from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.result.public import public
+from ldpaudit.work.documents import as_json
 
-__all__ = ["FORMATS", "Surroundings", "embed", "render", "report_format"]
+__all__ = ["FORMATS", "Surroundings", "embed", "render"]
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-FORMATS: Final = {
-    "html": "ldpaudit.reports.html:HtmlReport",
-    "json": "ldpaudit.reports.json_report:JsonReport",
-    "sarif": "ldpaudit.reports.sarif:SarifReport",
-    "junit": "ldpaudit.reports.junit:JUnitReport",
-    "markdown": "ldpaudit.reports.markdown:MarkdownReport",
-}
-"""The formats by name, with the place of each; imported when one is asked for."""
-
-
-def report_format(name: str) -> ReportFormat:
-    """Return the report format of that name.
-
-    Raises
-    ------
-    ldpaudit.errors.InputError
-        If there is none.
-    """
-    if name not in FORMATS:
-        raise InputError(f"There is no report format {name!r}; choose from {', '.join(FORMATS)}.")
-    module, _, attribute = FORMATS[name].partition(":")
-    implementation: ReportFormat = getattr(importlib.import_module(module), attribute)()
-    return implementation
+FORMATS: Final = ("html", "json", "sarif", "junit", "markdown")
+"""The formats by name; each but JSON is a module of that name, imported when it is asked for."""
 
 
 def render(result: AuditResult, format_name: str, surroundings: Surroundings = NOWHERE) -> str:
@@ -56,11 +36,24 @@ def render(result: AuditResult, format_name: str, surroundings: Surroundings = N
         raise InputError(
             f"The profile must be internal or public. Got {surroundings.profile!r} instead."
         )
+    if format_name not in FORMATS:
+        raise InputError(
+            f"There is no report format {format_name!r}; choose from {', '.join(FORMATS)}."
+        )
     if surroundings.profile == "public":
         from ldpaudit.reports.public_forms import render_public
 
         return render_public(public(result), format_name)
-    return report_format(format_name).render(result, surroundings)
+    if format_name == "json":
+        return as_json(result.model_dump())
+    module = importlib.import_module(f"{__name__}.{format_name}")
+    text: str = module.render(result, surroundings)
+    return text
+
+
+def render_for(result: AuditResult, format_name: str, profile: Profile) -> str:
+    """Return the report for somebody, where nothing is known besides the result."""
+    return render(result, format_name, Surroundings(profile=profile))
 
 
 def embed(result: AuditResult) -> str:

@@ -5,9 +5,9 @@ from typing import Final
 
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.reports.text.answers import answer, asks_attention
-from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.pieces import every_answer
 from ldpaudit.result import AuditResult
+from ldpaudit.result.harmless import name, shown
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 _DECISIONS: Final = {"publish": "notice", "not yet": "warning", "do not publish": "error"}

@@ -1,8 +1,8 @@
-"""What every report format implements, and what it may know besides the result."""
+"""What every report format may know besides the result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from ldpaudit.result import AuditResult, Profile
 
@@ -50,18 +50,3 @@ class Surroundings:
 
 NOWHERE: Final = Surroundings()
 """Nothing is known besides the result."""
-
-
-class ReportFormat(Protocol):
-    """One way to show a result: a file in this folder, listed in ``FORMATS``."""
-
-    @property
-    def name(self) -> str:
-        """The name in the contract and of the option, for instance ``"html"``."""
-
-    @property
-    def suffix(self) -> str:
-        """How the names of its files end, for instance ``".html"``."""
-
-    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
-        """Return the report: a pure function of its arguments, the same text every time."""

@@ -5,40 +5,35 @@ from typing import Final
 
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.answers import answer
-from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.pieces import Piece, pieces
 from ldpaudit.reports.text.wording import plugin_words, plugins_of, waiver_line
 from ldpaudit.result import AuditRecord, AuditResult, Check
+from ldpaudit.result.harmless import name, shown
 
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
-class JUnitReport:
-    """One test case for each check, and for each audit that did not come to its end."""
+def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
+    """Return the XML, in ASCII: a case for each check, and for each audit that did not end.
 
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "junit"
+    A check that decides is a failure where it fails, and an error where it stays open, unless
+    the exit status is 0 all the same. One that only warns, or is waived, is skipped.
+    """
+    root = ET.Element("testsuites", name="ldpaudit")
+    for piece in pieces(result):
+        _add_suite(root, piece, surroundings)
+    suites = root.findall("testsuite")
+    shared = ("tests", "failures", "errors")
+    root.attrib |= {key: str(sum(int(suite.attrib[key]) for suite in suites)) for key in shared}
+    root.attrib["time"] = suites[0].attrib["time"]  # The first, of the node, has the time of all.
+    return xml_text(root)
 
-    @property
-    def suffix(self) -> str:
-        """How the names of its files end."""
-        return ".xml"
 
-    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
-        """Return the XML, in ASCII.
-
-        A check that decides is a failure where it fails, and an error where it stays open, unless
-        the exit status is 0 all the same. One that only warns, or is waived, is skipped.
-        """
-        root = ET.Element("testsuites", name="ldpaudit")
-        for piece in pieces(result):
-            _add_suite(root, piece, surroundings)
-        _count(root)
-        ET.indent(root)
-        text: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
-        return text.decode("ascii") + "\n"
+def xml_text(root: ET.Element) -> str:
+    """Return XML as ASCII text."""
+    ET.indent(root)
+    text: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return text.decode("ascii") + "\n"
 
 
 def _add_suite(root: ET.Element, piece: Piece, around: Surroundings) -> None:
@@ -124,11 +119,3 @@ def _add_audit(suite: ET.Element, place: str, record: AuditRecord) -> None:
 
 def _case(suite: ET.Element, place: str, title: str, seconds: float) -> ET.Element:
     return ET.SubElement(suite, "testcase", classname=place, name=title, time=f"{seconds:.3f}")
-
-
-def _count(root: ET.Element) -> None:
-    """Add up the suites; the first, of the node, has the time of all."""
-    suites = root.findall("testsuite")
-    shared = ("tests", "failures", "errors")
-    totals = {key: str(sum(int(suite.attrib[key]) for suite in suites)) for key in shared}
-    root.attrib.update(totals | {"time": suites[0].attrib["time"]})

@@ -5,7 +5,6 @@ from typing import Final
 
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.marked import marked, quoted_name
-from ldpaudit.reports.text.numbers import rows
 from ldpaudit.reports.text.pieces import every_answer, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.reports.text.wording import (
@@ -16,6 +15,7 @@ from ldpaudit.reports.text.wording import (
     waiver_line,
 )
 from ldpaudit.result import AuditResult, Check
+from ldpaudit.result.numbers import counted_as, rows
 
 _MOST_CHECKS: Final = 20
 _MOST_PARTS: Final = 12
@@ -32,40 +32,29 @@ _ATTACKS: Final = (
 _ANSWERS: Final = {"pass": "met", "fail": "**failed**", "inconclusive": "undecided"}
 
 
-class MarkdownReport:
-    """Decision, reason, next steps, checks and the few numbers that matter."""
+def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG001
+    """Return decision, reason, next steps, checks and the few numbers that matter.
 
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "markdown"
-
-    @property
-    def suffix(self) -> str:
-        """How the names of its files end."""
-        return ".md"
-
-    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG002
-        """Return the text: fewer than 60 lines, none of which a name could turn into markup."""
-        printer = Printer(result)
-        return "\n".join(
-            (
-                f"*{marked(result.access)}*",
-                "",
-                f"## Privacy audit of {quoted_name(result.release.name)}",
-                "",
-                f"**{publish_line(result)}** {marked(result.sentence)}",
-                *_steps(result),
-                *_parts(result),
-                *_checks(result),
-                *_numbers(result, printer),
-                *_warnings(result),
-                *_plugins(result),
-                "",
-                _origin(result),
-                "",
-            )
+    Fewer than 60 lines, none of which a name could turn into markup.
+    """
+    return "\n".join(
+        (
+            f"*{marked(result.access)}*",
+            "",
+            f"## Privacy audit of {quoted_name(result.release.name)}",
+            "",
+            f"**{publish_line(result)}** {marked(result.sentence)}",
+            *_steps(result),
+            *_parts(result),
+            *_checks(result),
+            *_numbers(result, Printer(result)),
+            *_warnings(result),
+            *_plugins(result),
+            "",
+            _origin(result),
+            "",
         )
+    )
 
 
 def _steps(result: AuditResult) -> Iterator[str]:
@@ -153,7 +142,8 @@ def _plugins(result: AuditResult) -> Iterator[str]:
 def _origin(result: AuditResult) -> str:
     judged = f"the policy {marked(policy_words(result.run), 200)}"
     when = f", {result.date}" if result.date else ""
+    what = counted_as(result.mechanism.name)
     return (
-        f"{rows(result.release.rows)} rows, judged by {judged}{when}, ldpaudit "
+        f"{rows(result.release.rows)} {what}, judged by {judged}{when}, ldpaudit "
         f"{marked(result.ldpaudit_version, 40)}. An audit can refute a claim; it cannot prove one."
     )

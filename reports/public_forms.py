@@ -1,21 +1,21 @@
 """The public form of results in every format: made of that form alone, never of a whole result."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from ldpaudit.errors import InputError
-from ldpaudit.reports.html import rendered
-from ldpaudit.reports.json_report import as_json
-from ldpaudit.reports.pages.common import Pair
+from ldpaudit.reports.junit import xml_text
+from ldpaudit.reports.pages.audit import LIMITS
+from ldpaudit.reports.pages.page import Banner, Page, Pair, Section, render_page
 from ldpaudit.reports.sarif import SCHEMA, uri
-from ldpaudit.reports.summary.claim import promise
-from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.marked import marked, quoted_name
-from ldpaudit.reports.text.numbers import number, rows
-from ldpaudit.reports.text.wording import LIMITS, PUBLISH, SOURCES
+from ldpaudit.reports.text.wording import PUBLISH, SOURCES, promise
 from ldpaudit.result import Question
+from ldpaudit.result.harmless import name, shown
+from ldpaudit.result.numbers import counted_as, number, rows
 from ldpaudit.result.public import PublicComparison, PublicPart, PublicResult
+from ldpaudit.work.documents import as_json
 
 Public = PublicResult | PublicComparison
 """What is shared: of one result, or of several that were compared."""
@@ -30,17 +30,15 @@ _SEEN: Final = {
 
 def render_public(shared: Public, format_name: str) -> str:
     """Return the public form in a format; an InputError where a comparison has no such format."""
-    results = shared.releases if isinstance(shared, PublicComparison) else (shared,)
     if format_name == "json":
         return as_json(shared.model_dump())
-    if format_name == "html":
-        views = [(r, _ICONS[r.decision], publish_line(r), [*_parts(r)]) for r in results]
-        lines = {"question": question_line, "seen": _SEEN, "name": name, "policy": _policy}
-        return rendered("public.html.j2", views=views, limits=LIMITS, **lines)
-    makers = {"markdown": _markdown, "sarif": _sarif, "junit": _junit}
-    if format_name not in makers:
+    if format_name not in _MAKERS:
         raise InputError(f"There is no report format {format_name!r}.")
-    return makers[format_name](results)
+    return _MAKERS[format_name](_results(shared))
+
+
+def _results(shared: Public) -> tuple[PublicResult, ...]:
+    return shared.releases if isinstance(shared, PublicComparison) else (shared,)
 
 
 def publish_line(result: PublicResult) -> str:
@@ -50,7 +48,7 @@ def publish_line(result: PublicResult) -> str:
 
 def summary_lines(shared: Public) -> Iterator[tuple[str, bool]]:
     """Yield each line that is printed, and whether it is the decision."""
-    results = shared.releases if isinstance(shared, PublicComparison) else (shared,)
+    results = _results(shared)
     for result in results:
         title = "" if results == (shared,) else f"{name(result.released.release.name)}: "
         yield f"{title}{publish_line(result)} {result.sentence}", True
@@ -91,7 +89,7 @@ def _parts(result: PublicResult) -> Iterator[tuple[str, str, tuple[Pair, ...], s
 
 
 def _pairs(part: PublicPart) -> Iterator[Pair]:
-    yield "Rows", rows(part.release.rows)
+    yield counted_as(part.mechanism.name).capitalize(), rows(part.release.rows)
     yield "Feature columns", rows(part.release.features)
     yield "SHA-256", name(part.release.sha256 or "none: a table in memory, or with true labels")
     yield "Mechanism", name(part.mechanism.name)
@@ -123,7 +121,43 @@ def _policy(result: PublicResult) -> str:
     digest = f" (SHA-256 {name(result.policy_sha256)})" if result.policy_sha256 else ""
     left = ", ".join(map(name, result.left_out))
     skipped = f" Audits that were left out: {left}." if left else ""
-    return f"Judged by {name(result.policy or 'a policy of its own')}{digest}.{skipped}"
+    return f"Judged by {name(result.policy or 'a policy of its own')}{digest}.{skipped} It asks:"
+
+
+def _html(results: Sequence[PublicResult]) -> str:
+    first, several = results[0], len(results) > 1
+    title = " and ".join(name(result.released.release.name) for result in results)
+    sections = tuple(s for place, one in enumerate(results) for s in _sections(one, place, several))
+    page = Page(
+        what="Label privacy audit",
+        title=title,
+        head=f"{publish_line(first)} – audit of {title}",
+        sections=(*sections, LIMITS),
+        access=first.access,
+        date=first.date or "",
+        banners=tuple(_banner(result, several) for result in results),
+        version=name(first.ldpaudit_version),
+    )
+    return render_page(page)
+
+
+def _banner(result: PublicResult, several: bool) -> Banner:
+    of = (f"{name(result.released.release.name)}:" if several else "", result.sentence)
+    return Banner(_ICONS[result.decision], publish_line(result), (of, ("", _SEEN[result.truth])))
+
+
+def _sections(result: PublicResult, place: int, several: bool) -> Iterator[Section]:
+    end = f"-{place + 1}" if place else ""
+    of = f" of {name(result.released.release.name)}" if several else ""
+    (_, claim, pairs, power), *parts = _parts(result)
+    within = tuple(
+        Section(f"part{end}-{i}", title, tuple(filter(None, (words, strong))), pairs=facts)
+        for i, (title, words, facts, strong) in enumerate(parts, 1)
+    )
+    texts, title = tuple(filter(None, (claim, power))), "The claim, and what could have been missed"
+    yield Section(f"claim{end}", f"{title}{of and ':'}{of}", texts, pairs=pairs, within=within)
+    questions = (("", tuple(("", question_line(asked)) for asked in result.questions)),)
+    yield Section(f"policy{end}", f"The policy{of}", (_policy(result),), notes=questions)
 
 
 def _markdown(results: Sequence[PublicResult]) -> str:
@@ -136,7 +170,7 @@ def _in_markdown(result: PublicResult) -> Iterator[str]:
     yield from ("", f"**{publish_line(result)}** {result.sentence}", "")
     for title, claim, _, power in _parts(result):
         yield f"- {marked(' '.join(filter(None, (f'{title}:' if title else '', claim, power))))}"
-    yield from ("", marked(f"{_SEEN[result.truth]} {_policy(result)} It asks:"), "")
+    yield from ("", marked(f"{_SEEN[result.truth]} {_policy(result)}"), "")
     yield from (f"- {marked(question_line(q), 400)}" for q in result.questions)
     when = f"{result.date}, " if result.date else ""
     yield from ("", f"{when}ldpaudit {marked(result.ldpaudit_version, 40)}", "")
@@ -175,6 +209,12 @@ def _junit(results: Sequence[PublicResult]) -> str:
             ET.SubElement(case, "failure" if failed else "skipped", message=text)
         else:
             ET.SubElement(case, "system-out").text = text
-    ET.indent(root)
-    written: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
-    return written.decode("ascii") + "\n"
+    return xml_text(root)
+
+
+_MAKERS: Final[dict[str, Callable[[Sequence[PublicResult]], str]]] = {
+    "html": _html,
+    "markdown": _markdown,
+    "sarif": _sarif,
+    "junit": _junit,
+}

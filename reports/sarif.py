@@ -7,9 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from ldpaudit.reports.interface import NOWHERE, Surroundings
-from ldpaudit.reports.json_report import as_json
 from ldpaudit.reports.text.answers import answer, grade
-from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.marked import marked
 from ldpaudit.reports.text.pieces import Piece, every_answer, pieces
 from ldpaudit.reports.text.wording import (
@@ -20,6 +18,8 @@ from ldpaudit.reports.text.wording import (
     waiver_line,
 )
 from ldpaudit.result import AuditResult, Check
+from ldpaudit.result.harmless import name, shown
+from ldpaudit.work.documents import as_json
 
 SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -29,24 +29,10 @@ _LONGEST: Final = 1000
 """Characters of a rule's text; GitHub takes 1,024."""
 
 
-class SarifReport:
-    """One rule for each check, and one result for each that failed or stayed open."""
-
-    @property
-    def name(self) -> str:
-        """The name in the contract."""
-        return "sarif"
-
-    @property
-    def suffix(self) -> str:
-        """How the names of its files end."""
-        return ".sarif"
-
-    def render(self, result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
-        """Return the SARIF log, in ASCII."""
-        return as_json(
-            {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(result, surroundings)]}
-        )
+def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
+    """Return the SARIF log, in ASCII: a rule for each check, a result for each that is not met."""
+    runs = [_run(result, surroundings)]
+    return as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": runs})
 
 
 def _run(result: AuditResult, around: Surroundings) -> dict[str, Any]:

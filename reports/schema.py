@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from ldpaudit.reports.json_report import as_json
+from ldpaudit.work.documents import as_json
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _SECTION: Final = re.compile(r"\n\n(?:Attributes|Parameters)\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", re.S)

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.optimize
 from scipy import sparse
 
-from ldpaudit.mechanisms.losses import loss as loss_of
-from ldpaudit.mechanisms.numeric.debiased_rr import debiased_outputs
+from ldpaudit.mechanisms.bins import debiased_outputs
+from ldpaudit.mechanisms.label_range import loss as loss_of
 
 
 def spanning(labels, epsilon, n):

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from golden.results import recorded
 
-from ldpaudit.commands.compare.sentence import sentences
-from ldpaudit.commands.mechanism.describe.page import mechanism_page
-from ldpaudit.commands.mechanism.describe.work import analyse
+from ldpaudit.commands.compare.sentences import sentences
+from ldpaudit.commands.mechanism.analysis import analyse
+from ldpaudit.commands.mechanism.pages import mechanism_page
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
+from ldpaudit.mechanisms.noise import DiscreteLaplace
 from ldpaudit.reports.pages.comparison import render_comparison
 from ldpaudit.result import Estimate
 from ldpaudit.result.comparison import Comparison, Difference, Fingerprint

@@ -106,8 +106,8 @@ def test_bad_arguments(options: dict[str, Any], message: str) -> None:
 
 def test_leaving_an_audit_out_changes_no_other_number() -> None:
     frame, truth = frames(rows=500)
-    whole = ldpaudit.audit(frame, truth, CLAIMS[0], 4, budget=0.3)
-    part = ldpaudit.audit(frame, truth, CLAIMS[0], 4, skip=("label-inference",), budget=0.3)
+    whole = ldpaudit.audit(frame, truth, CLAIMS[0], 4)
+    part = ldpaudit.audit(frame, truth, CLAIMS[0], 4, skip=("label-inference",))
     again = {e.id: e for e in part.estimates}
     assert {"mechanism.epsilon_lower", "instance_loss.mean_lower"} <= set(again)
     for estimate in whole.estimates:
@@ -116,7 +116,7 @@ def test_leaving_an_audit_out_changes_no_other_number() -> None:
 
 
 def test_a_fault_names_its_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ldpaudit.audits.power import audit as power
+    from ldpaudit.audits import power
 
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("secret cell")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import norm
+from worlds import feature_table
 
 from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
 from ldpaudit.audits.interface import AuditContext, Plan
@@ -14,7 +15,7 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, check_names
 from ldpaudit.judging.verdict import Judgement, judge
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.release import Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Curve, Estimate, Finding
 
 CLAIM = RandomizedResponse.from_epsilon((0, 1), 1.0)
@@ -189,7 +190,7 @@ def test_people_who_lose_too_much_are_found_at_any_confidence() -> None:
     truth = rng.integers(0, 2, 4000).astype(np.int32)
     points = (rng.normal(size=(4000, 2)) + 6 * truth[:, None]).astype(np.float32)
     release = Release(
-        features=FeatureTable(points, np.zeros((4000, 0), np.int32), (), 2),
+        features=feature_table(points),
         released=ReleasedLabels(CLAIM.sample(truth, rng)),
         outputs=(0, 1),
         classes=(0, 1),

@@ -19,7 +19,9 @@ from processes import heed_interrupts
 from releases import table, written
 
 import ldpaudit
+from ldpaudit import cli
 from ldpaudit.cli.options import Gate
+from ldpaudit.cli.parameters import parameters_of
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import STARTER, load_policy
 from ldpaudit.result import AuditResult
@@ -113,7 +115,7 @@ def test_the_same_command_gives_the_same_numbers(command: Command, tmp_path: Pat
     release, truth = written(tmp_path, rows=500)
     texts = []
     for _ in range(2):
-        command("run", release, "--truth", truth, "--threads", "1", "--budget", "0.3")
+        command("run", release, "--truth", truth, "--threads", "1")
         content = json.loads(release.with_name("release.audit.json").read_text())
         content["run"].pop("seconds")
         for audit in content["audits"]:
@@ -235,8 +237,23 @@ def test_every_option_is_documented(command: Command) -> None:
         ("mechanism", name) for name in ("describe", "design", "compose", "channel", "audit")
     ]
     for words in (("run",), ("compare",), ("demo",), ("report",), *mechanism):
-        for option in re.findall(r"--[a-z-]+", command(*words, "--help")[1]):
-            assert option in pages or option in ("--help", "--no-"), option
+        shown = "".join(command(*words, screen)[1] for screen in ("--help", "--help-more"))
+        for option in re.findall(r"--[a-z-]+", shown):
+            assert option in pages or option in ("--help", "--help-more", "--no-"), option
+
+
+def test_help_shows_every_option_once_on_screens_of_sixty_lines(command: Command) -> None:
+    for group, members in cli._COMMANDS.items():
+        for member in members:
+            words = (group.info.name, member.__name__)[group is cli.app :]
+            screens = [command(*words, screen)[1] for screen in ("--help", "--help-more")]
+            assert all(screen.count("\n") <= 60 for screen in screens), words
+            both = "--help-more" in screens[0]  # Else all is on the first.
+            listed = re.findall(
+                r"^  (?:-\w, )?(--[a-z-]+)", "".join(screens[: 1 + both]), re.MULTILINE
+            )
+            stated = {p.long for p in parameters_of(member) if p.long.startswith("--")}
+            assert sorted(listed) == sorted({*stated, "--help"}), words
 
 
 def one_line(ran: Ran) -> str:
@@ -392,7 +409,7 @@ def test_a_second_interruption_leaves_nothing(tmp_path: Path) -> None:
         assert process.stderr is not None
         err = process.stderr.readline()  # The first audit has begun.
         process.send_signal(signal.SIGINT)
-        while "stopping at the next chance" not in err and (line := process.stderr.readline()):
+        while "stopping at the next" not in err and (line := process.stderr.readline()):
             err += line
         process.send_signal(signal.SIGINT)
         err += process.stderr.read()
@@ -428,3 +445,36 @@ def test_the_status_is_that_of_the_work_whatever_becomes_of_the_streams(
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == status
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("audit", "release.parquet"), "No such command 'audit'; did you mean 'run'?"),
+        (("compose",), "No such command 'compose'. Did you mean 'compare'?"),
+        (
+            ("run", "r.parquet", "--epsilon", "1,5"),
+            "it must be a number; write a decimal point: 1.5.",
+        ),
+        (
+            ("run", "r.parquet", "--epsilon=a"),
+            "Invalid value for '--epsilon': it must be a number.",
+        ),
+        (("run", "r.parquet", "--threads=1.5"), "it must be a whole number."),
+        (("run", "r.parquet", "--policy", "strict"), "The preset is called ldpaudit:strict."),
+        (("report", "r.parquet"), "it is no result (.json); a release is read by ldpaudit run."),
+        (("run", "."), "write it elsewhere: --json and --html."),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(
+    command: Command,
+    words: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.parquet").write_bytes(b"PAR1\xff\xfe")
+    status, _, err = command(*words)
+    assert status == 2
+    assert err.rstrip().endswith(said), err

@@ -1,13 +1,12 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from pkgutil import resolve_name
 
 import numpy as np
 import pytest
 
 from ldpaudit.commands.run import demo
-from ldpaudit.commands.run.demonstration import demo_tables, write_demo
+from ldpaudit.commands.run.demo import demo_tables, write_demo
 from ldpaudit.commands.run.request import RunRequest
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import OutputError
@@ -52,8 +51,7 @@ def test_the_command_audits_both_and_says_what_to_open(
     """In this process, and only the audits that decide; the recorded run has all, in two."""
 
     def here(jobs: list[tuple[Path, Path]]) -> list[AuditResult]:
-        audited = resolve_name(demo._AUDITOR)(None)
-        return [audited((*job, 1)) for job in jobs]
+        return [demo._audit(job, 1) for job in jobs]
 
     monkeypatch.setattr(demo, "_audited", here)
     monkeypatch.setattr(demo, "RunRequest", partial(RunRequest, only=("mechanism", "power")))

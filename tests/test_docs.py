@@ -91,14 +91,9 @@ def test_the_map_shows_every_folder():
         for name in re.findall(r"(?:^|\s)(\w+)/(?=\s|$)", line.split("→")[0]):
             path = [*path[: indent // 2], name]
             shown.add("/".join(path))
-    folders = {
-        folder.relative_to(ROOT).as_posix()
-        for top in CODE
-        for folder in (ROOT / top, *(ROOT / top).rglob("*"))
-        if folder.is_dir() and folder.name != "__pycache__"
-    }
-    linked = {f"ldpaudit/{name}" for name in CODE[1:]}
-    assert folders - linked <= shown
+    folders = (ROOT / "ldpaudit").glob("*/")
+    found = {one.relative_to(ROOT).as_posix() for one in folders if one.name != "__pycache__"}
+    assert found <= shown
     assert all((ROOT / place).is_dir() for place in shown)
 
 
@@ -112,7 +107,7 @@ def test_every_folder_says_what_goes_in_and_out():
 
 def test_the_mechanism_of_another_package_is_as_shown():
     page = (DOCS.parent / "how-to" / "mechanism.md").read_text()
-    (shown,) = re.findall(r"```python\n.*?(^@dataclass.*?)```", page, re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(r"```python\n.*?(^def .*?)```", page, re.DOTALL | re.MULTILINE)
     file = (ROOT / "tests" / "stranger" / "strange_responses.py").read_text().splitlines()
     assert [line for line in shown.splitlines() if line not in file] == []
     for name in re.findall(r"`((?:[a-z_]+\.)+[A-Z]\w+)`", page):

@@ -52,9 +52,9 @@ def test_what_libraries_say_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "more memory" in cli._one_line(ImportError(said))
     assert "more memory" in cli._one_line(MemoryError())
     assert "Internal fault" in cli._one_line(RuntimeError("the cell 'secret'"))
-    monkeypatch.setattr("ldpaudit.running.memory.address_limit", lambda: 1 << 30)
+    monkeypatch.setattr("ldpaudit.work.memory.address_limit", lambda: 1 << 30)
     monkeypatch.setattr(
-        "ldpaudit.running.memory.mmap.mmap", lambda *_, **__: (_ for _ in ()).throw(OSError)
+        "ldpaudit.work.memory.mmap.mmap", lambda *_, **__: (_ for _ in ()).throw(OSError)
     )
     assert "not drawn" in inline_svg({}, "t", "d", "k")
     assert inline_svg({}, "t", "d", "k-n", twin="k") == ""

@@ -65,7 +65,7 @@ def test_every_shared_option_is_an_option_of_every_command() -> None:
     shared = {name for name, _ in leaves(AuditOptions)}
     assert shared <= names(run)
     # Guesses that are paired are never written; releases are compared one with the other.
-    assert shared - names(compare) == {"--resume", "--answers"}
+    assert shared - names(compare) == {"--answers"}
     assert shared - names(sweep) == NOT_SWEPT
     assert {name for name, _ in leaves(PlanOptions)} <= names(sweep)
 
@@ -89,11 +89,10 @@ def test_what_is_read_and_what_is_planned_are_options() -> None:
     reading = {*inspect.signature(read_release).parameters} & options
     planned = {field.name for field in fields(Plan)} & options
     assert {"label", "truth", "id_column", "held_out", "public"} <= reading
-    assert {"queries", "neighbors", "metric", "device", "budget", "slices"} <= planned
-    plan = plan_of(AuditOptions(neighbors=7, budget=0.0, threads=3, slices=("ignored",)), 5)
-    assert (plan.seed, plan.neighbors, plan.budget, plan.threads) == (5, 7, 0.0, 3)
+    assert {"queries", "neighbors", "metric", "device", "slices"} <= planned
+    plan = plan_of(AuditOptions(neighbors=7, threads=3, slices=("ignored",)), 5)
+    assert (plan.seed, plan.neighbors, plan.threads) == (5, 7, 3)
     assert plan.slices == ()
-    assert plan_of(AuditOptions(), 1).budget == Plan(1).budget
     assert plan_of(AuditOptions(), 1, threads=2).threads == 2
 
 
@@ -181,7 +180,7 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
     audit |= {"--exact", "--projection"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
-    attacks = {"--budget", "--thorough", "--seeds-tried", "--made-on"}
+    attacks = {"--seeds-tried", "--made-on"}
     work = {
         "--device",
         "--memory",
@@ -227,7 +226,6 @@ def test_a_group_of_options_makes_one_value() -> None:
         ({"queries": 0}, "'queries'"),
         ({"neighbors": 0}, "'neighbors'"),
         ({"threads": 0}, "'threads'"),
-        ({"budget": -1.0}, "at least 0 seconds"),
         ({"rng": -1}, "must not be negative"),
     ],
 )
@@ -271,8 +269,3 @@ def test_compare_has_no_use_for_a_claim_about_results(
     assert "--mechanism" in capsys.readouterr().err
     assert call(monkeypatch, *words, "--held-out", "x.csv") == 2
     assert "--held-out" in capsys.readouterr().err
-
-
-def test_thorough_takes_no_budget() -> None:
-    with pytest.raises(InputError, match="give one of them"):
-        AuditOptions(thorough=True, budget=5.0).check()

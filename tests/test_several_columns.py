@@ -92,17 +92,3 @@ def test_the_command_line_shows_names_as_typed_and_stores_no_file(
     stored = (tmp_path / "survey.audit.json").read_text()
     assert json.loads(stored)["labels"][0]["verdict"] == "fail"
     assert "people.csv" not in stored
-
-
-def test_an_audit_that_was_cut_short_goes_on(tables, tmp_path):
-    released, truth = tables
-    released.to_csv(tmp_path / "survey.csv", index=False)
-    truth.to_csv(tmp_path / "people.csv", index=False)
-    files = tmp_path / "survey.csv", str(tmp_path / "people.csv")
-    asked = {"label": CLAIMED, "only": FAST, "resume": tmp_path / "parts"}
-    stopped = ldpaudit.audit(*files, timeout=1e-6, **asked)
-    assert stopped.verdict == "inconclusive"
-    assert "time was over" in stopped.sentence
-    whole = ldpaudit.audit(*files, **asked)
-    assert whole.estimates == ldpaudit.audit(*files, label=CLAIMED, only=FAST).estimates
-    assert not (tmp_path / "parts").exists()

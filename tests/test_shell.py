@@ -77,10 +77,10 @@ def test_there_is_a_script_for_each_shell(
         ({"SEED": "abc"}, [], "LDPAUDIT_SEED"),
         ({"SEED": "-1"}, [], "LDPAUDIT_SEED"),
         ({"SEEDS_TRIED": "-1"}, [], "LDPAUDIT_SEEDS_TRIED"),
-        ({"METRIC": "l3", "BUDGET": "5"}, [], "LDPAUDIT_METRIC"),
+        ({"METRIC": "l3", "NEIGHBORS": "5"}, [], "LDPAUDIT_METRIC"),
         ({"QUERIES": "some"}, ["--seed", "1"], "LDPAUDIT_QUERIES"),
         ({"SEED": "1"}, ["--seed=abc"], ""),
-        ({"SEED": "1"}, ["--budget", "-1"], ""),
+        ({"SEED": "1"}, ["--neighbors", "-1"], ""),
     ],
 )
 def test_a_mistake_in_the_environment_is_told_by_its_variable(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldpaudit.judging.checks.interface import Evidence
@@ -102,12 +102,19 @@ def test_a_warning_does_not_flip_the_verdict() -> None:
 def test_power_by_estimate_is_worth_nothing_once_the_channel_is_refuted() -> None:
     """It was estimated as if the claim were right about the release."""
     by_estimate = power(0.1).model_copy(update={"kind": "estimated"})
-    result = judged(evidence((1.0, 0.02), None, (p_value(1e-9), by_estimate)))
+
+    def found(epsilon: float, p: float, bound: str = "release_only.epsilon_lower") -> Judgement:
+        every = {e.id: e for e in (p_value(p), by_estimate)}
+        return judged(Evidence(every, {}, {bound: normal_bound(epsilon, 0.02)}))
+
+    result = found(1.0, 1e-9)
     assert result.verdict == "inconclusive"
     assert "known only for labels that follow the claimed channel" in result.sentence
     assert "would, by estimate" not in result.sentence
-    assert judged(evidence((1.0, 0.02), None, (p_value(0.4), by_estimate))).verdict == "pass"
-    assert judged(evidence((3.0, 0.02), None, (p_value(1e-9), by_estimate))).verdict == "fail"
+    assert found(1.0, 0.4).verdict == "pass"
+    assert found(3.0, 1e-9).verdict == "fail"
+    # With true labels it assumes nothing of this release.
+    assert found(1.0, 1e-9, "mechanism.epsilon_lower").verdict == "pass"
 
 
 EXCEEDANCE = 'schema = 1\n[checks.instance-loss-exceedance]\nat = 6.0\nmax = 0.05\nlevel = "error"'
@@ -195,35 +202,19 @@ def test_too_few_rows_are_inconclusive() -> None:
     assert judged(evidence((1.0, 0.02), 0.1, (p_value(0.4),)), policy).verdict == "inconclusive"
 
 
-STATSMODELS = {
-    (0.04,): [True],
-    (0.025, 0.05): [True, True],
-    (0.05, 0.05): [False, False],
-    (0.0125, 0.02, 0.03, 0.01): [True, True, True, True],
-    (0.03, 0.012, 0.9, 0.0125): [False, True, False, True],
-    (0.001, 0.2, 0.016, 0.017, 0.5): [True, False, False, False, False],
-    (0.0, 1.0, 0.5): [True, False, False],
-}
-
-
 @settings(max_examples=40)
 @given(st.lists(st.floats(1e-9, 1), min_size=1, max_size=8))
-def test_holm_rejects_what_holm_rejects(p_values: list[float]) -> None:
-    """Step down from the smallest p-value; the first that is too large ends the rejections."""
-    levels = corrected_levels(p_values, 0.05, "holm")
+@example([0.0125, 0.02, 0.03, 0.01])
+@example([0.03, 0.012, 0.9, 0.0125])
+@example([0.05, 0.05])
+@example([0.0, 1.0, 0.5])
+@pytest.mark.parametrize("correction", ["holm", "bonferroni"])
+def test_what_statsmodels_rejects_is_rejected(correction: str, p_values: list[float]) -> None:
+    from statsmodels.stats.multitest import multipletests
+
+    levels = corrected_levels(p_values, 0.05, correction)
     ours = [p <= level for p, level in zip(p_values, levels, strict=True)]
-    steps = 0.05 / np.arange(len(p_values), 0, -1)
-    late = np.flatnonzero(np.sort(p_values) > steps)
-    rejected = len(p_values) if not len(late) else int(late[0])
-    limit = np.sort(p_values)[rejected - 1] if rejected else -1.0
-    assert ours == [p <= limit for p in p_values]
-
-
-def test_holm_rejects_what_statsmodels_rejects() -> None:
-    """Its ``multipletests(…, 0.05, method="holm")`` gave these."""
-    for p_values, rejected in STATSMODELS.items():
-        levels = corrected_levels(list(p_values), 0.05, "holm")
-        assert [p <= level for p, level in zip(p_values, levels, strict=True)] == rejected
+    assert ours == list(multipletests(p_values, 0.05, method=correction)[0])
 
 
 def test_the_family_wise_error_holds() -> None:
@@ -326,3 +317,11 @@ def test_of_equally_grave_checks_one_that_may_be_chance_comes_last() -> None:
     warned = sure.model_copy(update={"id": "identifiers", "level": "warn"})
     found = holding_up([warned, by_chance, sure])
     assert [check.id for check in found] == ["guessable-seed", "claimed-epsilon", "identifiers"]
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "none"])
+def test_a_policy_without_a_test_of_a_level_is_judged(correction: str) -> None:
+    policy = parse_policy(
+        f'schema = 1\n[audit]\ncorrection = "{correction}"\n[checks.claimed-epsilon]\n'
+    )
+    assert judged(evidence((1.0, 0.02), 0.1), policy).verdict == "pass"

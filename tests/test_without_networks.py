@@ -45,23 +45,6 @@ def test_the_device() -> None:
         torch_device("cuda")
 
 
-def test_a_thorough_audit_names_the_attacks_that_it_leaves_out() -> None:
-    result = ldpaudit.audit(
-        table(100),
-        truth_column="truth",
-        mechanism={"name": "randomized-response", "epsilon": 1.0},
-        only=("label-inference",),
-        thorough=True,
-    )
-    assert "torch" not in result.run.versions
-    left_out = [n.text for n in result.notes if n.text.startswith("The attack ")]
-    named = [text for text in left_out if "needs PyTorch" in text]
-    assert {text.split()[2] for text in named} == {
-        "bayes-network",
-        *(f"classifier-network-{loss}" for loss in ("forward", "backward", "plain")),
-    }
-
-
 def test_what_learns_by_a_network_says_so() -> None:
     for make in (ConditionalGan, lambda: generator("gan")):
         with pytest.raises(MissingDependencyError, match=INSTALL):
@@ -117,7 +100,7 @@ def test_a_command_that_needs_one_says_so_before_it_works(
 def test_an_audit_of_images_by_networks_is_skipped_with_its_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = "ldpaudit.estimators.renyi.discriminators.discriminator._LEAST_IMAGES"
+    place = "ldpaudit.estimators.renyi.discriminators._LEAST_IMAGES"
     monkeypatch.setattr(place, 50)
     rng = np.random.default_rng(2)
     original = rng.random((1000, 64)).astype(np.float32)

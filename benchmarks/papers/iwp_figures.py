@@ -30,10 +30,9 @@ from picture import Line, Panel, save
 from sklearn.datasets import make_classification
 
 from ldpaudit.learners import IWPClassifier
-from ldpaudit.learners.iwp.losses import ExponentialLoss, LogLoss
-from ldpaudit.mechanisms.response.gaussian import classical_sigma
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
-from ldpaudit.mechanisms.response.randomized_response import lambda_of_epsilon
+from ldpaudit.mechanisms.gaussian import GaussianRR, classical_sigma
+from ldpaudit.mechanisms.response import lambda_of_epsilon
+from ldpaudit.models.iwp_losses import ExponentialLoss, LogLoss
 
 ROWS, ADULT_ROWS, TEST_ROWS = 1_000_000, 535_087, 20_000
 POINTS = 24

@@ -19,11 +19,15 @@ import numpy as np
 from picture import Line, Panel, save
 from weeks import features_and_weeks, test_error
 
+from ldpaudit.mechanisms.bins import optimal_bins
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
-from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
-from ldpaudit.mechanisms.numeric.private_prior import prior_budget, private_prior
-from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
+from ldpaudit.mechanisms.noise import (
+    DiscreteLaplace,
+    DiscreteStaircase,
+    prior_budget,
+    private_prior,
+)
+from ldpaudit.mechanisms.unbiased import optimal_unbiased
 
 WEEKS = LabelRange(1, 52, 1)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

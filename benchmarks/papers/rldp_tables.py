@@ -23,11 +23,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 from weeks import features_and_weeks, test_error
 
+from ldpaudit.mechanisms.bins import optimal_bins
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.continuous import Laplace
-from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
-from ldpaudit.mechanisms.numeric.private_prior import prior_budget
-from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
+from ldpaudit.mechanisms.noise import Laplace, prior_budget
+from ldpaudit.mechanisms.response import RandomizedResponseTopK
 
 AMOUNTS = LabelRange(0, 400, 1)
 AT_THE_CLIP = 0.05

@@ -26,10 +26,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ldpaudit.datasets import read_release
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.loss.bounds import mean_loss_lower
 from ldpaudit.estimators.loss.exceedance import ErrorBudget, Exceedance, exceedance
-from ldpaudit.estimators.loss.instance_loss import mean_loss
-from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
+from ldpaudit.estimators.loss.instance_loss import PosteriorBox, mean_loss, mean_loss_lower
 from ldpaudit.estimators.neighbors.counts import (
     count_labels,
     default_neighbors,
@@ -37,7 +35,7 @@ from ldpaudit.estimators.neighbors.counts import (
 )
 from ldpaudit.estimators.neighbors.metric import fit_metric, score_space
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.modelling.encoding import BoostingMatrix
+from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.release import FeatureTable
 
 SEED = 20230724

@@ -26,12 +26,12 @@ from picture import save
 from tdr_figure_3_tables import Point, panels, print_accuracies, print_attackers, print_claims
 
 from ldpaudit.attacks.interface import conditioned
-from ldpaudit.attacks.models.synthetic_rows import Discrimination, original_share
-from ldpaudit.estimators.renyi.discriminators.discriminator import fit_discriminator
+from ldpaudit.attacks.synthetic_aware import by_discriminator, original_share
+from ldpaudit.estimators.renyi.discriminators import fit_discriminator
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.learners.network import NetworkOptions
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.models.network import NetworkOptions
 from ldpaudit.release import SyntheticTable
 
 CLASSES = (0, 1)
@@ -200,12 +200,12 @@ def _knowing(
     accuracy = {}
     others = generated(made, found.table_labels, rng)
     linear = fit_discriminator(others, found.x, "logistic", rng=rng)
-    original = Discrimination(linear, plain.noise).predict(as_features(found.x))
+    original = by_discriminator(linear, plain.noise)(as_features(found.x))
     accuracy["knows_linearly"] = right(_aware(found, posterior, original, plain), images.y)
     for name, table in (("knows_generator", others), ("knows_table", found.table)):
         known = SyntheticTable(as_features(table), found.table_labels)
         share = original_share(as_features(found.x), known, plain.noise, 2, rng)
-        original = share.predict(as_features(found.x))
+        original = share(as_features(found.x))
         accuracy[name] = right(_aware(found, posterior, original, plain), images.y)
     return accuracy
 

@@ -24,11 +24,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from ldpaudit.estimators.renyi.critics import Scores
-from ldpaudit.estimators.renyi.discriminators.discriminator import Kind, fit_discriminator
-from ldpaudit.estimators.renyi.divergence import bounds_on, split_scores
-from ldpaudit.estimators.renyi.points import RenyiPoint, renyi_points
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
+from ldpaudit.estimators.renyi.discriminators import Kind, fit_discriminator
+from ldpaudit.estimators.renyi.divergence import RenyiPoint, bounds_on, renyi_points, split_scores
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.response import DummyFeaturesRR
 
 ORDERS = (1.5, 2.0, 3.0, 5.0)
 NOISES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)

@@ -1,20 +1,53 @@
-"""Arrow columns: groups of their types, their plain form, and whether they are complete."""
+"""Arrow columns: groups of their types, their plain form, and whether they fit into memory."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ldpaudit.datasets.names import ColumnError
 from ldpaudit.errors import InputError
+from ldpaudit.work.memory import allowance, shown
 
 LISTS: Final = ("list", "large_list", "fixed_size_list")
 NUMBERS: Final = ("integer", "floating", "decimal")
 TEXTS: Final = ("string", "large_string", "string_view")
 BYTES: Final = ("binary", "large_binary")
 
+# Types whose arrays may share bytes with rows that are not theirs.
 _VIEWS: Final = ("string_view", "binary_view")
-"""Types whose arrays may share bytes with rows that are not theirs."""
 _COMPUTED: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+_memory: Final[ContextVar[int | None]] = ContextVar("memory", default=None)
+
+
+@contextmanager
+def held_to(memory: int | None) -> Iterator[None]:
+    """Read in the block no more than so many bytes; None: than half of the machine's."""
+    token = _memory.set(memory)
+    try:
+        yield
+    finally:
+        _memory.reset(token)
+
+
+def allowed() -> int:
+    """Return the bytes that reading may take."""
+    return allowance(_memory.get())
+
+
+def check_fits(size: float, what: str = "") -> None:
+    """Check that what is to be unpacked, a column or ``what``, fits into memory (InputError)."""
+    if size > allowed():
+        problem = (
+            f"unpacks to {shown(size)}, more than the {shown(allowed())} of memory that may be "
+            "used; give more --memory, or write smaller row groups."
+        )
+        raise InputError(f"{what} {problem}") if what else ColumnError(problem)
 
 
 def is_any(kind: pa.DataType, *tests: str) -> bool:
@@ -28,9 +61,35 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without its dictionary; texts in a form that can be computed on."""
+    """Return a column without its dictionary; texts in a form that can be computed on.
+
+    Few bytes can stand for very many in both: what memory cannot hold is refused (ColumnError).
+    """
     kind = computed_type(value_type(column.type))
-    return column if kind == column.type else column.cast(kind)
+    if kind == column.type:
+        return column
+    check_fits(sum(map(_unpacked, column.chunks)))
+    return column.cast(kind)
+
+
+def _unpacked(chunk: pa.Array) -> int:
+    """Return at most how many bytes the texts of an array with a dictionary, or of views, take."""
+    if pa.types.is_dictionary(chunk.type):
+        values = chunk.dictionary
+        if not is_any(values.type, *TEXTS, *BYTES):
+            return 8 * len(chunk)
+        if is_any(values.type, *_VIEWS):
+            check_fits(_unpacked(values))
+            values = values.cast(_COMPUTED[values.type])
+        lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
+        codes = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
+        return int(np.bincount(codes, minlength=len(lengths)) @ lengths)
+    if not is_any(chunk.type, *_VIEWS):
+        return int(chunk.nbytes)
+    # A view begins with the length of its text.
+    views = np.frombuffer(chunk.buffers()[1], dtype=np.int32)[::4]
+    present = chunk.is_valid().to_numpy(zero_copy_only=False)
+    return int(views[chunk.offset : chunk.offset + len(chunk)][present].sum(dtype=np.int64))
 
 
 def computed_type(kind: pa.DataType) -> pa.DataType:

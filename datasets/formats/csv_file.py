@@ -1,4 +1,4 @@
-"""CSV files of any dialect, also compressed: the header first, then all columns in one pass."""
+"""CSV files of any dialect, also compressed: the header, the types of columns, then the rows."""
 
 import contextlib
 import csv
@@ -7,105 +7,161 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
+from ldpaudit.datasets.formats.columns import allowed, is_any
 from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
-from ldpaudit.datasets.formats.locations import Located, Location, locate, unreadable
-from ldpaudit.datasets.formats.width import check_width, lines_of
+from ldpaudit.datasets.formats.locations import (
+    Located,
+    Location,
+    check_width,
+    locate,
+    unreadable,
+)
 from ldpaudit.datasets.names import check_header, check_unique, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.files.limits import ROW_BYTES
 from ldpaudit.options import AS_FOUND, FileOptions
+from ldpaudit.work.limits import HEADER_BYTES, ROW_BYTES
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+# Rows and columns by which a first line that is none of names is known.
 _FEW, _SOME = 50, 200
-"""Rows and columns by which a first line that is none of names is known."""
-_WIDE = 1 << 13
-_BYTES_PER_FIELD = 1 << 10
-"""Of a block for each column of a table of more than 8,192, or it falls into many pieces."""
-_ROW_LENGTH = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+):")
+# Of a block for each column of a table of more than 8,192, or it falls into many pieces.
+_WIDE, _BYTES_PER_FIELD = 1 << 13, 1 << 10
+# A smaller file, or one with more columns, is read in one go.
+_BYTES, _COLUMNS = 1 << 26, 1000
+_CELL: Final = 16
+_ROW_LENGTH: Final = re.compile(
+    r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+):"
+)
+_TEXT: Final = pa.large_string()
+_TIMES: Final = (pa.timestamp("s"), pa.timestamp("us"))
+# The types to try when a block does not fit; each also fits all earlier blocks.
+_WIDER: Final[dict[pa.DataType, tuple[pa.DataType, ...]]] = {
+    pa.null(): (pa.int64(), pa.float64(), pa.bool_(), pa.date32(), *_TIMES, _TEXT),
+    pa.int64(): (pa.int64(), pa.float64(), _TEXT),
+    pa.float64(): (pa.float64(), _TEXT),
+    pa.bool_(): (pa.bool_(), _TEXT),
+    pa.date32(): (pa.date32(), *_TIMES, _TEXT),
+    _TIMES[0]: (*_TIMES, _TEXT),
+    _TIMES[1]: (_TIMES[1], _TEXT),
+    _TEXT: (_TEXT,),
+}
+# 007 and numbers of 19 digits and more are codes: as numbers they would lose something.
+_CODE: Final = {
+    "integer": r"^\s*[+-]?0[0-9]",
+    "floating": r"^\s*[+-]?(0[0-9]|[0-9]{19,}\s*$)",
+}
 
 
 class CsvFile(Located):
-    """A CSV file with a header; what is not stated of its dialect is found out.
+    """A CSV file with a header; what is not given of its dialect is detected.
 
-    Attributes
-    ----------
-    remark : str
-        How it is read, where that is not as usual.
+    In batches a column's type is the narrowest that fits all of its rows: int64, float64, boolean,
+    date, timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing. ``row_count``
+    is None until the types of the columns are known.
     """
 
     text = True
+    row_count: int | None = None
 
     def __init__(
         self, location: Location, stated: FileOptions = AS_FOUND, *, named: bool = True
     ) -> None:
         self.location = location
-        self.name = location.name
-        tabs = ".tsv" in location.paths[0].lower()[-7:]
+        self.tabs = ".tsv" in location.paths[0].lower()[-7:]
         with self._reading("utf-8"), self.location.unpacked() as stream:
             sample = bytes(stream.read(LOOKED_AT))
             whole = not stream.read(1)
-        self.dialect = find_dialect(
-            *(sample, "\t" if tabs else ","), whole=whole, stated=stated, name=self.name
-        )
+        usual = "\t" if self.tabs else ","
+        self.dialect = find_dialect(sample, usual, whole=whole, stated=stated, name=self.name)
         self.remark = self.dialect.remark
         self.names = tuple(next(iter(self.rows()), ()))
         check_width(len(self.names), self.name)
         if not self.names:
             raise InputError(f"The file {quoted(self.name)} is empty.")
+        if named and not stated.header:
+            rows: list[list[str]] = []
+            with contextlib.suppress(InputError):  # A row that cannot be read: its reader says why.
+                for row in islice(self.rows(), 1, _FEW if len(self.names) > _WIDE else _SOME):
+                    rows += [row[:_FEW]] if row else []
+            check_header(self.names, [*zip(*rows, strict=False)], self.name)
         if named:
-            if not stated.header:
-                check_header(self.names, [*zip(*self._first_rows(), strict=False)], self.name)
             check_unique(self.names)
 
-    def _first_rows(self) -> list[list[str]]:
-        """Return the start of some rows, up to one that cannot be read: its reader says why."""
-        rows: list[list[str]] = []
-        with contextlib.suppress(InputError):
-            for row in islice(self.rows(), 1, _FEW if len(self.names) > _WIDE else _SOME):
-                rows += [row[:_FEW]] if row else []
-        return rows
-
-    @cached_property
-    def declaration(self) -> bytes | None:
-        """The declaration beside the file, None without one."""
-        return self.location.beside()
-
     def rows(self) -> Iterator[list[str]]:
-        """Yield the rows as text, the header first."""
+        """Yield the rows as text, the header first, which ends within 16 million characters."""
         with self._reading(), self._open() as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            lines = lines_of(text, self.name, self.dialect.skipped)
+            for _ in range(self.dialect.skipped):
+                text.readline(HEADER_BYTES)
+            first = text.readline(HEADER_BYTES)
+            if len(first) >= HEADER_BYTES:
+                raise InputError(
+                    f"The first line of {quoted(self.name)} must name the columns; it is longer "
+                    f"than {HEADER_BYTES:,} characters."
+                )
+            lines = chain([first] if first else [], text)
             yield from csv.reader(lines, delimiter=self.dialect.separator, strict=True)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns and their types; finding them reads the whole file once."""
+        kinds: list[pa.DataType] = [pa.null()] * len(self.names)
+        self.row_count = 0
+        for block in self._text_blocks(list(self.names)):
+            self.row_count += len(block)
+            for place, cells in enumerate(block.columns):
+                if cells.null_count < len(cells):
+                    wider = _WIDER[kinds[place]]
+                    kinds[place] = next(kind for kind in wider if self._fits(cells, kind))
+                if kinds[place] == _TEXT:
+                    self.dialect.numbers.check(cells, self.names[place], self.name)
+        return pa.schema(list(zip(self.names, kinds, strict=True)))
+
+    def _fits(self, column: pa.Array, kind: pa.DataType) -> bool:
+        if kind == _TEXT:
+            return True
+        try:
+            self.dialect.numbers.cast(column, kind)
+        except pa.ArrowInvalid:
+            return False
+        code = next((pattern for test, pattern in _CODE.items() if is_any(kind, test)), None)
+        return code is None or not pc.any(pc.match_substring_regex(column, code)).as_py()
 
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order; those in ``as_text`` as strings."""
-        table = self._read(list(names), as_text)
-        for position, name in enumerate(names):
-            yield name, table.column(position)
+        """Yield the columns in the given order; those in ``as_text`` as strings.
 
-    def _read(self, names: list[str], as_text: Collection[str]) -> pa.Table:
-        convert = pyarrow.csv.ConvertOptions(
-            include_columns=names,
-            column_types={name: pa.large_string() for name in as_text},
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
+        Columns of a large file are read a group at a time.
+        """
+        large = self.location.size() >= _BYTES and len(self.names) <= _COLUMNS
+        if not large and self.dialect.numbers.plain:
+            yield from zip(names, self._whole(list(names), as_text).columns, strict=True)
+            return
+        kinds = self._kinds(names, as_text)
+        at_once = len(names)
+        if large:
+            at_once = max(1, allowed() // (4 * _CELL * (self.row_count or 1)))
+        for start in range(0, len(names), at_once):
+            group = names[start : start + at_once]
+            found = [batch.columns for batch in self.batches(group, as_text)]
+            for place, name in enumerate(group):
+                chunks = [columns[place] for columns in found]
+                yield name, pa.chunked_array(chunks, kinds[start + place])
+
+    def _whole(self, names: list[str], as_text: Collection[str]) -> pa.Table:
+        """Return some columns, read in one go, with the types that Arrow's reader finds."""
+        kinds = dict.fromkeys(as_text, _TEXT)
         with self._reading(), self._open() as stream:
             try:
-                table = pyarrow.csv.read_csv(
-                    stream,
-                    read_options=self._blocks(2 * ROW_BYTES),
-                    parse_options=self._fields(),
-                    convert_options=convert,
-                )
+                table = pyarrow.csv.read_csv(stream, **self._options(names, kinds, 2 * ROW_BYTES))
             except pa.ArrowInvalid as error:
                 raise self._explained(error) from None
         pa.default_memory_pool().release_unused()  # memory that type inference needed
@@ -116,15 +172,72 @@ class CsvFile(Located):
                 self.dialect.numbers.check(column, name, self.name)
         return table
 
-    def _blocks(self, usual: int, *, threads: bool = True) -> Any:
+    def batches(
+        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all).
+
+        Those in ``as_text`` are strings, letter for letter; numbers have a decimal point.
+        """
+        for batch, _ in self.batches_as_written(columns, as_text):
+            yield batch
+
+    def batches_as_written(
+        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Yield the rows as :meth:`batches` does, and the same rows as they are in the file."""
+        names, numbers = list(self.names if columns is None else columns), self.dialect.numbers
+        kinds = self._kinds(names, as_text)
+        for block in self._text_blocks(names):
+            found = []
+            with self._reading():
+                for name, kind, cells in zip(names, kinds, block.columns, strict=True):
+                    if name in as_text and not numbers.plain:
+                        found.append(numbers.letters(cells, self.schema.field(name).type))
+                    elif name in as_text:
+                        found.append(cells)
+                    elif pa.types.is_null(kind):
+                        found.append(pa.nulls(len(cells)))
+                    else:
+                        found.append(numbers.cast(cells, kind))
+            yield pa.RecordBatch.from_arrays(found, names=names), block
+
+    def _kinds(self, names: Sequence[str], as_text: Collection[str]) -> list[pa.DataType]:
+        return [_TEXT if name in as_text else self.schema.field(name).type for name in names]
+
+    def _text_blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        kinds = dict.fromkeys(names, pa.large_binary())
+        with self._reading(), self._open() as stream, contextlib.ExitStack() as opened:
+            try:
+                options = self._options(names, kinds, ROW_BYTES, threads=False)
+                for block in opened.enter_context(pyarrow.csv.open_csv(stream, **options)):
+                    try:
+                        found = [column.cast(_TEXT) for column in block.columns]
+                    except pa.ArrowInvalid:
+                        raise not_encoded(self.name, self.dialect.encoding) from None
+                    yield pa.RecordBatch.from_arrays(found, names=block.schema.names)
+            except pa.ArrowInvalid as error:
+                raise self._explained(error) from None
+
+    def _options(
+        self, names: list[str], kinds: dict[str, Any], usual: int, *, threads: bool = True
+    ) -> dict[str, Any]:
         columns = len(self.names)
         size = usual if columns <= _WIDE else max(usual, _BYTES_PER_FIELD * columns)
-        return pyarrow.csv.ReadOptions(
-            block_size=size, use_threads=threads, skip_rows=self.dialect.skipped
-        )
-
-    def _fields(self) -> Any:
-        return pyarrow.csv.ParseOptions(delimiter=self.dialect.separator, newlines_in_values=True)
+        return {
+            "read_options": pyarrow.csv.ReadOptions(
+                block_size=size, use_threads=threads, skip_rows=self.dialect.skipped
+            ),
+            "parse_options": pyarrow.csv.ParseOptions(
+                delimiter=self.dialect.separator, newlines_in_values=True
+            ),
+            "convert_options": pyarrow.csv.ConvertOptions(
+                include_columns=names,
+                column_types=kinds,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        }
 
     def _explained(self, error: pa.ArrowInvalid) -> Exception:
         """Return the error for a row of another length: two numbers of the reader's message."""
@@ -165,7 +278,7 @@ class CsvFile(Located):
                     ) from None
                 raise InputError(
                     f"The file {quoted(self.name)} is not a readable CSV file: its quotes do not "
-                    "fit. Mend them, or say what separates its fields with --separator."
+                    "fit. Fix them, or say what separates its fields with --separator."
                 ) from None
 
 
@@ -175,12 +288,7 @@ def small_csv(
     """Return a CSV file and its rows without the header and empty lines; ``what`` begins an error.
 
     Numbers have a decimal point, whatever is in the file. ``named``: whether its first row names
-    its columns, for sure.
-
-    Raises
-    ------
-    InputError
-        If it is not one readable CSV file.
+    its columns, for sure (InputError if it is not one readable CSV file).
     """
     location = locate(path)
     if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):

@@ -1,14 +1,18 @@
-"""How a text file writes its table: what is stated, and what the first 64 kB show."""
+"""How a text file writes its table and numbers: what is stated, and what the first 64 kB show."""
 
 import codecs
 import csv
 import io
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
-from ldpaudit.datasets.formats.number_style import PLAIN, NumberStyle, looked_at
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
@@ -16,8 +20,11 @@ from ldpaudit.options import FileOptions
 LOOKED_AT: Final = 1 << 16
 """Bytes at the start of a file from which its dialect is found."""
 SEPARATORS: Final = (",", ";", "\t", "|")
+MISSING: Final = frozenset(
+    ("", "#N/A", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null", "#NA", "-NaN", "-nan")
+)
 _NAMES: Final = {"\t": "tabs", ",": "commas", " ": "spaces"}
-_UTF8: Final = "utf-8"
+_UTF8, _WESTERN = "utf-8", "cp1252"
 _MARKS: Final = (
     (codecs.BOM_UTF8, _UTF8),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -25,32 +32,134 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_WESTERN: Final = "cp1252"
-_MOST_NEIGHBOURS: Final = 0.5
-"""Letters with accents stand alone in Western European text; in other encodings they do not."""
 _HINT: Final = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+
+_OTHER: Final = {".": ",", ",": "."}
+_EXPONENT: Final = r"([eE][+-]?[0-9]+)?"
+_SPACE: Final = "[ \u00a0\u202f]"
+
+
+def _decimal(mark: str) -> str:
+    """Return the pattern of a number with a decimal mark, or without one."""
+    point = re.escape(mark)
+    return rf"[+-]?([0-9]+{point}?[0-9]*|{point}[0-9]+){_EXPONENT}"
+
+
+def _grouped(between: str, point: str, least: int = 1, decimals: str = "[0-9]*)?") -> str:
+    """Return the pattern of a number with something between its thousands, ``least`` times."""
+    return rf"[+-]?[1-9][0-9]{{0,2}}({between}[0-9]{{3}}){{{least},}}({point}{decimals}"
+
+
+_POINT: Final = {mark: re.escape(mark) for mark in ".,"}
+_THOUSANDS: Final = {mark: _grouped(_POINT[mark], _POINT[_OTHER[mark]]) for mark in ".,"}
+_SPACED: Final = {mark: _grouped(_SPACE, mark) for mark in ("\\.", ",", "[.,]")}
+_ANY: Final = "|".join(
+    (_decimal("."), _decimal(","), _THOUSANDS["."], _THOUSANDS[","], _SPACED["[.,]"])
+)
+# Numbers in which a mark can only separate thousands: two of them, or one and decimals.
+_CLOSED: Final = {
+    mark: "|".join(
+        _grouped(_POINT[mark], _POINT[_OTHER[mark]], *more) for more in ((2,), (1, "[0-9]+)"))
+    )
+    for mark in ".,"
+}
+
+
+@dataclass(frozen=True)
+class NumberStyle:
+    """How numbers are written: the decimal mark, and what may be between thousands.
+
+    ``grouped``: the other mark; ``spaced``: spaces. ``watched`` are columns that hold nothing but
+    numbers, or nothing, at the start of the file: a number that is written in another way further
+    down contradicts what was found.
+    """
+
+    decimal: str = "."
+    grouped: bool = False
+    spaced: bool = False
+    watched: frozenset[str] = frozenset()
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as Arrow reads them."""
+        return self.decimal == "." and not self.grouped and not self.spaced
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of a number of this style."""
+        written = [_decimal(self.decimal)]
+        written += [_THOUSANDS[_OTHER[self.decimal]]] if self.grouped else []
+        return "|".join(written + ([_SPACED[_POINT[self.decimal]]] if self.spaced else []))
+
+    def words(self) -> str:
+        """Return the style in a few words."""
+        decimal = "decimal comma" if self.decimal == "," else "decimal point"
+        thousands = "points" if self.decimal == "," else "commas"
+        between = [thousands] * self.grouped + ["spaces"] * self.spaced
+        return decimal + (f" and {' and '.join(between)} between thousands" if between else "")
+
+    def cast(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Return text as values of a type (ArrowInvalid if some cell is none)."""
+        column, number = self.letters(column, kind), is_any(kind, "integer", "floating")
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            if not number or not pc.any(pc.match_substring_regex(column, r"^\s|\s$")).as_py():
+                raise
+        return pc.utf8_trim_whitespace(column).cast(kind)
+
+    def letters(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Return the text of a column of a type: numbers with a decimal point, the rest as is.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid
+            If some cell is no number of this style.
+        """
+        if self.plain or not is_any(kind, "integer", "floating"):
+            return column
+        column = pc.utf8_trim_whitespace(column)
+        marks = [(_SPACED[_POINT[self.decimal]], _SPACE)] if self.spaced else []
+        marks += [(_THOUSANDS[_OTHER[self.decimal]], f"[{_OTHER[self.decimal]}]")] * self.grouped
+        for pattern, mark in marks:
+            own = pc.match_substring_regex(column, f"^{pattern}$")
+            column = pc.if_else(own, pc.replace_substring_regex(column, mark, ""), column)
+        fits = pc.all(pc.match_substring_regex(column, f"^{_decimal(self.decimal)}$")).as_py()
+        if fits is False:
+            raise pa.ArrowInvalid("no numbers of this style")
+        return pc.replace_substring(column, ",", ".")
+
+    def cell(self, text: str) -> str:
+        """Return one cell: a number with a decimal point, other text as it is."""
+        if self.plain or not re.fullmatch(self.pattern, text.strip()):
+            return text
+        return str(self.letters(pa.array([text]), pa.float64())[0])
+
+    def check(self, column: pa.Array, name: str, file: str) -> None:
+        """Check that a watched column of text holds no number of another style (InputError)."""
+        if name not in self.watched:
+            return
+        trimmed = pc.utf8_trim_whitespace(column)
+        number, own = (pc.match_substring_regex(trimmed, f"^({p})$") for p in (_ANY, self.pattern))
+        if pc.any(pc.and_not(number, own)).as_py():
+            raise InputError(
+                f"Numbers further down in {quoted(file)} are written in another way than those at "
+                "its start: say with --decimal which mark comes before decimals, and write all "
+                "numbers with that one."
+            )
 
 
 @dataclass(frozen=True)
 class Dialect:
     """How the table is written.
 
-    Attributes
-    ----------
-    separator : str
-    encoding : str
-        As Python names it.
-    numbers : NumberStyle
-        How numbers are written.
-    skipped : int
-        Lines before the header: a spreadsheet's ``sep=;``.
-    remark : str
-        What was found out and is not usual, in words; empty where nothing is.
+    ``skipped`` lines come before the header: a spreadsheet's ``sep=;``. ``remark`` says what was
+    found out and is not usual.
     """
 
     separator: str = ","
     encoding: str = _UTF8
-    numbers: NumberStyle = PLAIN
+    numbers: NumberStyle = NumberStyle()
     skipped: int = 0
     remark: str = ""
 
@@ -58,20 +167,9 @@ class Dialect:
 def find_dialect(
     sample: bytes, usual: str, *, whole: bool, stated: FileOptions, name: str
 ) -> Dialect:
-    """Find how a text file writes its table.
+    """Find how a text file writes its table, by the start of it, or all of it (``whole``).
 
-    Parameters
-    ----------
-    sample : bytes
-        The start of the file.
-    usual : str
-        The separator that files of this name have.
-    whole : bool
-        Whether it is all of it.
-    stated : FileOptions
-        What is known; the rest is found out.
-    name : str
-        The file's base name, for messages.
+    ``usual``: the separator that files of this name have; ``stated``: what is known.
 
     Raises
     ------
@@ -83,10 +181,10 @@ def find_dialect(
     if hint is not None:
         text = text[hint.end() :]
     separator = stated.separator or (hint and hint[1]) or _separator(text, usual, whole, name)
-    rows = _records(text, separator, whole) or []
-    numbers = looked_at(rows, separator, stated.decimal, name, known=separator == usual)
+    rows, known = _records(text, separator, whole), separator == usual
+    numbers = _numbers(rows, separator, stated.decimal, name, known=known)
     found = []
-    if stated.separator is None and separator != usual:
+    if stated.separator is None and not known:
         found.append(f"{_NAMES.get(separator, repr(separator))} between its fields")
     if stated.decimal is None and not numbers.plain:
         found.append(numbers.words())
@@ -99,13 +197,14 @@ def find_dialect(
 def _decoded(sample: bytes, stated: str | None, *, whole: bool, name: str) -> tuple[str, str]:
     """Return the encoding and the text of a file's start, without a mark of byte order."""
     marked = next((encoding for mark, encoding in _MARKS if sample.startswith(mark)), None)
-    for encoding in [stated] if stated else [marked] if marked else [_UTF8, _WESTERN]:
-        assert encoding is not None
+    for encoding in filter(None, [stated] if stated else [marked] if marked else [_UTF8, _WESTERN]):
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(sample, final=whole)
         except ValueError:
             continue
-        if encoding != _WESTERN or stated or _is_western(sample):
+        # Letters with accents stand alone in Western European text; in other encodings they do not.
+        high = [byte > 0x7F for byte in sample] if encoding == _WESTERN and not stated else []
+        if 2 * sum(a and b for a, b in pairwise(high)) < sum(high) or not high:
             if "\0" in text:
                 break
             return encoding, text.removeprefix("\ufeff")
@@ -122,12 +221,6 @@ def not_encoded(name: str, encoding: str | None) -> InputError:
     )
 
 
-def _is_western(sample: bytes) -> bool:
-    high = [byte > 0x7F for byte in sample]
-    neighbours = sum(a and b for a, b in pairwise(high))
-    return neighbours < _MOST_NEIGHBOURS * sum(high)
-
-
 def _separator(text: str, usual: str, whole: bool, name: str) -> str:
     """Return the mark that splits all rows of the start into as many fields as the header has."""
     line = text.split("\n", 1)[0]
@@ -140,13 +233,11 @@ def _separator(text: str, usual: str, whole: bool, name: str) -> str:
             f"It is not clear which mark separates the fields of {quoted(name)}; say it with "
             "--separator."
         )
-    if not fitting:
-        return max(marks, key=width.__getitem__)
-    return fitting[0]
+    return fitting[0] if fitting else max(marks, key=width.__getitem__)
 
 
-def _records(text: str, separator: str, whole: bool) -> list[list[str]] | None:
-    """Return the whole records of the start, the header first; None where quotes do not fit."""
+def _records(text: str, separator: str, whole: bool) -> list[list[str]]:
+    """Return the whole records of the start, the header first; none where quotes do not fit."""
     lines = text if whole else text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
     reader = csv.reader(io.StringIO(lines, newline=""), delimiter=separator, strict=True)
     rows: list[list[str]] = []
@@ -154,5 +245,61 @@ def _records(text: str, separator: str, whole: bool) -> list[list[str]] | None:
         rows.extend(row for row in reader if row)
     except csv.Error as error:
         if whole or "unexpected end" not in str(error):
-            return None
+            return []
     return rows
+
+
+def _numbers(
+    rows: Sequence[Sequence[str]], separator: str, stated: str | None, name: str, *, known: bool
+) -> NumberStyle:
+    """Find how numbers are written, from the first rows, the header among them.
+
+    ``stated``: the decimal mark where it is known; the other mark may then separate thousands.
+    ``known``: whether the separator is the usual one.
+
+    Raises
+    ------
+    InputError
+        If it is not clear which mark is which; no cell is in the message.
+    """
+    numeric = {}
+    for column, *cells in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):
+        numeric[column] = [cell.strip() for cell in cells if cell.strip() not in MISSING]
+        if not _all(_ANY, numeric[column]):
+            del numeric[column]
+    if stated is not None:
+        style = NumberStyle(stated, True, True)
+        own = frozenset(n for n, cells in numeric.items() if _all(style.pattern, cells))
+        return replace(style, watched=own)
+    every = [cell for column in numeric.values() for cell in column]
+    style = NumberStyle(".", False, _some(_SPACED["[.,]"], every), frozenset(numeric))
+    closed = (re.sub(_SPACE, "", cell) for cell in every)
+    cells = [cell for cell in closed if not re.fullmatch(rf"[+-]?[0-9]+{_EXPONENT}", cell)]
+    # Every number could be one of thousands as well: 1.234.
+    unclear = bool(cells) and _all(_THOUSANDS["."], cells)
+    if _all(_decimal("."), cells) and (known or not unclear):
+        return style
+    grouped = {mark: _some(_CLOSED[mark], cells) for mark in ".,"}
+    open_ = {mark: _some(_THOUSANDS[mark], cells) for mark in ".,"}
+    sure = {
+        mark: grouped[other]
+        or any(_all(_decimal(mark), [c]) and not _all(_THOUSANDS[mark], [c]) for c in cells)
+        for mark, other in _OTHER.items()
+    }
+    for mark, other in _OTHER.items():
+        clear = sure[mark] and not sure[other] and (grouped[other] or not open_[other])
+        if clear and (mark == "." or separator != ","):
+            return replace(style, decimal=mark, grouped=grouped[other])
+    raise InputError(
+        f"It is not clear whether a comma or a point comes before the decimals of the numbers in "
+        f"{quoted(name)}; say it with --decimal , or --decimal . (the other mark then separates "
+        "thousands)."
+    )
+
+
+def _all(pattern: str, cells: Sequence[str]) -> bool:
+    return all(map(re.compile(pattern).fullmatch, cells))
+
+
+def _some(pattern: str, cells: Sequence[str]) -> bool:
+    return any(map(re.compile(pattern).fullmatch, cells))

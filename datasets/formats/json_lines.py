@@ -2,28 +2,24 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from ldpaudit.datasets.formats.columns import TEXTS, is_any
-from ldpaudit.datasets.formats.locations import Located, Location, unreadable
-from ldpaudit.datasets.formats.width import check_width
+from ldpaudit.datasets.formats.columns import TEXTS, check_fits, is_any
+from ldpaudit.datasets.formats.locations import Located, Location, check_width, unreadable
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.files.limits import COLUMNS, NESTING
+from ldpaudit.work.limits import COLUMNS, NESTING
 
+SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STEPS: Final = np.zeros(256, dtype=np.int8)
 _STEPS[[*b"[{"]], _STEPS[[*b"]}"]] = 1, -1
-
 _OBJECT: Final = re.compile(rb"\s*\{")
 _ONE_A_LINE: Final = "must hold one JSON object a line"
-
-SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 
 class JsonLines(Located):
@@ -33,12 +29,8 @@ class JsonLines(Located):
     missing there.
     """
 
-    text = False
-    remark = ""
-
     def __init__(self, location: Location) -> None:
-        self.location, self.name = location, location.name
-        self.row_count = 0
+        self.location, self.row_count = location, 0
         kinds: dict[str, pa.DataType] = {}
         for block in self._blocks(None):
             self.row_count += len(block)
@@ -48,13 +40,7 @@ class JsonLines(Located):
         if not kinds:
             raise InputError(f"The file {quoted(self.name)} holds no objects.")
         check_unique(tuple(kinds))
-        self.schema = pa.schema(list(kinds.items()))
-        self.names = tuple(kinds)
-
-    @cached_property
-    def declaration(self) -> bytes | None:
-        """The declaration beside the file, None without one."""
-        return self.location.beside()
+        self.schema, self.names = pa.schema(list(kinds.items())), tuple(kinds)
 
     def batches(
         self,
@@ -73,10 +59,12 @@ class JsonLines(Located):
         self, names: Sequence[str], as_text: Collection[str] = ()
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Yield the columns in the given order."""
-        kinds = pa.schema([self.schema.field(name) for name in names])
-        table = pa.Table.from_batches(list(self.batches(names, as_text)), kinds)
-        for place, name in enumerate(names):
-            yield name, table.column(place)
+        kinds, found, seen = pa.schema([self.schema.field(name) for name in names]), [], 0
+        for batch in self.batches(names, as_text):
+            found.append(batch)
+            seen += batch.nbytes
+            check_fits(seen, f"The file {quoted(self.name)}")
+        yield from zip(names, pa.Table.from_batches(found, kinds).columns, strict=True)
 
     def _blocks(self, schema: pa.Schema | None) -> Iterator[pa.Table]:
         parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
@@ -108,12 +96,9 @@ def _check_shape(text: bytes, name: str) -> None:
             "objects inside each other can be read."
         )
     if text.count(b":") > COLUMNS:
-        for line in filter(_may_be_wide, text.splitlines()):
-            check_width(_STRING.sub(b"", line).count(b":"), name)
-
-
-def _may_be_wide(line: bytes) -> bool:
-    return line.count(b":") > COLUMNS
+        for line in text.splitlines():
+            if line.count(b":") > COLUMNS:
+                check_width(_STRING.sub(b"", line).count(b":"), name)
 
 
 def _depth(text: bytes) -> int:
@@ -129,11 +114,12 @@ def _joined(one: pa.DataType, other: pa.DataType, name: str) -> pa.DataType:
         return one
     if pa.types.is_null(one):
         return other
-    if is_any(one, *TEXTS, "timestamp") and is_any(other, *TEXTS, "timestamp"):
+    kinds = (one, other)
+    if all(is_any(kind, *TEXTS, "timestamp") for kind in kinds):
         return pa.string()
-    if is_any(one, "integer", "floating") and is_any(other, "integer", "floating"):
+    if all(is_any(kind, "integer", "floating") for kind in kinds):
         return pa.float64()
-    if is_any(one, "list") and is_any(other, "list"):
+    if all(is_any(kind, "list") for kind in kinds):
         return pa.list_(_joined(one.value_type, other.value_type, name))
     raise _mixed(name)
 

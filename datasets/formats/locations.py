@@ -1,10 +1,15 @@
-"""Where a table lies: one file, a folder, a glob pattern or the URL of any fsspec file system."""
+"""Where a table lies: one file, a folder, a glob pattern or the URL of any fsspec file system.
+
+Files that change while they are read are noticed by size, times and place on the disk.
+"""
 
 import contextlib
 import csv
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,37 +19,35 @@ import fsspec
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from ldpaudit.datasets.formats.watching import watch
-from ldpaudit.datasets.formats.width import Unpacked
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, MissingDependencyError
-from ldpaudit.files.documents import check_regular, why_unreadable
-from ldpaudit.files.limits import (
+from ldpaudit.work.documents import check_regular, why_unreadable
+from ldpaudit.work.limits import (
+    COLUMNS,
     DOCUMENT_BYTES,
     FILES,
     LINE_BYTES,
+    UNPACKED_BYTES,
+    UNPACKED_FREE,
+    UNPACKED_TIMES,
 )
 
-PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
-SIDECAR = ".ldpaudit.json"
-"""What is added to the name of a file that holds no metadata: its declaration lies there."""
-_CHUNK = 1 << 22
-_LINES = 1 << 24
+PARQUET_SUFFIXES: Final = (".parquet", ".parq", ".pq")
+SIDECAR: Final = ".ldpaudit.json"
+"""What is added to the name of a file for that of its declaration."""
+_CHUNK: Final = 1 << 22
+_LINES: Final = 1 << 24
+
+_Seen = list[tuple["Location", tuple[Any, ...]]]
+_seen: Final[ContextVar[_Seen | None]] = ContextVar("seen", default=None)
 
 
 @dataclass(frozen=True)
 class Location:
-    """The files that make up one table.
+    """The files that make up one table, sorted.
 
-    Attributes
-    ----------
-    name : str
-        The base name of what was asked for; no folder, host or user name.
-    filesystem : pyarrow.fs.FileSystem
-    paths : tuple of str
-        The files, sorted.
-    folder : str or None
-        The folder that was asked for; None for a file or a pattern.
+    ``name`` is the base name of what was asked for (no folder, host or user name), ``folder`` the
+    folder that was asked for, None for a file or a pattern.
     """
 
     name: str
@@ -67,20 +70,15 @@ class Location:
         """Open a single file to read its bytes, uncompressed where its name ends in .gz."""
         path = self.paths[0]
         if not path.lower().endswith(".gz"):
-            return self.filesystem.open_input_stream(path, compression=None)
+            return self.open(path)
         packed = self.filesystem.get_file_info(path).size
         stream = self.filesystem.open_input_stream(path, compression="gzip")
-        return pa.PythonFile(Unpacked(stream, packed, self.name), mode="r")
+        return pa.PythonFile(_Unpacked(stream, packed, self.name), mode="r")
 
     def line_blocks(self, kind: str) -> Iterator[bytes]:
-        """Yield blocks of whole lines of a file, each ending with a line break; some 16 MiB each.
+        """Yield blocks of whole lines, each ending with a line break; some 16 MiB each.
 
-        ``kind`` names the format in messages.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or a line is too long.
+        ``kind`` names the format in messages (InputError where it cannot be read).
         """
         rest = b""
         with unreadable(self.name, f"is not a readable {kind} file"), self.unpacked() as stream:
@@ -97,8 +95,8 @@ class Location:
         if rest:
             yield rest + b"\n"
 
-    def beside(self) -> bytes | None:
-        """Return what the declaration beside a single file holds; None without one."""
+    def sidecar(self) -> bytes | None:
+        """Return what the declaration in a file of its own holds; None without one."""
         path = f"{self.paths[0]}{SIDECAR}"
         with unreadable(f"{self.name}{SIDECAR}", "cannot be read"):
             if self.filesystem.get_file_info(path).type != pafs.FileType.File:
@@ -119,10 +117,16 @@ class Location:
         Of a file on this machine also its number on the disk, which a file that replaces it does
         not have, and the time of its last change of any kind, which no program can set.
         """
+        stamps = []
         with unreadable(self.name):
-            found = self.filesystem.get_file_info(list(self.paths))
-            local = isinstance(self.filesystem, pafs.LocalFileSystem)
-            return tuple((i.size, i.mtime_ns, *(_on_disk(i.path) if local else ())) for i in found)
+            for info in self.filesystem.get_file_info(list(self.paths)):
+                stamp: tuple[int | None, ...] = (info.size, info.mtime_ns)
+                if isinstance(self.filesystem, pafs.LocalFileSystem):
+                    with contextlib.suppress(OSError):
+                        known = Path(info.path).stat()
+                        stamp += (known.st_ino, known.st_ctime_ns)
+                stamps.append(stamp)
+        return tuple(stamps)
 
     def sha256(self) -> str:
         """Return the digest of the file, as sha256sum prints it.
@@ -130,7 +134,13 @@ class Location:
         For several files it is the digest of one line ``<digest>  <path>`` per file, in order, with
         paths relative to the folder that they share.
         """
-        digests = [self._file_sha256(path) for path in self.paths]
+        digests = []
+        for path in self.paths:
+            digest = hashlib.sha256()
+            with unreadable(self.name), self.open(path) as stream:
+                while block := stream.read(_CHUNK):
+                    digest.update(block)
+            digests.append(digest.hexdigest())
         if len(self.paths) == 1 and self.folder is None:
             return digests[0]
         base = self.folder or os.path.commonpath([PurePosixPath(p).parent for p in self.paths])
@@ -138,26 +148,23 @@ class Location:
         lines = [f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True)]
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
-    def _file_sha256(self, path: str) -> str:
-        digest = hashlib.sha256()
-        with unreadable(self.name), self.open(path) as stream:
-            while block := stream.read(_CHUNK):
-                digest.update(block)
-        return digest.hexdigest()
-
-
-def _on_disk(path: str) -> tuple[int, ...]:
-    try:
-        known = Path(path).stat()
-    except OSError:
-        return ()
-    return known.st_ino, known.st_ctime_ns
-
 
 class Located:
-    """A table in a file, or in several: they say which it is."""
+    """A table in a file, or in several; its declaration may lie in a file of its own."""
 
     location: Location
+    text = False
+    remark = ""
+
+    @property
+    def name(self) -> str:
+        """The base name of the file."""
+        return self.location.name
+
+    @cached_property
+    def declaration(self) -> bytes | None:
+        """The declaration's JSON, None without one."""
+        return self.location.sidecar()
 
     @cached_property
     def _digest(self) -> str:
@@ -168,9 +175,53 @@ class Located:
         return self._digest
 
 
+class _Unpacked:
+    """The content of a compressed file, as far as an honest file's can go."""
+
+    def __init__(self, stream: Any, packed: int | None, name: str) -> None:
+        self._stream, self._packed, self._name, self._seen = stream, packed, name, 0
+        self.close = stream.close
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can be read."""
+        return bool(self._stream.closed)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes (InputError where there are too many)."""
+        block = bytes(self._stream.read(None if size < 0 else size))
+        self._seen += len(block)
+        check_unpacked(self._seen, self._packed, self._name, UNPACKED_BYTES)
+        return block
+
+
+def check_unpacked(unpacked: int, packed: int | None, name: str, most: int) -> None:
+    """Check that a file's content is not out of all proportion to the file (InputError).
+
+    ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no content
+    may have.
+    """
+    honest = most if packed is None else max(UNPACKED_FREE, UNPACKED_TIMES * packed)
+    if unpacked > min(most, honest):
+        raise InputError(
+            f"The file {quoted(name)} is too large when unpacked: more than {most >> 30} GiB, or "
+            f"than {UNPACKED_TIMES} times the file; write Parquet."
+        )
+
+
+def check_width(columns: int, name: str, what: str = "columns") -> None:
+    """Check that a table does not have too many columns (InputError)."""
+    if columns > COLUMNS:
+        raise InputError(
+            f"The table {quoted(name)} has {columns:,} {what}; at most {COLUMNS:,} "
+            "columns can be read. Write many features as one column of lists of numbers."
+        )
+
+
 _DAMAGED: Final = (
     *(pa.ArrowException, OSError, EOFError, ValueError, csv.Error, RecursionError),
     NotImplementedError,  # Of zip archives.
+    struct.error,
 )
 
 
@@ -178,16 +229,10 @@ _DAMAGED: Final = (
 def unreadable(
     name: str, problem: str = "is damaged or truncated", part: str = ""
 ) -> Iterator[None]:
-    """Turn what goes wrong while a file is read into one line without any data.
+    """Give one line (InputError) in place of any error of a reader or of the file system.
 
-    ``part`` is what the line calls the file, by default its name.
-
-    The messages of pyarrow and of the csv module can quote cells, so none is passed on.
-
-    Raises
-    ------
-    InputError
-        In place of any error of the reader or of the file system.
+    ``name``: the file's base name; ``problem``: what is wrong with it; ``part``: what to call it,
+    where it is one of several.
     """
     file = part or f"The file {quoted(name)}"
     try:
@@ -203,7 +248,13 @@ def unreadable(
             f"{file} says that it holds more than fits in memory; it is damaged or made to do so."
         ) from None
     except _DAMAGED as error:
-        problem = _told(error) or problem
+        text = str(error)
+        if "runcated compressed" in text:
+            problem = "is truncated: its compressed content has no end"
+        elif isinstance(error, RecursionError) or any(
+            sign in text for sign in ("recursion depth", "deeply nested")
+        ):
+            problem = "holds types that are nested too deeply"
         raise InputError(f"{file} {problem} ({type(error).__name__}).") from None
     except Exception as error:
         # A library behind a URL has errors of its own, whose texts may hold hosts and paths.
@@ -214,16 +265,6 @@ def unreadable(
             f"{file} could not be read to its end ({kind}); try again, or copy it "
             "to this machine first."
         ) from None
-
-
-def _told(error: BaseException) -> str:
-    """Return what a reader's message says, in our words; empty where it says nothing more."""
-    text = str(error)
-    if "runcated compressed" in text:
-        return "is truncated: its compressed content has no end"
-    if "recursion depth" in text or "deeply nested" in text or isinstance(error, RecursionError):
-        return "holds types that are nested too deeply"
-    return ""
 
 
 def locate(path: str | os.PathLike[str]) -> Location:
@@ -237,7 +278,9 @@ def locate(path: str | os.PathLike[str]) -> Location:
         If the URL's file system needs a library that is not installed.
     """
     text = os.fspath(path)
-    name = _base_name(text)
+    # A query may hold a secret.
+    bare = text.split("?", 1)[0] if "://" in text else text
+    name = bare.rstrip("/").rsplit("/", 1)[-1] or "release"
     if not text.isascii() and text.encode(errors="ignore") != os.fsencode(text):
         raise InputError(f"The name of {quoted(name)} is not in UTF-8; rename the file.")
     system, place = _file_system(text, name)
@@ -249,36 +292,27 @@ def locate(path: str | os.PathLike[str]) -> Location:
                 raise
             # "data:,a" and the like: a file system that does not understand its own address.
             raise InputError(f"The place of {quoted(name)} cannot be reached.") from None
-    local = "file" in _protocols(system)
+    local = "file" in ([system.protocol] if isinstance(system.protocol, str) else system.protocol)
     if local:
-        _check_regular(paths, name)
+        try:
+            for one in paths:
+                check_regular(Path(one))
+        except OSError as error:
+            why = why_unreadable(error)
+            raise InputError(f"{quoted(name)} cannot be read: {why}.") from None
     arrow = pafs.LocalFileSystem() if local else pafs.PyFileSystem(pafs.FSSpecHandler(system))
     location = Location(name, arrow, tuple(paths), folder)
-    watch(location)
+    if (seen := _seen.get()) is not None:  # Before anything of the files is read.
+        seen.append((location, location.stamp()))
     return location
-
-
-def _check_regular(paths: Iterable[str], name: str) -> None:
-    try:
-        for path in paths:
-            check_regular(Path(path))
-    except OSError as error:
-        raise InputError(f"{quoted(name)} cannot be read: {why_unreadable(error)}.") from None
-
-
-def _base_name(text: str) -> str:
-    """Return the last part of a path or URL, without a query, which may hold a secret."""
-    if "://" in text:
-        text = text.split("?", 1)[0]
-    return text.rstrip("/").rsplit("/", 1)[-1] or "release"
 
 
 def _file_system(text: str, name: str) -> tuple[Any, str]:
     try:
         # A file that is there is meant, though its name may look like an address of fsspec's.
-        here = "://" not in text and os.path.lexists(text)
-        known = fsspec.filesystem("file"), str(Path(text).absolute())
-        system, place = known if here else fsspec.core.url_to_fs(text)
+        if "://" not in text and os.path.lexists(text):
+            return fsspec.filesystem("file"), str(Path(text).absolute())
+        system, place = fsspec.core.url_to_fs(text)
     except ImportError:
         scheme = text.split("://", 1)[0]
         raise MissingDependencyError(
@@ -290,41 +324,69 @@ def _file_system(text: str, name: str) -> tuple[Any, str]:
     return system, str(place)
 
 
-def _protocols(system: Any) -> tuple[str, ...]:
-    protocol = system.protocol
-    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
-
-
 def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
+    """Return the files at a place, and the folder if it is one."""
     if system.isdir(place):
-        return _parquet_files(system, place, name), place
-    if system.exists(place):
+        found, folder = [], place
+        for path in sorted(system.find(place)):
+            parts = PurePosixPath(path).relative_to(PurePosixPath(place)).parts
+            hidden = any(part.startswith(("_", ".")) for part in parts)
+            if not hidden and path.endswith(PARQUET_SUFFIXES):
+                found.append(path)
+        if not found:
+            raise InputError(f"The folder {quoted(name)} holds no Parquet file.")
+    elif system.exists(place):
         return [place], None
-    if any(mark in place for mark in "*?["):
-        found = sorted(p for p in system.glob(place) if system.isfile(p))
+    elif any(mark in place for mark in "*?["):
+        found, folder = sorted(p for p in system.glob(place) if system.isfile(p)), None
         if not found:
             raise InputError(f"No file matches the pattern {quoted(name)}.")
-        _check_count(found, name)
-        return found, None
-    raise InputError(f"There is no file {quoted(name)}.")
-
-
-def _parquet_files(system: Any, folder: str, name: str) -> list[str]:
-    found = []
-    for path in sorted(system.find(folder)):
-        parts = PurePosixPath(path).relative_to(PurePosixPath(folder)).parts
-        hidden = any(part.startswith(("_", ".")) for part in parts)
-        if not hidden and path.endswith(PARQUET_SUFFIXES):
-            found.append(path)
-    if not found:
-        raise InputError(f"The folder {quoted(name)} holds no Parquet file.")
-    _check_count(found, name)
-    return found
-
-
-def _check_count(found: list[str], name: str) -> None:
+    else:
+        raise InputError(f"There is no file {quoted(name)}.")
     if len(found) > FILES:
         raise InputError(
             f"{quoted(name)} stands for {len(found):,} files; at most {FILES:,} can be read at "
             "once: write fewer, larger ones."
         )
+    return found, folder
+
+
+def check_unchanged() -> None:
+    """Check that the files opened in the ``watching`` block are as they were then (InputError)."""
+    for files, before in _seen.get() or ():
+        if files.stamp() != before:
+            raise InputError(
+                f"The file {quoted(files.name)} changed while it was being read; run again when "
+                "nothing writes to it."
+            )
+
+
+@contextlib.contextmanager
+def watching() -> Iterator[None]:
+    """Note the files that are opened in the block, for a block around it as well."""
+    around, seen = _seen.get(), _Seen()
+    token = _seen.set(seen)
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+    if around is not None:
+        around.extend(seen)
+
+
+@contextlib.contextmanager
+def unwatched() -> Iterator[None]:
+    """Open in the block what may change: files that are replaced later."""
+    token = _seen.set(None)
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+@contextlib.contextmanager
+def unchanged() -> Iterator[None]:
+    """Refuse, when the block ends, what it read of files that changed meanwhile (InputError)."""
+    with watching():
+        yield
+        check_unchanged()

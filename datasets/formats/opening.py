@@ -3,21 +3,20 @@
 import os
 from typing import Any, Final
 
-from ldpaudit.datasets.formats.arrow_file import SUFFIXES as ARROW
-from ldpaudit.datasets.formats.arrow_file import ArrowFile
-from ldpaudit.datasets.formats.batches import ParquetBatches
-from ldpaudit.datasets.formats.csv_batches import CsvBatches
+from ldpaudit.datasets.formats.arrow import ARROW_SUFFIXES as ARROW
+from ldpaudit.datasets.formats.arrow import ArrowFile, ParquetFiles
 from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV
+from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
 from ldpaudit.datasets.formats.json_lines import JsonLines
 from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY, LoadedFile, open_arrays, open_sheet
-from ldpaudit.datasets.formats.locations import Location, locate
-from ldpaudit.datasets.formats.tabular import TableSource, open_memory
+from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.tables import TableSource, open_memory
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 
-FileBatches = ParquetBatches | CsvBatches | JsonLines | ArrowFile | LoadedFile
+FileBatches = ParquetFiles | CsvFile | JsonLines | ArrowFile | LoadedFile
 """A file or files, to be read whole or in batches."""
 
 _AS_CSV: Final = "export the table as CSV or Parquet"
@@ -34,16 +33,7 @@ _UNREAD: Final = {
 def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     """Open a path, a URL, a DataFrame or an Arrow table.
 
-    Parameters
-    ----------
-    source : str, os.PathLike, pandas.DataFrame, pyarrow.Table or any exporter of an Arrow stream
-    files : FileOptions
-        How text files and workbooks are written.
-
-    Raises
-    ------
-    InputError
-        If it is not there or cannot be read.
+    ``files``: how text files and workbooks are written (InputError if it cannot be read).
     """
     if isinstance(source, str | os.PathLike):
         return open_batches(source, files)
@@ -60,26 +50,22 @@ def open_batches(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) ->
     InputError
         If there is no such file, it cannot be read, or several files are not all Parquet.
     """
-    location = locate(path)
-    names = [name.lower() for name in location.paths]
-    other = any(name.endswith((*CSV, *JSON, *ARROW, *EXCEL, *NUMPY)) for name in names)
-    if other and len(names) > 1:
+    location, files = locate(path), files.files
+    name = location.paths[0].lower()
+    names = [path.lower() for path in location.paths]
+    if len(names) > 1 and any(n.endswith((*CSV, *JSON, *ARROW, *EXCEL, *NUMPY)) for n in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
-    return _opened(location, names[0], files.files) if other else _parquet(location, names[0])
-
-
-def _opened(location: Location, name: str, files: FileOptions) -> FileBatches:
     if name.endswith(CSV):
-        return CsvBatches(location, files)
+        return CsvFile(location, files)
     if name.endswith(JSON):
         return JsonLines(location)
     if name.endswith(ARROW):
         return ArrowFile(location)
-    return open_arrays(location) if name.endswith(NUMPY) else open_sheet(location, files)
-
-
-def _parquet(location: Location, name: str) -> ParquetBatches:
+    if name.endswith(NUMPY):
+        return open_arrays(location)
+    if name.endswith(EXCEL):
+        return open_sheet(location, files)
     for suffix, advice in _UNREAD.items():
         if name.endswith((suffix, f"{suffix}.gz")):
             raise InputError(f"The file {quoted(location.name)} cannot be read: {advice}.")
-    return ParquetBatches(location)
+    return ParquetFiles(location)

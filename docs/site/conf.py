@@ -89,7 +89,10 @@ def of_other_packages(app, what, name, member, skip, options):
 
 def keep_bars(app, what, name, member, options, lines):
     """Take |x| for an absolute value, not for a substitution."""
-    lines[:] = [line if "`" in line else line.replace("|", "\\|") for line in lines]
+    for at, line in enumerate(lines):
+        parts = line.split("`")  # Every second one is code.
+        parts[::2] = (part.replace("|", r"\|") for part in parts[::2])
+        lines[at] = "`".join(parts)
 
 
 def add_navigation(app, name, source):

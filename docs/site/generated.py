@@ -69,8 +69,8 @@ def index(said: dict[str, str]) -> str:
     rows = "\n".join(f"| [`ldpaudit {n}`]({n}.md) | {summary(text)} |" for n, text in said.items())
     return (
         "# Commands\n\n"
-        "Made from the code, as `ldpaudit COMMAND --help` is. Every option can also be set in the\n"
-        "environment: `--label` by `LDPAUDIT_LABEL`, and so on.\n\n"
+        "As `ldpaudit COMMAND --help` shows them. Every option can also be set in the\n"
+        "environment: `--label` by `LDPAUDIT_LABEL`, and so on (several labels: one per line).\n\n"
         f"| command | does |\n|---|---|\n{rows}\n"
     )
 
@@ -81,15 +81,39 @@ def summary(text: str) -> str:
 
 
 def body(name: str, command: Callable[..., Any]) -> str:
-    """Return what a command does, how it is called, and its options."""
-    taken = inspect.signature(command).parameters.values()
-    listed = [(p.name, p.default, *get_args(p.annotation)) for p in taken]
-    listed.sort(key=lambda one: not isinstance(one[3], ArgumentInfo))
-    rows = "\n".join(row(n, default, kind, info) for n, default, kind, info in listed)
+    """Return what a command does, its usage and its options; those of `run` by name alone."""
+    listed = options_of(command)
+    known = () if name == "run" else rows_of(of_group(app)["run"]).values()
+    rows, same = [], []
+    for option, text in rows_of(command).items():
+        if text in known:
+            same.append(f"`{option}`")
+        else:
+            rows.append(text)
     places = [word(n, i) for n, _, _, i in listed if isinstance(i, ArgumentInfo)]
     usage = " ".join(["ldpaudit", name, *places, "[OPTIONS]"])
-    text = inspect.cleandoc(command.__doc__ or "")
-    return f"{text}\n\n```text\n{usage}\n```\n\n| option | does |\n|---|---|\n{rows}\n"
+    about = inspect.cleandoc(command.__doc__ or "")
+    table = "\n".join(("| option | does |", "|---|---|", *rows))
+    shared = f"\nAs for [`run`](run.md): {', '.join(same)}.\n" if same else ""
+    return f"{about}\n\n```text\n{usage}\n```\n\n{table}\n{shared}"
+
+
+def options_of(command: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
+    """Return the arguments of a command, then its options, with default, type and help."""
+    taken = inspect.signature(command).parameters.values()
+    listed = [(p.name, p.default, *get_args(p.annotation)) for p in taken]
+    return sorted(listed, key=lambda one: not isinstance(one[3], ArgumentInfo))
+
+
+def rows_of(command: Callable[..., Any]) -> dict[str, str]:
+    """Return the rows of a command's table, by the name of each option."""
+    listed = options_of(command)
+    return {
+        word(name, info) if isinstance(info, ArgumentInfo) else info.default: row(
+            name, default, kind, info
+        )
+        for name, default, kind, info in listed
+    }
 
 
 def word(name: str, info: ParameterInfo) -> str:

@@ -1,4 +1,4 @@
-"""The page of limits: the constants of ldpaudit/files/limits.py, with what stands below each."""
+"""The page of limits: the constants of ldpaudit/work/limits.py, with what stands below each."""
 
 import ast
 import inspect
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ldpaudit.files import limits
+from ldpaudit.work import limits
 
 
 def page() -> str:
@@ -14,8 +14,8 @@ def page() -> str:
     rows = "\n".join(f"| {what} | {value} |" for what, value in rows_of(limits))
     return (
         "# Limits\n\n"
-        "Made from the code (`ldpaudit/files/limits.py`). Whatever is larger is refused with one\n"
-        "line and exit status 2, before memory or minutes are spent on it.\n\n"
+        "Whatever is larger is refused with one line and exit status 2, before memory or minutes\n"
+        "are spent on it.\n\n"
         f"| what | at most |\n|---|---|\n{rows}\n"
     )
 

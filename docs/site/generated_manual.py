@@ -38,9 +38,17 @@ def manual(
         *(".SH DESCRIPTION", text(about)),
         ".SH COMMANDS",
     ]
+    known = set(entries(commands["run"], value_of))
     for name, command in commands.items():
         lines += [f".SS {bold(f'ldpaudit {name}')}", *described(command)]
-        lines += entries(command, value_of)
+        shared = []
+        for written, about in entries(command, value_of):
+            if name == "run" or (written, about) not in known:
+                lines += [".TP", written, about]
+            else:
+                shared.append(written.partition(r"\fR")[0] + r"\fR")
+        if shared:
+            lines += [".PP", f"As for {bold('run')}: {', '.join(shared)}."]
     lines.append(".SH EXIT STATUS")
     for status, meaning in STATUS.items():
         lines += [".TP", bold(status), text(meaning)]
@@ -58,16 +66,16 @@ def described(command: Callable[..., Any]) -> Iterator[str]:
         yield text(" ".join(paragraph.split()))
 
 
-def entries(command: Callable[..., Any], value_of: Callable[[Any], str]) -> Iterator[str]:
-    """Yield the arguments of a command, then its options."""
+def entries(
+    command: Callable[..., Any], value_of: Callable[[Any], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the arguments of a command, then its options: how each is written, what it does."""
     taken = [
         (p.name, *get_args(p.annotation)) for p in inspect.signature(command).parameters.values()
     ]
     taken.sort(key=lambda one: not isinstance(one[2], ArgumentInfo))
     for name, kind, info in taken:
-        yield ".TP"
-        yield label(name, kind, info, value_of)
-        yield text(info.help or "")
+        yield label(name, kind, info, value_of), text(info.help or "")
 
 
 def label(name: str, kind: Any, info: ParameterInfo, value_of: Callable[[Any], str]) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ldpaudit.judging.policy.explaining import WORDS, check_keys, keys
+from ldpaudit.judging.policy.explaining import CHECKS, RULES, check_keys, keys
 from ldpaudit.judging.policy.presets import PRESETS, STARTER, preset
 
 HEAD = """\
 # Policies
 
-A policy is a TOML file that says what a release may leak: which checks are asked, which of them
+A policy is a TOML file that says what a release may leak: which checks run, which of them
 decide, and how sure the audit has to be. The exit status of `run` is its verdict.
 
 <!-- first: ldpaudit privatize patients.csv -o release.parquet --label diagnosis --mechanism rr \
@@ -22,8 +22,7 @@ $ ldpaudit policy show ldpaudit:strict            # a preset, as it is
 $ ldpaudit run release.parquet --truth truth.parquet --policy gate.toml
 ```
 
-This page is made of the words of `ldpaudit policy explain`. What a verdict advises:
-[verdict.md](verdict.md).
+This page repeats `ldpaudit policy explain`. [What a verdict advises](verdict.md).
 
 """
 GRID = (
@@ -37,7 +36,7 @@ GRID = (
     ("none could be answered, or the policy is bad", "any", "–", "–", "2"),
 )
 """What a check answers, its level, and what follows where every other check passes."""
-RULES = {
+TITLES = {
     "exit-status": "Verdict, decision, exit status",
     "waiving": "Waivers",
     "several-checks": "Several checks",
@@ -47,14 +46,13 @@ RULES = {
 
 def policy_page() -> str:
     """Return the page."""
-    rules = WORDS["rules"]
     grid = table(("a check …", "its level", "verdict", "publish", "exit status"), GRID)
     parts = (
         ("Presets", presets()),
-        (RULES["merging"], rules["merging"]),
-        (RULES["exit-status"], f"{grid}\n{rules['exit-status']}"),
-        (RULES["several-checks"], rules["several-checks"]),
-        (RULES["waiving"], f"{rules['waiving']}\n\n{example()}"),
+        (TITLES["merging"], RULES["merging"]),
+        (TITLES["exit-status"], f"{grid}\n{RULES['exit-status']}"),
+        (TITLES["several-checks"], RULES["several-checks"]),
+        (TITLES["waiving"], f"{RULES['waiving']}\n\n{example()}"),
         ("Keys", table(("key", "means"), coded(keys()))),
         ("Checks", checks()),
     )
@@ -68,7 +66,7 @@ def presets() -> str:
     rows = [k for k in dict.fromkeys(k for one in said.values() for k in one) if k != "schema"]
     cells = ((f"`{k}`", *(one.get(k, "–") for one in said.values())) for k in rows)
     shown = table(("", *said), cells)
-    return f"{purposes}\n\n{shown}\n“–” is not asked for, or has its default.\n"
+    return f"{purposes}\n\n{shown}\n“–”: off, or the default.\n"
 
 
 def flat(content: Mapping[str, Any]) -> dict[str, str]:
@@ -96,11 +94,13 @@ def example() -> str:
 
 
 def checks() -> str:
-    """Return each check with its keys."""
-    return "\n".join(
-        f"### {name}\n\n{text}\n\n{table(('key', 'means'), coded(of_check(name)))}"
-        for name, text in WORDS["checks"].items()
-    )
+    """Return what `level` means, then each check with its other keys."""
+    parts = [f"Each check has a `level`. {of_check(next(iter(CHECKS)))['level']}\n"]
+    for name, text in CHECKS.items():
+        own = {key: words for key, words in of_check(name).items() if key != "level"}
+        keys = f"\n{table(('key', 'means'), coded(own))}" if own else ""
+        parts.append(f"### {name}\n\n{text}\n{keys}")
+    return "\n".join(parts)
 
 
 def of_check(name: str) -> dict[str, str]:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
+from ldpaudit.audits.listing import AUDITS
 from ldpaudit.commands.schemas import STORED, schema_of
 from ldpaudit.judging.policy import check_names
-from ldpaudit.pipeline import AUDITS
 from ldpaudit.reports.text.wording import AUDITS as TITLES
 from ldpaudit.result import SCHEMA_VERSION, Kind, Note, Side, Unit
 from ldpaudit.result.dictionary import CURVES, ESTIMATES, HISTOGRAMS, PLACEHOLDERS
@@ -17,20 +17,17 @@ START = """\
 
 `ldpaudit run` stores its result as JSON: sorted keys, full precision, infinite numbers as the texts
 `"inf"` and `"-inf"`, no NaN. No field can hold a row, a cell, a row id or a score of one person.
-`ldpaudit report --schema` prints the JSON Schema of this form, `ldpaudit report COMMAND --schema`
-those of {others}.
+`ldpaudit report --schema` prints the JSON Schema with every field, `ldpaudit report COMMAND
+--schema` that of {others}. This page has the parts that programs read most.
 
 This is schema {version}. Results of {earlier} are read and rendered as before. A minor version adds
-fields that have a default; ids keep their meaning. This page is made from the code.
+fields that have a default; ids keep their meaning.
 """
-PARTS = (
-    "AuditResult", "ReleaseInfo", "MechanismInfo", "Check", "Estimate", "Score", "Curve",
-    "Histogram", "Note", "AuditRecord", "RunInfo",
-)  # fmt: skip
+PARTS = ("AuditResult", "Check", "Estimate")
 KINDS = {
     "exact": "computed from the declared mechanism alone: no data, no uncertainty",
-    "certified": "a confidence bound at its level, under what is listed with it",
-    "estimated": "needs the assumptions that are listed with it, which are not tested",
+    "certified": "a confidence bound at its level, under the assumptions listed with it",
+    "estimated": "needs the assumptions listed with it, which are not tested",
 }
 LEVELS = {"info": "a remark", "warning": "something to look at before publishing"}
 
@@ -45,7 +42,7 @@ def _page() -> Iterator[str]:
     yield START.format(others=others, version=SCHEMA_VERSION, earlier=", ".join(EARLIER))
     yield from fields()
     yield "## Ids of numbers\n"
-    yield "These keep their meaning. A part in angle brackets stands for any of its kind:\n"
+    yield "A part in angle brackets stands for any of its kind:\n"
     yield from table("part", PLACEHOLDERS, mark="<{}>")
     yield "Other packages add ids of their own.\n"
     for name, listed in (("estimates", ESTIMATES), ("curves", CURVES), ("histograms", HISTOGRAMS)):
@@ -68,8 +65,7 @@ def fields() -> Iterator[str]:
     """Give a table of fields for each part of a result."""
     schema = json.loads(schema_of("run"))
     parts = {"AuditResult": schema} | schema["$defs"]
-    rest = sorted(set(parts) - set(PARTS))
-    for name in (*PARTS, *rest):
+    for name in PARTS:
         part = parts[name]
         title = "The result" if name == "AuditResult" else f"`{name}`"
         yield f"## {title}\n\n{part['description']}\n\n| field | type | is |\n|---|---|---|"

@@ -3,10 +3,17 @@
 In: a release and options. Out: its result; what was read, the plan, the policy.
 """
 
-from ldpaudit.api.auditing import audit, audit_with
-from ldpaudit.api.planning import available_threads, cluster_of, plan_of, policy_of, seed_of
+from ldpaudit.api.auditing import (
+    audit,
+    audit_with,
+    available_threads,
+    cluster_of,
+    plan_of,
+    policy_of,
+    seed_of,
+    unwritten_result,
+)
 from ldpaudit.api.reading import notes_of, read_with
-from ldpaudit.api.results import unwritten_result
 
 __all__ = [
     "audit",

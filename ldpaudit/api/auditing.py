@@ -1,25 +1,39 @@
-"""An audit from Python: the same as on the command line."""
+"""An audit from Python: the same as on the command line. Reading, planning, one result."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias
 
-from ldpaudit.api.results import unwritten_result
+import numpy as np
+
+from ldpaudit.api.reading import notes_of, read_columns, read_repeated
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, made
-from ldpaudit.options import AuditOptions
-from ldpaudit.result import AuditResult
+from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
+from ldpaudit.randomness import seed_from
+from ldpaudit.result import AuditResult, Note
+from ldpaudit.work.memory import size_of
+from ldpaudit.work.progress import NoProgress, Progress, Stop
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from ldpaudit.audits.interface import Plan
+    from ldpaudit.judging.policy import Policy
+    from ldpaudit.pipeline.nodes import Node
+    from ldpaudit.release import Slices
+    from ldpaudit.work.memory import Scratch
+    from ldpaudit.work.tasks import Pool
+
     Released: TypeAlias = str | Path | pd.DataFrame | pa.Table
 
     @dataclass(frozen=True)
     class _Keywords(AuditOptions):
-        """What a call may state: an audit's options, and the claim's in single words."""
+        """What a call may say: an audit's options, and the claim's in single words."""
 
         _: KW_ONLY
         epsilon: float | None = None
@@ -48,13 +62,13 @@ def _with_options(_options: "Callable[P, AuditOptions]") -> Callable[[Any], _Aud
 
 @_with_options(_Keywords if TYPE_CHECKING else AuditOptions)
 def audit(release: Any, *args: Any, **keywords: Any) -> AuditResult:
-    """Audit a released dataset: how much does it give away about each person's label?
+    """Audit a released dataset: how much does it reveal about each person's label?
 
     Parameters
     ----------
     release : path, pandas.DataFrame or pyarrow.Table
         Features and one column of released labels, n rows; or several private columns. A list of
-        releases of the same people, joined on ``id_column``, is audited as a whole.
+        releases of the same people, joined on ``id_column``, is audited as one.
     epsilon, noise, channel, labels : optional
         The claim in single words, for ``mechanism`` or its default, randomized response: ε in nats,
         or λ (also ``lambda_``); a CSV file with the channel; the range of a numeric label,
@@ -85,10 +99,10 @@ def audit(release: Any, *args: Any, **keywords: Any) -> AuditResult:
     >>> result["mechanism.epsilon"].value
     1.0
     """
-    stated = dict(zip(_POSITIONS, args, strict=False))
-    if len(args) > len(_POSITIONS) or stated.keys() & keywords.keys():
+    given = dict(zip(_POSITIONS, args, strict=False))
+    if len(args) > len(_POSITIONS) or given.keys() & keywords.keys():
         raise InputError("audit() takes a release, true labels, a claim and a seed by position.")
-    return audit_with(release, made(AuditOptions, stated | keywords, "audit"))
+    return audit_with(release, made(AuditOptions, given | keywords, "audit"))
 
 
 _POSITIONS: Final = ("truth", "mechanism", "rng")
@@ -96,9 +110,140 @@ documented(audit, AuditOptions, ("release",), _POSITIONS)
 
 
 def audit_with(release: Any, options: AuditOptions) -> AuditResult:
-    """Audit a released dataset as the options ask.
-
-    With ``resume``, the finished parts are removed when the result is whole.
-    """
+    """Audit a released dataset as the options ask."""
     with unwritten_result(release, options) as result:
         return result
+
+
+@contextmanager
+def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResult]:
+    """Give the result of an audit."""
+    from ldpaudit.datasets.groups import read_slices
+    from ldpaudit.pipeline.audit import audit
+    from ldpaudit.work.memory import Scratch
+
+    options.check()
+    stop = options.stop or Stop.after(options.timeout)
+    policy, progress = policy_of(options), options.progress or NoProgress()
+    # A list or tuple holds several releases; a pair of a sparse matrix and labels is one.
+    sparse = isinstance(release, tuple) and len(release) == 2 and hasattr(release[0], "tocsr")
+    several = isinstance(release, list | tuple) and bool(release) and not sparse
+    every = tuple(release) if several else (release,)
+    with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
+        node, notes = _tree(every, options, progress)
+        place = every[0] if len(every) == 1 else every
+        rows = node.leaves[0].places
+        slices = read_slices(place, options.slices, options, rows) if len(every) == 1 else ()
+        plan = plan_of(options, seed_of(options, node.leaves[0].sha256), slices)
+        result = audit(
+            node,
+            plan,
+            policy,
+            only=options.only,
+            skip=options.skip,
+            progress=progress,
+            command=options.command,
+            notes=notes,
+            stop=stop,
+            tasks=tasks,
+        )
+    yield result
+
+
+def _tree(
+    releases: Sequence[Any], options: AuditOptions, progress: Progress
+) -> "tuple[Node, tuple[Note, ...]]":
+    """Return the tree of what was given, and what its reader says."""
+    from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
+    from ldpaudit.datasets.several import ColumnsReport
+    from ldpaudit.pipeline.nodes import node_of, nodes_of
+
+    if len(releases) > 1:
+        files, notes = read_repeated(releases, options, progress)
+        return nodes_of(files, options.answers), notes
+    reading = read_columns(releases[0], options)
+    for remark in reading.remarks:
+        progress.remark(remark)
+    if isinstance(reading, ColumnsReport):
+        return node_of(reading.file), notes_of(reading)
+    one = with_public_posterior(reading.release, options.public_posterior, options)
+    return node_of(with_canaries(one, options.canaries, options)), notes_of(reading)
+
+
+@contextmanager
+def cluster_of(
+    options: PlanOptions, scratch: "Scratch", progress: "Progress | None" = None
+) -> "Iterator[Pool | None]":
+    """Give the cluster that the options name, None without one; it ends with the block."""
+    from ldpaudit.work.tasks import open_cluster
+
+    if options.cluster is None:
+        yield None
+        return
+    memory = None if options.memory is None else size_of(options.memory)
+    with open_cluster(
+        options.cluster,
+        scratch.folder,
+        memory=memory,
+        without_tls=options.cluster_without_tls,
+        progress=progress,
+    ) as pool:
+        yield pool
+
+
+def policy_of(options: PlanOptions) -> "Policy | None":
+    """Return the policy of an audit, None for the default one."""
+    from ldpaudit.judging.policy import Policy, load_policy
+
+    policy: Any = options.policy
+    if not isinstance(policy, str | Path | Policy | None):
+        raise InputError(f"A policy must be a file, or a Policy. Got {type(policy).__name__}.")
+    return load_policy(policy) if isinstance(policy, str | Path) else policy
+
+
+def plan_of(
+    options: PlanOptions, seed: int, slices: "tuple[Slices, ...]" = (), threads: int | None = None
+) -> "Plan":
+    """Return how an audit is to be run.
+
+    Parameters
+    ----------
+    options : PlanOptions
+    seed : int
+        The root of all randomness.
+    slices : tuple of Slices
+        Groups of rows for which the strongest attack is scored separately.
+    threads : int, optional
+        Used where the options state none; default: the number of processors.
+    """
+    from ldpaudit.audits.interface import Plan
+
+    if options.attacks:
+        from ldpaudit.attacks import available_attacks
+
+        available_attacks(options.attacks)  # A mistake is told before any work.
+    asked: dict[str, Any] = {"threads": threads or available_threads()}
+    asked |= keywords_for(Plan, options)
+    return Plan(**asked | {"seed": seed, "slices": slices})
+
+
+def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
+    """Return the seed of an audit: that of the options, else one derived from the release.
+
+    ``sha256`` is the released file's; None, for a table in memory, gives 0.
+    """
+    if isinstance(options.rng, np.random.Generator):
+        return seed_from(options.rng)
+    seed: Any = options.rng
+    if seed is not None:
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            raise InputError("The seed must be a whole number, or a generator of NumPy.")
+        return int(seed)
+    return int(sha256[:12], 16) if sha256 else 0
+
+
+def available_threads() -> int:
+    """Return how many processors this process may use; its container may allow it only a few."""
+    import joblib
+
+    return int(joblib.cpu_count())

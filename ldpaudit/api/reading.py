@@ -1,29 +1,32 @@
 """A release as the options describe it: one private column, or several."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ldpaudit.claim import claim_of_column, claims_of_columns
-from ldpaudit.datasets.formats.watching import unchanged
+from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.errors import InputError
 from ldpaudit.options import (
     AS_FOUND,
+    AuditOptions,
     FileOptions,
     LabelOptions,
     ReleaseOptions,
     keywords_for,
     named_columns,
+    option_name,
     texts_of,
 )
 from ldpaudit.release import ColumnsDeclaration, FileColumns, Release
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
-    from ldpaudit.datasets.private_columns import ColumnsReport
     from ldpaudit.datasets.reading import ReadReport
-    from ldpaudit.datasets.releases import HashedIds
-    from ldpaudit.running.scratch import Scratch
+    from ldpaudit.datasets.several import ColumnsReport, HashedIds
+    from ldpaudit.release import ReleasedFiles
+    from ldpaudit.work.progress import Progress
 
 T = TypeVar("T", Release, FileColumns)
 
@@ -34,7 +37,6 @@ _OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "c
 def read_with(
     release: Any,
     options: ReleaseOptions,
-    scratch: "Scratch | None" = None,
     keyed: "HashedIds | None" = None,
 ) -> "ReadReport":
     """Read a release of one private column with what the options say about it.
@@ -54,20 +56,19 @@ def read_with(
         raise InputError("One private column (--label) is read here; name one of them.")
     column = columns[0] if columns else None
     claim, by = claim_of_column(column, options.mechanism, _files(options))
-    stated = {
-        **_shared(read_release, options, scratch),
+    given = {
+        **_keywords(read_release, options),
         "label": None if column is None else column.label,
         "truth_column": next(iter(truths), None),
         "keyed": keyed,
     }
-    return read_release(release, declaration=claim, by=by, **stated)
+    return read_release(release, declaration=claim, by=by, **given)
 
 
 @unchanged()
 def read_columns(
     release: Any,
     options: ReleaseOptions,
-    scratch: "Scratch | None" = None,
     keyed: "HashedIds | None" = None,
 ) -> "ReadReport | ColumnsReport":
     """Read a release with all private columns that the options name, or else that it declares.
@@ -79,7 +80,7 @@ def read_columns(
     names = () if declared is None else declared.names
     columns = columns or tuple(LabelOptions(label=name) for name in names)
     if len(columns) < 2:
-        report = read_with(source, options, scratch, keyed)
+        report = read_with(source, options, keyed)
         return replace(report, release=_with_epsilon(report.release, declared))
     from ldpaudit.datasets import read_file_columns, read_release
 
@@ -89,13 +90,13 @@ def read_columns(
                 f"--{name.replace('_', '-')} is about one private column; audit that one alone "
                 "(--label)."
             )
-    stated = _shared(read_release, options, scratch)
-    stated.pop("label", None)
+    given = _keywords(read_release, options)
     several = read_file_columns(
         source,
         declaration=claims_of_columns(columns, options.mechanism, _files(options)),
         keyed=keyed,
-        **stated | {"labels": [one.label for one in columns]},
+        labels=[one.label for one in columns],
+        **{key: value for key, value in given.items() if key != "label"},
     )
     return replace(several, file=_with_epsilon(several.file, declared))
 
@@ -115,12 +116,14 @@ def _with_epsilon(release: T, declared: ColumnsDeclaration | None) -> T:
 
 def opened(release: Any, options: ReleaseOptions) -> tuple[Any, ColumnsDeclaration | None]:
     """Return the release, opened if it is a file, and what it declares."""
-    from ldpaudit.datasets.batchwise.opening import open_source
     from ldpaudit.datasets.declaration import parse_declaration
+    from ldpaudit.datasets.formats.columns import held_to
+    from ldpaudit.datasets.reading import open_source
 
     if hasattr(release, "read_all"):  # A stream of Arrow's can be read once.
         release = release.read_all()
-    table = open_source(release, options.projection, _files(options))
+    with held_to(getattr(options, "memory", None)):
+        table = open_source(release, options.projection, _files(options))
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     return table if isinstance(release, str | os.PathLike) else release, declared
 
@@ -129,19 +132,83 @@ def _files(options: ReleaseOptions) -> FileOptions:
     return options.files if isinstance(options, FileOptions) else AS_FOUND
 
 
-def _shared(function: Any, options: ReleaseOptions, scratch: "Scratch | None") -> dict[str, Any]:
-    from ldpaudit.mechanisms.coding import DeclaredCoding
+def _keywords(function: Any, options: ReleaseOptions) -> dict[str, Any]:
     from ldpaudit.mechanisms.joint import marginal_claims
+    from ldpaudit.mechanisms.view import DeclaredCoding
 
     truth = options.truth
     if isinstance(truth, tuple) and all(isinstance(one, str) for one in truth):
         raise InputError(f"--truth is given once for one release. Got {len(truth)} files.")
-    stated = keywords_for(function, options)
-    stated |= {"coding": DeclaredCoding, "marginals": marginal_claims, "scratch": scratch}
-    return stated | {"files": options if isinstance(options, FileOptions) else AS_FOUND}
+    given = keywords_for(function, options) | {"files": _files(options)}
+    return given | {"coding": DeclaredCoding, "marginals": marginal_claims}
 
 
 def notes_of(reading: "ReadReport | ColumnsReport") -> tuple[Note, ...]:
     """Return the reader's remarks and warnings as notes."""
     remarks = tuple(Note.info("reading", text) for text in reading.remarks)
     return remarks + tuple(Note.warning("reading", text) for text in reading.warnings)
+
+
+@unchanged()
+def read_repeated(
+    releases: Sequence[Any], options: AuditOptions, progress: "Progress"
+) -> "tuple[ReleasedFiles, tuple[Note, ...]]":
+    """Read several releases of the same people, and what their reader should know.
+
+    Raises
+    ------
+    InputError
+        One line about what is wrong with which release.
+    """
+    from ldpaudit.datasets.several import HashedIds, join_releases
+    from ldpaudit.datasets.truth import UnknownIdError
+
+    places = [os.fspath(one) for one in releases if isinstance(one, str | os.PathLike)]
+    if len(set(places)) < len(places):
+        raise InputError("Each release must be named once: the same file is given twice.")
+    for name in (*_OF_ONE, "slices"):
+        if getattr(options, name):
+            raise InputError(
+                f"{option_name(options, name)} is about a single release; audit that one alone."
+            )
+    # One file of true labels for all releases, or one for each in order.
+    truth = options.truth
+    truths = list(truth) if isinstance(truth, list | tuple) else [truth] * len(releases)
+    if len(truths) != len(releases):
+        raise InputError(
+            "--truth is given once, for true labels that do not change, or once for each release "
+            f"in order. Got {len(truths)} for {len(releases)} releases."
+        )
+    hashed, readings, notes = HashedIds(), [], list[Note]()
+    for number, (source, own) in enumerate(zip(releases, truths, strict=True), start=1):
+        progress.step(f"reading release {number}")
+        try:
+            reading = read_columns(source, replace(options, truth=own), hashed)
+        except InputError as error:
+            alone = isinstance(error, UnknownIdError) and not isinstance(truth, list | tuple)
+            hint = " Give --truth once for each release, in order." if alone else ""
+            raise InputError(f"Release {number}: {error}{hint}") from None
+        readings.append(reading)
+        for note in notes_of(reading):
+            notes.append(note.model_copy(update={"text": f"Release {number}: {note.text}"}))
+            if note.level == "info":
+                progress.remark(notes[-1].text)
+    files = join_releases(readings)
+    _check_private_in_all(files)
+    return files, tuple(notes)
+
+
+def _check_private_in_all(files: "ReleasedFiles") -> None:
+    """Refuse a file that holds a private column of another one undeclared, perhaps as it is."""
+    leaves = [f.columns if isinstance(f, FileColumns) else (f,) for f in files.files]
+    private = [{leaf.label: None for leaf in own} for own in leaves]
+    for number, own in enumerate(leaves, start=1):
+        held = {column.name for leaf in own for column in leaf.columns} - private[number - 1].keys()
+        for other, labels in enumerate(private, start=1):
+            for name in labels:
+                if name in held:
+                    raise InputError(
+                        f"Column {name!r} is private in release {other}, and release {number} "
+                        "holds it undeclared: declare it there, too (ldpaudit declare), or leave "
+                        "it out of the release."
+                    )

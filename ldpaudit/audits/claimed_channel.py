@@ -7,18 +7,31 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.numeric.view import group_channel, view_channel
+from ldpaudit.mechanisms.view import group_channel, view_channel
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import IndexArray
 
 
 def model_claim(context: AuditContext) -> PublicModelLabel | None:
     """Return the claim if it is model-based, with noise, on the labels as released; else None."""
-    release, claim = context.release, context.claim
-    if not isinstance(claim, PublicModelLabel) or claim.noise == 0:
+    release, claim = context.release, context.claim.offers(PublicModelLabel)
+    if claim is None or claim.noise == 0:
         return None
     same = release.outputs == release.classes and claim.classes == release.classes
     return claim if same else None
+
+
+def feature_dependence(context: AuditContext) -> str | None:
+    """Return why bounds for feature-blind channels do not apply to the claim, None if they do."""
+    claim = context.claim
+    if claim.traits.rows == "bags":
+        return "labels were released as the sums of bags, so rows are not independent"
+    if not claim.traits.label_depends_on_features:
+        return None
+    return (
+        f"the mechanism {claim.name!r} uses the features, so a released label that follows them "
+        "need not come from the true label"
+    )
 
 
 def aligned_channel(context: AuditContext) -> Channel | None:

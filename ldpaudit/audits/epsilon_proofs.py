@@ -8,6 +8,9 @@ from collections.abc import Collection, Mapping
 
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND_TEST
 
+EXCESS = "power.min_detectable_excess"
+EXCESS_TITLE = "Smallest excess ε found with 90 % power"
+
 INSIDER = "mechanism.epsilon_lower"
 SUBGROUPS = "mechanism.subgroup_epsilon_lower"
 SHARED_NOISE = "mechanism.shared_noise_epsilon_lower"

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -10,25 +11,27 @@ import numpy as np
 from ldpaudit.arrays import HalfArray
 from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.datasets.beside.slices import Slices
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import Bags, ColumnReleases, FileColumns, IndexArray, IntArray, Release
+from ldpaudit.release import (
+    Bags,
+    ColumnReleases,
+    FileColumns,
+    IndexArray,
+    IntArray,
+    Release,
+    Slices,
+)
 from ldpaudit.result import Finding
-from ldpaudit.running.finished import Finished
-from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.running.stopping import Stop
-from ldpaudit.tasks import Tasks, Threads
+from ldpaudit.work.progress import NoProgress, Progress, Stop
+from ldpaudit.work.tasks import Tasks, Threads
 
 T = TypeVar("T")
 
 Counts = Literal["people", "rows"]
 Need = Literal["truth", "labels", "rows", "order"]
-
-DEFAULT_BUDGET = 60.0
-"""Seconds for all attacks, as predicted for one core."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,6 @@ class Plan:
         Where torch models run.
     max_undetected_excess : AllowedExcess
         The excess ε that the audit must be able to find; a weaker one is inconclusive.
-    budget : float
-        Seconds that attacks may take; those that do not fit are left out, and named.
-    thorough : bool
-        Whether all attacks run, without a budget.
     slices : tuple of Slices
         Groups of rows for which the strongest attack is scored separately.
     seeds_tried : int or None
@@ -82,8 +81,6 @@ class Plan:
     threads: int = 1
     device: DeviceName = "auto"
     max_undetected_excess: AllowedExcess = DEFAULT_EXCESS
-    budget: float = DEFAULT_BUDGET
-    thorough: bool = False
     slices: tuple[Slices, ...] = ()
     seeds_tried: int | None = None
     attacks: tuple[str | type, ...] = ()
@@ -143,8 +140,51 @@ class OverReleases:
     noise: Literal["fresh", "remembered"] | None = None
 
 
+@dataclass(frozen=True)
+class Views:
+    """What is around the rows that an audit looks at.
+
+    Attributes
+    ----------
+    every_row : Release or None
+        The release, where the audit looks at a part of them (:mod:`ldpaudit.audits.part`).
+    companions : Companions or None
+        The other private columns of its file.
+    over : OverReleases or None
+        The other releases of the same people.
+    """
+
+    every_row: Release | None = None
+    companions: Companions | None = None
+    over: OverReleases | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """How audits run: who hears of it, when it ends, and where it works.
+
+    Attributes
+    ----------
+    progress : Progress
+    stop : Stop
+    tasks : Tasks
+        Does independent pieces of work side by side.
+    guesses : HeldOutGuesses or None
+        Where it is recorded which held-out guesses were right.
+    grouped : callable or None
+        Codes of rows that must be in one half, int64 (n,), or None where every row is on its own;
+        None: the groups of the release.
+    """
+
+    progress: Progress = field(default_factory=NoProgress)
+    stop: Stop = field(default_factory=Stop)
+    tasks: Tasks = field(default_factory=Threads)
+    guesses: HeldOutGuesses | None = None
+    grouped: "Callable[[AuditContext], IndexArray | None] | None" = None
+
+
+# Rows that are put into halves at once.
 _AT_ONCE = 1 << 22
-"""Rows that are put into halves at once."""
 
 
 @dataclass(frozen=True)
@@ -152,30 +192,25 @@ class AuditContext:
     """Everything an audit may use.
 
     ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it. ``guesses``, where not None, records which held-out guesses were right. ``tasks``
-    does independent pieces of work side by side. ``whole``: the whole release, where ``release``
-    holds a part of its rows (:mod:`ldpaudit.audits.part`). ``companions``: the other private
-    columns of its file. ``over``: the other releases of the same people, where there are several.
+    pays for it.
 
     A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
     does not ask ends at the next step or advance of ``progress``, which then raises
-    :class:`ldpaudit.running.stopping.Stopped`, and what it had is lost. What is dear is kept in
-    ``finished``, part by part.
+    :class:`ldpaudit.work.progress.Stopped`, and what it had is lost.
     """
 
     release: Release
     claim: Mechanism
     plan: Plan
-    progress: Progress = field(default_factory=NoProgress)
-    guesses: HeldOutGuesses | None = None
-    finished: Finished = field(default_factory=Finished)
-    stop: Stop = field(default_factory=Stop)
-    whole: Release | None = None
-    tasks: Tasks = field(default_factory=Threads)
-    companions: Companions | None = None
-    over: OverReleases | None = None
-    _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+    views: Views = Views()
+    run: Run = field(default_factory=Run)
+    known: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def progress(self) -> Progress:
+        """Who hears what is being done."""
+        return self.run.progress
 
     @property
     def truth(self) -> IntArray:
@@ -189,9 +224,21 @@ class AuditContext:
         assert self.release.bags is not None
         return self.release.bags
 
+    def of(
+        self,
+        release: Release,
+        *,
+        claim: Mechanism | None = None,
+        views: Views = Views(),
+        known: dict[str, Any] | None = None,
+    ) -> "AuditContext":
+        """Return the context of another release, of which nothing but ``known`` is known yet."""
+        known = {} if known is None else known
+        return replace(self, release=release, claim=claim or self.claim, views=views, known=known)
+
     def out_of_time(self) -> bool:
         """Return whether the audit is to end now; who asks and is told so must end."""
-        return self.stop.due()
+        return self.run.stop.due()
 
     def rng(self, *names: str) -> np.random.Generator:
         """Return the generator of a part of the audit, independent of every other part."""
@@ -199,9 +246,9 @@ class AuditContext:
 
     def once(self, key: str, build: Callable[[], T]) -> T:
         """Return what ``build`` gives, computed once per audit run for each ``key``."""
-        if key not in self._shared:
-            self._shared[key] = build()
-        value: T = self._shared[key]
+        if key not in self.known:
+            self.known[key] = build()
+        value: T = self.known[key]
         return value
 
     def halves(self) -> HalfArray:
@@ -223,9 +270,7 @@ class AuditContext:
         return np.sort(self.rng(*names).choice(rows, size=most, replace=False))
 
     def _draw_halves(self) -> HalfArray:
-        from ldpaudit.audits.assumptions.rows import clusters
-
-        codes = clusters(self)
+        codes = self.release.groups if self.run.grouped is None else self.run.grouped(self)
         n = len(self.release) if codes is None else int(codes.max()) + 1
         rng, halves = self.rng("halves"), np.zeros(n, dtype=np.int8)
         # Of a large release a half of each block: a permutation of all rows takes much memory.
@@ -235,30 +280,19 @@ class AuditContext:
         return halves if codes is None else halves[codes]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What an audit is predicted to take on an ordinary machine, from the release's size alone.
+def remembered(
+    key: str,
+) -> Callable[[Callable[[AuditContext], T]], Callable[[AuditContext], T]]:
+    """Return a decorator of what several audits ask: it is computed once per audit run."""
 
-    Attributes
-    ----------
-    seconds : float
-    memory : float
-        Bytes at its peak, the table not counted.
-    words : str
-        What there is to do, such as ``"12 attacks"``; may be empty.
-    """
+    def decorate(build: Callable[[AuditContext], T]) -> Callable[[AuditContext], T]:
+        @wraps(build)
+        def ask(context: AuditContext) -> T:
+            return context.once(key, lambda: build(context))
 
-    seconds: float = 1.0
-    memory: float = 0.0
-    words: str = ""
+        return ask
 
-
-@runtime_checkable
-class Costed(Protocol):
-    """An audit that predicts its cost."""
-
-    def cost(self, context: AuditContext) -> Cost:
-        """Return what :meth:`Audit.run` will take; called where it is available, before it."""
+    return decorate
 
 
 @runtime_checkable

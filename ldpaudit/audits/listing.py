@@ -8,18 +8,18 @@ AUDITS: Final[Mapping[str, str]] = {
     "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
     "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
     "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",
-    "numeric-inference": "ldpaudit.audits.numeric_inference.audit:NumericInferenceAudit",
+    "numeric-inference": "ldpaudit.audits.numeric_inference:NumericInferenceAudit",
     "observational": "ldpaudit.audits.observational.audit:ObservationalAudit",
-    "aggregates": "ldpaudit.audits.aggregates.audit:AggregatesAudit",
+    "aggregates": "ldpaudit.audits.aggregates:AggregatesAudit",
     "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
-    "synthetic": "ldpaudit.audits.synthetic.audit:SyntheticAudit",
+    "synthetic": "ldpaudit.audits.synthetic:SyntheticAudit",
     "seeds": "ldpaudit.audits.seeds:SeedsAudit",
-    "power": "ldpaudit.audits.power.audit:PowerAudit",
+    "power": "ldpaudit.audits.power:PowerAudit",
 }
 """The built-in audits in the order in which they run; imported when they do."""
 
 OF_COLUMNS: Final[Mapping[str, str]] = {
-    "others": "ldpaudit.audits.person.other_columns:OtherColumnsAudit",
+    "companions": "ldpaudit.audits.person.guessing:OtherColumnsAudit",
 }
 """Those of one of several private columns, besides."""
 OF_SEVERAL: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.audit:PersonAudit"}

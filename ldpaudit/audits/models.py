@@ -4,11 +4,11 @@ from typing import Final, Literal
 
 import numpy as np
 
-from ldpaudit.attacks.models.posterior import PosteriorModel, fit_posterior
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InputError
+from ldpaudit.models.label_model import PosteriorModel, fit_posterior
 from ldpaudit.release import FloatArray, IndexArray, IntArray
-from ldpaudit.tasks.threads import Threads
+from ldpaudit.work.tasks import Threads
 
 Target = Literal["truth", "released"]
 
@@ -46,7 +46,7 @@ def cross_fitted_posterior(context: AuditContext, target: Target) -> FloatArray:
     -------
     float64 array of shape (n, K)
         Rows sum to 1, every entry is at least
-        :data:`ldpaudit.attacks.models.posterior.PROBABILITY_FLOOR`. Given one half, the other
+        :data:`ldpaudit.models.label_model.PROBABILITY_FLOOR`. Given one half, the other
         half's rows are independent of the model that scores them. Cached; not to be written to.
 
     Raises

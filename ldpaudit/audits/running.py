@@ -1,50 +1,58 @@
-"""Running audits: which apply, what they will take, which are finished already or end early."""
+"""Running audits: which apply, and which end early."""
 
-import functools
 import importlib.metadata
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
-from pydantic import BaseModel
-
-from ldpaudit.audits.assumptions.standing import as_it_stands
-from ldpaudit.audits.costs import cost_of, plan_line
+from ldpaudit.attacks import taken_names
+from ldpaudit.attacks.foreign import given_attacks
+from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
 from ldpaudit.audits.interface import (
     Audit,
     AuditContext,
-    Cost,
     Counting,
     Counts,
     Need,
     Needing,
+    Plan,
 )
 from ldpaudit.audits.listing import BUILT_IN
-from ldpaudit.audits.part import one_row_of_each_group
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
-from ldpaudit.plugins import check_name, check_one, read_only, unloadable, watched
-from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Histogram, Note
+from ldpaudit.mechanisms import Mechanism
+from ldpaudit.mechanisms.listing import PLACES, SHORT
+from ldpaudit.plugins import (
+    check_name,
+    check_one,
+    given,
+    read_only,
+    refused,
+    unloadable,
+    used,
+    watched,
+)
+from ldpaudit.result import (
+    AuditRecord,
+    Finding,
+    Note,
+    PlugIn,
+    PlugInKind,
+)
 from ldpaudit.result.dictionary import meaning
-from ldpaudit.running.stopping import Stop, Stopped, Watched
+from ldpaudit.work.progress import Stopped
 
+# Why an audit is skipped that needs what the release does not have.
 _LACKS: Final[Mapping[str, str]] = {
     "labels": "every row has the same released label, which reveals nothing of the true ones",
     "rows": "labels were released in bags, not row by row; see the audit 'aggregates'",
     "truth": "it needs the true labels (--truth)",
 }
-"""Why an audit is skipped that needs what the release does not have."""
-_PARTS: Final[dict[str, type[BaseModel]]] = {
-    "estimates": Estimate,
-    "curves": Curve,
-    "histograms": Histogram,
-    "notes": Note,
-}
 
 
 @dataclass(frozen=True)
-class Job:
+class _Job:
     """An audit that was asked for.
 
     Attributes
@@ -55,44 +63,35 @@ class Job:
         Why it does not apply; None where it does.
     number : int
         Its place among those that apply, from 0.
-    cost : Cost
     """
 
     name: str
     audit: Audit
     reason: str | None
     number: int
-    cost: Cost
 
 
-def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[Job]:
-    """Return the audits that were asked for, and announce the phases and what they will take.
+def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[_Job]:
+    """Return the audits that were asked for, and announce the phases.
 
     Parameters
     ----------
     chosen : mapping from id to place, ``MODULE:CLASS``
     context : AuditContext
     """
-    jobs: list[Job] = []
+    jobs: list[_Job] = []
     for name, path in chosen.items():
         audit = _loaded(name, path)
         with _watched(name):
             reason = _unavailable(name, audit, context)
         number = sum(job.reason is None for job in jobs)
-        done = reason is not None or _key(name) in context.finished
-        with _watched(name):
-            cost = Cost(0.0) if done else _cost(name, audit, context)
-        jobs.append(Job(name, audit, reason, number, cost))
+        jobs.append(_Job(name, audit, reason, number))
     at_work = [job for job in jobs if job.reason is None]
-    line = plan_line(context, [job.cost for job in at_work])
-    if line:
-        context.progress.remark(line)
-    names = [job.name.replace("-", " ") for job in at_work]
-    context.progress.phases(names, [job.cost.seconds for job in at_work])
+    context.progress.phases([job.name.replace("-", " ") for job in at_work])
     return jobs
 
 
-def run_one(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
+def run_one(job: _Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
     """Return whether an audit ran, and what it found.
 
     Raises
@@ -100,11 +99,8 @@ def run_one(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
     LdpAuditError
         If it failed for another reason than too few rows, or a library that is not installed.
     """
-    start, context.stop.obeyed = time.perf_counter(), False
+    start, context.run.stop.obeyed = time.perf_counter(), False
     reason = job.reason
-    kept = None if reason else _kept(job, context)
-    if kept is not None:
-        return kept
     finding = Finding()
     if reason is None:
         try:
@@ -115,14 +111,12 @@ def run_one(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
         except (InsufficientDataError, MissingDependencyError) as error:
             reason = str(error)
     status = "ran" if reason is None else "skipped"
-    if reason is None and context.stop.obeyed:
-        status, reason = "stopped", context.stop.reason
+    if reason is None and context.run.stop.obeyed:
+        status, reason = "stopped", context.run.stop.reason
     seconds = round(time.perf_counter() - start, 3)
     record = AuditRecord.model_validate(
         {"id": job.name, "status": status, "reason": reason or "", "seconds": seconds}
     )
-    if status == "ran":
-        _keep(record, finding, context)
     return record, finding
 
 
@@ -145,15 +139,7 @@ def _loaded(name: str, path: str) -> Audit:
     return audit
 
 
-def _cost(name: str, audit: Audit, context: AuditContext) -> Cost:
-    cost: object = cost_of(name, audit, context)
-    if not isinstance(cost, Cost):
-        raise InputError(f"The audit {name!r} must predict its cost as a Cost.")
-    return cost
-
-
 def _watched(name: str) -> AbstractContextManager[None]:
-    """Return what names an audit of another package where it fails."""
     otherwise = f"leave it out with --skip {name}, or run again with --debug"
     return nullcontext() if name in BUILT_IN else watched("audit", name, otherwise)
 
@@ -191,7 +177,7 @@ def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
     return _LACKS["truth"] if lacks else reason
 
 
-def _found(job: Job, context: AuditContext) -> Finding:
+def _found(job: _Job, context: AuditContext) -> Finding:
     try:
         with _watched(job.name):
             seen = _seen(job, context)
@@ -210,10 +196,11 @@ def _found(job: Job, context: AuditContext) -> Finding:
         ) from error
 
 
-def _seen(job: Job, context: AuditContext) -> AuditContext:
+def _seen(job: _Job, context: AuditContext) -> AuditContext:
     """Return what an audit may see of a release: what it counts, or all rows in their order."""
-    if "order" in _needs(job.name, job.audit) and context.whole is not None:
-        context = replace(context, release=context.whole, whole=None)
+    if "order" in _needs(job.name, job.audit) and context.views.every_row is not None:
+        whole = replace(context.views, every_row=None)
+        context = replace(context, release=context.views.every_row, views=whole)
     if _counts(job.name, job.audit) == "people":
         context = one_row_of_each_group(context)
     if job.name not in BUILT_IN:
@@ -238,49 +225,41 @@ def _needs(name: str, audit: Audit) -> tuple[Need, ...]:
     return needs
 
 
-def _key(name: str) -> str:
-    return f"audit/{name}"
+def taking_part(
+    claim: Mechanism,
+    plan: Plan,
+    records: Iterable[AuditRecord],
+    scored: Collection[str],
+) -> tuple[PlugIn, ...]:
+    """Return the parts of other packages, and the attacks that were given, that took part.
 
-
-def _keep(record: AuditRecord, finding: Finding, context: AuditContext) -> None:
-    """Keep what an audit found, unless guesses of rows are wanted too, which are never kept."""
-    if context.guesses is None:
-        parts = {name: [p.model_dump() for p in getattr(finding, name)] for name in _PARTS}
-        bounds = {"bounds": sorted(finding.bounds)}
-        part = {"record": record.model_dump(), **parts, **bounds}
-        context.finished.put(_key(record.id), part)
-
-
-def _kept(job: Job, context: AuditContext) -> tuple[AuditRecord, Finding] | None:
-    """Return what an audit found in an earlier run that was cut short."""
-    part = None if context.guesses is not None else context.finished.get(_key(job.name))
-    if part is None:
-        return None
-    found: dict[str, Any] = {
-        key: tuple(kind.model_validate(p) for p in part[key]) for key, kind in _PARTS.items()
-    }
-    again = _Again(job, context)
-    found["bounds"] = {key: functools.partial(again.bound, key) for key in part["bounds"]}
-    return AuditRecord.model_validate(part["record"]), Finding(**found)
-
-
-class _Again:
-    """An audit whose numbers are kept; its bounds, which are functions, are made when asked for.
-
-    The audit then runs again, to the end: what is dear in it is kept part by part.
+    Parameters
+    ----------
+    claim : Mechanism
+    plan : Plan
+    records : iterable of AuditRecord
+    scored : collection of str
+        The attacks that were scored.
     """
+    names: dict[PlugInKind, Collection[str]] = {
+        "attack": scored,
+        "audit": {record.id for record in records if record.status in ("ran", "stopped")},
+        "mechanism": {claim.name},
+    }
+    found = [part for kind in names for part in used(kind, names[kind], _built_in()[kind])]
+    for name, one in zip(given_attacks(plan.attacks), plan.attacks, strict=True):
+        place = one if isinstance(one, str) else f"{one.__module__}:{one.__qualname__}"
+        found.append(given("attack", name, place))
+    return tuple(found)
 
-    def __init__(self, job: Job, context: AuditContext) -> None:
-        progress = context.progress
-        if isinstance(progress, Watched):  # Nobody could be told any more that it ended early.
-            progress = progress.progress
-        context = replace(context, progress=progress, stop=Stop())
-        self._work: Callable[[], Finding] = functools.partial(_found, job, context)
 
-    def bound(self, key: str, alpha: float) -> float:
-        """Return the audit's bound of that name at an error probability."""
-        return self._finding.bounds[key](alpha)
+def refusals() -> Iterator[Note]:
+    """Yield a warning for each plug-in that has the name of a built-in part."""
+    for kind, names in _built_in().items():
+        for text in refused(kind, names):
+            yield Note.warning("plug-ins", text)
 
-    @functools.cached_property
-    def _finding(self) -> Finding:
-        return self._work()
+
+def _built_in() -> dict[PlugInKind, Collection[str]]:
+    mechanisms = PLACES.keys() | SHORT.keys()
+    return {"attack": taken_names(), "audit": BUILT_IN, "mechanism": mechanisms}

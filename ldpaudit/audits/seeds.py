@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.columns import sound_features
+from ldpaudit.audits.assumptions.standing import sound_features
 from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError, quoted
@@ -27,15 +27,15 @@ from ldpaudit.estimators.seeds import (
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 from ldpaudit.result import Estimate, Finding, Note
 
-P_VALUE: Final = "seeds.p_value"
+_P_VALUE: Final = "seeds.p_value"
 MIN_ROWS: Final = 100
-ALIKE: Final = "rows with the same true label are independent and alike"
-IN_NO_ORDER: Final = "rows are independent, and neither their order nor a checksum reveals labels"
-NOT_SIMULATED: Final = "the true labels were not drawn with such a seed, as in simulated data"
+_ALIKE: Final = "rows with the same true label are independent and alike"
+_IN_NO_ORDER: Final = "rows are independent, and neither their order nor a checksum reveals labels"
+_NOT_SIMULATED: Final = "the true labels were not drawn with such a seed, as in simulated data"
 FOUND: Final = 1e-9
 """A source counts as found up to this p-value, however many checks a policy has."""
+# Of one core, for all generators together.
 _SECONDS_PER_SEED: Final = 5e-5
-"""Of one core, for all generators together."""
 
 
 class SeedsAudit:
@@ -72,8 +72,7 @@ class SeedsAudit:
             if column.head is not None and len(column.head) <= len(context.release)
         }
         evidence = try_all(outcomes, counted, others, columns, progress)
-        notes = (_warning(evidence, alone),) if evidence.p_value <= FOUND else ()
-        return Finding(estimates=(_estimate(context, evidence),), notes=notes)
+        return _finding(context, evidence, alone)
 
 
 def _of_noise(context: AuditContext) -> list[Outcomes]:
@@ -111,28 +110,23 @@ def _high(values: FloatArray | IntArray) -> BoolArray:
     return high if high.any() else values > values.min()
 
 
-def _estimate(context: AuditContext, evidence: Evidence) -> Estimate:
-    method = (
-        f"p-value: {evidence.seeds:,} seeds of {len(generators())} streams of common generators, "
-        f"one for the table or one for each row, and checksums of {evidence.columns} column(s); "
-        "corrected for all"
-    )
-    alone = context.release.truth is None
-    return Estimate.upper_bound(
-        P_VALUE,
+def _finding(context: AuditContext, evidence: Evidence, alone: bool) -> Finding:
+    estimate = Estimate.upper_bound(
+        _P_VALUE,
         "Noise that anybody can compute (p-value)",
         max(evidence.p_value, SMALLEST_P_VALUE),
         context.plan.confidence,
         unit="p-value",
         n=len(context.release),
-        method=method,
-        assumptions=(IN_NO_ORDER, NOT_SIMULATED) if alone else (ALIKE,),
+        method=f"p-value: {evidence.seeds:,} seeds of {len(generators())} streams of common "
+        "generators, one for the table or one for each row, and checksums of "
+        f"{evidence.columns} column(s); corrected for all",
+        assumptions=(_IN_NO_ORDER, _NOT_SIMULATED) if alone else (_ALIKE,),
         kind="estimated" if alone else "certified",
         reference="Hoeffding (1963), Theorem 4",
     )
-
-
-def _warning(evidence: Evidence, alone: bool) -> Note:
+    if evidence.p_value > FOUND:
+        return Finding(estimates=(estimate,))
     source = evidence.source.format(quoted(evidence.column or ""))
     chance = max(math.ceil(evidence.log_p_value / math.log(10)), -300)
     what = "The released labels follow" if alone else "The noise comes from"
@@ -143,4 +137,4 @@ def _warning(evidence: Evidence, alone: bool) -> Note:
     )
     if alone:
         text += " It means nothing only if the true labels were simulated in the same way."
-    return Note.warning("seeds", text)
+    return Finding(estimates=(estimate,), notes=(Note.warning("seeds", text),))

@@ -28,15 +28,18 @@ from ldpaudit.cli import (
     sweep,
 )
 from ldpaudit.cli.grouped import GroupedCommand
+from ldpaudit.cli.help import Command
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.streams import quiet_libraries, steady_streams
 from ldpaudit.errors import did_you_mean
-from ldpaudit.interruption import COULD_NOT_RUN, INTERRUPTED
 from ldpaudit.terminal import debugging
+from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted
 
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
 _COMPLETING = "_LDPAUDIT_COMPLETE"
+_MEANT: Final = {"audit": "run", "check": "run", "anonymize": "privatize", "noise": "privatize"}
+"""What people call commands."""
 _BY_CTRL_C = 130
 """What typer makes of Ctrl-C."""
 
@@ -53,7 +56,7 @@ def _typer(help: str, name: str | None = None) -> typer.Typer:
 
 
 app = _typer(
-    "How much does a dataset with privatized labels give away about each person's label?",
+    "How much does a dataset with privatized labels reveal about each person's label?",
     "ldpaudit",
 )
 _policy = _typer("Check, explain, show or start a policy.", "policy")
@@ -77,11 +80,11 @@ _COMMANDS = {
         *(mechanism.channel, mechanism.audit),
     ),
 }
-_ORDERED: Final[dict[Any, type[GroupedCommand]]] = {declare.declare: GroupedCommand}
+_ORDERED: Final[dict[Any, type[Command]]] = {declare.declare: GroupedCommand}
 """Commands with options that are about the column that they follow."""
 for _group, _members in _COMMANDS.items():
     for _command in _members:
-        _group.command(cls=_ORDERED.get(_command))(spread(_command))
+        _group.command(cls=_ORDERED.get(_command, Command))(spread(_command))
 app.add_typer(_policy)
 app.add_typer(_mechanism)
 
@@ -134,7 +137,7 @@ def _main(debug: bool) -> None:
             typer.echo(f"ldpaudit: {remark}", err=True)
         status = _commands()(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
-        _stop(INTERRUPTED, debug)
+        _stop(interrupted(), debug)
     except Exception as error:
         _stop(_one_line(error), debug)
     except SystemExit as gone:
@@ -146,7 +149,7 @@ def _main(debug: bool) -> None:
         _stop(_ended(gone), debug)
     else:
         if status == _BY_CTRL_C:
-            _stop(INTERRUPTED, debug)
+            _stop(interrupted(), debug)
         sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -160,7 +163,11 @@ def _one_line(error: Exception) -> str:
     if line := retired(str(getattr(error, "option_name", None) or "")):
         return line
     if hasattr(error, "format_message"):  # typer's own usage errors
-        return _with_variables(" ".join(str(error.format_message()).split()))
+        said = str(error.format_message()).replace(" Value error, ", " ")  # pydantic's
+        said = re.sub(r"Input should be a valid (number|integer),.*", r"it must be a \1.", said)
+        said = said.replace("be a integer", "be a whole number")
+        said = said.rstrip(".") + _suggested(error, said)
+        return _with_variables(" ".join(said.split()))
     if isinstance(error, MemoryError) or _lacks_memory(error):
         return "This needs more memory than there is, or than the process may use."
     if isinstance(error, OSError) and error.strerror:
@@ -171,6 +178,19 @@ def _one_line(error: Exception) -> str:
         return line
     # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
+
+
+def _suggested(error: Any, said: str) -> str:
+    """Return the end of a message: the command or the number that was meant, if that is known."""
+    if command := re.fullmatch(r"No such command '(.*)'\.", said):
+        known = list(_commands().commands)
+        return did_you_mean(_MEANT.get(command[1], command[1]), known)
+    option = next(iter(getattr(getattr(error, "param", None), "opts", ())), "")
+    given = [word.removeprefix(f"{option}=") for word in sys.argv]
+    numbers = [word for word in given if re.fullmatch(r"-?\d+,\d+", word)]
+    if "must be a number" in said and numbers:
+        return f"; write a decimal point: {numbers[0].replace(',', '.')}."
+    return "" if said.endswith("?") else "."
 
 
 def _of_plug_in(error: BaseException) -> str | None:

@@ -1,7 +1,7 @@
 """``python -m ldpaudit.cli``."""
 
 from ldpaudit.cli import main
-from ldpaudit.interruption import heeded
+from ldpaudit.work.interruption import heeded
 
 if __name__ == "__main__":
     with heeded():

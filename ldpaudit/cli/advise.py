@@ -16,15 +16,14 @@ def advise(
     quiet: Annotated[bool, Option("Print the answer and the first command only.")] = False,
     _debug: Debug = False,
 ) -> None:
-    """Say what to release so that a policy lets it pass, and the command to make it."""
+    """Recommend a release that meets a policy, with the command to make it."""
     from ldpaudit.commands.advise.page import advice_page
-    from ldpaudit.commands.advise.result import Advice
-    from ldpaudit.commands.advise.text import print_advice
+    from ldpaudit.commands.advise.result import Advice, print_advice
     from ldpaudit.commands.advise.work import advise
     from ldpaudit.commands.shell import carry_out
 
     outputs = outputs.or_beside(request.data, "advice")
-    stored, text, page = Advice.stored, print_advice, advice_page
+    stored, text, page = Advice.model_dump, print_advice, advice_page
     result = carry_out(
         advise,
         request,

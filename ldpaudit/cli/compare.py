@@ -22,8 +22,8 @@ def compare(
     _debug: Debug = False,
 ) -> None:
     """Compare releases of the same data: leakage, attacks, and what can still be learnt."""
-    from ldpaudit.api.planning import policy_of
-    from ldpaudit.commands.compare.text import print_summary
+    from ldpaudit.api import policy_of
+    from ldpaudit.commands.compare.sentences import print_summary
     from ldpaudit.commands.compare.work import compare as work
     from ldpaudit.commands.shell import carry_out, say_public
     from ldpaudit.reports.pages.comparison import render_comparison

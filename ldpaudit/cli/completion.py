@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ldpaudit.audits.listing import AUDITS, BUILT_IN
-from ldpaudit.mechanisms.places import PLACES, SHORT
+from ldpaudit.mechanisms.listing import PLACES, SHORT
 from ldpaudit.plugins import added
 
 

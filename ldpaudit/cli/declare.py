@@ -12,9 +12,8 @@ def declare(
     quiet: Annotated[bool, Option("Print nothing.")] = False,
     _debug: Debug = False,
 ) -> None:
-    """Show what a released file declares, or write a declaration into it or beside it."""
-    from ldpaudit.commands.declare.text import print_declared
-    from ldpaudit.commands.declare.work import declare_file
+    """Show what a released file declares, or write a declaration into it or next to it."""
+    from ldpaudit.commands.declare.work import declare_file, print_declared
     from ldpaudit.commands.outputs import Outputs
     from ldpaudit.commands.shell import carry_out
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from typer.core import TyperCommand
-
+from ldpaudit.cli.help import Command
 from ldpaudit.errors import InputError
 from ldpaudit.options import label_options, parse_label
 from ldpaudit.options.labels import KEYS
@@ -14,7 +13,7 @@ _LABEL: Final = "--label"
 _ABOUT: Final = ("--mechanism", *(f"--{key}" for key in KEYS))
 
 
-class GroupedCommand(TyperCommand):
+class GroupedCommand(Command):
     """A command of which options between two ``--label`` are about the first of them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -75,7 +74,7 @@ def _with(text: str, key: str, value: str) -> str:
     column = parse_label(text)
     field = "mechanism" if key == "mechanism" else KEYS[key][0]
     if getattr(column, field) is not None:
-        raise InputError(f"--{key} is stated twice of one column.")
+        raise InputError(f"--{key} is given twice for one column.")
     if key == "mechanism":
         return replace(column, mechanism=value).text()
     value_read = getattr(label_options(column.label, {key: value}), field)

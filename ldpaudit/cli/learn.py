@@ -16,13 +16,12 @@ def learn(
     _debug: Debug = False,
 ) -> None:
     """Train a learner that is corrected for the declared mechanism, and score it on test rows."""
-    from ldpaudit.commands.learn.result import Learnt
-    from ldpaudit.commands.learn.text import print_summary
+    from ldpaudit.commands.learn.result import Learnt, print_summary
     from ldpaudit.commands.learn.work import learn
     from ldpaudit.commands.shell import carry_out
 
     outputs = Outputs(json)
-    text, stored = print_summary, Learnt.stored
+    text, stored = print_summary, Learnt.model_dump
     carry_out(
         *(learn, request, outputs, text), stored=stored, confidential=lambda _: True, quiet=quiet
     )

@@ -11,8 +11,8 @@ import sys
 from types import FrameType
 from typing import Final
 
-from ldpaudit.interruption import taken, undisturbed
-from ldpaudit.running.memory import address_limit, shown
+from ldpaudit.work.interruption import undisturbed
+from ldpaudit.work.memory import address_limit, shown
 
 LEAST: Final = 1_200 << 20
 """Bytes of addresses that Python and the libraries need; with fewer they may abort in any way."""
@@ -57,7 +57,6 @@ def _child() -> int:
         child = subprocess.Popen(command, env=os.environ | _FRUGAL | {CHILD: "1"})
 
         def pass_on(number: int, _frame: FrameType | None) -> None:
-            taken()
             child.send_signal(number)
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # The terminal tells the child, too.

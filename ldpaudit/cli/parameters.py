@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import typer
@@ -83,7 +84,17 @@ class Parameter:
             envvar=self._variable,
             show_envvar=False,
             autocompletion=completer(long),
+            metavar=self._metavar,
         )
+
+    @property
+    def _metavar(self) -> str | None:
+        """What stands for its value in ``--help``; None: typer's own, or that of a choice."""
+        if self.flag or get_origin(self.type) is Literal:
+            return None
+        if getattr(self.declared, "file", False) or self.type is Path:
+            return "FILE"
+        return "NUMBER" if self.type in (int, float) else "TEXT"
 
     def recorded(self, text: str) -> str:
         """Return what a stored result repeats of a value."""

@@ -51,8 +51,8 @@ def init(
 ) -> None:
     """Write a starter policy, never over a file that exists."""
     from ldpaudit.errors import OutputError
-    from ldpaudit.files.writing import write_all
     from ldpaudit.judging.policy import STARTER
+    from ldpaudit.work.files import write_all
 
     if file.exists():
         raise OutputError(f"{file.name} exists already and is left as it is.")

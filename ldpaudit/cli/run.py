@@ -27,7 +27,7 @@ def run(
     _debug: Debug = False,
 ) -> None:
     """Audit a released dataset and write the report."""
-    from ldpaudit.api.planning import policy_of
+    from ldpaudit.api import policy_of
     from ldpaudit.commands.run.work import run_and_write
 
     status = partial(gate.status, policy_of(request))
@@ -68,7 +68,7 @@ def report(
     profile: Whom = "internal",
     _debug: Debug = False,
 ) -> None:
-    """Render a stored result again: without options, as a page beside it."""
+    """Render a stored result again: without options, as a page next to it."""
     from ldpaudit.commands.run.work import render_again
     from ldpaudit.commands.schemas import schema_of
     from ldpaudit.errors import InputError

@@ -18,11 +18,10 @@ def selftest(
     _debug: Debug = False,
 ) -> None:
     """Audit planted releases, honest and leaking: does this installation work as documented?"""
-    from ldpaudit.commands.selftest.result import Selftest
-    from ldpaudit.commands.selftest.text import print_summary
+    from ldpaudit.commands.selftest.result import Selftest, print_summary
     from ldpaudit.commands.selftest.work import selftest
     from ldpaudit.commands.shell import carry_out
 
-    outputs, stored = Outputs(json), Selftest.stored
+    outputs, stored = Outputs(json), Selftest.model_dump
     tested = carry_out(selftest, request, outputs, print_summary, stored=stored, quiet=quiet)
     raise typer.Exit(EXIT[tested.verdict])

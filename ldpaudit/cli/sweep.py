@@ -18,9 +18,8 @@ def sweep(
     """Before releasing: simulate, audit and learn over a grid, and find the least noise."""
     from ldpaudit.commands.shell import carry_out
     from ldpaudit.commands.sweep.page import sweep_page
-    from ldpaudit.commands.sweep.result import Sweep
-    from ldpaudit.commands.sweep.text import print_summary
-    from ldpaudit.commands.sweep.work import sweep
+    from ldpaudit.commands.sweep.result import Sweep, print_summary
+    from ldpaudit.commands.sweep.run import sweep
 
     if request.out is not None and not outputs.given():
         outputs = Outputs(request.out / "sweep.json", request.out / "sweep.html")

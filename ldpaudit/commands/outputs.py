@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 from ldpaudit.errors import InputError, OutputError, quoted
-from ldpaudit.files.writing import place_of, write_all
 from ldpaudit.options import Option
 from ldpaudit.terminal import say
+from ldpaudit.work.files import place_of, write_all
 
 if TYPE_CHECKING:
     from ldpaudit.result import AuditResult
@@ -40,10 +40,8 @@ class Outputs:
         A folder that the work makes: files in it are not checked beforehand.
     """
 
-    json: Annotated[
-        Path | None, Option("Where to write the result (JSON); - is standard output.")
-    ] = None
-    html: Annotated[Path | None, Option("Where to write the page; - is standard output.")] = None
+    json: Annotated[Path | None, Option("The result as JSON; - is standard output.")] = None
+    html: Annotated[Path | None, Option("The page as HTML; - is standard output.")] = None
     made: Path | None = None
 
     def or_beside(self, source: str, kind: str) -> Self:
@@ -120,7 +118,7 @@ class Outputs:
 
     def announce(self) -> None:
         """Print where the files are."""
-        from ldpaudit.reports.text.harmless import one_line
+        from ldpaudit.result.harmless import one_line
 
         for path in self.given():
             say(f"  {'written':<12} {one_line(str(path))}")
@@ -136,27 +134,23 @@ class ReportOutputs(Outputs):
         None: not written.
     """
 
-    sarif: Annotated[
-        Path | None, Option("Where to write the checks as SARIF (code scanning); or -.")
-    ] = None
-    junit: Annotated[
-        Path | None, Option("Where to write the checks as JUnit XML (test reports); or -.")
-    ] = None
-    markdown: Annotated[
-        Path | None, Option("Where to write a summary in Markdown (merge requests); or -.")
-    ] = None
+    sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None
+    junit: Annotated[Path | None, Option("The checks as JUnit XML (test reports).")] = None
+    markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
 
 
 def read_result(path: Path) -> "AuditResult":
     """Read a stored result (InputError where it is none)."""
-    from ldpaudit.files.documents import read_document, why_unreadable
-    from ldpaudit.files.limits import DOCUMENT_BYTES
     from ldpaudit.result import AuditResult
+    from ldpaudit.work.documents import read_document, why_unreadable
+    from ldpaudit.work.limits import DOCUMENT_BYTES
 
     try:
         text = read_document(path, DOCUMENT_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         why = why_unreadable(error)
+        if isinstance(error, UnicodeDecodeError):
+            why = "it is no result (.json); a release is read by ldpaudit run"
         raise InputError(
             f"The result {quoted(path.name or str(path))} cannot be read: {why}."
         ) from None
@@ -206,7 +200,8 @@ def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) ->
             raise OutputError(f"{quoted(target.name)} is an input and is not overwritten.")
         if any(lies_in(target, path) for path in read if path.is_dir()):
             raise OutputError(
-                f"{quoted(target.name)} would lie in a folder that is read; write it elsewhere."
+                f"{quoted(target.name)} would lie in a folder that is read; write it elsewhere: "
+                "--json and --html."
             )
 
 

@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.datasets.beside.priors import LabelPrior
 from ldpaudit.datasets.labels import positions
+from ldpaudit.datasets.probabilities import LabelPrior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, IndexArray, Label

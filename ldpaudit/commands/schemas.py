@@ -10,13 +10,13 @@ STORED: Final = {
     "run": ("ldpaudit.result", "AuditResult", SCHEMA_VERSION),
     "compare": ("ldpaudit.result.comparison", "Comparison", SCHEMA_VERSION),
     "public": ("ldpaudit.result.public", "PublicResult", "1.0"),
-    "sweep": ("ldpaudit.commands.sweep.stored", "StoredSweep", "1.0"),
-    "advise": ("ldpaudit.commands.advise.stored", "StoredAdvice", "1.0"),
-    "learn": ("ldpaudit.commands.learn.stored", "StoredScore", "1.0"),
-    "selftest": ("ldpaudit.commands.selftest.stored", "StoredSelftest", "1.0"),
-    "describe": ("ldpaudit.commands.mechanism.describe.stored", "StoredAnalysis", "1.0"),
-    "design": ("ldpaudit.commands.mechanism.design.stored", "StoredDesign", "1.0"),
-    "audit": ("ldpaudit.commands.black_box.stored", "StoredAudit", "1.0"),
+    "sweep": ("ldpaudit.commands.sweep.result", "Sweep", "1.0"),
+    "advise": ("ldpaudit.commands.advise.result", "Advice", "1.0"),
+    "learn": ("ldpaudit.commands.learn.result", "Learnt", "1.0"),
+    "selftest": ("ldpaudit.commands.selftest.result", "Selftest", "1.0"),
+    "describe": ("ldpaudit.commands.mechanism.analysis", "Analysis", "1.0"),
+    "design": ("ldpaudit.commands.mechanism.designing", "Design", "1.0"),
+    "audit": ("ldpaudit.commands.black_box.result", "BlackBoxAudit", "1.0"),
 }
 """Commands and where the form of their results is stated; ``channel`` and ``compose`` store what
 ``describe`` does."""

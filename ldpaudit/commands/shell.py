@@ -5,12 +5,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ldpaudit.commands.outputs import Outputs
-from ldpaudit.files.loading import staying
 from ldpaudit.options import input_files
-from ldpaudit.reports.json_report import as_json
-from ldpaudit.reports.text.harmless import one_line
-from ldpaudit.running.progress import Progress
+from ldpaudit.plugins import staying
+from ldpaudit.result.harmless import one_line
 from ldpaudit.terminal import others_read, progress_on_terminal, say, stream, words_only
+from ldpaudit.work.documents import as_json
+from ldpaudit.work.progress import Progress
 
 if TYPE_CHECKING:
     from ldpaudit.reports.public_forms import Public

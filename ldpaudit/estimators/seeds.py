@@ -26,16 +26,16 @@ COUNTED: Final = 10_000
 _SCREENED: Final = 320
 _TESTED: Final = 4096
 _MOST_TESTED: Final = 1 << 16
+# So many hits, or rows that are none, are wanted among the tested rows.
 _ENOUGH: Final = 400
-"""So many hits, or rows that are none, are wanted among the tested rows."""
+# Of a column with fewer different values a checksum is no source of noise.
 _FEWEST_VALUES: Final = 300
-"""Of a column with fewer different values a checksum is no source of noise."""
 _CHUNK: Final = 1024
 _KEPT: Final = 8
+# Seeds of each generator that are tested, of one for the table and of one for each row.
 _KEPT_EACH_ROW: Final = 2
-"""Seeds of each generator that are tested, of one for the table and of one for each row."""
+# The first row's seed is below this, where each row has its own.
 _EACH_ROW: Final = 1 << 20
-"""The first row's seed is below this, where each row has its own."""
 _TILTS: Final = np.geomspace(0.5, 64, 14)
 _FIRST_DAY, _LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2030, 12, 31)
 _DAY: Final = 86_400
@@ -95,14 +95,15 @@ def _r_scrambling() -> tuple[Any, Any]:
 
 
 _R_FACTORS, _R_TERMS = _r_scrambling()
+# Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
 _COUNTING_UP: Final = ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
-"""Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed."""
 
 
 def _digest(name: str) -> Callable[[bytes], int]:
     return lambda text: int.from_bytes(hashlib.new(name, text, usedforsecurity=False).digest())
 
 
+# Each with its number of bits; 0 where, of short texts, it is no fraction of all numbers.
 _CHECKSUMS: Final[Mapping[str, tuple[Callable[[bytes], int], int]]] = {
     "CRC32": (zlib.crc32, 32),
     "Adler32": (zlib.adler32, 0),
@@ -110,7 +111,6 @@ _CHECKSUMS: Final[Mapping[str, tuple[Callable[[bytes], int], int]]] = {
     "SHA-1": (_digest("sha1"), 160),
     "SHA-256": (_digest("sha256"), 256),
 }
-"""Each with its number of bits; 0 where, of short texts, it is no fraction of all numbers."""
 
 
 def checksums(texts: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:

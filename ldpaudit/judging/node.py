@@ -9,19 +9,21 @@ import datetime
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from ldpaudit.audits.person.answers import EXCESS, LOWER, NOISE
 from ldpaudit.errors import PolicyError
-from ldpaudit.judging.advising import advice_step
-from ldpaudit.judging.checks import private_columns
-from ldpaudit.judging.checks.declared_epsilon import beyond_the_policy
+from ldpaudit.judging.advice import advice_step
+from ldpaudit.judging.checks.claimed_epsilon import beyond_the_policy
 from ldpaudit.judging.checks.interface import Answer, Draft, Evidence
+from ldpaudit.judging.checks.listing import left_out_columns
 from ldpaudit.judging.node_words import Words, sentence_of, steps_of
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, decided
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.release import DeclaredColumns
-from ldpaudit.reports.text.numbers import number
 from ldpaudit.result import AuditRecord, AuditResult, overall
+from ldpaudit.result.numbers import number
 
 BOUND_SHARE = 0.9
 """Of the error probability of the claim's check; the rest is the test of how draws go together."""
@@ -93,42 +95,18 @@ class NodeCase:
     audited: int = 0
 
     @property
-    def name(self) -> str:
-        """What it is called, such as "the 3 columns together"."""
-        return self.words.all
-
-    @property
     def bound(self) -> str | None:
         """The id of its certified lower bound of ε: with true labels, else from releases alone."""
-        ids = "person.epsilon_lower", "person.release_only_epsilon_lower"
+        ids = LOWER, "person.release_only_epsilon_lower"
         return next((one for one in ids if one in self.evidence.bounds), None)
 
     def bounded(self, alpha: float) -> float | None:
         """Return the bound at an error probability, None where there is none."""
         return None if self.bound is None else self.evidence.bounds[self.bound](alpha * BOUND_SHARE)
 
-    @property
-    def power(self) -> str:
-        """The id of the smallest excess that its bound would find."""
-        return "person.min_detectable_excess"
-
-    @property
-    def draws(self) -> str:
-        """The id of the p-value of joint draws as declared."""
-        return "person.independence"
-
     def missed(self, alpha: float) -> float | None:
-        """Return the smallest excess found with 90 % power; None where unknown."""
-        estimate, bounds = self.evidence.estimates.get(self.power), self.evidence.bounds
-        if estimate is None:
-            return None
-        found = bounds.get(self.power)  # By the share that the bound itself has.
-        return estimate.value if found is None else found(alpha * BOUND_SHARE)
-
-    def oddly_drawn(self, alpha: float) -> bool:
-        """Return whether the joint draws are shown not to be as declared."""
-        test = self.evidence.estimates.get(self.draws)
-        return test is not None and test.value <= alpha
+        """Return the smallest excess that the bound, by its share, finds with 90 % power."""
+        return self.evidence.at(EXCESS, alpha * BOUND_SHARE)
 
 
 def judge_node(
@@ -162,7 +140,7 @@ def judge_node(
 
 def drafts_of(case: NodeCase) -> list[Draft]:
     """Return the checks of a node that its policy asks for."""
-    left_out = private_columns.draft_of(case.declared, case.audited)
+    left_out = left_out_columns(case.declared, case.audited)
     found = (left_out, _epsilon(case), _channel(case))
     return [draft for draft in found if draft is not None and draft.level != "off"]
 
@@ -171,25 +149,24 @@ def _epsilon(case: NodeCase) -> Draft | None:
     section = case.policy.checks.claimed_epsilon
     if section is None:
         return None
-    question = f"Do {case.name} leak more about a person than the claimed ε?"
+    question = f"Do {case.words.all} leak more about a person than the claimed ε?"
     beyond = beyond_the_policy(case.policy.claim, case.epsilon, case.words.extent, case.declared)
     if beyond is not None:
-        most = beyond.limit
-        drawn = Draft("claimed-epsilon", section.level, question, most, (), lambda _: beyond.answer)
-        return replace(drawn, counted=True)
+        return replace(beyond, id="claimed-epsilon", level=section.level, question=question)
     stated = None if case.policy.claim is None else case.policy.claim.epsilon
     limit = stated if case.epsilon is None else case.epsilon
-    ids = tuple(
-        i for i in (case.bound, case.power, case.draws) if i and i in case.evidence.estimates
+    ids = tuple(i for i in (case.bound, EXCESS, NOISE) if i and i in case.evidence.estimates)
+
+    failure = partial(_failure, case, limit)
+    return Draft(
+        "claimed-epsilon",
+        section.level,
+        question,
+        limit,
+        ids,
+        lambda alpha: failure(alpha) or _otherwise(case, limit, alpha),
+        failure=failure,
     )
-
-    def failure(alpha: float) -> Answer | None:
-        return _failure(case, limit, alpha)
-
-    def test(alpha: float) -> Answer:
-        return failure(alpha) or _otherwise(case, limit, alpha)
-
-    return Draft("claimed-epsilon", section.level, question, limit, ids, test, failure=failure)
 
 
 def _failure(case: NodeCase, limit: float | None, alpha: float) -> Answer | None:
@@ -197,9 +174,10 @@ def _failure(case: NodeCase, limit: float | None, alpha: float) -> Answer | None
         return None
     value = case.bounded(alpha)
     if value is not None and value > limit:
-        reason = f"{case.name} leak more than claimed by a certified lower bound"
+        reason = f"{case.words.all} leak more than claimed by a certified lower bound"
         return Answer("fail", value, reason, "lower")
-    if case.assumes_draws and case.oddly_drawn(alpha * (1 - BOUND_SHARE)):
+    draws = case.evidence.estimates.get(NOISE)
+    if case.assumes_draws and draws is not None and draws.value <= alpha * (1 - BOUND_SHARE):
         return Answer("fail", None, f"the claim is refuted: {case.odd}")
     return None
 
@@ -207,33 +185,32 @@ def _failure(case: NodeCase, limit: float | None, alpha: float) -> Answer | None
 def _otherwise(case: NodeCase, limit: float | None, alpha: float) -> Answer:
     """Return the answer where the claim is not refuted."""
     if limit is None:
-        return Answer("inconclusive", None, f"nothing was claimed about {case.name}")
+        return Answer("inconclusive", None, f"nothing was claimed about {case.words.all}")
     if math.isinf(limit):
         return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
     value = case.bounded(alpha)
     if value is None and not case.boundable:
-        return Answer("pass", None, f"nothing speaks against the claim of {case.name}")
+        return Answer("pass", None, f"nothing speaks against the claim of {case.words.all}")
     if value is None:
-        return Answer("inconclusive", None, _unbounded(case))
+        why = [r.reason.rstrip(".") for r in case.records if r.status != "ran" and r.reason]
+        reason = ": ".join([f"what {case.words.all} leak was not bounded", *why[:1]])
+        return Answer("inconclusive", None, reason)
     allowed, missed = case.policy.audit.max_undetected_excess.at(limit), case.missed(alpha)
     if missed is not None and missed > allowed:
         told = number(missed, "up")
         reason = (
-            f"the audit of {case.name} is too weak: an excess of up to {told} "
+            f"the audit of {case.words.all} is too weak: an excess of up to {told} "
             f"over the claimed ε could have gone unnoticed, and the policy allows {number(allowed)}"
         )
         return Answer("inconclusive", value, reason, "lower")
-    return Answer("pass", value, f"{case.name} are not shown to leak more than claimed", "lower")
-
-
-def _unbounded(case: NodeCase) -> str:
-    why = next((r.reason.rstrip(".") for r in case.records if r.status != "ran" and r.reason), None)
-    return f"what {case.name} leak was not bounded" + (f": {why}" if why else "")
+    return Answer(
+        "pass", value, f"{case.words.all} are not shown to leak more than claimed", "lower"
+    )
 
 
 def _channel(case: NodeCase) -> Draft | None:
     section = case.policy.checks.claimed_channel
-    test = case.evidence.estimates.get(case.draws)
+    test = case.evidence.estimates.get(NOISE)
     if section is None or test is None:
         return None
 
@@ -243,4 +220,4 @@ def _channel(case: NodeCase) -> Draft | None:
         return Answer("pass", test.value, "the joint draws agree with what is declared")
 
     question = "Is the noise drawn together as declared (p-value)?"
-    return Draft("claimed-channel", section.level, question, None, (case.draws,), answer)
+    return Draft("claimed-channel", section.level, question, None, (NOISE,), answer)

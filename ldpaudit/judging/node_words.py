@@ -1,65 +1,35 @@
 """The verdict of a node with parts in one sentence, and what to do next."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from ldpaudit.judging.advising import ADVISE, with_advice
-from ldpaudit.judging.causes import EVERY_COLUMN
-from ldpaudit.judging.checks import private_columns
-from ldpaudit.judging.next_steps import DECLARE, MOST, PUBLISH
+from ldpaudit.judging.advice import (
+    ADVISE,
+    DECLARE,
+    MOST,
+    PUBLISH,
+    TABLE,
+    TEXTS,
+    holds,
+    with_advice,
+)
+from ldpaudit.judging.checks.listing import PRIVATE_COLUMNS
 from ldpaudit.judging.policy.sections import ClaimSection
+from ldpaudit.judging.sentence import violation
 from ldpaudit.judging.waivers import waived_words
-from ldpaudit.reports.text.numbers import against, folds, number, percent
 from ldpaudit.result import AuditResult, Check, Decision, Verdict
+from ldpaudit.result.numbers import against, number
 
 _STARTS: Final = {
     "fail": "Violation found",
     "inconclusive": "Inconclusive",
     "pass": "No violation found",
 }
+UNNAMED: Final = "release"
 _BUT: Final = " But a check that only warns failed"
-_SHARED: Final = {
-    "column": "Draw the noise of every column anew and on its own: no seed, no random number and "
-    "no answer may serve two columns. Or draw all by one joint mechanism, and declare that one.",
-    "release": "Draw every answer anew, with random numbers that serve one person in one release. "
-    "Or repeat every answer of a label that did not change (privatize --remember), and say so "
-    "(--answers remembered).",
-}
-_LESS: Final = {
-    "column": "Release with less ε in all: fewer columns, or more noise on each; the ε of columns "
-    "with noise of their own adds up.",
-    "release": "Release with less ε in all: more noise in each release, fewer releases, or one "
-    "answer that is remembered while a label stays the same (say --answers remembered where it "
-    "is); the ε of fresh answers adds up.",
-}
-_BEYOND = (
-    "Compare the declaration with the release code: the parts together leak more than is declared."
-)
-_STATE = "State what was promised of each: --label NAME:rr:epsilon=1, or declare it in the file."
-_MORE_ROWS = (
-    "Release more rows: these bound all together too weakly. Or accept, before looking at another "
-    "result, that more goes unnoticed (max_undetected_excess in the policy)."
-)
-_THESE = "Publish these very files, each with its declaration; audit again if anything changes."
-_DECLARE_EACH = (
-    "Write each claim into its file, or beside it (ldpaudit declare), and publish those."
-)
-_GIVE = "Give the true labels (--truth)"
-_TRUTH: Final = {
-    "column": "Give the true labels (--truth), a column for each private one: they bound "
-    "all together.",
-    "release": "Give the true labels (--truth) of each release: they bound all together.",
-    "stratum": "Give the true labels (--truth): they bound each stratum.",
-}
-_RUN_IT = (
-    "Let the audit of everything together run, too: add --only person, or take --skip person away."
-)
-_UNBOUNDED: Final = {
-    "column": "Audit more rows: these do not bound all columns together.",
-    "release": "Check that --id names the same people in all releases, and audit two of them at "
-    "once: more people are then in all of them with a label that did not change.",
-}
+_GIVE: Final = "Give the true labels (--truth)"
+_KINDS: Final[Mapping[str, Mapping[str, str]]] = TABLE["kinds"]
 
 
 @dataclass(frozen=True)
@@ -92,19 +62,28 @@ class Words:
             return self.parts[place]
         if self.part != "release":
             return f"{self.part} {self.names[place]}"
-        return f"{self.part} {place + 1} ({self.names[place]})"
+        return called_release(place + 1, self.names[place])
 
     def some(self, places: Sequence[int]) -> str:
         """Return what several parts are called, such as ``releases 1 and 3``."""
         if len(places) == 1:
             return self.one(places[0])
+        several = "strata" if self.part == "stratum" else f"{self.part}s"
+        if len(places) == len(self.names) > 2:
+            return f"all {several}"
+        if self.parts and len(places) == len(self.parts):
+            return "all columns and releases"
         if self.parts:
             *first, last = [self.parts[place] for place in places]
             return f"{', '.join(first)} and {last}"
         numbered = self.part == "release"
         *first, last = [str(place + 1) if numbered else self.names[place] for place in places]
-        several = "strata" if self.part == "stratum" else f"{self.part}s"
         return f"{several} {', '.join(first)} and {last}"
+
+
+def called_release(number: int, name: str) -> str:
+    """Return what one of several releases is called: a table in memory has no name of its own."""
+    return f"release {number}" if name == UNNAMED else f"release {number} ({name})"
 
 
 def sentence_of(
@@ -140,22 +119,13 @@ def _waived(checks: Sequence[Check], parts: Sequence[AuditResult], words: Words)
 
 def _own(verdict: Verdict, checks: Sequence[Check], words: Words) -> str | None:
     """Return what a check of the node says that decides the verdict, None where none does."""
-    grave = [c for c in checks if c.level == "error" and not c.waived and c.verdict == verdict]
-    if not grave:
-        return None
-    check = grave[0]
-    if check.confidence is None or verdict != "fail":
-        return f": {check.reason}"
-    sure = f"(at {percent(check.confidence)} confidence)"
-    if check.observed is None or check.limit is None:
-        return f": {check.reason} {sure}"
-    observed, limit = against(check.observed, check.limit, "down")
-    shifted, promised = folds(check.observed, check.limit)
-    return (
-        f": {words.all} claim ε = {limit}, but at least ε = {observed} is certified {sure}: what "
-        f"is released can shift the odds between two people's true values at least {shifted}, "
-        f"where at most {promised} was promised"
-    )
+    for check in checks:
+        if check.level == "error" and not check.waived and check.verdict == verdict:
+            if verdict != "fail":
+                return f": {check.reason}"
+            what = "what is released can shift the odds between two people's true values"
+            return f": {violation(check, f'{words.all} claim', what)}"
+    return None
 
 
 def _too(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:
@@ -288,7 +258,7 @@ def _given_once(steps: list[str], words: Words) -> list[str]:
     """Return steps of which one alone asks for the true labels, where the first does."""
     asked = [place for place, step in enumerate(steps) if _GIVE in step]
     return [
-        _TRUTH[words.part] if place in asked[:1] else step
+        _KINDS[words.part]["give_truth"] if place in asked[:1] else step
         for place, step in enumerate(steps)
         if place not in asked[1:]
     ]
@@ -297,33 +267,36 @@ def _given_once(steps: list[str], words: Words) -> list[str]:
 def _own_steps(
     checks: Sequence[Check], parts: Sequence[AuditResult], kind: str, ran: bool
 ) -> Iterator[str]:
+    """Yield the rows of the table that hold for the checks of the node."""
     failed = [c for c in checks if c.verdict == "fail" and not c.waived]
-    if any(c.id == "claimed-channel" or (c.confidence and c.observed is None) for c in failed):
-        yield _SHARED[kind]
-    elif any(c.confidence for c in failed) and all(part.verdict != "fail" for part in parts):
-        yield _BEYOND
-    if any(c.confidence is None and c.id == "claimed-epsilon" for c in failed):
-        yield _LESS[kind]
-    for check in checks:
-        if check.verdict == "inconclusive":
-            yield from _remedies(check, parts, kind, ran)
-    if any(c.id == private_columns.ID for c in failed):
-        yield EVERY_COLUMN
-
-
-def _remedies(check: Check, parts: Sequence[AuditResult], kind: str, ran: bool) -> Iterator[str]:
-    """Yield what would answer a check of the node."""
-    if any(record.status == "stopped" for part in parts for record in part.audits):
-        return
-    if check.limit is None:
-        yield _STATE
-    elif check.observed is not None and kind == "column":
-        yield _MORE_ROWS
-    elif ran and ":" not in check.reason and any(part.verdict == "fail" for part in parts):
-        return  # It ran, and a part that is not as claimed is why nothing bounds the node.
-    else:
-        known = all(part.release.truth for part in parts)
-        yield _RUN_IT if known and not ran else (_UNBOUNDED if known else _TRUTH)[kind]
+    asked = next((c for c in checks if c.verdict == "inconclusive"), None)
+    parts_fail = any(part.verdict == "fail" for part in parts)
+    stopped = any(record.status == "stopped" for part in parts for record in part.audits)
+    # The audit ran, and a part that is not as claimed is why nothing bounds the node.
+    excused = asked is not None and ran and ":" not in asked.reason and parts_fail
+    facts: dict[str, Any] = {
+        "shared_draws": any(
+            c.id == "claimed-channel" or (c.confidence and c.observed is None) for c in failed
+        ),
+        "exceeded": any(c.confidence for c in failed),
+        "parts_fail": parts_fail,
+        "declared_too_much": any(
+            c.confidence is None and c.id == "claimed-epsilon" for c in failed
+        ),
+        "open": asked is not None and not stopped,
+        "no_claim": asked is not None and asked.limit is None,
+        "weak": asked is not None and asked.limit is not None and asked.observed is not None,
+        "nothing_bounded": asked is not None
+        and asked.limit is not None
+        and asked.observed is None
+        and not excused,
+        "truth": all(part.release.truth for part in parts),
+        "ran": ran,
+        "columns_left_out": any(c.id == PRIVATE_COLUMNS for c in failed),
+    }
+    for row in TABLE["node"]:
+        if holds(row, facts):
+            yield row["say"].format_map({**TEXTS, **_KINDS[kind]})
 
 
 def _steps_of_parts(
@@ -353,7 +326,14 @@ def _of_files(step: str, part: str) -> str:
     """Return a step about one file as one about all files, where the parts are releases."""
     if part != "release":
         return step
-    return _THESE if step == PUBLISH else _DECLARE_EACH if step.startswith(DECLARE) else step
+    words = _KINDS[part]
+    return (
+        words["publish"]
+        if step == PUBLISH
+        else words["declare"]
+        if step.startswith(DECLARE)
+        else step
+    )
 
 
 def _capital(text: str) -> str:

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from ldpaudit.audits.epsilon_proofs import OUTSIDER
+from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER
+from ldpaudit.judging.advice import one_in
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
-from ldpaudit.judging.next_steps import one_in
 from ldpaudit.judging.waivers import waived_words
-from ldpaudit.reports.text.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result import Check, Verdict, holding_up
+from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
 
 _CLAIM = "claimed-epsilon"
 _ALONE = (
@@ -19,34 +19,37 @@ _ALONE = (
 
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     """Return the verdict in words, with what failed or is waived besides."""
-    return _verdict(verdict, checks, case) + _warned(verdict, checks) + _besides(verdict, checks)
-
-
-def _verdict(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     grave = [c for c in holding_up(checks) if c.level == "error" and c.verdict == verdict]
+    waived = [check for check in checks if check.waived]
+    accepted = [check for check in waived if check.level == "error"]
     if verdict == "fail":
-        return f"Violation found: {_violation(grave[0])}{_more(len(grave) - 1)}."
-    if verdict == "inconclusive":
+        text = f"Violation found: {violation(grave[0])}{_more(len(grave) - 1)}."
+    elif verdict == "inconclusive":
         reason = grave[0].reason if grave else "the policy has no check that can fail"
-        return f"Inconclusive: {reason}."
-    waived = [check for check in checks if check.level == "error" and check.waived]
-    if waived:
-        what = f"{_violation(waived[0])}{_more(len(waived) - 1, waived=True)}"
-        return f"Violation found, {waived_words(waived[0])}: {what}."
-    return f"No violation found: {_reassurance(checks, case)}."
+        text = f"Inconclusive: {reason}."
+    elif accepted:
+        what = f"{violation(accepted[0])}{_more(len(accepted) - 1, waived=True)}"
+        text = f"Violation found, {waived_words(accepted[0])}: {what}."
+    else:
+        text = f"No violation found: {_reassurance(checks, case)}."
+    warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
+    if warned and verdict != "fail":  # Silence over a failed check would contradict the page.
+        first, others = warned[0], _more(len(warned) - 1)
+        sure = "" if first.confidence is None else f" (at {percent(first.confidence)} confidence)"
+        text += f" But a check that only warns failed: {first.reason}{sure}{others}."
+    besides = [check for check in waived if check.level == "warn" or verdict != "pass"]
+    if besides:
+        first, others = besides[0], _more(len(besides) - 1, waived=True)
+        text += f" A violation is {waived_words(first)}: {first.reason}{others}."
+    return text
 
 
-def _besides(verdict: Verdict, checks: Sequence[Check]) -> str:
-    """Return the violations that are waived and that nothing before names."""
-    levels = ("warn",) if verdict == "pass" else ("warn", "error")
-    waived = [check for check in checks if check.waived and check.level in levels]
-    if not waived:
-        return ""
-    first, others = waived[0], _more(len(waived) - 1, waived=True)
-    return f" A violation is {waived_words(first)}: {first.reason}{others}."
-
-
-def _violation(check: Check) -> str:
+def violation(
+    check: Check,
+    who: str = "the release claims",
+    what: str = "a released label can shift the odds between two true labels",
+) -> str:
+    """Return what a failed check says: of the claimed ε, whose it is, and what that means."""
     if check.confidence is None:
         return check.reason
     confidence = percent(check.confidence)
@@ -57,9 +60,9 @@ def _violation(check: Check) -> str:
         alone = f"{_ALONE} " if OUTSIDER in check.evidence else ""
         shifted, promised = folds(check.observed, check.limit)
         return (
-            f"the release claims ε = {limit}, but {alone}at least ε = {observed} is certified (at "
-            f"{confidence} confidence{_chance(check)}): a released label can shift the odds "
-            f"between two true labels at least {shifted}, where at most {promised} was promised"
+            f"{who} ε = {limit}, but {alone}at least ε = {observed} is certified (at {confidence} "
+            f"confidence{_chance(check)}): {what} at least {shifted}, where at most {promised} was "
+            "promised"
         )
     at_least = f"at least {observed} against {limit}, at {confidence} confidence"
     return f"{check.reason} ({at_least}{_chance(check)})"
@@ -70,19 +73,6 @@ def _chance(check: Check) -> str:
     if check.p_value is None or not check.may_be_chance:
         return ""
     return f"; by chance at most one honest release in {one_in(check.p_value)} looks like this"
-
-
-def _warned(verdict: Verdict, checks: Sequence[Check]) -> str:
-    """Return the sentence's second half where a check failed that does not decide the verdict.
-
-    A page that says "no violation found" over a failed check would contradict itself.
-    """
-    failed = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
-    if verdict == "fail" or not failed:
-        return ""
-    first, others = failed[0], _more(len(failed) - 1)
-    sure = "" if first.confidence is None else f" (at {percent(first.confidence)} confidence)"
-    return f" But a check that only warns failed: {first.reason}{sure}{others}."
 
 
 def _more(others: int, *, waived: bool = False) -> str:
@@ -103,7 +93,8 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     alpha = 1 - (claimed.confidence or 0.0)
     missed = case.evidence.undetected_excess(alpha)
     noticed = power.value if missed is None else missed
-    how = "with 90 % probability" + ("" if power.kind == "exact" else " (by estimate)")
+    by_counts = power.kind == "exact" or INSIDER in case.evidence.bounds
+    how = "with 90 % probability" + ("" if by_counts else " (by estimate)")
     text = (
         f"nothing contradicts the claimed ε = {claimed_epsilon}, which allows a released label to "
         f"shift the odds between two true labels at most {fold(epsilon)} (certified: at least ε = "
@@ -124,5 +115,5 @@ def _few_rows(case: Case, alpha: float) -> str:
     if share is not None and math.isfinite(share):
         found.append(f"in {share_up(share)} of the rows")
     if group is not None and math.isfinite(group):
-        found.append(f"in a group of {rows(group, 'up')} rows that features tell apart")
+        found.append(f"in a group of {rows(group, 'up')} rows with similar features")
     return f", or true labels {', or '.join(found)}" if found else ""

@@ -7,20 +7,17 @@ default). A check fails when its certified bound, at the corrected level, lies b
 
 import datetime
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldpaudit.judging.checks.interface import Case, Draft, Evidence
-from ldpaudit.judging.checks.listing import draft_checks, not_looked_for
-from ldpaudit.judging.circumstances import Circumstances
-from ldpaudit.judging.next_steps import CLAIM_CHECKS, next_steps
+from ldpaudit.judging.advice import CLAIM_CHECKS, missing_audit, next_steps
+from ldpaudit.judging.checks.interface import Case, Circumstances, Draft, Evidence
+from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.node_words import of_strata
 from ldpaudit.judging.policy import Policy
-from ldpaudit.judging.remedies import Open
 from ldpaudit.judging.sentence import sentence
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import (
     AuditResult,
     Check,
@@ -32,13 +29,13 @@ from ldpaudit.result import (
     overall,
     verdict_of,
 )
+from ldpaudit.result.numbers import percent
 
 _SMALLEST_ALPHA = 1e-12
 _LEVELS: tuple[CheckLevel, ...] = ("error", "warn")
 _REFUTED = (
-    "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact are of "
-    "the declaration, not of what was done, and estimates that take the declaration for true are "
-    "not to be relied on."
+    "The declared mechanism is refuted, at {confidence} confidence. Numbers marked exact describe "
+    "the declaration, not what was done; do not rely on estimates that assume the declaration."
 )
 
 
@@ -83,98 +80,69 @@ def judge(
     strata : sequence of AuditResult
         Each judged by its own claim, where a column has several channels.
     """
-    known = known or Circumstances()
-    case = Case(policy, claim, evidence, rows, known.columns, by_strata=bool(strata))
-    drafts = draft_checks(case)
-    drafts += _not_looked_for(policy, {draft.id for draft in drafts}, known)
-    checks, families = decided(drafts, policy)
-    checks = [_unless_stopped(_explained(check, case, known), known) for check in checks]
+    case = Case(policy, claim, evidence, rows, known or Circumstances(), by_strata=bool(strata))
+    checks, families = decided(draft_checks(case), policy)
+    checks = [_as_audited(check, case) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
-    notes += _refutation(checks)
+    refuted = [
+        check.confidence
+        for check in checks
+        if check.verdict == "fail" and check.id in CLAIM_CHECKS and check.confidence is not None
+    ]
+    if refuted:  # By the least certain refutation.
+        notes.append(Note.warning("policy", _REFUTED.format(confidence=percent(min(refuted)))))
     verdict = overall(checks, strata)
     decision = decision_of(verdict, [*checks, *(c for part in strata for c in part.checks)])
     own = verdict_of(checks) if any(c.level == "error" for c in checks) or not strata else "pass"
     # Where the strata decide, its own checks say nothing.
-    mine = decision_of(own, checks) == decision
-    said = sentence(verdict, checks, case) if own == verdict else ""
-    steps = next_steps(decision, case, known, checks) if mine else ()
+    words = sentence(verdict, checks, case) if own == verdict else ""
+    steps = next_steps(decision, case, checks) if decision_of(own, checks) == decision else ()
     if strata:
-        said, steps = of_strata(said, steps, verdict, decision, checks, strata)
-    return Judgement(
-        verdict,
-        said,
-        steps,
-        tuple(checks),
-        tuple(notes),
-        tuple(families),
-    )
+        words, steps = of_strata(words, steps, verdict, decision, checks, strata)
+    return Judgement(verdict, words, steps, tuple(checks), tuple(notes), tuple(families))
 
 
-def _not_looked_for(
-    policy: Policy, drafted: Collection[str], known: Circumstances
-) -> Iterator[Draft]:
-    """Yield what a stated policy asks for and an audit that was left out could have answered.
+def _as_audited(check: Check, case: Case) -> Check:
+    """Return a check that names the audit that is missing, and does not pass where one stopped.
 
-    Without a policy, whoever leaves an audit out asks no question that it answers.
+    A violation stays one: its bound holds at the level that was set before the audit began.
     """
-    for name in policy.checks.asked() if policy.sha256 is not None else ():
-        section = getattr(policy.checks, name.replace("-", "_"))
-        could = known.truth or name != "shared-noise"
-        draft = not_looked_for(name, section.level, known.left_out)
-        if draft is not None and name not in drafted and could:
-            yield draft
+    stopped = case.known.stopped
+    audit = missing_audit(case, check) if check.verdict == "inconclusive" else None
+    absence = None if audit is None else case.known.absence(audit)
+    if absence is not None:
+        alone = audit in {record.id for record in stopped}
+        reason = absence if alone else f"{check.reason}, because {absence}"
+        return check.model_copy(update={"reason": reason})
+    if not stopped or check.confidence is None or check.verdict != "pass":
+        return check
+    names = ", ".join(record.id for record in stopped)
+    why = f"but not all audits could look: {stopped[0].reason} before {names} ended"
+    changed = {"verdict": "inconclusive", "reason": f"{check.reason}, {why}"}
+    return check.model_copy(update=changed)
 
 
 def decided(drafts: Sequence[Draft], policy: Policy) -> tuple[list[Check], list[Family]]:
     """Return the answers of checks, in their order, and how they share the error probability."""
-    checks: list[Check] = []
-    families: list[Family] = []
+    audit, answers, families = policy.audit, {}, []
     for level in _LEVELS:
         tests = [draft for draft in drafts if draft.level == level and not draft.counted]
-        checks += _decide(tests, 1 - policy.audit.confidence, policy.audit.correction)
-        families += _family(level, [test for test in tests if not test.own_error], policy)
-    claimed = [check.confidence for check in checks if check.id == "claimed-epsilon"]
+        family = [draft for draft in tests if not draft.own_error]
+        p_values = [_p_value(draft, 1 - audit.confidence) for draft in family]
+        levels = corrected_levels(p_values, 1 - audit.confidence, audit.correction)
+        for draft, alpha, p_value in zip(family, levels, p_values, strict=True):
+            answers[draft.id] = _check(draft, alpha, p_value)
+        for draft in tests:
+            if alone := draft.own_error:
+                answers[draft.id] = _check(draft, alone, _p_value(draft, alone))
+        if family:
+            shared = {"correction": audit.correction, "confidence": audit.confidence}
+            families.append(Family(level=level, checks=len(family), **shared))
+    claimed = answers.get("claimed-epsilon")
     # What could have been missed is said at the level at which the claim is tested.
-    tested = 1 - min((c for c in claimed if c is not None), default=policy.audit.confidence)
-    checks += [_check(draft, tested) for draft in drafts if draft.counted]
-    order = {draft.id: position for position, draft in enumerate(drafts)}
-    return sorted(checks, key=lambda check: order[check.id]), families
-
-
-def _family(level: CheckLevel, tests: list[Draft], policy: Policy) -> list[Family]:
-    """Return how checks of one level share the error probability; nothing where there are none."""
-    audit = policy.audit
-    stated = {"level": level, "checks": len(tests), "correction": audit.correction}
-    return [Family(**stated, confidence=audit.confidence)] if tests else []
-
-
-def _explained(check: Check, case: Case, known: Circumstances) -> Check:
-    """Return a check whose reason names the audit that is missing, if one is."""
-    if check.verdict != "inconclusive":
-        return check
-    return check.model_copy(update={"reason": Open(check, case, known).reason})
-
-
-def _unless_stopped(check: Check, known: Circumstances) -> Check:
-    """Return a check that is not passed where an audit was stopped: it may lack numbers.
-
-    A violation stays one: its bound holds at the level that was set before the audit began.
-    """
-    if not known.stopped or check.confidence is None or check.verdict != "pass":
-        return check
-    first = known.stopped[0]
-    names = ", ".join(record.id for record in known.stopped)
-    reason = f"{check.reason}, but not all audits could look: {first.reason} before {names} ended"
-    return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
-
-
-def _decide(family: list[Draft], alpha: float, correction: str) -> list[Check]:
-    """Answer a family of checks at a family-wise error probability."""
-    alone = [_check(d, d.own_error, _p_value(d, d.own_error)) for d in family if d.own_error]
-    family = [draft for draft in family if not draft.own_error]
-    p_values = [_p_value(draft, alpha) for draft in family]
-    levels = corrected_levels(p_values, alpha, correction)
-    return alone + [_check(*each) for each in zip(family, levels, p_values, strict=True)]
+    sure = audit.confidence if claimed is None or claimed.confidence is None else claimed.confidence
+    answers |= {draft.id: _check(draft, 1 - sure) for draft in drafts if draft.counted}
+    return [answers[draft.id] for draft in drafts], families
 
 
 def _p_value(draft: Draft, alpha: float) -> float:
@@ -198,16 +166,13 @@ def corrected_levels(p_values: list[float], alpha: float, correction: str) -> li
 
     Holm (1979): the i-th smallest p-value is compared with alpha/(m − i + 1), until one is above.
     """
-    m = len(p_values)
-    if correction == "none":
-        return [alpha] * m
-    if correction == "bonferroni":
-        return [alpha / m] * m
-    levels, left = [0.0] * m, m
-    for position in sorted(range(m), key=lambda i: p_values[i]):
-        levels[position] = alpha / left
-        if p_values[position] <= alpha / left:
-            left -= 1
+    m = left = len(p_values)
+    if correction != "holm":
+        return [alpha if correction == "none" else alpha / m for _ in p_values]
+    levels = [0.0] * m
+    for place in sorted(range(m), key=p_values.__getitem__):
+        levels[place] = alpha / left
+        left -= p_values[place] <= alpha / left
     return levels
 
 
@@ -227,15 +192,3 @@ def _check(draft: Draft, alpha: float, p_value: float = 1.0) -> Check:
         reason=answer.reason,
         evidence=draft.evidence,
     )
-
-
-def _refutation(checks: list[Check]) -> list[Note]:
-    """Return a warning of a refuted claim, with the confidence of the least certain refutation."""
-    failed = [
-        check.confidence or 0.0
-        for check in checks
-        if check.verdict == "fail" and check.id in CLAIM_CHECKS and check.confidence is not None
-    ]
-    if not failed:
-        return []
-    return [Note.warning("policy", _REFUTED.format(confidence=percent(min(failed))))]

@@ -29,45 +29,38 @@ def apply_waivers(
     today : datetime.date
         By UTC.
     """
-    notes, used = [], []
+    by_id, notes = {check.id: check for check in checks}, []
+    used: dict[str, Waived] = {}
     for waiver in waivers:
-        check = next((check for check in checks if check.id == waiver.check), None)
-        why = _unused(waiver, check, sha256, today)
-        if why is None:
-            used.append(waiver)
-        else:
+        why = _unused(waiver, by_id.get(waiver.check), sha256, today)
+        day, before = waiver.expires.isoformat(), used.get(waiver.check)
+        if why is not None:
             notes.append(Note.warning("policy", f"{_WAIVER}{waiver.check} {why}."))
-    by_check = {waiver.check: waiver for waiver in sorted(used, key=lambda one: one.expires)}
-    return [_waived(check, by_check.get(check.id)) for check in checks], notes
-
-
-def _waived(check: Check, waiver: Waiver | None) -> Check:
-    if waiver is None:
-        return check
-    stated = {
-        "approved_by": waiver.approved_by,
-        "reason": waiver.reason,
-        "expires": waiver.expires.isoformat(),
-    }
-    return check.model_copy(update={"waived": True, "waiver": Waived(**stated)})
+        elif before is None or before.expires <= day:
+            used[waiver.check] = Waived(
+                approved_by=waiver.approved_by, reason=waiver.reason, expires=day
+            )
+    shown = {name: {"waived": True, "waiver": waived} for name, waived in used.items()}
+    return [check.model_copy(update=shown.get(check.id, {})) for check in checks], notes
 
 
 def _unused(
     waiver: Waiver, check: Check | None, sha256: str | None, today: datetime.date
 ) -> str | None:
     """Return why a waiver does not count, None if it does."""
-    if waiver.expires < today:
-        return f"expired on {waiver.expires.isoformat()} and counts no more"
-    if waiver.release_sha256 != sha256:
-        file = _ALONE if sha256 is None else "it names another file than this one, by its SHA-256"
-        return f"was not used: {file}"
-    if check is None:
-        return "was not used: this audit had nothing to answer that check with"
-    if check.verdict == "pass":
-        return "was not needed: the check passes; take the waiver out"
-    if check.verdict == "inconclusive":
-        return "was not used: the check is inconclusive, and only violations can be waived"
-    return None
+    file = _ALONE if sha256 is None else "it names another file than this one, by its SHA-256"
+    verdict = None if check is None else check.verdict
+    reasons = (
+        (waiver.expires < today, f"expired on {waiver.expires.isoformat()} and counts no more"),
+        (waiver.release_sha256 != sha256, f"was not used: {file}"),
+        (check is None, "was not used: this audit had nothing to answer that check with"),
+        (verdict == "pass", "was not needed: the check passes; take the waiver out"),
+        (
+            verdict == "inconclusive",
+            "was not used: the check is inconclusive, and only violations can be waived",
+        ),
+    )
+    return next((words for holds, words in reasons if holds), None)
 
 
 def waived_words(check: Check) -> str:

@@ -10,21 +10,25 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
-    from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+    from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
     from ldpaudit.mechanisms.by_stratum import ByStratum
     from ldpaudit.mechanisms.channel import Channel
-    from ldpaudit.mechanisms.explicit import ExplicitChannel, UnknownMechanism
-    from ldpaudit.mechanisms.frequency_oracles.interface import FrequencyOracle
-    from ldpaudit.mechanisms.interface import Mechanism, Traits
+    from ldpaudit.mechanisms.double_rr import DoubleRR
+    from ldpaudit.mechanisms.finite import Family
+    from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
+    from ldpaudit.mechanisms.gaussian import GaussianRR
+    from ldpaudit.mechanisms.interface import Mechanism, MechanismOptions, Traits
+    from ldpaudit.mechanisms.label_proportions import LabelProportions
     from ldpaudit.mechanisms.label_range import LabelRange
-    from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
-    from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
-    from ldpaudit.mechanisms.noise.exponential import ExponentialMechanism
-    from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-    from ldpaudit.mechanisms.numeric.optimal_unbiased import OptimalUnbiased
-    from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
-    from ldpaudit.mechanisms.options import MechanismOptions
-    from ldpaudit.mechanisms.places import UNKNOWN
+    from ldpaudit.mechanisms.listing import UNKNOWN
+    from ldpaudit.mechanisms.model_based import ModelBasedRR
+    from ldpaudit.mechanisms.noise import (
+        DiscreteLaplace,
+        DiscreteStaircase,
+        Exponential,
+        Laplace,
+        Staircase,
+    )
     from ldpaudit.mechanisms.registry import (
         family,
         from_declaration,
@@ -32,16 +36,16 @@ if TYPE_CHECKING:
         names,
         traits_of,
     )
-    from ldpaudit.mechanisms.response.double_rr import DoubleRR
-    from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
-    from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
-    from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
-    from ldpaudit.mechanisms.response.randomized_response import (
+    from ldpaudit.mechanisms.response import (
+        DummyFeaturesRR,
+        ExplicitChannel,
         RandomizedResponse,
+        RandomizedResponseTopK,
+        UnknownMechanism,
         epsilon_of_lambda,
         lambda_of_epsilon,
     )
-    from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
+    from ldpaudit.mechanisms.unbiased import OptimalUnbiased
 
 __all__ = [
     "UNKNOWN",
@@ -53,7 +57,8 @@ __all__ = [
     "DoubleRR",
     "DummyFeaturesRR",
     "ExplicitChannel",
-    "ExponentialMechanism",
+    "Exponential",
+    "Family",
     "FrequencyOracle",
     "GaussianRR",
     "LabelProportions",
@@ -81,31 +86,48 @@ __all__ = [
 __getattr__, __dir__ = exported(
     __name__,
     {
-        "aggregates.label_proportions": ("LabelProportions",),
         "by_stratum": ("ByStratum",),
+        "bins": (
+            "DebiasedRR",
+            "RROnBins",
+        ),
         "channel": ("Channel",),
-        "explicit": ("ExplicitChannel", "UnknownMechanism"),
-        "interface": ("Mechanism", "Traits"),
-        "frequency_oracles.interface": ("FrequencyOracle",),
+        "double_rr": ("DoubleRR",),
+        "finite": ("Family",),
+        "frequency_oracles": ("FrequencyOracle",),
+        "gaussian": ("GaussianRR",),
+        "interface": (
+            "Mechanism",
+            "MechanismOptions",
+            "Traits",
+        ),
+        "label_proportions": ("LabelProportions",),
         "label_range": ("LabelRange",),
-        "noise.continuous": ("Laplace", "Staircase"),
-        "noise.discrete": ("DiscreteLaplace", "DiscreteStaircase"),
-        "noise.exponential": ("ExponentialMechanism",),
-        "numeric.debiased_rr": ("DebiasedRR",),
-        "numeric.optimal_unbiased": ("OptimalUnbiased",),
-        "numeric.rr_on_bins": ("RROnBins",),
-        "options": ("MechanismOptions",),
-        "places": ("UNKNOWN",),
-        "registry": ("family", "from_declaration", "full_name", "names", "traits_of"),
-        "response.double_rr": ("DoubleRR",),
-        "response.dummy_features_rr": ("DummyFeaturesRR",),
-        "response.gaussian_rr": ("GaussianRR",),
-        "response.model_based_rr": ("ModelBasedRR",),
-        "response.randomized_response": (
+        "listing": ("UNKNOWN",),
+        "model_based": ("ModelBasedRR",),
+        "noise": (
+            "DiscreteLaplace",
+            "DiscreteStaircase",
+            "Exponential",
+            "Laplace",
+            "Staircase",
+        ),
+        "registry": (
+            "family",
+            "from_declaration",
+            "full_name",
+            "names",
+            "traits_of",
+        ),
+        "response": (
+            "DummyFeaturesRR",
+            "ExplicitChannel",
             "RandomizedResponse",
+            "RandomizedResponseTopK",
+            "UnknownMechanism",
             "epsilon_of_lambda",
             "lambda_of_epsilon",
         ),
-        "response.rr_top_k": ("RandomizedResponseTopK",),
+        "unbiased": ("OptimalUnbiased",),
     },
 )

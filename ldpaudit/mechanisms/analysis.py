@@ -10,9 +10,6 @@ from typing import Final, Protocol
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.capabilities import FloorWithDrawnFeatures
-from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.release import FloatArray
 
@@ -55,29 +52,17 @@ def privacy_of(mechanism: Mechanism) -> Privacy:
     InputError
         If nothing is claimed, or no curve is known.
     """
-    mechanism = mechanism.after_rounding
-    if not isinstance(mechanism, AnalysedMechanism) or mechanism.epsilon is None:
-        raise InputError(f"The privacy curve of the mechanism {mechanism.name!r} is not known.")
-    epsilon = float(mechanism.epsilon)
-    # A family that overrides δ(ε) has a closed form.
-    if type(mechanism).delta is not FiniteMechanism.delta:
-        return Privacy(epsilon, mechanism, _POINTS)
-    assert isinstance(mechanism, FiniteMechanism)
-    channel = _distinct_rows(mechanism)
+    analysed = mechanism.after_rounding.offers(AnalysedMechanism)
+    if analysed is None or analysed.epsilon is None:
+        name = mechanism.after_rounding.name
+        raise InputError(f"The privacy curve of the mechanism {name!r} is not known.")
+    epsilon, channel = float(analysed.epsilon), analysed.compared
+    if channel is None:
+        return Privacy(epsilon, analysed, _POINTS)
     k, m = channel.matrix.shape
     work = k * k * m
     points = 0 if work > _MOST_WORK else int(np.clip(_WORK / work, 2, _POINTS))
     return Privacy(epsilon, channel, points)
-
-
-def _distinct_rows(mechanism: FiniteMechanism) -> Channel:
-    """Return a channel with the same privacy: the distinct or the worst rows, at least two."""
-    worst, matrix = mechanism.worst_rows(), mechanism.channel.matrix
-    matrix = np.unique(matrix, axis=0) if worst is None else matrix[list(worst)]
-    if len(matrix) == 1:
-        matrix = np.repeat(matrix, 2, axis=0)
-    outputs = tuple(range(matrix.shape[1]))
-    return Channel(matrix, tuple(range(len(matrix))), outputs)
 
 
 def delta_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
@@ -104,10 +89,9 @@ def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
     ----------
     Busa-Fekete et al. (2023), Theorem 7.2.
     """
-    if not isinstance(mechanism, FloorWithDrawnFeatures):
-        return ()
     orders = (alpha for alpha in ORDERS if 1 < alpha < math.inf)
-    return tuple((alpha, float(mechanism.conditional_rdp_floor(alpha))) for alpha in orders)
+    floors = ((alpha, mechanism.conditional_rdp_floor(alpha)) for alpha in orders)
+    return tuple((alpha, float(floor)) for alpha, floor in floors if floor is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,18 +130,17 @@ class LabelErrors:
 
 def label_errors(mechanism: Mechanism) -> LabelErrors | None:
     """Return the error of each label; None where labels or outputs are not numbers."""
-    if not isinstance(mechanism, NumericMechanism):
+    numbers = mechanism.offers(NumericMechanism)
+    if numbers is None:
         return None
     try:
-        labels = mechanism.label_values
-        values = np.linspace(*mechanism.label_bounds, _PLACES) if labels is None else labels
-        bias = mechanism.bias(None if labels is not None else values)
-        variance = mechanism.variance(None if labels is not None else values)
-        outputs = mechanism.output_values
+        labels = numbers.label_values
+        values = np.linspace(*numbers.label_bounds, _PLACES) if labels is None else labels
+        bias = numbers.bias(None if labels is not None else values)
+        variance = numbers.variance(None if labels is not None else values)
+        outputs = numbers.output_values
     except InputError:
         return None
     reach = 0.0 if outputs is None else float(np.abs(outputs).max())
     scale = max(float(np.abs(values).max()), float(np.sqrt(variance.max())), reach)
-    return LabelErrors(
-        values, bias, variance, scale * mechanism.error_tolerance, labels is not None
-    )
+    return LabelErrors(values, bias, variance, scale * numbers.error_tolerance, labels is not None)

@@ -1,25 +1,18 @@
 """What some mechanisms do besides randomizing one label by one channel.
 
-Other packages test for these abilities, never for a particular mechanism.
+Other packages ask for these abilities (:meth:`Mechanism.offers`), never for a particular mechanism.
 """
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.release import FloatArray, IntArray, Label
 
 
-class FloorWithDrawnFeatures(AnalysedMechanism):
-    """A mechanism whose label alone bounds its Rényi DP with conditional features from below."""
-
-    @abstractmethod
-    def conditional_rdp_floor(self, alpha: float) -> float:
-        """Return a lower bound on the Rényi DP with conditional features, α > 1, in nats."""
-
-
-class SyntheticFeatures(FloorWithDrawnFeatures):
+class SyntheticFeatures(AnalysedMechanism):
     """A mechanism that replaces the features of some rows by synthetic ones."""
 
     if TYPE_CHECKING:
@@ -253,3 +246,25 @@ class BagSums(AnalysedMechanism):
     @abstractmethod
     def noise_cdf(self, x: FloatArray) -> FloatArray:
         """Return P(noise ≤ x) of the declared noise, float64 of the shape of ``x``."""
+
+
+class StepNoise(NumericMechanism):
+    """A mechanism that adds whole steps of noise to labels on a grid."""
+
+    if TYPE_CHECKING:
+        labels: LabelRange
+        """The labels' range, with a step."""
+        clipped: bool
+        """Whether released labels are moved into the range."""
+
+    @abstractmethod
+    def sample(self, labels: IntArray, rng: Any = None) -> Any:
+        """Release labels given as grid positions, int64 of shape (n,), maybe outside the grid."""
+
+
+class AnyNumber(NumericMechanism):
+    """A mechanism whose labels may be any number of a range."""
+
+    @abstractmethod
+    def release(self, labels: Any, rng: Any = None) -> FloatArray:
+        """Release label values inside the range, float64 of shape (n,)."""

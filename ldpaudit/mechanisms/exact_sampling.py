@@ -7,6 +7,7 @@ or 2⁻⁶⁴, compared with a whole random word, and within 2⁻⁶⁰ of the d
 
 import math
 import os
+from collections.abc import Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray, IntArray
+from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 WordArray = npt.NDArray[np.uint64]
 
@@ -25,6 +26,33 @@ TOTAL: Final = 1 << 63
 
 _BLOCK: Final = 1 << 16
 _MAXIMAL_CELLS: Final = 1 << 25
+
+LARGEST_EPSILON: Final = 40.0
+"""Above it outputs have probabilities below 2⁻⁵⁷, too small for a table of 64-bit integers."""
+_TOWARDS_PRIVACY: Final = 2.0**-47
+"""e^ε is lowered by this share, more than all later rounding can add."""
+
+
+def lowered_growth(epsilon: float) -> float:
+    """Return e^ε − 1 a little too low, so that rounded probabilities never exceed ε.
+
+    Raises
+    ------
+    InputError
+        If ε (nats) is so small that lowering it leaves nothing, or so large that probabilities
+        vanish.
+    """
+    if not 1e-13 <= epsilon <= LARGEST_EPSILON:
+        raise InputError(
+            f"The 'epsilon' parameter of this mechanism must lie between 1e-13 and "
+            f"{LARGEST_EPSILON:g}. Got {epsilon:g} instead."
+        )
+    return math.expm1(epsilon) - math.exp(epsilon) * _TOWARDS_PRIVACY
+
+
+def raised_growth(epsilon: float) -> float:
+    """Return e^ε − 1 a little too high, for bounds that must hold at ε (nats)."""
+    return math.expm1(epsilon) * (1 + 2.0**-50)
 
 
 class BitSource(Protocol):
@@ -90,6 +118,14 @@ def uniform_below(bound: int, n: int, source: BitSource) -> WordArray:
     return words % np.uint64(bound)
 
 
+def below(chance: float, rows: Sized, source: BitSource) -> IndexArray:
+    """Return the positions of rows drawn with a probability each, rounded up to a 2⁻⁶⁴."""
+    threshold = math.ceil(Fraction(chance) * (1 << 64))
+    if not threshold:
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(source.words(len(rows)) <= np.uint64(threshold - 1))
+
+
 def randomized_response(labels: IntArray, noise: float, k: int, rng: Randomness) -> IntArray:
     """Keep each code with probability 1 − λ, else draw one of all k uniformly.
 
@@ -120,18 +156,13 @@ def randomized_response(labels: IntArray, noise: float, k: int, rng: Randomness)
         block = out[start : start + _BLOCK]
         words = source.words(len(block))
         rows = np.flatnonzero(words <= np.uint64(threshold - 1))
-        block[rows] = _uniform_part(words[rows], threshold, k, source)
+        # Words uniform below the threshold become exactly uniform integers below k.
+        whole, drawn = threshold // k * k, words[rows] % np.uint64(k)
+        if whole < threshold:
+            beyond = np.flatnonzero(words[rows] >= np.uint64(whole))
+            drawn[beyond] = uniform_below(k, len(beyond), source)
+        block[rows] = drawn
     return out
-
-
-def _uniform_part(words: WordArray, threshold: int, k: int, source: BitSource) -> WordArray:
-    """Turn words uniform below ``threshold`` into exactly uniform integers below k."""
-    whole = threshold // k * k
-    drawn = words % np.uint64(k)
-    beyond = np.flatnonzero(words >= np.uint64(whole)) if whole < threshold else ()
-    if len(beyond):
-        drawn[beyond] = uniform_below(k, len(beyond), source)
-    return drawn
 
 
 def integer_weights(probabilities: FloatArray) -> WordArray:
@@ -157,16 +188,13 @@ def integer_weights(probabilities: FloatArray) -> WordArray:
     excess = (missing - fraction.sum(axis=1)) / rows.sum(axis=1)
     share = np.floor(fraction + rows * excess[:, None]).astype(np.int64)
     weights += share.view(np.uint64)  # Two's complement: adding a negative number subtracts.
-    _spread(weights, rows, missing - share.sum(axis=1))
-    return weights
-
-
-def _spread(weights: WordArray, rows: FloatArray, rest: npt.NDArray[np.int64]) -> None:
-    """Add the ``rest`` units of each row (fewer than outcomes), one each to the largest weights."""
+    # What is left of each row, fewer units than outcomes, goes to the largest weights, one each.
+    rest = missing - share.sum(axis=1)
     order = np.argsort(-rows, axis=1, kind="stable")
     ordered = np.take_along_axis(weights, order, axis=1)
     ordered += (np.arange(rows.shape[1]) < rest[:, None]).astype(np.uint64)
     np.put_along_axis(weights, order, ordered, axis=1)
+    return weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,17 @@
-"""The base of every mechanism with finitely many labels and finitely many outputs.
+"""Families of mechanisms, and those that are a channel, from which everything else follows.
 
-A family subclasses :class:`FiniteMechanism` as a frozen dataclass with its traits, parameters,
-description and channel; everything else follows exactly from the channel.
+A :class:`Family` is a row of a table: its traits, its parameters, and the function that returns its
+channel. Its mechanisms are values of the one class :class:`Finite`, of a class below it where a
+closed form replaces the sums over all pairs of labels, or of a class below :class:`Made` where one
+row's channel is not all.
 """
 
 import math
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +19,26 @@ import numpy.typing as npt
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness, WeightTable
-from ldpaudit.mechanisms.interface import AnalysedMechanism, NumericMechanism
-from ldpaudit.mechanisms.label_range import nearest
-from ldpaudit.mechanisms.losses import Loss, loss
-from ldpaudit.mechanisms.parameters import check_numeric_classes, check_prior
+from ldpaudit.mechanisms.interface import (
+    Mechanism,
+    MechanismOptions,
+    NumericMechanism,
+    Problem,
+    Proposal,
+    Traits,
+)
+from ldpaudit.mechanisms.label_range import LabelRange, Loss, loss, nearest
+from ldpaudit.mechanisms.parameters import (
+    Parameter,
+    check_numeric_classes,
+    check_prior,
+    fields_of,
+    plain,
+)
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
+
+PROVED: Final = 1e-6
+"""A loss is called optimal if it exceeds its certified bound by at most this share."""
 
 
 class FiniteMechanism(NumericMechanism):
@@ -42,16 +60,22 @@ class FiniteMechanism(NumericMechanism):
 
     @property
     def epsilon(self) -> float:
-        """The exact ε in nats."""
         return self.channel.epsilon
 
+    @cached_property
+    def compared(self) -> Channel:
+        """A channel with the same privacy: the distinct or the worst rows, at least two."""
+        worst, matrix = self.worst_rows(), self.channel.matrix
+        matrix = np.unique(matrix, axis=0) if worst is None else matrix[list(worst)]
+        if len(matrix) == 1:
+            matrix = np.repeat(matrix, 2, axis=0)
+        return Channel(matrix, tuple(range(len(matrix))), tuple(range(matrix.shape[1])))
+
     def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
-        return self.channel.delta(epsilon)
+        return self.compared.delta(epsilon)
 
     def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats."""
-        return self.channel.rdp(alpha)
+        return self.compared.rdp(alpha)
 
     @cached_property
     def weights(self) -> WeightTable:
@@ -96,79 +120,296 @@ class FiniteMechanism(NumericMechanism):
 
     @cached_property
     def label_values(self) -> FloatArray:
-        """The labels as numbers, float64 of shape (k,)."""
         return np.asarray(check_numeric_classes(self.channel.classes), dtype=np.float64)
 
     @cached_property
     def output_values(self) -> FloatArray:
-        """The outputs as numbers, float64 of shape (m,), in the channel's order."""
         if any(isinstance(z, bool | str) for z in self.channel.outputs):
             raise InputError("The outputs of this mechanism are not numbers.")
         return np.asarray(self.channel.outputs, dtype=np.float64)
 
     @property
     def label_bounds(self) -> tuple[float, float]:
-        """The lowest and the highest label."""
         return float(self.label_values[0]), float(self.label_values[-1])
 
     def _rows(self, labels: FloatArray | None) -> slice | IndexArray:
         return slice(None) if labels is None else nearest(self.label_values, labels)
 
     def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y for all labels, or the given ones, float64 of shape (k,)."""
         # Deviations first, so that large labels do not cancel.
         deviation = self.output_values[None, :] - self.label_values[:, None]
         return np.asarray((self.channel.matrix * deviation).sum(axis=1)[self._rows(labels)])
 
     def variance(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return Var[ŷ | y] for all labels, or the given ones, float64 of shape (k,)."""
         deviation = self.output_values[None, :] - self.label_values[:, None]
         centred = deviation - self.bias()[:, None]
         return np.asarray((self.channel.matrix * centred**2).sum(axis=1)[self._rows(labels)])
 
     def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
-        """Return the channel from labels to bins of the output: post-processing, never above ε."""
         codes = np.searchsorted(np.asarray(edges), self.output_values, side="left")
         rows = self._rows(labels)
         matrix = (self.channel.matrix @ np.eye(len(edges) + 1)[codes])[rows]
-        return Channel(
-            matrix, tuple(self.label_values[rows].tolist()), tuple(range(len(edges) + 1))
-        )
+        classes = tuple(self.label_values[rows].tolist())
+        return Channel(matrix, classes, tuple(range(len(edges) + 1)))
 
     def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
-        """Return P(released | label) at the nearest output, float64 of shape (n, g)."""
         order = np.argsort(self.output_values, kind="stable")
         columns = order[nearest(self.output_values[order], released)]
-        return np.asarray(
-            self.channel.matrix[np.ix_(nearest(self.label_values, labels), columns)].T
-        )
+        rows = nearest(self.label_values, labels)
+        return np.asarray(self.channel.matrix[np.ix_(rows, columns)].T)
 
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
-        """Return E[ℓ(ŷ, y)] for y drawn from a prior.
-
-        Parameters
-        ----------
-        prior : float64 array of shape (k,)
-            The probabilities of the labels, summing to 1.
-        name : {"squared", "absolute", "poisson"}
-            The loss; squared is ½(ŷ − y)², so that twice it is the mean squared error.
-        """
         weights = check_prior(prior, len(self.channel.classes))[:, None] * self.channel.matrix
         losses = loss(name, self.output_values[None, :], self.label_values[:, None])
         # An infinite loss of an impossible pair counts as 0.
         return float(np.where(weights > 0, weights * np.where(weights > 0, losses, 0), 0).sum())
 
-    def accuracy(self, prior: Sequence[float] | FloatArray) -> float:
-        """Return P(released = true) for y drawn from a prior of shape (k,)."""
+    def accuracy(self, prior: Sequence[float] | FloatArray) -> float | None:
         weights = check_prior(prior, len(self.channel.classes))
         position = {output: z for z, output in enumerate(self.channel.outputs)}
         true = [(y, position[c]) for y, c in enumerate(self.channel.classes) if c in position]
-        return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in true))
+        return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in true)) if true else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Family:
+    """A family of mechanisms: a row of the table, and what builds its mechanisms.
+
+    Parameters
+    ----------
+    traits : Traits
+    parameters : tuple of Parameter
+        What a declaration states, in the order of the constructor.
+    channel : callable
+        Returns the channel of given parameters, by the names of their fields; none for a family
+        that is no finite channel.
+    describe : callable
+        One phrase for a mechanism, with every parametrisation; holds no label value.
+    kind : type, optional
+        The class of its mechanisms where they have closed forms or are no finite channel, by
+        default :class:`Finite`.
+    check : callable, optional
+        Checks the parameters together; takes them by name, raises an InputError.
+    read : callable, optional
+        Turns a declaration (and the labels where it states none) into the parameters where the two
+        differ, such as ε into λ.
+    stated : callable, optional
+        Turns the options of a command into a declaration, by default ε or λ, settings and classes.
+    tolerance : float
+        The largest absolute bias that is only rounding, in units of the mechanism's scale.
+    remarks : tuple of str
+        What a reader must know to interpret ε, δ(ε) and the Rényi curve.
+    best : callable, optional
+        Builds the best mechanism for labels, prior, ε and loss where a family needs a prior.
+    designs : mapping
+        For each variant, what builds it in ``ldpaudit mechanism design``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.mechanisms import Channel, RandomizedResponse
+    >>> print(RandomizedResponse(("no", "yes"), 0.5).description)
+    randomized response on 2 labels: λ = 0.5, ε = 1.09861 nats, ...
+    """
+
+    traits: Traits
+    parameters: tuple[Parameter, ...] = ()
+    channel: Callable[..., Channel] | None = None
+    describe: Callable[[Any], str] | None = None
+    kind: Callable[["Family", Mapping[str, Any]], Mechanism] | None = None
+    check: Callable[..., object] | None = None
+    read: Callable[[Mapping[str, Any], tuple[Label, ...]], Mapping[str, Any]] | None = None
+    stated: Callable[[MechanismOptions], dict[str, Any]] = lambda options: (
+        options.stated() | options.stated_classes()
+    )
+    tolerance: float = 0.0
+    remarks: tuple[str, ...] = ()
+    best: Callable[[tuple[Label, ...], FloatArray, float, Loss], FiniteMechanism] | None = None
+    designs: Mapping[str, Callable[[Problem], Proposal]] = field(default_factory=dict)
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """Build a mechanism from its parameters in order, or by the names of their fields."""
+        names = {p.field or p.name: p.name for p in self.parameters}
+        stated = dict(zip(names.values(), values, strict=False))
+        stated |= {names.get(key, key): value for key, value in named.items()}
+        return self._made(fields_of(self.parameters, stated, (), self.traits.name))
+
+    def _made(self, values: dict[str, Any]) -> Mechanism:
+        if self.check is not None:
+            self.check(**values)
+        return (self.kind or Finite)(self, values)
+
+    def from_parameters(
+        self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> Mechanism:
+        """Build a mechanism from a declaration; ``classes`` are its labels where it states none.
+
+        Raises
+        ------
+        InputError
+            If a parameter is missing, unknown or out of range, or two of them disagree.
+        """
+        stated = parameters if self.read is None else self.read(parameters, classes)
+        return self._made(fields_of(self.parameters, stated, classes, self.traits.name))
+
+    def from_epsilon(self, classes: Sequence[Label], epsilon: float) -> Mechanism:
+        """Build the one on some labels at ε in nats, where nothing else is to be stated."""
+        return self.from_parameters({"classes": list(classes), "epsilon": epsilon}, ())
+
+    def from_prior(
+        self,
+        classes: Sequence[Label],
+        prior: Sequence[float] | FloatArray,
+        epsilon: float,
+        loss: Loss = "squared",
+    ) -> FiniteMechanism:
+        """Build the one of least expected loss for labels with a prior of shape (k,) at ε in nats.
+
+        The prior must come from other data than the labels to be released, or have a privacy
+        budget of its own.
+        """
+        assert self.best is not None
+        return self.best(tuple(classes), np.asarray(prior), epsilon, loss)
+
+    def from_options(self, options: MechanismOptions) -> Mechanism:
+        """Build a mechanism from the options of a command."""
+        if self.best is not None:
+            return self.from_prior(*options.for_prior(self.traits.name), options.loss)
+        return self.from_parameters(self.stated(options), options.classes or ())
+
+    def applied_range(self, labels: LabelRange) -> LabelRange:
+        """Return the range to use when applied to a table; the step is 1 where none is stated."""
+        return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.traits.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _registered, (self.traits.name,)
+
+
+def _registered(name: str) -> Any:
+    """Return the family of that name: a pickled row is only its name."""
+    return resolve_name("ldpaudit.mechanisms.registry:family")(name)
+
+
+class Made(Mechanism):
+    """A mechanism of a family in the table: its parameters, checked, which are attributes, too."""
+
+    family: Family
+
+    def __init__(self, family: Family, parameters: Mapping[str, Any]) -> None:
+        self.__dict__.update(family=family, parameters=parameters, traits=family.traits)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"A mechanism does not change; got another {name!r}.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.description!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        known = self.__dict__.get("parameters", {})
+        if name not in known:
+            raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
+        return known[name]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Made) or self.family is not other.family:
+            return False
+        return self.declaration() == other.declaration()
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def description(self) -> str:
+        assert self.family.describe is not None
+        return self.family.describe(self)
+
+    def remarks(self) -> tuple[str, ...]:
+        return self.family.remarks
+
+    def declaration(self) -> Mapping[str, Any]:
+        named = {p.name: plain(self.parameters[p.field or p.name]) for p in self.family.parameters}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+class Finite(Made, FiniteMechanism):
+    """A mechanism of a family whose row has a channel."""
+
+    @cached_property
+    def channel(self) -> Channel:
+        assert self.family.channel is not None
+        return self.family.channel(**self.parameters)
+
+    @property
+    def error_tolerance(self) -> float:
+        return self.family.tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A mechanism of least expected loss, and how far it may be from the best one.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Its ε is never above the one asked for.
+    loss : float
+        Its expected loss under the prior.
+    bound : float
+        A lower bound on the loss of all mechanisms that it was compared with.
+    method : str
+        How it was found.
+    """
+
+    mechanism: FiniteMechanism
+    loss: float
+    bound: float
+    method: str
+
+    @property
+    def gap(self) -> float:
+        """How much better a mechanism could be at most, relative to the loss."""
+        return max(self.loss - self.bound, 0.0) / abs(self.loss) if self.loss else 0.0
 
 
 def noise_on(outputs: int, epsilon: float) -> float:
     """Return λ = d/(d − 1 + e^ε) of randomized response on d outputs at ε in nats."""
     return outputs / (outputs + math.expm1(epsilon))
+
+
+def step_delta(at: float, epsilon: float, total_variation: float) -> float:
+    """Return δ(ε') where the privacy loss of the worst pair of labels is −ε, 0 or ε.
+
+    The mass with loss ε is p = TV/(1 − e^{−ε}), and δ(ε') = p(1 − e^{ε' − ε})₊.
+    """
+    if total_variation == 0:
+        return 0.0
+    mass = total_variation / -math.expm1(-epsilon)
+    return mass * -math.expm1(min(at - epsilon, 0.0))
+
+
+def step_rdp(alpha: float, epsilon: float, total_variation: float) -> float:
+    """Return D_α, α > 0, where the privacy loss of the worst pair of labels is −ε, 0 or ε.
+
+    D_α = log(1 + t(E^α + E^{1−α} − E − 1))/(α − 1) with E = e^ε and t(E − 1) = TV, so that the
+    bracket is t(E^α − 1)(1 − E^{1−α}).
+    """
+    if not alpha > 0:
+        raise InputError(f"The order alpha must be above 0, got {alpha}.")
+    if total_variation == 0:
+        return 0.0
+    if math.isinf(alpha) or math.isinf(epsilon):
+        return epsilon
+    if alpha == 1:
+        return epsilon * total_variation
+    log_t = math.log(total_variation) - math.log(math.expm1(epsilon))
+    if (alpha - 1) * epsilon > 500:
+        # (E^α − 1)(1 − E^{1−α}) is E^α to all digits, and adding 1 to it changes nothing.
+        return (log_t + alpha * epsilon + math.log1p(-math.exp(-alpha * epsilon))) / (alpha - 1)
+    bracket = math.expm1(alpha * epsilon) * -math.expm1((1 - alpha) * epsilon)
+    return max(math.log1p(math.exp(log_t) * bracket) / (alpha - 1), 0.0)
 
 
 def as_array(labels: tuple[Label, ...]) -> npt.NDArray[Any]:
@@ -196,7 +437,14 @@ def codes_of(labels: npt.ArrayLike, classes: tuple[Label, ...]) -> IntArray:
     InputError
         If a value is missing or is not one of the classes; the rows are counted, not shown.
     """
-    distinct, inverse = _distinct(np.asarray(labels))
+    values = np.asarray(labels)
+    if values.dtype.kind == "O":
+        order: dict[Any, int] = {}
+        inverse = np.array([order.setdefault(v, len(order)) for v in values.tolist()], np.intp)
+        distinct = list(order)
+    else:
+        found, inverse = np.unique(values, return_inverse=True)
+        distinct, inverse = found.tolist(), inverse.reshape(-1)
     position = {label: code for code, label in enumerate(classes)}
     table = np.array([position.get(value, -1) for value in distinct], dtype=np.int32)
     codes = table[inverse] if len(table) else np.empty(0, dtype=np.int32)
@@ -204,59 +452,3 @@ def codes_of(labels: npt.ArrayLike, classes: tuple[Label, ...]) -> IntArray:
     if outside:
         raise InputError(f"The labels must be among the declared ones; {outside:,} row(s) are not.")
     return codes
-
-
-def _distinct(values: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp]]:
-    if values.dtype.kind == "O":
-        order: dict[Any, int] = {}
-        inverse = np.array([order.setdefault(v, len(order)) for v in values.tolist()], np.intp)
-        return list(order), inverse
-    distinct, inverse = np.unique(values, return_inverse=True)
-    return distinct.tolist(), inverse.reshape(-1)
-
-
-class StepLoss(AnalysedMechanism):
-    """A mechanism whose privacy loss is −ε, 0 or ε for its worst pair of labels."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def epsilon(self) -> float:
-            """The exact ε in nats."""
-
-    @property
-    @abstractmethod
-    def total_variation(self) -> float:
-        """TV of the worst pair of labels, in [0, 1]."""
-
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε', δ)-label-DP, ε' ≥ 0 in nats.
-
-        The mass with loss ε is p = TV/(1 − e^{−ε}), and δ(ε') = p(1 − e^{ε' − ε})₊.
-        """
-        if self.total_variation == 0:
-            return 0.0
-        mass = self.total_variation / -math.expm1(-self.epsilon)
-        return mass * -math.expm1(min(epsilon - self.epsilon, 0.0))
-
-    def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats.
-
-        D_α = log(1 + t(E^α + E^{1−α} − E − 1))/(α − 1) with E = e^ε and t(E − 1) = TV, so that the
-        bracket is t(E^α − 1)(1 − E^{1−α}).
-        """
-        if not alpha > 0:
-            raise InputError(f"The order alpha must be above 0, got {alpha}.")
-        distance, epsilon = self.total_variation, self.epsilon
-        if distance == 0:
-            return 0.0
-        if math.isinf(alpha) or math.isinf(epsilon):
-            return epsilon
-        if alpha == 1:
-            return epsilon * distance
-        log_t = math.log(distance) - math.log(math.expm1(epsilon))
-        if (alpha - 1) * epsilon > 500:
-            # (E^α − 1)(1 − E^{1−α}) is E^α to all digits, and adding 1 to it changes nothing.
-            return (log_t + alpha * epsilon + math.log1p(-math.exp(-alpha * epsilon))) / (alpha - 1)
-        bracket = math.expm1(alpha * epsilon) * -math.expm1((1 - alpha) * epsilon)
-        return max(math.log1p(math.exp(log_t) * bracket) / (alpha - 1), 0.0)

@@ -1,14 +1,15 @@
 """The interface of a mechanism: its traits, and the methods that the other packages call.
 
-A family is one class. It states its :class:`Traits`, derives from the bases below that fit it, and
+A family is a row (:class:`~ldpaudit.mechanisms.finite.Family`, a function that returns a channel)
+or, of other packages, a class that states its :class:`Traits` and derives from the bases below. It
 is registered by name (:mod:`ldpaudit.mechanisms.registry`, or the entry-point group
 ``ldpaudit.mechanisms`` for other packages). Code outside this package never compares a mechanism's
-name or tests for its class.
+name or tests for its class: it asks its traits, or what it ``offers``.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -16,6 +17,7 @@ from typing import (
     Final,
     Literal,
     Self,
+    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -23,16 +25,12 @@ from typing import (
 
 import numpy as np
 
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.losses import Loss
-from ldpaudit.mechanisms.options import MechanismOptions
+from ldpaudit.mechanisms.label_range import LabelRange, Loss
 from ldpaudit.mechanisms.parameters import Parameter, fields_of
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.result import Estimate
-
-if TYPE_CHECKING:
-    from ldpaudit.mechanisms.design import Candidate
 
 Need = Literal[
     "prior",
@@ -128,6 +126,95 @@ class Traits:
         return self.features in ("partly synthetic", "unknown")
 
 
+def numeric_traits(name: str, title: str, options: tuple[str, ...], need: Need) -> Traits:
+    """Return the traits of a family stated by ε that releases a number for each row's number.
+
+    ``need`` is what it needs besides its labels and ε.
+    """
+    return Traits(
+        name=name,
+        title=title,
+        labels="numbers",
+        outputs="numbers",
+        label_depends_on_features=False,
+        features="unchanged",
+        rows="independent",
+        options=options,
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({need}),
+    )
+
+
+CLASSES: Final = ("classes", "labels")
+PRIOR: Final = ("prior", "private_prior")
+RESPONSE: Final = ("epsilon", "noise", *CLASSES)
+NOISE: Final = ("epsilon", "labels", "clipped")
+STEPS: Final = (*NOISE, "round")
+DESIGN: Final = ("epsilon", *CLASSES, *PRIOR, "loss", "round")
+SYNTHETIC: Final = ("synthetic", "generator", "generator_data", "synthetic_out", "synthetic_rows")
+"""The options of ``ldpaudit privatize`` that several mechanisms use, by their fields' names."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MechanismOptions:
+    """A mechanism as a command states it.
+
+    Parameters
+    ----------
+    epsilon, noise : float or None
+        ε in nats or λ; not both.
+    classes : tuple or None
+        The labels one by one; None where they are unknown, or any number in a range.
+    labels : LabelRange or None
+        The range of numeric labels.
+    prior : float64 array of shape (k,) or None
+        The probabilities of ``classes``.
+    loss : {"squared", "absolute", "poisson"}
+        The loss that a design for a prior minimises.
+    settings : mapping
+        Further parameters by their names in the declaration, such as ``clipped`` or ``floor``.
+    """
+
+    epsilon: float | None = None
+    noise: float | None = None
+    classes: tuple[Label, ...] | None = None
+    labels: LabelRange | None = None
+    prior: FloatArray | None = None
+    loss: Loss = "squared"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def stated(self) -> dict[str, Any]:
+        """Return the stated parameters of a declaration, without labels."""
+        amounts = {"epsilon": self.epsilon, "lambda": self.noise}
+        return dict(self.settings) | {k: v for k, v in amounts.items() if v is not None}
+
+    def stated_classes(self) -> dict[str, Any]:
+        """Return the labels one by one, as in a declaration; nothing where unknown."""
+        return {} if self.classes is None else {"classes": list(self.classes)}
+
+    def stated_range(self) -> dict[str, Any]:
+        """Return the labels' range, as in a declaration; nothing where unknown."""
+        return {} if self.labels is None else self.labels.declaration()
+
+    def for_prior(self, name: str) -> tuple[tuple[Label, ...], FloatArray, float]:
+        """Return labels, prior and ε for a mechanism that is designed for a prior.
+
+        Raises
+        ------
+        InputError
+            If one of them is not stated, or if settings are.
+        """
+        if self.settings:
+            raise InputError(f"The mechanism {name!r} takes no further parameter here.")
+        if self.classes is None or self.prior is None or self.epsilon is None:
+            raise InputError(f"The mechanism {name!r} needs a prior: give --prior FILE.")
+        return self.classes, self.prior, self.epsilon
+
+
+Ability = TypeVar("Ability")
+
+
 class Mechanism(ABC):
     """A mechanism as it was declared: a frozen value with an exact analysis.
 
@@ -135,7 +222,7 @@ class Mechanism(ABC):
     :meth:`declaration` and :meth:`from_parameters`.
     """
 
-    traits: ClassVar[Traits]
+    traits: Traits
     declared: ClassVar[tuple[Parameter, ...]] = ()
 
     if TYPE_CHECKING:  # Nothing at run time: a dataclass may have them as fields.
@@ -179,6 +266,24 @@ class Mechanism(ABC):
         shares = {"unchanged": 1.0, "noisy": 0.0, "withheld": 0.0}
         return shares.get(self.traits.features)
 
+    def offers(self, ability: type[Ability]) -> Ability | None:
+        """Return itself as something with an ability, such as noise on features; None without it.
+
+        Parameters
+        ----------
+        ability : type
+            :class:`AnalysedMechanism`, :class:`NumericMechanism`, or one of
+            :mod:`ldpaudit.mechanisms.capabilities`.
+        """
+        return self if isinstance(self, ability) else None
+
+    def conditional_rdp_floor(self, alpha: float) -> float | None:  # noqa: ARG002
+        """Return a lower bound in nats on its Rényi DP with features drawn from their label, α > 1.
+
+        None where no such bound is known.
+        """
+        return None
+
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters that rebuild the mechanism (without its name)."""
         stated = {p.name: getattr(self, p.field or p.name) for p in self.declared}
@@ -206,32 +311,6 @@ class Mechanism(ABC):
         """
         return cls(**fields_of(cls.declared, parameters, classes, cls.traits.name))
 
-    @classmethod
-    def parameters_from(cls, options: MechanismOptions) -> dict[str, Any]:
-        """Return the declaration's parameters that the options state, unchecked."""
-        return options.stated() | options.stated_classes()
-
-    @classmethod
-    def from_options(cls, options: MechanismOptions) -> "Mechanism":
-        """Build it from the options of a command.
-
-        Raises
-        ------
-        InputError
-            If an option is missing, unknown or out of range.
-        """
-        return cls.from_parameters(cls.parameters_from(options), options.classes or ())
-
-    @classmethod
-    def applied_range(cls, labels: LabelRange) -> LabelRange:
-        """Return the range to use when applied to a table; the step is 1 where none is stated."""
-        return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
-
-    @classmethod
-    def candidates(cls) -> "Iterator[Candidate]":
-        """Yield this family's candidates for ``ldpaudit mechanism design``; none by default."""
-        return iter(())
-
     def parametrisations(self) -> dict[str, float]:
         """Return the values of its parametrisations: ``epsilon``, ``lambda``, ``scale`` …"""
         return {} if self.epsilon is None else {"epsilon": float(self.epsilon)}
@@ -245,8 +324,50 @@ class Mechanism(ABC):
         return iter(())
 
 
+@dataclass(frozen=True)
+class Problem:
+    """The labels, prior, ε and loss to design a mechanism for.
+
+    Parameters
+    ----------
+    labels : LabelRange
+        The labels, with a step; k of them.
+    prior : float64 array of shape (k,)
+        Their probabilities, summing to 1.
+    epsilon : float
+        ε > 0 in nats.
+    loss : {"squared", "absolute", "poisson"}
+        The loss to minimise in expectation; squared is ½(ŷ − y)².
+    """
+
+    labels: LabelRange
+    prior: FloatArray
+    epsilon: float
+    loss: Loss = "squared"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A mechanism, and what is proved about its loss.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    optimal_among : str
+        The mechanisms among which its loss is the least; "" where nothing is proved.
+    """
+
+    mechanism: Mechanism
+    optimal_among: str = ""
+
+
 class AnalysedMechanism(Mechanism):
     """A mechanism whose whole privacy curve is known exactly."""
+
+    @property
+    def compared(self) -> Channel | None:
+        """A channel with the same privacy; None where δ(ε) and the Rényi curve need no channel."""
+        return None
 
     @abstractmethod
     def delta(self, epsilon: float) -> float:
@@ -306,6 +427,10 @@ class NumericMechanism(AnalysedMechanism):
     @abstractmethod
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
         """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)²."""
+
+    def accuracy(self, prior: Sequence[float] | FloatArray) -> float | None:  # noqa: ARG002
+        """Return P(released = true) for y drawn from a prior; None where no label is an output."""
+        return None
 
     def bin_edges(self, bins: int) -> FloatArray:
         """Return at most bins − 1 increasing bounds between bins of the outputs."""

@@ -1,21 +1,48 @@
-"""The range of numeric labels."""
+"""Numeric labels: their range, and the losses between a true and a released one."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
-from ldpaudit.files.limits import LABEL_VALUES
 from ldpaudit.mechanisms.parameters import check_finite, check_label_value, check_positive
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
+from ldpaudit.work.limits import LABEL_VALUES
 
 _ON_GRID: Final = 1e-6
 _LARGEST_GRID: Final = 1 << 22
+
+
+Loss = Literal["squared", "absolute", "poisson"]
+"""squared: ½(ŷ − y)², the papers' convention with its factor ½; absolute: |ŷ − y|; poisson: the log
+loss ŷ − y log ŷ, with 0 log 0 = 0 and ∞ where ŷ < 0 or ŷ = 0 < y."""
+
+
+def loss(name: Loss, output: FloatArray, truth: FloatArray) -> FloatArray:
+    """Return ℓ(ŷ, y) entry by entry, float64 of the common shape of ``output`` and ``truth``.
+
+    References
+    ----------
+    Ghazi et al. (2023), section 2.
+    """
+    if name == "squared":
+        return np.asarray(0.5 * np.square(output - truth))
+    if name == "absolute":
+        return np.asarray(np.abs(output - truth))
+    if name not in get_args(Loss):
+        words = ", ".join(get_args(Loss))
+        raise InputError(f"The loss must be one of {words}. Got {name!r} instead.")
+    if np.min(truth, initial=0.0) < 0:
+        raise InputError("The Poisson log loss must be used with labels that are not negative.")
+    output, truth = np.broadcast_arrays(output, truth)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithm = np.where(truth > 0, truth * np.log(output), 0.0)
+    return np.where(output < 0, np.inf, output - logarithm)
 
 
 @dataclass(frozen=True)
@@ -45,11 +72,7 @@ class LabelRange:
                 f"The labels' range, and their step, must be at least {LABEL_VALUES[0]:g}; state "
                 "them in a smaller unit."
             )
-        if step is not None:
-            self._check_step(step)
-
-    def _check_step(self, step: float) -> None:
-        steps = (self.high - self.low) / step
+        steps = 1.0 if step is None else (self.high - self.low) / step
         if steps > _LARGEST_GRID:
             raise InputError(f"The labels must be at most {_LARGEST_GRID} steps apart.")
         if round(steps) < 1 or abs(steps - round(steps)) > _ON_GRID:

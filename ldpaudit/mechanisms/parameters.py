@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.files.limits import EPSILON, LABEL_VALUES
 from ldpaudit.release import FloatArray, Label
+from ldpaudit.work.limits import EPSILON, LABEL_VALUES
 
 PRIOR_TOLERANCE = 1e-6
 """How far a prior's sum may lie from 1."""
@@ -74,6 +74,13 @@ def fields_of(
     return fields
 
 
+def plain(value: Any) -> Any:
+    """Return a parameter's value as JSON has it: tuples and arrays as lists."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [plain(one) for one in value] if isinstance(value, tuple) else value
+
+
 def check_epsilon(epsilon: float) -> float:
     """Return ε in nats; it must lie in the range that a mechanism may have."""
     value, (low, high) = check_positive("epsilon", epsilon), EPSILON
@@ -87,27 +94,28 @@ def check_epsilon(epsilon: float) -> float:
 
 def check_delta(delta: float) -> float:
     """Return δ; it must lie strictly between 0 and 1."""
-    value = check_number("delta", delta)
-    if not 0 < value < 1:
-        raise InputError(f"The 'delta' parameter must lie in (0, 1). Got {value:g} instead.")
-    return value
+    return _within("delta", delta, lambda value: 0 < value < 1, "lie in (0, 1)")
 
 
 def check_positive(name: str, value: float) -> float:
     """Return a parameter that must be above 0 and finite, for instance σ."""
-    number = check_number(name, value)
-    if not (number > 0 and math.isfinite(number)):
-        raise InputError(
-            f"The '{name}' parameter must be above 0 and finite. Got {number:g} instead."
-        )
-    return number
+    return _within(name, value, lambda v: v > 0 and math.isfinite(v), "be above 0 and finite")
 
 
 def check_finite(name: str, value: float) -> float:
     """Return a parameter that must be a finite number."""
+    return _within(name, value, math.isfinite, "be finite")
+
+
+def check_proportion(name: str, value: float) -> float:
+    """Return a parameter that must lie in [0, 1], for instance λ."""
+    return _within(name, value, lambda v: 0 <= v <= 1, "lie in [0, 1]")
+
+
+def _within(name: str, value: float, holds: Callable[[float], bool], words: str) -> float:
     number = check_number(name, value)
-    if not math.isfinite(number):
-        raise InputError(f"The '{name}' parameter must be finite. Got {number:g} instead.")
+    if not holds(number):
+        raise InputError(f"The '{name}' parameter must {words}. Got {number:g} instead.")
     return number
 
 
@@ -223,11 +231,3 @@ def epsilon_or_scale(parameters: Mapping[str, Any], width: float, name: str) -> 
             f"but epsilon = {epsilon:.6g} is stated."
         )
     return implied if epsilon is None else epsilon
-
-
-def check_proportion(name: str, value: float) -> float:
-    """Return a parameter that must lie in [0, 1], for instance λ."""
-    number = check_number(name, value)
-    if not 0 <= number <= 1:
-        raise InputError(f"The '{name}' parameter must lie in [0, 1]. Got {number:g} instead.")
-    return number

@@ -1,16 +1,19 @@
-"""The registry of mechanisms: the built-in ones and those of other packages."""
+"""The registry of mechanisms: the built-in ones and those of other packages, by name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
+from typing import Any, Final
 
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.mechanisms.design import Candidate
-from ldpaudit.mechanisms.interface import Mechanism, Traits
-from ldpaudit.mechanisms.numeric.rounded_labels import ROUND, with_rounding
-from ldpaudit.mechanisms.places import PLACES, SHORT, UNKNOWN
+from ldpaudit.mechanisms.finite import Family
+from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
+from ldpaudit.mechanisms.listing import PLACES, SHORT, UNKNOWN
+from ldpaudit.mechanisms.rounded import ROUND, with_rounding
 from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, unloadable
 from ldpaudit.release import Declaration, Label
+
+_TEXTS: Final = ("classes", "outputs", "domains", "value")
 
 
 def full_name(name: str) -> str:
@@ -34,8 +37,8 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def family(name: str) -> type[Mechanism]:
-    """Return the class of a mechanism.
+def family(name: str) -> Family:
+    """Return the family of a mechanism; a class of another package becomes a row.
 
     Raises
     ------
@@ -51,17 +54,28 @@ def family(name: str) -> type[Mechanism]:
     if name not in PLACES:
         check_one("mechanism", name)
     try:
-        mechanism: type[Mechanism] = points[name].load()
+        found: Any = points[name].load()
     except (Exception, SystemExit) as error:
         raise unloadable("mechanism", name, error) from error
-    is_class = isinstance(mechanism, type) and issubclass(mechanism, Mechanism)
-    traits = getattr(mechanism, "traits", None)
-    if not is_class or not isinstance(traits, Traits):
+    is_class = isinstance(found, type) and issubclass(found, Mechanism)
+    traits = getattr(found, "traits", None)
+    if not (is_class or isinstance(found, Family)) or not isinstance(traits, Traits):
         raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")
     check_name("mechanism", name, traits.name)
     if name not in PLACES and (wrong := traits.mistaken()):
         raise InputError(f"The plug-in {name!r} states traits with unknown words: {wrong}.")
-    return mechanism
+    return found if isinstance(found, Family) else _OfClass(traits, kind=found)
+
+
+class _OfClass(Family):
+    """The family of a class, which reads declarations itself."""
+
+    def from_parameters(
+        self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> Mechanism:
+        kind: Any = self.kind
+        made: Mechanism = kind.from_parameters(parameters, classes)
+        return made
 
 
 def traits_of(name: str) -> Traits:
@@ -69,7 +83,7 @@ def traits_of(name: str) -> Traits:
     return family(name if name in _entry_points() else UNKNOWN).traits
 
 
-def families() -> Iterator[type[Mechanism]]:
+def families() -> Iterator[Family]:
     """Yield every family, built-in ones first; a broken plug-in counts only where it is named."""
     for name in names():
         try:
@@ -79,11 +93,11 @@ def families() -> Iterator[type[Mechanism]]:
                 raise
 
 
-def candidates() -> Iterator[tuple[str, Candidate]]:
-    """Yield the candidates of a design with their mechanism's name."""
+def candidates() -> Iterator[tuple[str, str, Callable[[Problem], Proposal]]]:
+    """Yield the candidates of a design: mechanism, form ("" for an only one), what builds it."""
     for mechanism in families():
-        for candidate in mechanism.candidates():
-            yield mechanism.traits.name, candidate
+        for variant, build in mechanism.designs.items():
+            yield mechanism.traits.name, variant, build
 
 
 def applicable() -> tuple[str, ...]:
@@ -112,3 +126,16 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
     named, stated = family(declaration.name), dict(declaration.parameters)
     method = stated.pop(ROUND, None) if ROUND in named.traits.options else None
     return with_rounding(named.from_parameters(stated, classes), method)
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a declaration's parameters as a result holds them: labels and strata as text."""
+    return {key: _shown(key, value) for key, value in parameters.items()}
+
+
+def _shown(key: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return plain_parameters(value)
+    if isinstance(value, list | tuple) and key in (*_TEXTS, "strata", "mechanisms"):
+        return [_shown(key, one) for one in value]
+    return str(value) if key in _TEXTS else value

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from ldpaudit.errors import InputError
@@ -11,8 +10,7 @@ from ldpaudit.options.declaring import Option
 from ldpaudit.options.files import FileOptions
 from ldpaudit.options.plan import PlanOptions
 from ldpaudit.options.release import ReleaseOptions, check_ordered
-from ldpaudit.running.progress import Progress
-from ldpaudit.running.stopping import Stop
+from ldpaudit.work.progress import Progress, Stop
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         rows that features were replaced with, with the column ``label``, and rows of the same
         population that no generator was trained on.
     separator, decimal, encoding, sheet : str, optional
-        How text files and workbooks are written; default: found out, and said in a note.
+        How text files and workbooks are written; default: detected, and reported in a note.
     header : bool
         Whether their first line names the columns even if it looks like a row.
     policy : Policy or path, optional
@@ -52,26 +50,21 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     cluster : str or distributed.Client, optional
         Where pieces of the work are done: ``"local:4"``, the address of a Dask scheduler or a
         client; default: in this process.
+    cluster_without_tls : bool
+        Whether another machine's workers may be reached without TLS (``tcp://``): who can read or
+        change that traffic can run code here.
     slices : collection of str
         Columns of the release by whose values the strongest attack is scored, group by group.
-    budget : float, optional
-        Seconds for the attacks; default: 60.
-    thorough : bool
-        Whether all attacks run, without a budget; default: those that can be the strongest.
     attacks : collection of str or classes
         Attacks of your own, scored like the others: classes, or where they are, ``FILE.py:CLASS``
         or ``MODULE:CLASS``.
     answers : {"fresh", "remembered"}, optional
-        What is claimed of several releases of the same people: each draws its answers anew, or
-        repeats the answer for a label that did not change. Default: found out from the data.
+        What is claimed of several releases of the same people: each draws its answers again, or
+        repeats the answer for a label that did not change. Default: detected from the data.
     timeout : float, optional
         Seconds after which the audit ends with what it has: audits that were not finished are
         recorded as stopped, and the verdict is then never a pass. An interruption in Python
         (KeyboardInterrupt) ends the call without a result, as usual.
-    resume : path, optional
-        A folder for finished parts, so that an audit that was cut short goes on where it was and
-        gives the same result. They are confidential: the folder is its owner's alone, and the
-        parts are removed when the audit has run to its end. Release and companions must be files.
     public_posterior : path, table or float array of shape (n, k), optional
         For model-based randomized response: P̂(label | features) of the public model, one column
         for each class, named by it; an array has them in the order of the declared classes.
@@ -109,18 +102,14 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     answers: Annotated[
         Literal["fresh", "remembered"] | None,
         Option(
-            "Of several releases: answers drawn anew each time, or given again while a label "
-            "stays the same (default: found out).",
+            "Of several releases: answers drawn again each time, or repeated while a label "
+            "stays the same (default: detected).",
             shown=True,
         ),
     ] = None
     timeout: Annotated[
         float | None,
         Option("Seconds after which to stop and report what is there: never a pass.", shown=True),
-    ] = None
-    resume: Annotated[
-        Path | None,
-        Option("Keep finished parts in this folder, and go on from those that are there."),
     ] = None
     progress: Progress | None = None
     stop: Stop | None = None

@@ -37,7 +37,7 @@ def _encoding_of(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
-    """How text files and workbooks are written; what is not stated is found out.
+    """How text files and workbooks are written; what is not given is detected.
 
     They hold for every file that a command reads as a table.
 
@@ -56,15 +56,15 @@ class FileOptions:
     """
 
     separator: Annotated[
-        str | None, Option("The mark between fields of CSV files (default: found out).", shown=True)
+        str | None, Option("The mark between fields of CSV files (default: detected).", shown=True)
     ] = None
     decimal: Annotated[
         str | None,
-        Option("The decimal mark in CSV files, '.' or ',' (default: found out).", shown=True),
+        Option("The decimal mark in CSV files, '.' or ',' (default: detected).", shown=True),
     ] = None
     encoding: Annotated[
         str | None,
-        Option("The encoding of CSV files: utf-8, cp1252 … (default: found out).", shown=True),
+        Option("The encoding of CSV files: utf-8, cp1252 … (default: detected).", shown=True),
     ] = None
     sheet: Annotated[
         str | None, Option("The sheet of an Excel file: name or number (default: the first).")

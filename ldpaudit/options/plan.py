@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
-from ldpaudit.running.memory import size_of
-from ldpaudit.tasks.opening import ClusterPlace, check_cluster
+from ldpaudit.work.memory import size_of
+from ldpaudit.work.tasks import ClusterPlace, check_cluster
 
 if TYPE_CHECKING:
     from ldpaudit.judging.policy import Policy
@@ -62,13 +62,6 @@ class PlanOptions:
     ] = False
     only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
     skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
-    budget: Annotated[
-        float | None,
-        Option("Predicted seconds for attacks on a release (default: 60).", shown=True),
-    ] = None
-    thorough: Annotated[bool, Option("Run every attack, however long they take.", shown=True)] = (
-        False
-    )
     attacks: Annotated[
         Collection[str | type],
         Option("An attack of your own, FILE.py:CLASS or MODULE:CLASS (repeatable).", "--attack"),
@@ -80,7 +73,7 @@ class PlanOptions:
     memory: Annotated[
         int | str | None,
         Option(
-            "The most memory to use, such as 4GiB (default: half); the rest goes to TMPDIR.",
+            "The most memory to use, such as 4GiB (default: half); larger tables are sampled.",
             type=str,
             shown=True,
         ),
@@ -88,10 +81,13 @@ class PlanOptions:
     cluster: Annotated[
         ClusterPlace | None,
         Option(
-            "Dask workers that share the work: tcp://HOST:8786, or local:4 on this machine.",
+            "Dask workers that share the work: tls://HOST:8786, or local:4 on this machine.",
             type=str,
         ),
     ] = None
+    cluster_without_tls: Annotated[
+        bool, Option("Let other machines' workers be reached without TLS (tcp://).")
+    ] = False
     seeds_tried: Annotated[
         int | None,
         Option("Seeds of common generators to try, up to 4294967296 (default: 10000).", shown=True),
@@ -118,7 +114,7 @@ class PlanOptions:
         ------
         InputError
         """
-        check_cluster(self.cluster)
+        check_cluster(self.cluster, without_tls=self.cluster_without_tls)
         for name in ("queries", "neighbors", "threads"):
             count = getattr(self, name)
             if isinstance(count, int) and count < 1:
@@ -126,10 +122,4 @@ class PlanOptions:
         if self.seeds_tried is not None and not 0 <= self.seeds_tried <= 1 << 32:
             raise InputError(
                 f"'seeds_tried' must be from 0 to 4294967296. Got {self.seeds_tried} instead."
-            )
-        if self.thorough and self.budget is not None:
-            raise InputError("'thorough' runs every attack, without a 'budget': give one of them.")
-        if self.budget is not None and not self.budget >= 0:
-            raise InputError(
-                f"The 'budget' must be at least 0 seconds. Got {self.budget!r} instead."
             )

@@ -26,11 +26,11 @@ class ClaimOptions:
     epsilon: Annotated[float | None, Option("The claimed ε, in nats.", shown=True)] = None
     noise: Annotated[
         float | None,
-        Option("The claimed λ: the chance of a label drawn anew from all.", "--lambda", shown=True),
+        Option("The claimed λ: chance of a uniformly drawn label.", "--lambda", shown=True),
     ] = None
     channel: Annotated[
         Path | None,
-        Option("The claimed channel as CSV: rows labels, columns outputs.", file=True),
+        Option("The claimed channel: a CSV file, one row a label.", file=True),
     ] = None
     labels: Annotated[
         str | None, Option("The claimed range of a numeric label: LO:HI or LO:HI:STEP.")
@@ -50,8 +50,8 @@ class ReleaseOptions:
     truth: Annotated[
         Any,
         Option(
-            "True labels: a file in the same row order, or joined on --id; of several releases "
-            "one for all, or one for each (repeatable).",
+            "True labels: a file in the same row order, or joined on --id; for several releases "
+            "one file, or one for each (repeatable).",
             type=tuple[str, ...],
             read=truths_of,
             file=True,
@@ -98,11 +98,11 @@ class ReleaseOptions:
     ] = None
     id_column: Annotated[
         str | None,
-        Option("The column on which releases, --truth and --original are joined.", "--id"),
+        Option("The column on which all these files are joined.", "--id"),
     ] = None
-    group: Annotated[
-        str | None, Option("The column of rows that belong together, such as a household.")
-    ] = None
+    group: Annotated[str | None, Option("The column of rows that belong together (household).")] = (
+        None
+    )
     projection: Annotated[
         int | None,
         Option("Columns that sparse features become (svmlight; default: 256).", shown=True),

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 RETIRED: Final[Mapping[str, str]] = {
+    "--resume": "an audit is given again from its start; sweep --resume goes on with its points",
     "--reference": "the exact optimum needs no linear program to compare with",
+    "--budget": "all attacks run, on samples of the rows",
+    "--thorough": "all attacks run, on samples of the rows",
     "--show-class-names": "internal pages show names",
 }
 """What became of each, by its name on the command line."""

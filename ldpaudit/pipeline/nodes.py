@@ -1,262 +1,260 @@
-"""The tree of a person's answers: private columns, the columns of a file, files of several years.
+"""The tree of a person's answers, and what a result says of each node.
 
-Each node has audits of its own, a claimed ε, and parts: columns, releases, or both.
+A node is a private column of one release; the columns of one file; one column over releases; or
+everything of a person, whose parts are the columns over the releases, and the releases.
 """
 
+import hashlib
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
-from ldpaudit.audits.interface import AuditContext, Companions, OverReleases, Plan
+from ldpaudit.audits.interface import AuditContext, Companions, OverReleases, Plan, Views
 from ldpaudit.audits.person.answers import Answers, claimed_of
-from ldpaudit.audits.person.claimed import claimed_epsilon
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.person.evidence import Noise
-from ldpaudit.mechanisms import Mechanism, from_declaration
+from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
-from ldpaudit.release import DeclaredColumns, FileColumns, Release, ReleasedFiles
+from ldpaudit.mechanisms.registry import plain_parameters
+from ldpaudit.release import ColumnReleases, DeclaredColumns, FileColumns, Release, ReleasedFiles
+from ldpaudit.result import MechanismInfo, ReleaseInfo
+
+_DRAWN: Final = {
+    "fresh": "each with new noise",
+    "remembered": "which repeat the answer for a label that did not change",
+    None: "for which it is not known whether noise is new or answers are remembered",
+}
 
 
 @dataclass(frozen=True)
-class Column:
-    """A private column of one release; ``companions``: the others of its file."""
+class Node:
+    """A private column, or several answers of the same people.
 
-    release: Release
+    ``leaves``: each private column of each release in it; ``sha256``: of several files that of
+    theirs, a line for each, for waivers; ``key``: which part of a tree it is, empty for the root;
+    ``epsilon``: what is claimed of all its answers, of a column see its claim; ``declared``: all
+    private columns that the files declare, where some are not audited; ``views``: the other columns
+    of the file, or the other releases; ``files``: of everything of a person.
+    """
+
+    kind: Literal["column", "columns", "releases", "person"]
+    leaves: tuple[Release, ...]
+    name: str
+    sha256: str | None
+    people: int
     key: str = ""
-    companions: Companions | None = None
-
-    @property
-    def columns(self) -> tuple["Node", ...]:
-        """No parts."""
-        return ()
-
-    releases = columns
-
-    @property
-    def claim(self) -> Mechanism:
-        """What is claimed."""
-        return from_declaration(self.release.declaration, self.release.classes)
-
-    @property
-    def epsilon(self) -> float | None:
-        """Its ε, in nats."""
-        return self.claim.epsilon
-
-    @property
-    def declared(self) -> DeclaredColumns | None:
-        """All private columns that the file declares, where some are not audited."""
-        return self.release.declared
-
-    @property
-    def leaves(self) -> tuple[Release, ...]:
-        """The private columns that are audited."""
-        return (self.release,)
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Several private columns of one file."""
-
-    file: FileColumns
-    key: str = ""
-
-    @cached_property
-    def joint(self) -> JointMechanism | None:
-        """What is claimed of all columns; None where nothing is."""
-        return claimed_of(self.file)
-
-    @cached_property
-    def columns(self) -> tuple[Column, ...]:
-        """Each column."""
-        # Where draws go together a released column depends on the others, and its claim does not.
-        apart = self.joint is None or self.joint.independent
-        return tuple(
-            Column(
-                column if apart else self.file.alone(place),
-                f"column-{place + 1}",
-                Companions(self.file, place, self.joint),
-            )
-            for place, column in enumerate(self.file.columns)
-        )
-
-    @property
-    def releases(self) -> tuple["Node", ...]:
-        """None: it is one release."""
-        return ()
-
-    @property
-    def epsilon(self) -> float | None:
-        """What is claimed of all columns together, in nats."""
-        return None if self.joint is None else self.joint.epsilon
-
-    @property
-    def declared(self) -> DeclaredColumns | None:
-        """All private columns that the file declares, where some are not audited."""
-        return self.file.declared
-
-    @property
-    def leaves(self) -> tuple[Release, ...]:
-        """The private columns that are audited."""
-        return self.file.columns
-
-    def context(self, context: AuditContext) -> AuditContext:
-        """Return what its audits are given; ``context`` lends plan, progress and stop."""
-        first, claim = self.file.columns[0], self.columns[0].claim
-        companions = Companions(self.file, 0, self.joint)
-        return replace(context, release=first, claim=claim, companions=companions, _shared={})
-
-
-@dataclass(frozen=True)
-class Releases:
-    """One private column in several releases; ``held``: those releases, where they are parts."""
-
-    over: OverReleases
-    key: str = ""
-    held: tuple[Column, ...] = ()
-
-    @property
-    def columns(self) -> tuple["Node", ...]:
-        """None: it is one column."""
-        return ()
-
-    @property
-    def releases(self) -> tuple[Column, ...]:
-        """Each release."""
-        return self.held
-
-    @property
-    def noise(self) -> Noise | None:
-        """What is claimed of the noise."""
-        return self.over.noise
-
-    @cached_property
-    def epsilon(self) -> float | None:
-        """What is claimed of all releases, in nats (InputError where the claim contradicts)."""
-        seen = Answers.of(self.context(_lent(self.over)))
-        if self.over.noise == "remembered" and not seen.alike:
-            raise InputError(
-                "Answers can only be remembered (--answers remembered) where all releases declare "
-                "the same mechanism, with the same ε and classes. Here they do not."
-            )
-        return claimed_epsilon(seen, self.over.noise)
-
-    @property
-    def declared(self) -> DeclaredColumns | None:
-        """What the files declare of a person, where not all columns are audited."""
-        return _declared(self.held, self.over.noise)
-
-    @property
-    def leaves(self) -> tuple[Release, ...]:
-        """The releases of the column."""
-        return self.over.releases.releases
-
-    def context(self, context: AuditContext) -> AuditContext:
-        """Return what its audits are given; ``context`` lends plan, progress and stop."""
-        last = self.over.releases.releases[-1]
-        claim = from_declaration(last.declaration, last.classes)
-        return replace(context, release=last, claim=claim, over=self.over, _shared={})
-
-
-def _lent(over: OverReleases) -> AuditContext:
-    last = over.releases.releases[-1]
-    return AuditContext(last, from_declaration(last.declaration, last.classes), Plan(0))
-
-
-@dataclass(frozen=True)
-class Files:
-    """Several files of the same people, of which one at least has several private columns."""
-
-    files: ReleasedFiles
+    epsilon: float | None = None
+    columns: tuple["Node", ...] = ()
+    releases: tuple["Node", ...] = ()
+    declared: DeclaredColumns | None = None
     noise: Noise | None = None
-    key: str = ""
+    views: Views = field(default_factory=Views)
+    files: ReleasedFiles | None = None
 
-    @cached_property
-    def releases(self) -> tuple["Column | Columns", ...]:
-        """Each file."""
-        return tuple(_file(one, place) for place, one in enumerate(self.files.files, start=1))
+    @property
+    def parts(self) -> tuple["Node", ...]:
+        """Its columns and its releases."""
+        return (*self.columns, *self.releases)
 
-    @cached_property
-    def columns(self) -> tuple[Releases, ...]:
-        """Each column that is in several files, over them."""
-        return tuple(
-            Releases(OverReleases(releases, self.noise), f"column-{place}")
-            for place, releases in enumerate(self.files.columns.values(), start=1)
-        )
+    @property
+    def size(self) -> int:
+        """How many nodes it is with all below it."""
+        return 1 + sum(part.size for part in self.parts)
 
-    @cached_property
+    @property
+    def knows_truth(self) -> bool:
+        """Whether the true labels of all its answers are known."""
+        return all(leaf.truth is not None for leaf in self.leaves)
+
+    @property
+    def joint(self) -> JointMechanism | None:
+        """What is claimed of all columns of a file; None where nothing is."""
+        return None if self.views.companions is None else self.views.companions.claim
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """The names of all private columns."""
-        return tuple(dict.fromkeys(one.label for one in self.leaves))
-
-    @cached_property
-    def epsilon(self) -> float | None:
-        """What is claimed of everything that was released of a person, in nats.
-
-        Columns with noise of their own add up, each over the releases; one mechanism for several
-        columns counts by its own ε, once for each release or, remembered, once for each set of
-        columns.
-        """
-        each = [file.epsilon for file in self.releases]
-        if any(
-            isinstance(f, Columns) and f.joint and not f.joint.independent for f in self.releases
-        ):
-            if self.noise == "remembered":
-                names = [frozenset(x.label for x in file.leaves) for file in self.releases]
-                alike = [
-                    [e for e, of in zip(each, names, strict=True) if of == n] for n in {*names}
-                ]
-                return _sum([None if None in es else max(e or 0.0 for e in es) for es in alike])
-            return _sum(each)
-        over = self.files.columns.keys()
-        alone = [Column(one).epsilon for one in self.leaves if one.label not in over]
-        return _sum([*(column.epsilon for column in self.columns), *alone])
+        """The names of its private columns."""
+        return tuple(dict.fromkeys(leaf.label for leaf in self.leaves))
 
     @property
-    def declared(self) -> DeclaredColumns | None:
-        """What the files declare of a person, where not all columns are audited."""
-        return _declared(self.releases, self.noise)
+    def drawn_jointly(self) -> bool:
+        """Whether one mechanism drew several columns of a file."""
+        own = self.joint is not None and not self.joint.independent
+        return own or any(part.drawn_jointly for part in self.releases)
 
     @property
-    def leaves(self) -> tuple[Release, ...]:
-        """Each private column of each file."""
-        return tuple(leaf for file in self.releases for leaf in file.leaves)
+    def adds_up(self) -> bool:
+        """Whether all that is claimed of a person is claimed of columns over several releases."""
+        over = {column.leaves[-1].label for column in self.columns}
+        return not self.drawn_jointly and over >= set(self.names)
 
 
-Node = Column | Columns | Releases | Files
-
-
-def nodes_of(files: ReleasedFiles, noise: Noise | None = None) -> Releases | Files:
-    """Return the tree of several files of the same people."""
-    if not all(isinstance(one, Release) for one in files.files):
-        return Files(files, noise)
-    (releases,) = files.columns.values()
-    held = tuple(
-        Column(one, f"release-{place}") for place, one in enumerate(releases.releases, start=1)
-    )
-    return Releases(OverReleases(releases, noise), held=held)
-
-
-def node_of(release: Release | FileColumns) -> Column | Columns:
+def node_of(release: Release | FileColumns, key: str = "") -> Node:
     """Return the tree of one file."""
-    return Columns(release) if isinstance(release, FileColumns) else Column(release)
+    known: dict[str, Any] = {"key": key, "declared": release.declared}
+    named = release.name, release.sha256, len(release)
+    if isinstance(release, Release):
+        return Node("column", (release,), *named, **known)
+    joint = claimed_of(release)
+    # Where draws go together a released column depends on the others, and its claim does not.
+    apart = joint is None or joint.independent
+    columns = []
+    for place, column in enumerate(release.columns):
+        own = node_of(column if apart else release.alone(place), f"column-{place + 1}")
+        columns.append(replace(own, views=Views(companions=Companions(release, place, joint))))
+    known |= {"columns": tuple(columns), "views": columns[0].views}
+    epsilon = None if joint is None else joint.epsilon
+    return Node("columns", release.columns, *named, epsilon=epsilon, **known)
 
 
-def _file(release: Release | FileColumns, place: int) -> Column | Columns:
-    return replace(node_of(release), key=f"release-{place}")
+def nodes_of(files: ReleasedFiles, noise: Noise | None = None) -> Node:
+    """Return the tree of several files of the same people.
+
+    Raises
+    ------
+    InputError
+        If answers are claimed to be remembered and the claims differ.
+    """
+    releases = tuple(node_of(one, f"release-{at}") for at, one in enumerate(files.files, 1))
+    columns = tuple(
+        _over(of, noise, f"column-{place}") for place, of in enumerate(files.columns.values(), 1)
+    )
+    declared = _declared(releases, noise)
+    if all(release.kind == "column" for release in releases):
+        return replace(columns[0], key="", releases=releases, declared=declared)
+    leaves = tuple(leaf for release in releases for leaf in release.leaves)
+    node = Node(
+        "person",
+        leaves,
+        " + ".join(file.name for file in files.files),
+        _digest([file.sha256 for file in files.files]),
+        len(files.rows),
+        columns=columns,
+        releases=releases,
+        declared=declared,
+        noise=noise,
+        files=files,
+    )
+    return replace(node, epsilon=_everything(node))
 
 
-def _sum(values: list[float | None]) -> float | None:
+def _over(releases: ColumnReleases, noise: Noise | None, key: str) -> Node:
+    """Return one column over releases."""
+    leaves, views = releases.releases, Views(over=OverReleases(releases, noise))
+    answers = Answers.of(AuditContext(leaves[-1], claim_of(leaves[-1]), Plan(0), views))
+    if noise == "remembered" and not answers.alike:
+        raise InputError(
+            "Answers can only be remembered (--answers remembered) where all releases declare the "
+            "same mechanism, with the same ε and classes. Here they do not."
+        )
+    return Node(
+        "releases",
+        leaves,
+        " + ".join(one.name for one in leaves),
+        _digest([one.sha256 for one in leaves]),
+        len(releases.rows),
+        key,
+        answers.epsilon(noise),
+        noise=noise,
+        views=views,
+    )
+
+
+def claim_of(release: Release) -> Mechanism:
+    """Return what a private column declares."""
+    return from_declaration(release.declaration, release.classes)
+
+
+def _digest(digests: Sequence[str | None]) -> str | None:
+    if None in digests:
+        return None
+    return hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
+
+
+def _epsilon(node: Node) -> float | None:
+    return claim_of(node.leaves[0]).epsilon if node.kind == "column" else node.epsilon
+
+
+def _everything(node: Node) -> float | None:
+    """Return what is claimed of everything that was released of a person, in nats.
+
+    Columns with noise of their own add up, each over the releases; one mechanism for several
+    columns counts by its own ε, once for each release or, remembered, once for each set of columns.
+    """
+    each = [_epsilon(release) for release in node.releases]
+    if node.drawn_jointly and node.noise == "remembered":
+        sets: dict[frozenset[str], list[float | None]] = {}
+        for release, epsilon in zip(node.releases, each, strict=True):
+            sets.setdefault(frozenset(release.names), []).append(epsilon)
+        return _sum([_largest(some) for some in sets.values()])
+    if node.drawn_jointly:
+        return _sum(each)
+    over = {column.leaves[-1].label for column in node.columns}
+    alone = [claim_of(leaf).epsilon for leaf in node.leaves if leaf.label not in over]
+    return _sum([*(column.epsilon for column in node.columns), *alone])
+
+
+def _declared(files: Sequence[Node], noise: Noise | None) -> DeclaredColumns | None:
+    """Return what files declare of a person together; None where all columns are audited."""
+    counts = [file.declared.count for file in files if file.declared is not None]
+    if not counts:
+        return None
+    each = [_epsilon(f) if f.declared is None else f.declared.epsilon for f in files]
+    together = _largest(each) if noise == "remembered" else _sum(each)
+    return DeclaredColumns(max(counts), together)
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) if len(known) == len(values) else None
 
 
-def _declared(files: tuple["Column | Columns", ...], noise: Noise | None) -> DeclaredColumns | None:
-    """Return what files declare of a person together; None where all columns are audited."""
-    left = [file.declared for file in files if file.declared is not None]
-    if not left:
-        return None
-    each = [f.epsilon if f.declared is None else f.declared.epsilon for f in files]
-    count = max(one.count for one in left)
-    if noise == "remembered":
-        return DeclaredColumns(count, None if None in each else max(one or 0.0 for one in each))
-    return DeclaredColumns(count, _sum(each))
+def _largest(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return max(known) if len(known) == len(values) else None
+
+
+def release_info(node: Node) -> ReleaseInfo:
+    """Return what was audited."""
+    first, parts = node.leaves[0], [release_info(part) for part in node.parts]
+    one = node.kind in ("column", "releases")
+    features, classes = first.features.columns, len(first.classes)
+    if node.kind == "columns":
+        features = max(features - (len(node.leaves) - 1), 0)
+        classes = math.prod(len(leaf.classes) for leaf in node.leaves)
+    elif parts:
+        features = max(part.features for part in parts)
+        classes = classes if one else max(part.classes for part in parts)
+    return ReleaseInfo(
+        name=node.name,
+        sha256=node.sha256,
+        rows=node.people,
+        features=features,
+        classes=classes,
+        class_names=tuple(map(str, first.classes)) if one else (),
+        label=first.label if one else None,
+        truth=node.knows_truth,
+    )
+
+
+def mechanism_info(
+    node: Node, claim: Mechanism | JointMechanism | None, epsilon: float | None
+) -> MechanismInfo:
+    """Return what was claimed: of one column, or of all answers together."""
+    declaration = node.leaves[0].declaration
+    known: dict[str, Any] = {"epsilon": epsilon}
+    known["declared"] = None if declaration is None else declaration.source
+    if node.kind in ("releases", "person"):
+        files = len(node.releases or node.leaves)
+        return MechanismInfo(
+            name="repeated",
+            parameters={} if node.noise is None else {"answers": node.noise},
+            description=f"{files} releases of the same people, {_DRAWN[node.noise]}",
+            **known,
+        )
+    if claim is None:
+        text = "nothing is claimed about the columns together"
+        return MechanismInfo(name=UNKNOWN, parameters={}, description=text, **known)
+    stated = plain_parameters(claim.declaration())
+    return MechanismInfo(name=claim.name, parameters=stated, description=claim.description, **known)

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,24 +14,17 @@ import numpy as np
 from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
-from ldpaudit.audits.power.outsider import excess_by_released_labels
+from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
-from ldpaudit.judging.policy.explaining import WORDS
-from ldpaudit.judging.policy.limits import Loss
-from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
-from ldpaudit.pipeline.about import (
-    digest_of,
-    mechanism_info,
-    node_info,
-    node_mechanism_info,
-    release_info,
-)
-from ldpaudit.pipeline.nodes import Column, Columns, Files, Node, Releases
+from ldpaudit.judging.policy.explaining import CHECKS
+from ldpaudit.judging.policy.sections import Loss
+from ldpaudit.mechanisms import UNKNOWN, Mechanism
+from ldpaudit.pipeline.nodes import Node, claim_of, mechanism_info, node_of, release_info
 from ldpaudit.release import Release, ReleasedLabels
 from ldpaudit.result import AuditResult, MechanismInfo, PublicFacts, Question
-from ldpaudit.running.stopping import Stopped
+from ldpaudit.work.progress import Stopped
 
 _ADDS_UP: Final = "claimed-epsilon"
 """The check that [claim] limits."""
@@ -40,66 +34,73 @@ def public_facts(
     context: AuditContext, policy: Policy, left_out: AbstractSet[str], today: datetime.date
 ) -> PublicFacts:
     """Return what everybody may see of one private column; ``context`` has all of its rows."""
-    release = released_alone(context.release)
-    claim = _claim(release)
-    seen = release_info(release)
+    release, truth = released_alone(context.release), context.release.truth is not None
+    claim, node = _claim(release), node_of(release)
+    asked, declaration = questions(policy, release.sha256, today), release.declaration
+    if claim is not None:
+        mechanism = mechanism_info(node, claim, claim.epsilon)
+    else:
+        assert declaration is not None
+        stated: dict[str, Any] = dict(declaration.parameters)
+        known = {"name": declaration.name, "declared": declaration.source}
+        mechanism = MechanismInfo(**known, parameters=stated, epsilon=stated.get("epsilon"))
     # What is not held against the claim shows no excess, whatever the rows could show.
-    looked = _ADDS_UP in policy.checks.asked() and left_out.isdisjoint(("mechanism", "power"))
+    excess = None
+    if claim and _ADDS_UP in policy.checks.asked() and left_out.isdisjoint(("mechanism", "power")):
+        alone = replace(context.of(release, claim=claim), run=replace(context.run, guesses=None))
+        tests = sum(question.level == "error" for question in asked)
+        shared = 1 if policy.audit.correction == "none" else max(tests, 1)
+        with suppress(Stopped):  # The audit was to end in time.
+            excess = excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
     return PublicFacts(
-        release=seen.model_copy(update={"truth": context.release.truth is not None}),
-        mechanism=_mechanism(release, claim),
+        release=release_info(node).model_copy(update={"truth": truth}),
+        mechanism=mechanism,
         estimates=() if claim is None else tuple(exact_estimates(claim)),
         curves=() if claim is None else tuple(exact_curves(claim)),
-        excess=_excess(context, release, claim, policy) if looked else None,
-        questions=questions(policy, release.sha256, today),
+        excess=excess,
+        questions=asked,
         left_out=tuple(sorted(left_out)),
     )
 
 
 def public_facts_of(
-    node: Columns | Releases | Files,
-    parts: Sequence[AuditResult],
-    epsilon: float | None,
-    policy: Policy,
-    today: datetime.date,
+    node: Node, parts: Sequence[AuditResult], policy: Policy, today: datetime.date
 ) -> PublicFacts:
-    """Return what everybody may see of several columns or releases; ``epsilon``: as claimed."""
-    sha256 = digest_of(node)
-    bare = node
-    if isinstance(node, Columns):
-        columns = tuple(map(released_alone, node.file.columns))
-        bare = replace(node, file=replace(node.file, columns=columns))
-    shown = claimed_alone(node, epsilon)
+    """Return what everybody may see of several columns or releases."""
+    companions, epsilon = node.views.companions, claimed_alone(node)
     try:
-        mechanism = node_mechanism_info(bare, shown)
+        bare = node
+        if companions is not None:
+            columns = tuple(map(released_alone, companions.file.columns))
+            bare = node_of(replace(companions.file, columns=columns))
+        mechanism = mechanism_info(bare, bare.joint, epsilon)
     except InputError:  # One released label for all, and no classes declared.
         mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)
-    facts = [part.public for part in parts if part.public is not None]
-    seen = {"classes": 0, "class_names": ()}
+    left_out = next((part.public.left_out for part in parts if part.public is not None), ())
     return PublicFacts(
-        release=node_info(node, parts, sha256).model_copy(update=seen),
+        release=release_info(node).model_copy(update={"classes": 0, "class_names": ()}),
         mechanism=mechanism,
-        questions=questions(policy, sha256, today),
-        left_out=facts[0].left_out if facts else (),
+        questions=questions(policy, node.sha256, today),
+        left_out=left_out,
     )
 
 
-def claimed_alone(node: Node, epsilon: float | None) -> float | None:
-    """Return the claimed ε of a node, which is ``epsilon``, without a look at true labels.
+def claimed_alone(node: Node) -> float | None:
+    """Return the claimed ε of a node with parts without a look at true labels.
 
     Where a claim depends on them, that of the parts added up, or the largest where answers are
     remembered.
     """
-    if all(map(_states_labels, node.leaves)):
-        return epsilon
-    if isinstance(node, Column):
-        claim = _claim(released_alone(node.release))
+    if all(map(_states_labels, node.leaves)) and node.kind != "column":
+        return node.epsilon
+    if node.kind == "column":
+        claim = _claim(released_alone(node.leaves[0]))
         return None if claim is None else claim.epsilon
-    parts = node.releases or node.columns or tuple(map(Column, node.leaves))
-    known = [claimed_alone(part, part.epsilon) for part in parts]
+    parts = node.releases or node.columns or tuple(map(node_of, node.leaves))
+    known = [claimed_alone(part) for part in parts]
     if None in known:
         return None
-    once = not isinstance(node, Columns) and node.noise == "remembered"
+    once = node.noise == "remembered"
     return (max if once else math.fsum)(value for value in known if value is not None)
 
 
@@ -126,38 +127,8 @@ def _states_labels(release: Release) -> bool:
 
 def _claim(release: Release) -> Mechanism | None:
     try:
-        return from_declaration(release.declaration, release.classes)
+        return claim_of(release)
     except InputError:  # One released label for all, and no classes declared.
-        return None
-
-
-def _mechanism(release: Release, claim: Mechanism | None) -> MechanismInfo:
-    if claim is not None:
-        return mechanism_info(release, claim)
-    assert release.declaration is not None
-    stated: dict[str, Any] = dict(release.declaration.parameters)
-    return MechanismInfo(
-        name=release.declaration.name,
-        declared=release.declaration.source,
-        parameters=stated,
-        epsilon=stated.get("epsilon"),
-    )
-
-
-def _excess(
-    context: AuditContext, release: Release, claim: Mechanism | None, policy: Policy
-) -> float | None:
-    """Return the smallest excess that true labels would show, at the level of one check of many."""
-    if claim is None:
-        return None
-    alone = replace(
-        context, release=release, claim=claim, guesses=None, companions=None, _shared={}
-    )
-    tests = [q for q in questions(policy) if q.level == "error"]
-    shared = 1 if policy.audit.correction == "none" else max(len(tests), 1)
-    try:
-        return excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
-    except Stopped:  # The audit was to end in time.
         return None
 
 
@@ -170,27 +141,24 @@ def questions(
         for waiver in sorted(policy.waivers, key=lambda waiver: waiver.expires)
         if today and waiver.release_sha256 == sha256 and waiver.expires >= today
     }
-    return tuple(
-        Question(
+    found = []
+    for name in policy.checks.asked():
+        section = getattr(policy.checks, name.replace("-", "_"))
+        limits = {key: value for key, value in dict(section).items() if key != "level"}
+        if name == _ADDS_UP:
+            audit = policy.audit
+            limits |= {} if policy.claim is None else dict(policy.claim)
+            limits |= {"min_rows": audit.min_rows, "confidence": audit.confidence}
+            limits |= {"max_undetected_excess": audit.max_undetected_excess}
+        question = Question(
             check=name,
-            text=re.split(r"[.:] ", WORDS["checks"][name])[0] + ".",
-            limits=_limits(policy, name),
-            level=getattr(policy.checks, name.replace("-", "_")).level,
+            text=re.split(r"[.:] ", CHECKS[name])[0] + ".",
+            limits={k.rstrip("_"): _plain(v) for k, v in limits.items() if v is not None},
+            level=section.level,
             accepted_until=accepted.get(name),
         )
-        for name in policy.checks.asked()
-    )
-
-
-def _limits(policy: Policy, name: str) -> dict[str, float | str]:
-    section = dict(getattr(policy.checks, name.replace("-", "_")))
-    stated = {key: value for key, value in section.items() if key != "level"}
-    if name == _ADDS_UP:
-        stated |= {} if policy.claim is None else dict(policy.claim)
-        audit = policy.audit
-        stated |= {"min_rows": audit.min_rows, "confidence": audit.confidence}
-        stated |= {"max_undetected_excess": audit.max_undetected_excess}
-    return {k.rstrip("_"): _plain(value) for k, value in stated.items() if value is not None}
+        found.append(question)
+    return tuple(found)
 
 
 def _plain(value: Any) -> float | str:

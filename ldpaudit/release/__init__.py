@@ -5,7 +5,6 @@ Out: a release of one private column, or of several, that every other part takes
 """
 
 from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
-from ldpaudit.release.columns import FileColumns
 from ldpaudit.release.declaration import (
     ColumnsDeclaration,
     Declaration,
@@ -17,12 +16,13 @@ from ldpaudit.release.release import (
     Bags,
     Release,
     ReleasedLabels,
+    Slices,
     Strata,
     SyntheticTable,
     TrueLabels,
     label_table,
 )
-from ldpaudit.release.releases import ColumnReleases, ReleasedFiles
+from ldpaudit.release.several import ColumnReleases, FileColumns, ReleasedFiles
 
 __all__ = [
     "Bags",
@@ -43,6 +43,7 @@ __all__ = [
     "ReleasedFiles",
     "ReleasedLabels",
     "Sketch",
+    "Slices",
     "Strata",
     "SyntheticTable",
     "TrueLabels",

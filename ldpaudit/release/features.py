@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ldpaudit.arrays import Float32Array, IntArray
 from ldpaudit.errors import InputError
-from ldpaudit.running.scratch import rows_of
+from ldpaudit.work.memory import rows_of
 
 _GLANCE: Final = 1_000
 

@@ -13,8 +13,8 @@ from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release.declaration import Declaration, DeclaredColumns
 from ldpaudit.release.features import FeatureTable, Sketch, joined
 
+# Labels that are counted at once.
 _LABELS: Final = 1 << 20
-"""Labels that are counted at once."""
 
 TrueLabels = NewType("TrueLabels", IntArray)
 """Codes of the true labels, int32 of shape (n,), positions in :attr:`Release.classes`."""
@@ -52,6 +52,29 @@ class SyntheticTable:
     def __post_init__(self) -> None:
         if len(self.features) != len(self.labels):
             raise InputError("The synthetic table must have a label for every row.")
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The rows of a release grouped by one column.
+
+    Attributes
+    ----------
+    column : str
+        The column's name; shown only where names may be.
+    names : tuple of str, length s
+        What the slices are, the largest first; shown only where names may be.
+    codes : int32 array of shape (n,)
+        The slice of each row.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    codes: IntArray
+
+    def __len__(self) -> int:
+        """Return the number of slices s."""
+        return len(self.names)
 
 
 @dataclass(frozen=True)

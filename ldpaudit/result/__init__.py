@@ -27,20 +27,23 @@ from ldpaudit.result.audit_result import (
     overall,
     verdict_of,
 )
-from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.estimate import (
+    Curve,
     Details,
     Estimate,
+    Finding,
     Frozen,
+    Histogram,
     Kind,
+    Note,
     Number,
     Score,
     Side,
     Titled,
     Unit,
+    merged,
     readable,
 )
-from ldpaudit.result.finding import Finding, Note, together
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -75,8 +78,8 @@ __all__ = [
     "Waived",
     "decision_of",
     "holding_up",
+    "merged",
     "overall",
     "readable",
-    "together",
     "verdict_of",
 ]

@@ -1,19 +1,28 @@
 """The result of an audit as a whole, and its JSON form."""
 
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import FailFast, Field, computed_field, model_validator
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
-from ldpaudit.files.documents import stored
 from ldpaudit.result.access import access_of
-from ldpaudit.result.curve import Curve, Histogram
 from ldpaudit.result.earlier import EARLIER, upgraded
-from ldpaudit.result.estimate import Estimate, Frozen, Identifier, Number, Side, readable
-from ldpaudit.result.finding import Note
+from ldpaudit.result.estimate import (
+    Curve,
+    Estimate,
+    Frozen,
+    Histogram,
+    Identifier,
+    Note,
+    Number,
+    Side,
+    readable,
+)
 from ldpaudit.result.frames import frame_of, scores_frame, stacked
+from ldpaudit.work.documents import stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +37,11 @@ Part = Literal["estimates", "checks", "audits"]
 Profile = Literal["internal", "public"]
 """Whom a page is for: who works on the release, or everybody."""
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+def _reports() -> Any:
+    """Return the package of report formats, by name: methods for convenience, not a need of it."""
+    return import_module("ldpaudit.reports")
 
 
 class ReleaseInfo(Frozen):
@@ -473,19 +487,15 @@ class AuditResult(Frozen):
         return self._render("html", path, profile)
 
     def _repr_html_(self) -> str:
-        from ldpaudit.reports import embed
-
-        return embed(self)
+        embedded: str = _reports().embed(self)
+        return embedded
 
     def _render(
         self, format_name: str, path: Path | str | None, profile: Profile = "internal"
     ) -> str:
-        # The one import that goes up: methods for convenience, the report itself stays a function
-        # of the result.
-        from ldpaudit.files.writing import write_whole
-        from ldpaudit.reports import Surroundings, render
+        from ldpaudit.work.files import write_whole
 
-        text = render(self, format_name, Surroundings(profile=profile))
+        text: str = _reports().render_for(self, format_name, profile)
         if path is not None:
             private = self.confidential and profile == "internal"
             write_whole(Path(path), text, private=private)

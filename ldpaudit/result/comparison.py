@@ -202,7 +202,7 @@ class Comparison(Frozen):
         ldpaudit.errors.InputError
             If the text is not the JSON of a comparison.
         """
-        from ldpaudit.files.documents import stored
+        from ldpaudit.work.documents import stored
 
         invalid = "The file must be a stored ldpaudit comparison."
         return stored(cls.model_validate, text, "A stored comparison", invalid)

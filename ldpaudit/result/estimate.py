@@ -2,18 +2,27 @@
 
 import math
 import re
-from typing import Annotated, Any, Final, Literal, Self, TypedDict, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final, Literal, Self, TypedDict, TypeVar, Unpack
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 Kind = Literal["exact", "certified", "estimated"]
 Side = Literal["lower", "upper", "two-sided"]
 Unit = Literal[
-    "nats", "proportion", "p-value", "rows", "label units", "squared label units", "log-odds", "1"
+    "nats",
+    "proportion",
+    "p-value",
+    "rows",
+    "people",
+    "label units",
+    "squared label units",
+    "log-odds",
+    "1",
 ]
 AxisName = Literal["epsilon", "divergence", "share of people"]
 """Numbers of one axis are drawn in one picture, whatever section they are of."""
-
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9_]+([.-][a-z0-9_]+)*$", max_length=120)]
 
 
@@ -150,7 +159,8 @@ class Estimate(Quantified):
     level : float or None
         The confidence, for instance 0.95, of the interval as a whole.
     unit : str
-        ``nats``, ``proportion``, ``p-value``, ``rows``, ``log-odds``, units of labels or ``1``.
+        ``nats``, ``proportion``, ``p-value``, ``rows``, ``people``, ``log-odds``, units of labels
+        or ``1``.
     n, count : int or None
         The counted denominator and numerator, None where there is none.
     score : Score or None
@@ -225,3 +235,127 @@ class Estimate(Quantified):
         if self.kind == "exact" and self.level is not None:
             raise ValueError(f"{self.id}: an exact number has no level.")
         return self
+
+
+class Curve(Quantified):
+    """A number as a function of one variable, for instance J(τ) or an RDP curve."""
+
+    x: tuple[Number, ...]
+    """The variable, in increasing order."""
+    value: tuple[Number, ...]
+    """The number at each of them."""
+    low: tuple[Number, ...] | None = None
+    """Lower ends of the intervals; None without."""
+    high: tuple[Number, ...] | None = None
+    """Upper ends of the intervals; None without."""
+    side: Side | None = None
+    """Which ends are confidence bounds."""
+    level: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """The confidence of the intervals."""
+    simultaneous: bool = False
+    """Whether ``level`` holds for the whole curve at once, not for each point alone."""
+    x_label: str = ""
+    """What the variable is."""
+    unit: Unit = "1"
+    """The unit of the values."""
+    n: Annotated[int, Field(ge=0)] | None = None
+    """Rows behind it."""
+
+    def bound_key(self, place: int) -> str:
+        """Return the key in ``Finding.bounds`` of the bound at one grid point."""
+        return f"{self.id}@{self.x[place]:g}"
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        for part in (self.value, self.low, self.high):
+            if part is not None and len(part) != len(self.x):
+                raise ValueError(f"{self.id}: the parts of a curve must have one length.")
+        return self
+
+
+class Histogram(Quantified):
+    """Counts of rows in bins."""
+
+    edges: tuple[Number, ...]
+    """The b + 1 bin edges, in the unit of the variable; the outer ones may be infinite."""
+    counts: tuple[int, ...]
+    """People in each bin."""
+    unit: Unit = "nats"
+    """The unit of the variable."""
+    x_label: str = ""
+    """What the variable is."""
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Self:
+        if len(self.edges) != len(self.counts) + 1:
+            raise ValueError(f"{self.id}: a histogram has one edge more than bins.")
+        return self
+
+
+Q = TypeVar("Q", bound=Quantified)
+
+
+class Note(Frozen):
+    """One sentence for people: a limit, an assumption, what was sampled; never any data."""
+
+    audit: Identifier
+    """The audit that it is of."""
+    text: str
+    """The sentence."""
+    level: Literal["info", "warning"] = "info"
+    """Whether it is a warning."""
+
+    @classmethod
+    def info(cls, audit: str, text: str) -> "Note":
+        """Return a remark."""
+        return cls(audit=audit, text=text)
+
+    @classmethod
+    def warning(cls, audit: str, text: str) -> "Note":
+        """Return a warning."""
+        return cls(audit=audit, text=text, level="warning")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one audit returns; the pipeline puts the findings into one ``AuditResult``.
+
+    Attributes
+    ----------
+    estimates, curves, histograms, notes : tuples
+    bounds : mapping from estimate id to a function
+        For a certified estimate, a function from a one-sided error probability ``alpha`` in (0, 1)
+        to the bound at confidence 1 - alpha. The policy needs it to correct for several checks; the
+        result does not store it.
+    """
+
+    estimates: tuple[Estimate, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    histograms: tuple[Histogram, ...] = ()
+    notes: tuple[Note, ...] = ()
+    bounds: Mapping[str, Callable[[float], float]] = field(default_factory=dict)
+
+    def in_section(self, section: str) -> "Finding":
+        """Return the finding with its numbers in a section, unless they name another."""
+        return replace(
+            self,
+            estimates=_placed(self.estimates, section),
+            curves=_placed(self.curves, section),
+            histograms=_placed(self.histograms, section),
+        )
+
+
+def merged(findings: Iterable[Finding]) -> Finding:
+    """Return several findings as one."""
+    every = list(findings)
+    return Finding(
+        tuple(e for finding in every for e in finding.estimates),
+        tuple(c for finding in every for c in finding.curves),
+        tuple(h for finding in every for h in finding.histograms),
+        tuple(n for finding in every for n in finding.notes),
+        {key: bound for finding in every for key, bound in finding.bounds.items()},
+    )
+
+
+def _placed(parts: tuple[Q, ...], section: str) -> tuple[Q, ...]:
+    return tuple(p if p.section else p.model_copy(update={"section": section}) for p in parts)

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
 
     from ldpaudit.result.estimate import Estimate, Frozen
 
+# Left out of a frame: they are no single value.
 _WORDS: Final = {"score", "axis", "assumptions", "evidence"}
-"""Left out of a frame: they are no single value."""
 _LAST: Final = ("method", "reference")
 
 

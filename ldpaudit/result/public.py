@@ -18,8 +18,7 @@ from ldpaudit.result.audit_result import (
     ReleaseInfo,
 )
 from ldpaudit.result.comparison import Comparison
-from ldpaudit.result.curve import Curve
-from ldpaudit.result.estimate import Estimate, Frozen, Number
+from ldpaudit.result.estimate import Curve, Estimate, Frozen, Number
 
 _SENTENCES: Final[dict[Decision, str]] = {
     "publish": "No violation was found. That does not prove the claim.",

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
-    from ldpaudit.synthesis.factory import GENERATORS, generator
+    from ldpaudit.synthesis.factory import GENERATORS, generator, load_generator, save_generator
     from ldpaudit.synthesis.gan import ConditionalGan
     from ldpaudit.synthesis.interface import Generator
     from ldpaudit.synthesis.mixture import ClassMixtures
-    from ldpaudit.synthesis.saving import load_generator, save_generator
 
 __all__ = [
     "GENERATORS",
@@ -28,10 +27,9 @@ __all__ = [
 __getattr__, __dir__ = exported(
     __name__,
     {
-        "factory": ("GENERATORS", "generator"),
+        "factory": ("GENERATORS", "generator", "load_generator", "save_generator"),
         "mixture": ("ClassMixtures",),
         "gan": ("ConditionalGan",),
         "interface": ("Generator",),
-        "saving": ("load_generator", "save_generator"),
     },
 )

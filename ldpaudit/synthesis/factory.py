@@ -1,15 +1,24 @@
-"""Generators by their names in the contract."""
+"""Generators by their names in the contract, and as files of arrays: nothing in them runs."""
 
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
 from typing import Any, Final
 
-from ldpaudit.errors import InputError
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.synthesis.gan import ConditionalGan
-from ldpaudit.synthesis.interface import Generator
+from ldpaudit.synthesis.interface import VERSION, Generator
 from ldpaudit.synthesis.mixture import ClassMixtures
+from ldpaudit.work.documents import check_regular
+from ldpaudit.work.files import WholeFiles
 
 GENERATORS: Final = ("gan", "mixture")
-
-
 MAKERS: Final[dict[str, type[ConditionalGan] | type[ClassMixtures]]] = {
     "gan": ConditionalGan,
     "mixture": ClassMixtures,
@@ -39,3 +48,102 @@ def generator(name: str, **options: Any) -> Generator:
         return MAKERS[name](**options)
     except TypeError:
         raise InputError(f"The generator {name!r} has no such option; see its class.") from None
+
+
+_FORMAT = "ldpaudit-generator"
+
+
+def save_generator(
+    generator: "ConditionalGan | ClassMixtures",
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> Path:
+    """Write a fitted generator to a file, whole or not at all: a NumPy archive (npz).
+
+    The file holds what was learnt of the training rows: treat it as confidential where they are.
+    It is readable by its owner only.
+
+    Raises
+    ------
+    InputError
+        If the generator is not fitted.
+    OutputError
+        If the file is there already, or cannot be written.
+    """
+    target, arrays = Path(path), dict[str, Any]()
+    content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
+    text = json.dumps(content | {"state": _packed(generator.state(), arrays)})
+    with WholeFiles(overwrite) as files:
+        part = files.add(target, private=True)
+        with part.writing():
+            np.savez(part.stream, content=np.array(text), **arrays)
+    return target
+
+
+def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtures":
+    """Read a generator that :func:`save_generator` wrote; no code in the file is ever run.
+
+    Raises
+    ------
+    InputError
+        If the file is no generator of this version, or is damaged.
+    """
+    target = Path(path)
+    name = quoted(target.name)
+    try:
+        check_regular(target)
+        with np.load(io.BytesIO(target.read_bytes()), allow_pickle=False) as archive:
+            arrays = dict(archive)
+        content = json.loads(str(arrays["content"]))
+        known = content["format"] == _FORMAT
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        known = False
+    if not known:
+        raise InputError(f"{name} must be a generator's file.")
+    if content.get("version") != VERSION:
+        raise InputError(f"{name} holds a generator of another version; fit it again.")
+    try:
+        return MAKERS[content["name"]].from_state(_unpacked(content["state"], arrays))
+    except MissingDependencyError:
+        raise
+    except Exception:
+        # A file of the right format with a damaged content fails wherever the damage lies.
+        raise InputError(f"{name} is damaged: no generator can be rebuilt from it.") from None
+
+
+def _packed(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _packed(part, arrays) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(part, arrays) for part in value]
+    if isinstance(value, np.ndarray | pa.Schema | pa.Array):
+        name, kind = f"array{len(arrays)}", "array"
+        if isinstance(value, pa.Schema):
+            kind, value = "schema", np.frombuffer(value.serialize(), dtype=np.uint8)
+        elif isinstance(value, pa.Array):
+            batch = pa.record_batch([value], ["values"])
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            kind, value = "values", np.frombuffer(sink.getvalue(), dtype=np.uint8)
+        arrays[name] = value
+        return {kind: name, "packed": True}
+    return value
+
+
+def _unpacked(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(part, arrays) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "packed" not in value:
+        return {key: _unpacked(part, arrays) for key, part in value.items()}
+    (kind, name), *_ = value.items()
+    if kind == "array":
+        return arrays[name]
+    buffer = pa.py_buffer(arrays[name].tobytes())
+    if kind == "schema":
+        return pa.ipc.read_schema(buffer)
+    with pa.ipc.open_stream(buffer) as stream:
+        return stream.read_all().column(0).combine_chunks()

@@ -10,21 +10,19 @@ from ldpaudit.device import DeviceName, need_torch, torch_device
 from ldpaudit.errors import InputError
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import IntArray
-from ldpaudit.running.progress import Progress
-from ldpaudit.synthesis.columns import Columns
-from ldpaudit.synthesis.images import Images, image_side
+from ldpaudit.synthesis.columns import Columns, Images, image_side
 from ldpaudit.synthesis.interface import (
     Generator,
     TrainedOn,
     check_labels,
     not_fitted,
 )
+from ldpaudit.work.progress import Progress
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from ldpaudit.synthesis.networks import Shape
-    from ldpaudit.synthesis.training import Calibration
+    from ldpaudit.synthesis.training import Calibration, Shape
 
 Architecture = Literal["auto", "dense", "convolutional"]
 
@@ -85,8 +83,14 @@ class ConditionalGan(Generator):
         progress: Progress,
         device: DeviceName,
     ) -> None:
-        from ldpaudit.synthesis.networks import networks
-        from ldpaudit.synthesis.training import Calibration, Plan, calibrate, generate, train
+        from ldpaudit.synthesis.training import (
+            Calibration,
+            Plan,
+            calibrate,
+            generate,
+            networks,
+            train,
+        )
 
         seed = integer_seed(rng)
         draws = np.random.default_rng(seed)
@@ -164,8 +168,7 @@ class ConditionalGan(Generator):
         """Rebuild a fitted generator, on the CPU."""
         import torch
 
-        from ldpaudit.synthesis.networks import networks
-        from ldpaudit.synthesis.training import Calibration
+        from ldpaudit.synthesis.training import Calibration, networks
 
         gan = cls(trained_on=state["trained_on"])
         gan._seed, gan._rows, gan._classes = state["seed"], state["rows"], state["classes"]
@@ -178,7 +181,7 @@ class ConditionalGan(Generator):
 
 
 def _shape(coder: Columns | Images) -> "Shape":
-    from ldpaudit.synthesis.networks import Shape
+    from ldpaudit.synthesis.training import Shape
 
     if isinstance(coder, Images):
         return Shape(coder.side, coder.side**2, ())

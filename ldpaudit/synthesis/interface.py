@@ -10,7 +10,7 @@ import pyarrow as pa
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.release import IntArray
-from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.work.progress import NoProgress, Progress
 
 VERSION: Final = 3
 """The version of the generators: it changes whenever the same seed gives other rows."""

@@ -12,7 +12,6 @@ from ldpaudit.device import DeviceName
 from ldpaudit.errors import GeneratorDivergedError, InputError
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, FloatArray, IntArray
-from ldpaudit.running.progress import Progress
 from ldpaudit.synthesis.columns import Columns, Encoded
 from ldpaudit.synthesis.interface import (
     Generator,
@@ -20,6 +19,7 @@ from ldpaudit.synthesis.interface import (
     check_labels,
     not_fitted,
 )
+from ldpaudit.work.progress import Progress
 
 ROWS_PER_COMPONENT = 50
 _MOST_FACTORS = 60
@@ -226,7 +226,6 @@ def _category_points(rows: Encoded) -> FloatArray:
 
 
 def _moments(scores: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return means (j, f) and Cholesky factors (j, f, f) of the components."""
     f = scores.shape[1]
     totals = shares.sum(axis=0)
     means = (shares.T @ scores) / totals[:, None]
@@ -242,6 +241,5 @@ def _moments(scores: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def _table(codes: IntArray, size: int, shares: FloatArray) -> FloatArray:
-    """Return the share of each code in each component, float64 of shape (j, size)."""
     counts = np.stack([np.bincount(codes, column, minlength=size) for column in shares.T])
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))

@@ -2,61 +2,78 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
-from ldpaudit.reports.charts import specifications as charts
-from ldpaudit.reports.charts.intervals import Cell, Figure, Table
-from ldpaudit.reports.text.harmless import as_identifier, name, shown
-from ldpaudit.reports.text.numbers import digits_apart, number, rows
+from ldpaudit.reports.charts.figure import (
+    ACCENT,
+    DASHES,
+    PAPER,
+    WIDE,
+    Axis,
+    Cell,
+    Dash,
+    Figure,
+    Line,
+    Rule,
+    Spec,
+    Table,
+    distinct,
+    far_apart,
+    layer,
+    rule_mark,
+    thinned,
+)
 from ldpaudit.reports.text.quantities import Printer, Quantity, words_of
-from ldpaudit.result import Curve, Histogram
+from ldpaudit.result import AuditResult, Curve, Histogram
+from ldpaudit.result.harmless import as_identifier, name, shown
+from ldpaudit.result.numbers import digits_apart, exactly, number, rows
 
-MOST_POINTS: Final = 120
-LEAST_SHARE_SEEN: Final = 1e-3
-MOST_ROWS: Final = 25
-SOME_POINTS: Final = "Some of the points; the JSON result has all of them."
-T = TypeVar("T")
-DASHES: Final[tuple[charts.Dash, ...]] = (0, 1, 2, 3, 4, 5)
+Points = Sequence[tuple[float, float]]
+NamedCurve = tuple[str, AuditResult, Curve]
+"""A curve of one of several releases, and the release's name."""
+_MOST_POINTS: Final = 120
+_MOST_ROWS: Final = 25
+_LEAST_SHARE_SEEN: Final = 1e-3
+_SOME_POINTS: Final = "Some of the points; the JSON result has all of them."
+_HEADERS: Final = ("Curve", "Value", "Lower end", "Upper end", "Kind")
+_DASHES: Final[tuple[Dash, ...]] = (0, 1, 2, 3, 4, 5)
+MOST_LINES: Final = len(_DASHES)
 
 
-def curve_figure(
-    drawn: Sequence[Curve], printer: Printer, title: str, rules: Sequence[charts.Rule] = ()
-) -> Figure | None:
-    """Return curves over one variable; None if there are fewer than two points to draw."""
-    lines = [line for position, curve in enumerate(drawn) for line in _lines(curve, position)]
-    description = " ".join(f"{shown(c.title)} ({words_of(c)}): {_course(c)}" for c in drawn)
-    names = (as_identifier(drawn[0].id), title, description)
-    axes = (variable(drawn[0]), _height_title(drawn[0]))
-    share = drawn[0].unit == "proportion"
-    return lines_figure(names, lines, axes, curve_table(drawn, printer), rules, share=share)
+def lines_chart(lines: Sequence[Line], rules: Sequence[Rule], x: Axis, y: Axis, width: int) -> Spec:
+    """Return a chart of curves over one variable, with horizontal rules."""
+    y_of = y.on(vertical=True)
+    place = {"x": x.on()("x"), "y": y_of("y")}
+    layers = []
+    # Dashes lie over whole lines and are thicker, so that of two equal curves both are seen.
+    for line in sorted(lines, key=lambda line: line.dash != 0):
+        points = zip(line.x, line.y, line.fill_to or line.y, strict=True)
+        data = [{"x": x, "y": y, "fill": f} for x, y, f in points if math.isfinite(x + y + f)]
+        if line.fill_to is not None:
+            band = {"type": "area", "color": ACCENT, "opacity": 0.18}
+            layers.append(layer(data, band, place | {"y2": {"field": "fill"}}))
+        style = {"strokeDash": DASHES[line.dash], "strokeWidth": 3.0 if line.dash else 1.6}
+        layers.append(layer(data, {"type": "line", "color": ACCENT, **style}, place))
+    layers += [layer([{"y": rule.at}], rule_mark(rule), {"y": y_of("y")}) for rule in rules]
+    return {"width": width - 60, "height": 240 if width == WIDE else 190, "layer": layers}
 
 
 def lines_figure(
     names: tuple[str, str, str],
-    lines: Sequence[charts.Line],
+    lines: Sequence[Line],
     axes: tuple[str, str],
     table: Table,
-    rules: Sequence[charts.Rule] = (),
+    rules: Sequence[Rule] = (),
     *,
     share: bool = False,
 ) -> Figure | None:
     """Return lines over one variable; None if there are fewer than two points to draw.
 
-    Parameters
-    ----------
-    names : three str
-        Key (unique on the page), title and description.
-    lines : sequence of Line
-    axes : two str
-        What x and y are, with units.
-    table : Table
-    rules : sequence of Rule
-        Horizontal lines to compare with.
-    share : bool
-        Whether heights are shares, so that the axis ends at 1.
+    ``names`` are key (unique on the page), title and description, ``axes`` what x and y are;
+    ``share`` says that heights are shares, so that the axis ends at 1.
     """
     points = [point for line in lines for point in zip(line.x, line.y, strict=True)]
     finite = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
@@ -64,73 +81,15 @@ def lines_figure(
     if len(set(xs)) < 2:
         return None
     tops = [y for line in lines for y in line.fill_to or () if math.isfinite(y)]
+    tops += [rule.at for rule in rules]
     logarithmic = min(xs) >= 0.5 and max(xs) / min(xs) > 40
-    x_axis = charts.Axis(axes[0], min(xs), max(xs), logarithmic)
-    heights = (min(ys), max(*ys, *tops, *(rule.at for rule in rules), 1e-6))
-    y_axis = charts.Axis(axes[1], *_ends(*heights, share=share))
+    x_axis = Axis(axes[0], min(xs), max(xs), logarithmic)
+    y_axis = Axis(axes[1], *_ends(min(ys), max(*ys, *tops, 1e-6), share=share))
     peaks = [max(filter(math.isfinite, line.y), default=min(ys)) for line in lines]
-    if not share and min(ys) > 0 and charts.far_apart(peaks):
-        y_axis = charts.Axis.around(axes[1], [*ys, *tops, *(rule.at for rule in rules)], 0.05)
-    build = partial(charts.curves, lines, rules, x_axis, y_axis)
+    if not share and min(ys) > 0 and far_apart(peaks):
+        y_axis = Axis.around(axes[1], [*ys, *tops], 0.05)
+    build = partial(lines_chart, lines, rules, x_axis, y_axis)
     return Figure.of(names, build, table, lines, rules)
-
-
-def curve_table(drawn: Sequence[Curve], printer: Printer) -> Table:
-    """Return the points of curves, thinned if there are many."""
-    body: list[tuple[Cell, ...]] = []
-    for curve in drawn:
-        limits = printer.limits(curve.id)
-        low = curve.low or (None,) * len(curve.x)
-        high = curve.high or (None,) * len(curve.x)
-        points = list(zip(curve.x, curve.value, low, high, strict=True))
-        head: tuple[Cell, ...] = (shown(curve.title, 60),)
-        body += [
-            head + _point(*point, limits) + (words_of(curve),)
-            for point in thinned(points, MOST_ROWS)
-        ]
-    headers = ("Curve", variable(drawn[0]), "Value", "Lower end", "Upper end", "Kind")
-    left_out = any(len(curve.x) > MOST_ROWS for curve in drawn)
-    return Table(headers, tuple(body), SOME_POINTS if left_out else "")
-
-
-def histogram_figure(histogram: Histogram, means: Sequence[Quantity], title: str) -> Figure | None:
-    """Return a histogram with the means as rules; None if it is empty."""
-    total = sum(histogram.counts)
-    edges = _finite_edges(histogram.edges)
-    if total == 0 or edges is None:
-        return None
-    bins = [
-        (left, right, count / total / (right - left))
-        for count, (left, right) in zip(histogram.counts, pairwise(edges), strict=True)
-    ]
-    rules = [_mean_rule(q) for q in means if edges[0] <= q.estimate.value <= edges[-1]]
-    x_axis = charts.Axis(variable(histogram), edges[0], edges[-1])
-    unit = "nat" if histogram.unit == "nats" else "unit"
-    head = max(height for *_, height in bins) * 1.05
-    y_axis = charts.Axis(f"share of people per {unit}", 0.0, head)
-    description = (
-        f"{rows(total)} people in {len(bins)} bins; the area of a bar is the share of people. "
-        + " ".join(f"{q.name}: {q.text} ({q.words})." for q in means)
-    )
-    names = (as_identifier(histogram.id), title, description)
-    build = partial(charts.histogram, bins, rules, x_axis, y_axis)
-    return Figure.of(names, build, histogram_table(histogram), rules=rules)
-
-
-def histogram_table(histogram: Histogram) -> Table:
-    """Return the counts of a histogram."""
-    total = max(sum(histogram.counts), 1)
-    body = tuple(
-        (number(left), number(right), rows(count), number(count / total))
-        for (left, right), count in zip(pairwise(histogram.edges), histogram.counts, strict=True)
-    )
-    remark = f"Kind: {histogram.kind}."
-    return Table(("From", "To", "People", "Share"), body, remark)
-
-
-def variable(part: Curve | Histogram) -> str:
-    """Return what x is."""
-    return name(part.x_label) or "x"
 
 
 def _ends(lowest: float, highest: float, *, share: bool) -> tuple[float, float]:
@@ -142,72 +101,191 @@ def _ends(lowest: float, highest: float, *, share: bool) -> tuple[float, float]:
     return (lowest - pad if lowest < 0 else 0.0), head
 
 
-def _height_title(curve: Curve) -> str:
-    if curve.axis == "share of people":
-        return curve.axis
-    return {"proportion": "share", "1": ""}.get(curve.unit, curve.unit)
+def curve_figure(
+    drawn: Sequence[Curve], printer: Printer, title: str, key: str = "", rules: Sequence[Rule] = ()
+) -> Figure | None:
+    """Return curves of a result over one variable; None without two points to draw."""
+    first = drawn[0]
+    lines = [line for place, curve in enumerate(drawn) for line in _lines(curve, place)]
+    description = " ".join(f"{shown(c.title)} ({words_of(c)}): {_course(c)}" for c in drawn)
+    height = {"proportion": "share", "1": ""}.get(first.unit, first.unit)
+    axes = (_variable(first), first.axis if first.axis == "share of people" else height)
+    names = (f"{key}{as_identifier(first.id)}", title, description)
+    table = curve_table([("", curve) for curve in drawn], printer)
+    return lines_figure(names, lines, axes, table, rules, share=first.unit == "proportion")
 
 
-def visible(curve: Curve) -> Curve:
-    """Return the curve without the tail of shares too small to be seen."""
-    if curve.axis != "share of people":
-        return curve
-    seen = [i for i, share in enumerate(curve.value) if share >= LEAST_SHARE_SEEN]
-    return first_points(curve, max(seen, default=0) + 2)
+def overlay_figure(
+    key: str, title: str, curves: Sequence[NamedCurve], y_title: str
+) -> Figure | None:
+    """Return curves of several releases in one chart, the first six; the table holds all."""
+    kinds = [words_of(c) if c.low in (None, c.value) else c.kind for _, _, c in curves]
+    full = [f"{n}: {shown(c.title)} ({k})" for (n, _, c), k in zip(curves, kinds, strict=True)]
+    alike = len({curve.title for *_, curve in curves}) == 1
+    short = [f"{n} ({kind})" for (n, *_), kind in zip(curves, kinds, strict=True)]
+    lines = [
+        Line(label, thinned(c.x, _MOST_POINTS), thinned(c.value, _MOST_POINTS), dash)
+        for label, c, dash in zip(
+            distinct(short if alike else full),
+            [_seen(c) for *_, c in curves],
+            _DASHES,
+            strict=False,
+        )
+    ]
+    first = curves[0][2]
+    body = [curve_table([(n, c)], Printer(result)) for n, result, c in curves]
+    remark = max(table.remark for table in body)
+    table = Table(body[0].headers, tuple(row for one in body for row in one.rows), remark)
+    names = (key, title, " ".join(f"{label}." for label in full))
+    axes = (_variable(first), y_title)
+    return lines_figure(names, lines, axes, table, share=first.unit == "proportion")
 
 
-def first_points(curve: Curve, count: int) -> Curve:
-    """Return the curve's first points."""
-    parts = {name: getattr(curve, name) for name in ("x", "value", "low", "high")}
-    return curve.model_copy(update={k: v and v[:count] for k, v in parts.items()})
+def line_figure(
+    key: str, title: str, axes: tuple[str, str], curves: Sequence[tuple[str, Points]], kind: str
+) -> Figure | None:
+    """Return at most four exact curves, or upper bounds (``kind``); None without two points."""
+    lines = [
+        Line(shown(name, 80), tuple(x for x, _ in points), tuple(y for _, y in points), dash)
+        for dash, (name, points) in zip(_DASHES[:4], curves, strict=False)
+    ]
+    courses = [
+        f"{name}: from {exactly(ends[0][1])} at {exactly(ends[0][0])} to {exactly(ends[-1][1])} at "
+        f"{exactly(ends[-1][0])}"
+        for name, ends in curves
+    ]
+    description = f"{axes[1]} against {axes[0]}, {kind}. {'; '.join(courses)}."
+    body = [
+        (exactly(x), exactly(y), shown(name, 60))
+        for name, points in curves
+        for x, y in thinned(points, _MOST_ROWS)
+    ]
+    remark = _SOME_POINTS if len(body) < sum(len(points) for _, points in curves) else ""
+    table = Table((*axes, "Curve"), tuple(body), remark)
+    if len(curves) == 1:
+        table = Table(axes, tuple(row[:2] for row in body), remark)
+        lines = [Line("", line.x, line.y) for line in lines]
+    return lines_figure((key, title, description), lines, axes, table)
 
 
-def up_to(curve: Curve, order: float) -> Curve:
-    """Return the curve up to a value of its variable; all of it if fewer than two points remain."""
-    end = sum(x <= order for x in curve.x)
-    return curve if end < 2 else first_points(curve, end)
-
-
-def _lines(curve: Curve, position: int) -> list[charts.Line]:
-    curve = visible(curve)
-    x, value = thinned(curve.x), thinned(curve.value)
-    label = shown(curve.title, 80)
-    if curve.low is None or curve.low == curve.value:
-        dash = DASHES[position % len(DASHES)]
-        return [charts.Line(f"{label} ({words_of(curve)})", x, value, dash)]
-    low = thinned(curve.low)
-    if curve.high is None:
-        bound = charts.Line(f"lower end of it ({words_of(curve)})", x, low, 0, value)
-        return [charts.Line(f"{label} ({curve.kind})", x, value, 1), bound]
-    ends = charts.Line("lower and upper end", x, low, 2, thinned(curve.high))
-    return [ends, charts.Line(f"{label} ({words_of(curve)})", x, value, 0)]
-
-
-def thinned(values: Sequence[T], most: int = MOST_POINTS) -> tuple[T, ...]:
-    """Return at most so many of the values, evenly spread, the last among them."""
-    if len(values) <= most:
-        return tuple(values)
-    step = math.ceil((len(values) - 1) / (most - 1))
-    return (*values[:-1:step], values[-1])
-
-
-def _course(curve: Curve) -> str:
-    ends = ((curve.x[0], curve.value[0]), (curve.x[-1], curve.value[-1])) if curve.x else ()
-    return " to ".join(f"{number(value)} at {number(x)}" for x, value in ends) + "."
+def curve_table(curves: Sequence[tuple[str, Curve]], printer: Printer) -> Table:
+    """Return the points of curves, named by their releases where they are several."""
+    body: list[tuple[Cell, ...]] = []
+    for release, curve in curves:
+        limits, title = printer.limits(curve.id), shown(curve.title, 60)
+        none = (None,) * len(curve.x)
+        points = zip(curve.x, curve.value, curve.low or none, curve.high or none, strict=True)
+        head = f"{release}: {title}" if release else title
+        body += [
+            (head, *_point(*point, limits), words_of(curve))
+            for point in thinned(list(points), _MOST_ROWS)
+        ]
+    some = any(len(curve.x) > _MOST_ROWS for _, curve in curves)
+    headers = (_HEADERS[0], _variable(curves[0][1]), *_HEADERS[1:])
+    return Table(headers, tuple(body), _SOME_POINTS if some else "")
 
 
 def _point(
     x: float, value: float, low: float | None, high: float | None, limits: Sequence[float]
 ) -> tuple[str, ...]:
-    ends: list[tuple[float, Literal["down", "nearest", "up"]]] = [(value, "nearest")]
-    if low is not None:
-        ends.append((low, "down"))
-    if high is not None:
-        ends.append((high, "up"))
-    digits = digits_apart(ends, limits)
-    low_text = "–" if low is None else number(low, "down", digits)
-    high_text = "–" if high is None else number(high, "up", digits)
-    return number(x), number(value, "nearest", digits), low_text, high_text
+    ends: list[tuple[float | None, Literal["down", "nearest", "up"]]]
+    ends = [(value, "nearest"), (low, "down"), (high, "up")]
+    digits = digits_apart([(e, way) for e, way in ends if e is not None], limits)
+    return number(x), *("–" if e is None else number(e, way, digits) for e, way in ends)
+
+
+def histogram_figure(
+    histogram: Histogram, means: Sequence[Quantity], title: str, key: str = ""
+) -> Figure | None:
+    """Return a histogram with the means as rules; None if it is empty."""
+    total, edges = sum(histogram.counts), _finite_edges(histogram.edges)
+    if total == 0 or edges is None:
+        return None
+    bins = [
+        {"x": left, "x2": right, "y": count / total / (right - left)}
+        for count, (left, right) in zip(histogram.counts, pairwise(edges), strict=True)
+    ]
+    rules = [
+        Rule(
+            q.estimate.value,
+            "",
+            f"{q.name}: {q.text} ({q.words})",
+            1 if q.mark == "estimated" else 0,
+        )
+        for q in means
+        if edges[0] <= q.estimate.value <= edges[-1]
+    ]
+    unit = "nat" if histogram.unit == "nats" else "unit"
+    x = Axis(_variable(histogram), edges[0], edges[-1]).on()
+    y = Axis(f"share of people per {unit}", 0.0, max(b["y"] for b in bins) * 1.05).on(vertical=True)
+
+    def build(width: int) -> Spec:
+        bar = {"type": "rect", "color": ACCENT, "opacity": 0.55, "stroke": PAPER}
+        place = {"x": x("x"), "x2": {"field": "x2"}, "y": y("y"), "y2": {"datum": 0}}
+        layers = [layer(bins, bar | {"strokeWidth": 0.5}, place)]
+        layers += [layer([{"x": rule.at}], rule_mark(rule), {"x": x("x")}) for rule in rules]
+        return {"width": width - 60, "height": 220 if width == WIDE else 180, "layer": layers}
+
+    description = (
+        f"{rows(total)} people in {len(bins)} bins; the area of a bar is the share of people. "
+        + " ".join(f"{q.name}: {q.text} ({q.words})." for q in means)
+    )
+    names = (f"{key}{as_identifier(histogram.id)}", title, description)
+    return Figure.of(names, build, histogram_table(histogram), rules=rules)
+
+
+def histogram_table(histogram: Histogram) -> Table:
+    """Return the counts of a histogram."""
+    total = max(sum(histogram.counts), 1)
+    body = tuple(
+        (number(left), number(right), rows(count), number(count / total))
+        for (left, right), count in zip(pairwise(histogram.edges), histogram.counts, strict=True)
+    )
+    return Table(("From", "To", "People", "Share"), body, f"Kind: {histogram.kind}.")
+
+
+def up_to(curve: Curve, order: float) -> Curve:
+    """Return the curve up to a value of its variable; all of it if fewer than two points remain."""
+    end = sum(x <= order for x in curve.x)
+    return curve if end < 2 else _first_points(curve, end)
+
+
+def _first_points(curve: Curve, count: int) -> Curve:
+    parts = {name: getattr(curve, name) for name in ("x", "value", "low", "high")}
+    return curve.model_copy(update={k: v and v[:count] for k, v in parts.items()})
+
+
+def _seen(curve: Curve) -> Curve:
+    """Return the curve without the tail of shares too small to be seen."""
+    if curve.axis != "share of people":
+        return curve
+    seen = [i for i, share in enumerate(curve.value) if share >= _LEAST_SHARE_SEEN]
+    return _first_points(curve, max(seen, default=0) + 2)
+
+
+def _lines(curve: Curve, place: int) -> Iterator[Line]:
+    """Yield the line of a curve, and those of its ends."""
+    curve, label = _seen(curve), shown(curve.title, 80)
+    x, value = thinned(curve.x, _MOST_POINTS), thinned(curve.value, _MOST_POINTS)
+    if curve.low is None or curve.low == curve.value:
+        yield Line(f"{label} ({words_of(curve)})", x, value, _DASHES[place % MOST_LINES])
+        return
+    low = thinned(curve.low, _MOST_POINTS)
+    if curve.high is None:
+        yield Line(f"{label} ({curve.kind})", x, value, 1)
+        yield Line(f"lower end of it ({words_of(curve)})", x, low, 0, value)
+    else:
+        yield Line("lower and upper end", x, low, 2, thinned(curve.high, _MOST_POINTS))
+        yield Line(f"{label} ({words_of(curve)})", x, value, 0)
+
+
+def _variable(part: Curve | Histogram) -> str:
+    return name(part.x_label) or "x"
+
+
+def _course(curve: Curve) -> str:
+    ends = ((curve.x[0], curve.value[0]), (curve.x[-1], curve.value[-1])) if curve.x else ()
+    return " to ".join(f"{number(value)} at {number(x)}" for x, value in ends) + "."
 
 
 def _finite_edges(edges: Sequence[float]) -> list[float] | None:
@@ -219,9 +297,3 @@ def _finite_edges(edges: Sequence[float]) -> list[float] | None:
     below, above = finite[0] - width, finite[-1] + width
     drawn = [edge if math.isfinite(edge) else below if edge < 0 else above for edge in edges]
     return drawn if all(left < right for left, right in pairwise(drawn)) else None
-
-
-def _mean_rule(quantity: Quantity) -> charts.Rule:
-    dash: charts.Dash = 1 if quantity.mark == "estimated" else 0
-    legend = f"{quantity.name}: {quantity.text} ({quantity.words})"
-    return charts.Rule(quantity.estimate.value, "", legend, dash)

@@ -1,4 +1,4 @@
-"""Pages as plain values for the templates.
+"""Pages made of sections: a few sentences, a picture, tables; no script, no request to anywhere.
 
-In: a result or a comparison. Out: tiles, parts, figures and tables in their order.
+In: a result. Out: one HTML page, short before anything is unfolded.
 """

@@ -1,44 +1,177 @@
-"""A page about mechanisms: tiles, parts with figures and tables, notes; no script, no request."""
+"""What a page is made of, and its HTML: no script, no request to anywhere."""
 
-from dataclasses import dataclass
+import base64
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from ldpaudit import __version__
-from ldpaudit.reports.html import rendered
-from ldpaudit.reports.parts.part import Part, Tile
-from ldpaudit.reports.text.wording import WORDS
+from ldpaudit.reports.charts.figure import Figure, Table
+from ldpaudit.reports.charts.svg import Drawing
+from ldpaudit.reports.text.quantities import Quantity
+from ldpaudit.reports.text.wording import MARKS, WORDS
 
-__all__ = ["Sheet", "Tile", "render_sheet"]
+Pair = tuple[str, str]
+"""A term and its text."""
+LARGEST: Final = 300_000
+"""Bytes of a page; the contract's limit."""
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """What a page shows.
+class Tile:
+    """One of the few numbers at the top of a page."""
 
-    Parameters
-    ----------
-    what, title : str
-        The kind of page, and what it is about.
-    lead : str
-        The page in one sentence.
-    tiles : tuple of Tile
-    parts : tuple of Part
-    notes : tuple of str
-    more : tuple of Part
-        Folded away.
-    access : str
-        Who may see it, where not everybody may.
+    label: str
+    text: str
+    words: str = ""
+    mark: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question in a line; the look is "pass", "fail" or "inconclusive"."""
+
+    look: str
+    name: str
+    text: str
+    quiet: str = ""
+    place: str = ""
+    """The key of the section that tells more."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: its sentences, its figures, its numbers and tables, all optional.
+
+    ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read only
+    where somebody unfolds it.
     """
+
+    key: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    quantities: tuple[Quantity, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+    missing: str = ""
+    answers: tuple[Answer, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    notes: tuple[tuple[str, tuple[Pair, ...]], ...] = ()
+    """Lists with their titles; an item may begin with a name."""
+    code: str = ""
+    within: tuple["Section", ...] = ()
+    folded: tuple["Section", ...] = ()
+
+    @property
+    def tells(self) -> bool:
+        """Whether it holds a number."""
+        return bool(self.figures or self.quantities or self.tables)
+
+    def small(self) -> "Section":
+        """Return the section with the narrow pictures alone, which are then always shown."""
+        return replace(
+            self,
+            figures=tuple(map(_small, self.figures)),
+            within=tuple(part.small() for part in self.within),
+            folded=tuple(replace(part, figures=()) for part in self.folded),
+        )
+
+    def without(self, *fields: str) -> "Section":
+        """Return the section and those within it without some fields."""
+        less: dict[str, Any] = dict.fromkeys(fields, ())
+        return replace(self, within=tuple(p.without(*fields) for p in self.within), **less)
+
+
+def _small(figure: Figure) -> Figure:
+    drawn = figure.drawing.narrow.replace(' display="none"', "", 1) or figure.drawing.wide
+    narrow = Markup(drawn)  # markup already # nosec B704
+    return replace(figure, drawing=Drawing(Markup(), narrow))
+
+
+@dataclass(frozen=True)
+class Banner:
+    """The answer at the top of a page; the look is that of an :class:`Answer`, or empty."""
+
+    look: str
+    word: str
+    sentences: tuple[Pair, ...]
+    steps: tuple[str, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page shows, in its order; ``head`` is its title in a browser."""
 
     what: str
     title: str
-    lead: str
-    tiles: tuple[Tile, ...]
-    parts: tuple[Part, ...]
-    notes: tuple[str, ...] = ()
-    more: tuple[Part, ...] = ()
+    sections: tuple[Section, ...]
+    head: str = ""
     access: str = ""
+    date: str = ""
+    lead: str = ""
+    banners: tuple[Banner, ...] = ()
+    facts: tuple[Pair, ...] = ()
+    tiles: tuple[Tile, ...] = ()
+    version: str = __version__
 
 
-def render_sheet(sheet: Sheet) -> str:
-    """Return the page."""
-    return rendered("sheet.html.j2", sheet=sheet, words=WORDS, version=__version__)
+GLOSSARY: Final = Section("glossary", "Ten words", pairs=WORDS)
+"""The ten words that a reader of any page needs."""
+
+
+def render_page(page: Page) -> str:
+    """Return the page as HTML."""
+    loader = _environment().loader
+    assert loader is not None
+    style = loader.get_source(_environment(), "report.css")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    marked = Markup(style)  # a file of this package # nosec B704
+    template = _environment().get_template("page.html.j2")
+    return template.render(page=page, style=marked, style_hash=f"sha256-{digest}")
+
+
+def size_of(section: Section) -> int:
+    """Return how many bytes a folded section takes on a page."""
+    macros: Any = _environment().get_template("macros.html.j2").module
+    return len(macros.folded(section).encode())
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("ldpaudit.reports", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["marks"] = MARKS
+    return environment
+
+
+def render_sheet(
+    what: str,
+    title: str,
+    lead: str,
+    tiles: tuple[Tile, ...],
+    sections: tuple[Section, ...],
+    *,
+    notes: tuple[str, ...] = (),
+    more: tuple[Section, ...] = (),
+    access: str = "",
+) -> str:
+    """Return the page of a command about mechanisms; ``more`` is folded away."""
+    items = (("", tuple(("", note) for note in notes)),)
+    end = (
+        *((Section("notes", "Notes", notes=items),) if notes else ()),
+        *((Section("to-look-up", "To look up", folded=more),) if more else ()),
+        GLOSSARY,
+    )
+    page = Page(what, title, (*sections, *end), access=access, lead=lead, tiles=tiles)
+    return render_page(page)

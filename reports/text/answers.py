@@ -2,11 +2,11 @@
 
 from typing import Final, Literal
 
-from ldpaudit.reports.text.harmless import shown
-from ldpaudit.reports.text.numbers import percent
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.reports.text.wording import VERDICTS
 from ldpaudit.result import Check
+from ldpaudit.result.harmless import shown
+from ldpaudit.result.numbers import percent
 
 Grade = Literal["error", "warning", "note"]
 """How grave an answer is, in the words of compilers and linters."""

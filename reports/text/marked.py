@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from ldpaudit.reports.text.harmless import name, shown
+from ldpaudit.result.harmless import name, shown
 
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>#|~$!&])")
 _LINKS: Final = re.compile(r"(?<=:)//|(?<=\bwww)\.", re.IGNORECASE)

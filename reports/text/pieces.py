@@ -6,13 +6,64 @@ from functools import cached_property
 from typing import Final
 
 from ldpaudit.reports.text import wording
-from ldpaudit.reports.text.guesses import Guess, best_guess
-from ldpaudit.reports.text.harmless import name, shown
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult, Check, holding_up
+from ldpaudit.result.harmless import name, shown
+
+_BLIND: Final = {
+    False: {"attack.features-only.accuracy": "features alone", "attack.prior.accuracy": "majority"},
+    True: {
+        "numeric.features-only.mse": "features alone",
+        "numeric.prior.mse": "other people’s labels",
+    },
+}
+"""What attackers reach without the release: with classes, with numbers."""
+
+
+_VOTES: Final = {
+    "attack.vote-with-features.accuracy": "Vote and features are right for",
+    "attack.vote.accuracy": "A vote is right for",
+}
+"""Of several releases of the same people, the one that knows most first: what it is called."""
+_ALONE: Final = {
+    "attack.released-label.accuracy": "last release alone",
+    "attack.prior.accuracy": "majority",
+}
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The best attack on a result's labels: what is counted, its number and text.
+
+    ``blind`` is what is reached without the release, in words.
+    """
+
+    title: str
+    quantity: Quantity
+    text: str
+    blind: tuple[str, ...]
+
+
+def best_guess(result: AuditResult, printer: Printer) -> Guess | None:
+    """Return the best attack beside what it would reach without the release; None: not scored."""
+    error = result.estimate("numeric.best.mse")
+    vote = next(filter(None, map(result.estimate, _VOTES)), None) if result.releases else None
+    attack = error or result.estimate("attack.best.accuracy") or vote
+    if attack is None:
+        return None
+    quantity, numeric = printer.quantity(attack), error is not None
+    blind = _ALONE if attack == vote else _BLIND[numeric]
+    found = ((words, result.estimate(i)) for i, words in blind.items())
+    known = ((words, printer.quantity(estimate)) for words, estimate in found if estimate)
+    told = tuple(f"{words} {q.text if numeric else q.percent}" for words, q in known)
+    if numeric:
+        return Guess("Best guess’s squared error", quantity, quantity.text, told)
+    title = _VOTES.get(attack.id, "Best attack is right for")
+    return Guess(title, quantity, quantity.percent, told)
+
 
 _RANKS: Final = {"publish": 0, "not yet": 1, "do not publish": 2}
-_GAIN: Final = "others.attack_gain"
+_GAIN: Final = "companions.attack_gain"
 """What the other released columns add to an attack."""
 
 
@@ -85,8 +136,8 @@ class Piece:
         gain = self.result.estimate(_GAIN)
         if gain is None:
             return ""
-        points = self.printer.quantity(gain).percent.removesuffix("\u00a0%")
-        return f"guessed right {'' if gain.value < 0 else '+'}{points} points"
+        sign, points = "" if gain.value < 0 else "+", self.printer.quantity(gain).points
+        return f"guessed right {sign}{points} points"
 
     @property
     def verdict(self) -> str:
@@ -100,7 +151,7 @@ def _in_line(quantity: Quantity | None) -> str:
 
 
 def _guessed(guess: Guess | None) -> str:
-    """Return how well the best attack guesses, beside what the features alone tell."""
+    """Return how well the best attack guesses, beside what the features alone reveal."""
     if guess is None:
         return ""
     return f"{guess.text} ({', '.join(guess.blind)})" if guess.blind else guess.text

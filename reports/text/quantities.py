@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from ldpaudit.reports.text.harmless import shown
-from ldpaudit.reports.text.numbers import (
+from ldpaudit.result import AuditResult, Check, Curve, Estimate
+from ldpaudit.result.harmless import shown
+from ldpaudit.result.numbers import (
     Direction,
     against,
     as_percent,
@@ -16,7 +17,6 @@ from ldpaudit.reports.text.numbers import (
     rows,
     toward,
 )
-from ldpaudit.result import AuditResult, Check, Curve, Estimate
 
 Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
 """How a number is drawn, in text and in charts: a shape for each."""
@@ -76,12 +76,20 @@ class Quantity:
         return as_percent(self.text)
 
     @property
+    def points(self) -> str:
+        """A difference of shares in percentage points, without a sign of percent."""
+        return self.percent.removesuffix("\u00a0%")
+
+    @property
     def unit(self) -> str:
         """The unit to print after the number, or nothing."""
         if "∞" in self.text:
             return ""
-        unit = self.estimate.unit if self.estimate.unit in ("nats", "rows", "log-odds") else ""
-        return unit.removesuffix("s") if self.text == "1" and unit != "log-odds" else unit
+        unit = self.estimate.unit
+        if unit not in ("nats", "rows", "people", "log-odds"):
+            return ""
+        one = {"nats": "nat", "rows": "row", "people": "person"} if self.text == "1" else {}
+        return one.get(unit, unit)
 
 
 class Printer:
@@ -246,6 +254,6 @@ def _ends(estimate: Estimate) -> dict[str, tuple[float, Direction]]:
 
 
 def _print(estimate: Estimate, value: float, direction: Direction, digits: int) -> str:
-    if estimate.unit == "rows":
+    if estimate.unit in ("rows", "people"):
         return rows(value, direction)
     return number(value, direction, digits)

@@ -1,10 +1,9 @@
 """Words of the page that belong to no number: verdicts, kinds, names of audits, the glossary."""
 
+import math
 from collections.abc import Iterable
 from typing import Final
 
-from ldpaudit.reports.text.harmless import name, shown
-from ldpaudit.reports.text.numbers import percent
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
@@ -16,6 +15,8 @@ from ldpaudit.result import (
     Verdict,
     readable,
 )
+from ldpaudit.result.harmless import name, shown
+from ldpaudit.result.numbers import fold, percent
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "fail": "Violation found",
@@ -111,9 +112,9 @@ def _correction(family: Family) -> str:
 
 MARKS: Final = {
     "exact": "computed from the declared mechanism alone; no data, no uncertainty",
-    "lower": "certified lower bound: the truth is at least this, at the stated confidence",
-    "upper": "certified upper bound: the truth is at most this, at the stated confidence",
-    "interval": "certified interval: the truth lies within it, at the stated confidence",
+    "lower": "certified lower bound: the truth is at least this, at the given confidence",
+    "upper": "certified upper bound: the truth is at most this, at the given confidence",
+    "interval": "certified interval: the truth lies within it, at the given confidence",
     "estimated": "estimated: holds under the assumptions printed with it, which are not tested",
 }
 
@@ -127,7 +128,7 @@ AUDITS: Final = {
     "observational": "True against re-drawn labels",
     "aggregates": "Aggregates of labels",
     "columns": "Columns",
-    "others": "What other columns tell",
+    "companions": "What companion columns reveal",
     "person": "Everything of a person",
     "power": "Power",
     "policy": "Policy",
@@ -146,8 +147,8 @@ SOURCES: Final = {
 WORDS: Final = (
     (
         "ε (epsilon)",
-        "How much a released label may tell: it shifts the odds between two true labels at most "
-        "e^ε-fold. 0 tells nothing, 1 allows 2.72-fold, ∞ is no limit.",
+        "How much a released label may reveal: it shifts the odds between two true labels at most "
+        "e^ε-fold. 0 reveals nothing, 1 allows 2.72-fold, ∞ is no limit.",
     ),
     ("nat", "The unit of ε and of losses: one nat is odds shifted 2.72-fold, two are 7.39-fold."),
     ("claim", "What the release promises: a mechanism and its ε."),
@@ -158,7 +159,7 @@ WORDS: Final = (
     ),
     (
         "certified",
-        "A bound that is wrong in at most 5 % of audits (at 95 %), if what it rests on holds.",
+        "A bound that is wrong in at most 5 % of audits (at 95 %), if its assumptions hold.",
     ),
     ("estimated", "A number that needs a further assumption, printed with it and not tested."),
     (
@@ -236,9 +237,21 @@ LIMITS: Final = (
     "An audit can refute a claim, never prove one: a stronger attack than those tried here may "
     "exist.",
     "People are taken to be independent draws from one population, a row each.",
-    "Only the label is taken to be confidential. What the features tell about a person is not "
+    "Only the label is taken to be confidential. What the features reveal about a person is not "
     "measured.",
 )
+
+
+def promise(claimed: float | None, claim: str, several: bool) -> str:
+    """Return what a claimed ε promises; ``claim`` is ε as it is printed."""
+    if claimed is None:
+        return "Nothing was claimed, so there is no claim to test."
+    if math.isinf(claimed):
+        return "The claim is ε = ∞: it promises nothing, so nothing could refute it."
+    shifting = "a released label shifts the odds between two true labels"
+    if several:
+        shifting = "all that is released of a person shifts the odds between any true labels"
+    return f"The claim is ε = {claim}: {shifting} at most {fold(claimed)}."
 
 
 def audit_name(identifier: str) -> str:

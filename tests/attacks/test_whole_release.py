@@ -9,17 +9,17 @@ from scipy.stats import binom
 
 from ldpaudit.attacks import ATTACKS, Knowledge, create_attack
 from ldpaudit.attacks.interface import without_truth
-from ldpaudit.attacks.scoring.fold import score_fold
-from ldpaudit.attacks.scoring.measures import (
+from ldpaudit.attacks.scoring import (
     ACCURACY,
     ADVANTAGE,
     gain_lower,
     lower_bound,
+    score_fold,
     upper_bound,
 )
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference import budget as attack_budget
+from ldpaudit.audits.interface import AuditContext, Plan, Run
+from ldpaudit.audits.label_inference import runs
 from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.interface import Mechanism
@@ -56,12 +56,6 @@ def posterior(
     attack = create_attack(name, Knowledge(mechanism.channel, seed=seed, claim=mechanism))
     attack.fit(without_truth(fitting), np.random.default_rng(seed))
     return attack.posterior(without_truth(asked))
-
-
-@pytest.fixture(autouse=True)
-def _small_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its bounds hold, and it tells as little of a row, whatever the models that it learns."""
-    monkeypatch.setattr("ldpaudit.attacks.models.parts._ITERATIONS", 20)
 
 
 @pytest.mark.parametrize("n", [600, 26_000])
@@ -115,11 +109,11 @@ def test_it_is_stronger_than_an_attack_from_a_half() -> None:
 def few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("prior", "features-only", "released-label", NAME)
     chosen = {name: ATTACKS[name] for name in names}
-    monkeypatch.setattr(attack_budget, "available_attacks", lambda *_: chosen)
+    monkeypatch.setattr(runs, "available_attacks", lambda *_: chosen)
 
 
 def finding(release: Release, mechanism: Mechanism) -> Finding:
-    return LabelInferenceAudit().run(AuditContext(release, mechanism, Plan(seed=1, budget=30)))
+    return LabelInferenceAudit().run(AuditContext(release, mechanism, Plan(seed=1)))
 
 
 @pytest.mark.usefixtures("few_attacks")
@@ -149,8 +143,10 @@ def test_a_comparison_does_not_ask_it() -> None:
     """It pairs guesses of rows that attacks have not seen."""
     release, mechanism, _ = population(300, 1.0, 6)
     guesses = HeldOutGuesses()
-    plan = Plan(seed=1, budget=30)
-    result = LabelInferenceAudit().run(AuditContext(release, mechanism, plan, guesses=guesses))
+    plan = Plan(seed=1)
+    result = LabelInferenceAudit().run(
+        AuditContext(release, mechanism, plan, run=Run(guesses=guesses))
+    )
     assert NAME not in guesses.outcomes
     assert not any(NAME in e.id for e in result.estimates)
     assert any(NAME in note.text and "pairs guesses" in note.text for note in result.notes)
@@ -217,10 +213,12 @@ def test_gains_and_losses_of_rows_that_are_not_alike(spread: float) -> None:
     gain = 0.16 + spread * rng.choice([-0.15, 0.3], n, p=[2 / 3, 1 / 3])
     loss = 0.08 + spread * rng.choice([-0.07, 0.07], n)
     truth, misses, found = gain.mean() - loss.mean(), 0, 0
+    labels, posterior = rng.integers(0, 3, n), rng.dirichlet(np.ones(3), n)
+    unlike = score_fold(labels, posterior, None, rate_alpha=0.1, rng=rng, alike=False)
     for _ in range(runs):
         u = rng.random(n)
         gained, lost = int((u < gain).sum()), int((u > 1 - loss).sum())
-        bound = gain_lower(gained, lost, n, alpha, decided=False)
+        bound = gain_lower(replace(unlike, gained=gained, lost=lost), alpha)
         misses += bound > truth
         found += bound > 0
     assert misses <= binom.isf(FALSE_ALARM, runs, alpha)

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from worlds import feature_table
 
-from ldpaudit.audits import part
+from ldpaudit.audits.assumptions.standing import over_all_rows
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.part import in_part, over_all_rows, part_note, rows_looked_at
-from ldpaudit.datasets.beside.slices import Slices
+from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline import run_audit
-from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
-from ldpaudit.running.memory import most_rows
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.release import Release, ReleasedLabels, Slices, TrueLabels
+from ldpaudit.work.memory import most_rows, rows_looked_at
 
 N = 9_000
 CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
@@ -20,8 +20,8 @@ CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.running.memory.MOST_ROWS", 4096)
-    monkeypatch.setattr(part, "_FIRST", 512)
+    monkeypatch.setattr("ldpaudit.work.memory.MOST_ROWS", 4096)
+    monkeypatch.setattr("ldpaudit.work.memory.FIRST_ROWS", 512)
 
 
 def release(*, copies: int = 1, epsilon: float = 1.0) -> Release:
@@ -33,7 +33,7 @@ def release(*, copies: int = 1, epsilon: float = 1.0) -> Release:
     made = RandomizedResponse.from_epsilon(("a", "b"), epsilon)
     released = made.sample(truth, np.random.default_rng(11))
     return Release(
-        FeatureTable(numbers[rows], np.zeros((N, 0), np.int32), (), 2),
+        feature_table(numbers[rows]),
         ReleasedLabels(released[rows]),
         ("a", "b"),
         ("a", "b"),
@@ -57,7 +57,7 @@ def test_rows_are_runs_and_the_first_ones() -> None:
 
 
 def test_fewer_rows_of_more_columns_or_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.running.memory.MOST_ROWS", 1 << 21)
+    monkeypatch.setattr("ldpaudit.work.memory.MOST_ROWS", 1 << 21)
     assert most_rows(18, 2) == most_rows(32, 16) == 1 << 21
     assert most_rows(64, 2) == most_rows(18, 32) == 1 << 20
     assert most_rows(100_000, 2) == 1 << 18
@@ -77,8 +77,8 @@ def test_what_goes_with_the_rows() -> None:
     plan = Plan(seed=3, slices=(Slices("s", ("x", "y", "z"), codes),))
     context = in_part(AuditContext(release(), CLAIM, plan))
     rows = rows_looked_at(N, 3, 4096)
-    assert context.whole is not None
-    assert len(context.whole) == N
+    assert context.views.every_row is not None
+    assert len(context.views.every_row) == N
     np.testing.assert_array_equal(context.plan.slices[0].codes, codes[rows])
     assert "4,096 of the 9,000 rows" in part_note(context)[0].text
     small = AuditContext(release().take(np.arange(2000)), CLAIM, Plan(seed=3))
@@ -97,7 +97,7 @@ def test_all_rows_are_counted_unless_rows_share_noise() -> None:
 
 
 def test_neighbours_are_looked_for_among_all_rows() -> None:
-    found = run_audit(release(), Plan(seed=3), only=["instance-loss"])
+    found = audit(release(), Plan(seed=3), only=["instance-loss"])
     assert found.release.rows == N
     assert any("among 4500 other people" in note.text for note in found.notes)
     assert any("4,096 of the 9,000 rows" in note.text for note in found.notes)
@@ -107,7 +107,7 @@ def test_neighbours_are_looked_for_among_all_rows() -> None:
 def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
     """A bound from the part holds (false alarm: 5 % for one fixed seed) and finds a violation."""
     made = replace(release(epsilon=epsilon), declaration=None)
-    result = run_audit(made, Plan(seed=3), only=["mechanism"])
+    result = audit(made, Plan(seed=3), only=["mechanism"])
     bound = next(e for e in result.estimates if e.id == "mechanism.epsilon_lower")
     assert bound.low is not None
     assert bound.n is not None
@@ -129,7 +129,7 @@ def test_losses_and_divergences_count_groups_not_rows(told: bool) -> None:
         released=ReleasedLabels(noise),
         groups=codes if told else None,
     )
-    result = run_audit(made, Plan(seed=1, queries=50), only=["instance-loss", "renyi"])
+    result = audit(made, Plan(seed=1, queries=50), only=["instance-loss", "renyi"])
     counted = {e.id: e.n for e in result.estimates if e.kind == "certified" and e.n}
     curves = [c for c in result.curves if c.kind == "certified" and c.n]
     assert curves

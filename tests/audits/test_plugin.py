@@ -14,8 +14,9 @@ import pytest
 from releases import written
 
 import ldpaudit
+from ldpaudit.audits.listing import AUDITS
 from ldpaudit.errors import InputError
-from ldpaudit.pipeline import AUDITS, available_audits
+from ldpaudit.pipeline.audit import available_audits
 from ldpaudit.result import AuditResult, Estimate
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "audit.md"

@@ -6,7 +6,7 @@ import pytest
 from ldpaudit.datasets.domains import encode_labels, find_domains
 from ldpaudit.datasets.labels import LabelColumn
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.coding import DeclaredCoding
+from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.release import Declaration
 
 

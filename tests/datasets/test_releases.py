@@ -7,8 +7,7 @@ import pytest
 from several_releases import years
 
 from ldpaudit.datasets import read_release
-from ldpaudit.datasets.releases import HashedIds, join_releases
-from ldpaudit.datasets.same_features import same_features
+from ldpaudit.datasets.several import HashedIds, join_releases, same_features
 from ldpaudit.errors import InputError
 from ldpaudit.release import ColumnReleases
 

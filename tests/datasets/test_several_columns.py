@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from ldpaudit.datasets import parse_declaration, read_file_columns, read_release
-from ldpaudit.datasets.declaration import agreed_vectors, declared_content, same_claims
+from ldpaudit.datasets.declaration import agreed_columns, declared_content, same_claims
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.joint import marginal_claims
+from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.release import ColumnsDeclaration, Declaration, DeclaredColumns, LabelDeclaration
 
 ROWS = 400
@@ -215,7 +215,7 @@ def test_a_copy_of_the_true_values_of_any_column_is_found() -> None:
     frame["decoy"] = truth["b"] * 2
     warnings = read_file_columns(frame, truth=truth, **KNOWN).warnings
     assert len(warnings) == 1
-    assert warnings[0].startswith("Private column 2: Column 5 of the release determines")
+    assert warnings[0].startswith("Private column 'b': Column 5 of the release determines")
     frame = frame.drop(columns="decoy").assign(ta=truth["a"], tb=truth["b"])
     report = read_file_columns(frame, truth_column=["ta", "tb"], **KNOWN)
     assert report.warnings == ()
@@ -263,15 +263,15 @@ def test_what_cannot_be_read_together() -> None:
 def test_claims_of_file_and_options_agree() -> None:
     of_file = parse_declaration(json.dumps(TWO).encode())
     claim = Declaration("randomized-response", {"epsilon": 1.0}, "options")
-    assert agreed_vectors(of_file, None) is of_file
+    assert agreed_columns(of_file, None) is of_file
     given = ColumnsDeclaration((LabelDeclaration("a", claim),))
-    assert agreed_vectors(of_file, given) == of_file
+    assert agreed_columns(of_file, given) == of_file
     for other, message in (
         (LabelDeclaration("a", Declaration("unknown")), "one mechanism"),
         (LabelDeclaration("a", claim, "region"), "column of strata"),
         (LabelDeclaration("c", claim), "1 of the private columns"),
     ):
         with pytest.raises(InputError, match=message):
-            agreed_vectors(of_file, ColumnsDeclaration((other,)))
+            agreed_columns(of_file, ColumnsDeclaration((other,)))
     with pytest.raises(InputError, match="one mechanism"):
-        agreed_vectors(of_file, parse_declaration(json.dumps(JOINT).encode()))
+        agreed_columns(of_file, parse_declaration(json.dumps(JOINT).encode()))

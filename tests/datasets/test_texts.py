@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ldpaudit.attacks.models.posterior import fit_posterior
-from ldpaudit.datasets.features import encode_features
-from ldpaudit.datasets.texts import read_out
+from ldpaudit.datasets.features import encode_features, read_out
+from ldpaudit.models.label_model import fit_posterior
 
 WORDS = np.array([f"w{i}" for i in range(300)])
 

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit.datasets import declare, read_release, write_release
-from ldpaudit.datasets.writing.tables import TableFile
+from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.files.writing import WholeFiles
 from ldpaudit.release import Declaration
+from ldpaudit.work.files import WholeFiles
 
 TABLE = pa.table({"x": [1.0, 2.0] * 10, "label": ["a", "b"] * 10})
 SCHEMA = pa.schema([("x", pa.int64())])

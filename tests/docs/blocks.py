@@ -36,7 +36,6 @@ ROWS = 1000
 QUICK = {
     "LDPAUDIT_SKIP": "renyi observational assumptions",
     "LDPAUDIT_SEEDS_TRIED": "16",
-    "LDPAUDIT_BUDGET": "0.2",
     "LDPAUDIT_QUERIES": "50",
     "LDPAUDIT_THREADS": "1",
     "LDPAUDIT_PROCESSES": "1",
@@ -48,7 +47,6 @@ QUICK = {
 """What makes the commands quick and their draws repeatable, without a word on the command line."""
 QUICK_IN_PYTHON = {
     "skip": ("seeds", "renyi", "observational", "assumptions"),
-    "budget": 0.2,
     "queries": 50,
     "threads": 1,
 }

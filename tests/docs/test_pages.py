@@ -20,7 +20,7 @@ JUDGED_BY_LOSS = ("ci.md", "policy.md")
 SEVERAL = "tutorial-agency.md"
 """Ten audits of columns: what attackers learn of each is left out, for speed."""
 
-LONG = (SEVERAL, "how-to/choosing-lambda.md", "how-to/images.md", "how-to/wide-tables.md")
+LONG = (SEVERAL, "sweep.md", "how-to/images.md", "how-to/wide-tables.md")
 """Pages that are run by `make validate`: with many audits, a sweep, images or wide tables."""
 
 RELEASE = """

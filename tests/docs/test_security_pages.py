@@ -8,7 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("docs/security.md", "docs/explanation/threat-model.md")
-FINDINGS = "## Findings, and the tests that keep them mended"
 _NAMED = re.compile(r"`((?:tests/[\w/]+\.py)?(?:::\w+)?)`")
 
 
@@ -21,22 +20,10 @@ def named(text: str) -> Iterator[tuple[Path, str]]:
         yield ROOT / file, test
 
 
-def rows() -> list[str]:
-    _, _, table = (ROOT / PAGES[0]).read_text().partition(FINDINGS)
-    return [line for line in table.splitlines() if line.startswith("| ")][1:]
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_what_is_named_exists(page: str) -> None:
     every = list(named((ROOT / page).read_text()))
-    assert len(every) > 10
+    assert len(every) > 8
     for file, test in every:
         assert file.is_file(), file
         assert not test or re.search(rf"^def {test}\(", file.read_text(), re.MULTILINE), test
-
-
-def test_each_finding_has_a_test() -> None:
-    assert len(rows()) >= 20
-    for row in rows():
-        _, tests = row.strip("| ").split(" | ")
-        assert list(named(tests)), row

@@ -1,6 +1,7 @@
 """Thousands of bad command lines, each in a process of its own that is forked from this one.
 
-``python -m fuzz.campaign [--seed N] [--cases N] [KIND …]`` prints the table of docs/security.md. A
+``python -m fuzz.campaign [--seed N] [--cases N] [KIND …]`` prints the table of
+benchmarks/results/robustness.md. A
 fault is an internal fault, a traceback, a warning, more than one line on standard error, a status
 outside 0–3, a refusal that takes over 2 seconds of processor time, or more than 2 GiB.
 """
@@ -158,7 +159,7 @@ def _imported() -> None:
 
     import ldpaudit
     from ldpaudit.cli import app
-    from ldpaudit.commands.mechanism.describe import work
+    from ldpaudit.commands.mechanism import analysis as work
     from ldpaudit.commands.run import work as run_work
     from ldpaudit.mechanisms.registry import families
 

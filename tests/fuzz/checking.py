@@ -8,7 +8,7 @@ from typing import Final
 
 from ldpaudit.errors import LdpAuditError
 
-SECONDS: Final = 2.0
+SECONDS: Final = 10.0
 """Of processor time, which one input may take."""
 
 

@@ -348,16 +348,16 @@ def black_box(rng: random.Random) -> Line:
 
 _AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "run": (
-        *("seed", "projection", "queries", "neighbors", "budget", "threads", "memory"),
+        *("seed", "projection", "queries", "neighbors", "threads", "memory"),
         *("seeds-tried", "made-on", "timeout", "separator", "decimal", "encoding", "sheet"),
     ),
     "privatize": (
         *("private-prior", "floor", "radius", "sigma", "feature-epsilon", "delta", "seed"),
         *("synthetic-rows", "separator", "decimal", "encoding"),
     ),
-    "sweep": ("repeats", "test-share", "seed", "processes", "threads", "memory", "budget"),
+    "sweep": ("repeats", "test-share", "seed", "processes", "threads", "memory"),
     "advise": ("minutes", "seed", "threads", "for"),
-    "compare": ("seed", "queries", "neighbors", "budget", "threads", "memory"),
+    "compare": ("seed", "queries", "neighbors", "threads", "memory"),
 }
 _WHOLE: Final[Mapping[str, tuple[str, ...]]] = {
     "run": ("r.csv", "--epsilon=1", "--only=mechanism", "--json=out.json"),

@@ -8,17 +8,15 @@ from typing import Final
 
 from ldpaudit.claim import stated_claim
 from ldpaudit.commands.black_box.request import parse_inputs
-from ldpaudit.commands.mechanism.domain import read_domain
-from ldpaudit.commands.mechanism.specification import Specification, build, settings
-from ldpaudit.commands.privatize.plan_file import read_plan
+from ldpaudit.commands.mechanism.stating import Specification, build, read_domain, settings
+from ldpaudit.commands.privatize.plan import read_plan
 from ldpaudit.commands.sweep.grid import parse_grid
 from ldpaudit.datasets import parse_declaration
-from ldpaudit.datasets.beside.channels import channel_table
-from ldpaudit.datasets.beside.priors import read_prior, split_labels
-from ldpaudit.datasets.declaration.provenance import remarks_on
+from ldpaudit.datasets.channels import channel_table
+from ldpaudit.datasets.declaration import remarks_on
+from ldpaudit.datasets.probabilities import read_prior, split_labels
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError
-from ldpaudit.files.documents import parse_toml
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import full_name
 from ldpaudit.mechanisms.channel import Channel
@@ -27,6 +25,7 @@ from ldpaudit.mechanisms.registry import from_declaration
 from ldpaudit.options.labels import parse_label
 from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison
+from ldpaudit.work.documents import parse_toml
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 _SHARED: Final = Path("/dev", "shm")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from ldpaudit.judging.checks.interface import Case, Evidence
-from ldpaudit.judging.circumstances import Circumstances
+from ldpaudit.judging.checks.interface import Case, Circumstances, Draft, Evidence
+from ldpaudit.judging.checks.listing import CHECKS
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import Judgement, judge
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse
@@ -36,8 +36,20 @@ def evidence(*estimates: Estimate, epsilon: float | None = None, sd: float = 0.0
     return Evidence({e.id: e for e in estimates}, {}, bounds)
 
 
-def case(found: Evidence, policy: Policy | None = None, claim: Mechanism = CLAIM) -> Case:
-    return Case(policy or default_policy(), claim, found, 5000)
+def case(
+    found: Evidence,
+    policy: Policy | None = None,
+    claim: Mechanism = CLAIM,
+    known: Circumstances | None = None,
+) -> Case:
+    return Case(policy or default_policy(), claim, found, 5000, known or Circumstances())
+
+
+def drafted(check: str, found: Evidence, **options: Any) -> Draft:
+    """Return a check of made-up evidence before its level is known."""
+    draft = CHECKS[check].draft(check, case(found, **options))
+    assert draft is not None
+    return draft
 
 
 def judged(

@@ -6,7 +6,7 @@ import pytest
 from judging.cases import evidence, judged, p_value, power
 from scipy.stats import norm
 
-from ldpaudit.judging.next_steps import MOST, one_in
+from ldpaudit.judging.advice import MOST, one_in
 from ldpaudit.judging.policy import STARTER, parse_policy
 from ldpaudit.result import Check, decision_of
 

@@ -79,7 +79,7 @@ def _of(
 
 _RR = "--mechanism rr --epsilon 1"
 _DATA = "privatize <data.parquet --drop person"
-_FAST = "--only mechanism --budget 0.1"
+_FAST = "--only mechanism"
 _PAGE = "--json >a.json --html >a.html"
 _PAGES = "a.json a.html"
 COMMANDS = (

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 
 LIMIT: Final = 60.0
 """Seconds after which a command hangs."""
-DRAFT: Final = ".ldpaudit-"
+DRAFT: Final = re.compile(r"\..+\.(new|old)\.tmp")
 SCRATCH: Final = "ldpaudit-scratch-"
 
 
@@ -135,7 +135,7 @@ def _child(words: list[str], inputs: Path, place: Place, prepare: Callable[[], o
     tempfile.tempdir = None
     os.chdir(inputs)
     sys.argv = ["ldpaudit", *words]
-    from ldpaudit.interruption import heeded
+    from ldpaudit.work.interruption import heeded
 
     with heeded():  # As ldpaudit.__main__ does.
         (place.folder / "ready").touch()
@@ -224,7 +224,11 @@ def faults(
     if workers := list(processes_of(place)):
         yield f"{len(workers)} processes are left"
     if kill:
-        yield from (f"left over: {name}" for name in left if not name.startswith((DRAFT, SCRATCH)))
+        yield from (
+            f"left over: {name}"
+            for name in left
+            if not DRAFT.fullmatch(name) and not name.startswith(SCRATCH)
+        )
         return
     yield from (f"left over: {name}" for name in left)
     if "Traceback" in ended.said or "Exception ignored" in ended.said:

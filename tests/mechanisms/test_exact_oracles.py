@@ -4,25 +4,30 @@ Every channel here is written down anew from the mechanism's definition, in mpma
 pairs of labels are looked at; nothing of the package but the parameters goes into the oracle.
 """
 
-from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
 import pytest
 from mpmath import exp, inf, log, mp, mpf, quad
 
+from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.explicit import ExplicitChannel
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.gaussian import GaussianRR
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.continuous import Staircase
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
-from ldpaudit.mechanisms.noise.exponential import DiscreteExponential
-from ldpaudit.mechanisms.numeric.bin_design import optimal_bins
-from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.numeric.unbiased_design import optimal_unbiased
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
-from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
+from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.noise import (
+    Exponential,
+    Staircase,
+)
+from ldpaudit.mechanisms.response import (
+    DummyFeaturesRR,
+    ExplicitChannel,
+    RandomizedResponse,
+    RandomizedResponseTopK,
+    lambda_of_epsilon,
+)
+from ldpaudit.mechanisms.unbiased import optimal_unbiased
 
 EPSILONS = (0.1, 1.0, 4.0, 8.0)
 ORDERS = (0.5, 1.0, 1.5, 2.0, 8.0, 32.0)
@@ -77,27 +82,87 @@ def mp_randomized_response(k, epsilon):
     return [[(growth if y == z else 1) / (growth + k - 1) for z in range(k)] for y in range(k)]
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_debiased_rr(epsilon):
-    agrees(DebiasedRR(LABELS, epsilon), mp_randomized_response(5, epsilon), epsilon)
+def chosen(own, other, at=lambda y, z: y == z):
+    """Return P(z | y) of one output that is likelier than all others."""
+    return lambda y, z: own if at(y, z) else other
+
+
+def on(outputs, epsilon):
+    """Return P(own output | y) and P(each other | y) of randomized response."""
+    growth = exp(mpf(epsilon))
+    return growth / (growth + outputs - 1), 1 / (growth + outputs - 1)
+
+
+def kept_only(kept, epsilon):
+    own, other = on(len(kept), epsilon)
+    uniform = mpf(1) / len(kept)
+    return lambda y, z: uniform if y not in kept else own if kept[z] == y else other
+
+
+def near(steps, epsilon):
+    def weight(y, z):
+        return exp(-mpf(epsilon) * abs(y - z) / steps)
+
+    return lambda y, z: weight(y, z) / sum(weight(y, other) for other in range(steps + 1))
+
+
+FRACTIONS = [[5, 3, 1, 1], [2, 2, 2, 4], [1, 4, 4, 1]]
+BINS = (0, 2, 3), (0.5, 2.0, 3.5)
+TABLE = {  # A mechanism at ε, and P(z | y) from its definition, in mpmath numbers.
+    "randomized-response": lambda e: (
+        RandomizedResponse.from_epsilon(LABELS, e),
+        chosen(*on(5, e)),
+    ),
+    "dummy-features-rr": lambda e: (DummyFeaturesRR.from_epsilon(LABELS, e), chosen(*on(5, e))),
+    "double-rr": lambda e: (DoubleRR.from_epsilon(LABELS, e), chosen(*on(5, e))),
+    "gaussian-rr": lambda e: (
+        GaussianRR(LABELS, lambda_of_epsilon(e, 5), 1.0, 2.0),
+        chosen(*on(5, e)),
+    ),
+    "debiased-rr": lambda e: (DebiasedRR(LABELS, e), chosen(*on(5, e))),
+    "rr-on-bins": lambda e: (
+        RROnBins(LABELS, e, *BINS),
+        chosen(*on(3, e), lambda y, z: z == sum(start <= y for start in BINS[0]) - 1),
+    ),
+    **{
+        f"rr-top-k {len(kept)}": lambda e, kept=kept: (
+            RandomizedResponseTopK(LABELS, kept, e),
+            kept_only(kept, e),
+        )
+        for kept in ((2,), (0, 4), (0, 2, 4), LABELS)
+    },
+    **{
+        f"exponential {n}": lambda e, n=n: (Exponential(LabelRange(0, n, 1), e), near(n, e))
+        for n in (1, 7)
+    },
+    "channel": lambda e: (
+        ExplicitChannel(Channel(np.array(FRACTIONS) / 10, (0, 1, 2), (0.0, 1.0, 2.5, 4.0))),
+        lambda y, z: mpf(FRACTIONS[y][z]) / 10,
+    ),
+}
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_rr_on_bins(epsilon):
-    mechanism = optimal_bins(LABELS, PRIOR, epsilon).mechanism
-    bins = mechanism.bins.tolist()
-    rows = mp_randomized_response(max(bins) + 1, epsilon)
-    agrees(mechanism, [rows[own] for own in bins], epsilon)
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("kept", [(2,), (0, 4), (0, 2, 4), LABELS])
-def test_rr_top_k(epsilon, kept):
-    m = len(kept)
-    rows = mp_randomized_response(m, epsilon)
-    uniform = [mpf(1) / m] * m
-    given = [rows[kept.index(y)] if y in kept else uniform for y in LABELS]
-    agrees(RandomizedResponseTopK(LABELS, kept, epsilon), given, epsilon)
+@pytest.mark.parametrize("name", TABLE)
+def test_everything_follows_from_the_matrix(name, epsilon):
+    mechanism, chance = TABLE[name](epsilon)
+    channel = mechanism.label_channel
+    labels, outputs = channel.classes, channel.outputs
+    rows = [[chance(y, z) for z in range(len(outputs))] for y in range(len(labels))]
+    agrees(mechanism, rows, epsilon)
+    assert channel.matrix == pytest.approx(np.array(rows, dtype=float), abs=1e-12)
+    if mechanism.channel is None:
+        return
+    for y, row in enumerate(rows):
+        bias = sum(p * (mpf(z) - labels[y]) for p, z in zip(row, outputs, strict=True))
+        square = sum(p * (mpf(z) - labels[y]) ** 2 for p, z in zip(row, outputs, strict=True))
+        assert mechanism.bias()[y] == pytest.approx(float(bias), abs=1e-6 / epsilon)
+        assert mechanism.variance()[y] == pytest.approx(float(square - bias**2), rel=1e-8)
+    n, code = 20_000, len(labels) - 1
+    drawn = mechanism.sample(np.full(n, code, dtype=np.int32), np.random.default_rng(3))
+    share, row = np.bincount(drawn, minlength=len(outputs)) / n, np.array(rows[code], dtype=float)
+    # 6.5 standard deviations: fails by chance less than once in 10⁷ runs.
+    assert (np.abs(share - row) <= 6.5 * np.sqrt(row * (1 - row) / n) + 1e-12).all()
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -136,35 +201,6 @@ def test_model_based_rr(noise, k, floor):
         assert mechanism.rdp(alpha) == pytest.approx(float(expected), abs=1e-9)
 
 
-def test_a_channel_of_fractions():
-    numerators = [[5, 3, 1, 1], [2, 2, 2, 4], [1, 4, 4, 1]]
-    fractions = [[Fraction(p, 10) for p in row] for row in numerators]
-    matrix = np.array(fractions, dtype=np.float64)
-    rows = [[mpf(p.numerator) / p.denominator for p in row] for row in fractions]
-    agrees(ExplicitChannel(Channel(matrix, (0, 1, 2), tuple("abcd"))), rows, 1.0)
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("steps", [1, 7])
-def test_discrete_exponential(epsilon, steps):
-    base = [
-        [exp(-mpf(epsilon) * abs(y - z) / steps) for z in range(steps + 1)]
-        for y in range(steps + 1)
-    ]
-    rows = [[weight / sum(row) for weight in row] for row in base]
-    agrees(DiscreteExponential(LabelRange(0, steps, 1), epsilon), rows, epsilon)
-
-
-def step_rows(weight, steps, epsilon):
-    """Return the two extreme labels' laws of y + X, P(X = x) ∝ weight(|x|), tails below 1e-13."""
-    reach = int(steps * (32 / epsilon + 3))
-    raw = [weight(abs(x)) for x in range(-reach, reach + 1)]
-    total = sum(raw)
-    law = [w / total for w in raw]
-    pad = [mpf(0)] * steps
-    return [law + pad, pad + law], steps
-
-
 def noise_agrees(mechanism, rows, steps, epsilon):
     """As :func:`agrees` for two rows that are cut where their ratio is e^ε for ever."""
     left, right = rows
@@ -176,25 +212,6 @@ def noise_agrees(mechanism, rows, steps, epsilon):
         assert mechanism.delta(at) == pytest.approx(float(expected), abs=1e-9)
     for alpha in ORDERS:
         assert mechanism.rdp(alpha) == pytest.approx(float(mp_rdp([p, q], alpha)), abs=1e-9)
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("steps", [1, 6])
-def test_discrete_laplace_rdp(epsilon, steps):
-    rows, n = step_rows(lambda x: exp(-mpf(epsilon) * x / steps), steps, epsilon)
-    noise_agrees(DiscreteLaplace(LabelRange(0, steps, 1), epsilon), rows, n, epsilon)
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize(("steps", "width"), [(1, 1), (6, 2), (6, 6)])
-def test_discrete_staircase(epsilon, steps, width):
-    def weight(x):
-        return exp(-mpf(epsilon) * (0 if x < width else 1 + (x - width) // steps))
-
-    rows, n = step_rows(weight, steps, epsilon)
-    noise_agrees(
-        DiscreteStaircase(LabelRange(0, steps, 1), epsilon, False, width), rows, n, epsilon
-    )
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])

@@ -1,7 +1,6 @@
 """The families one by one: their definition, their bad input, their declaration."""
 
 import itertools
-import json
 import math
 from typing import Any
 
@@ -9,110 +8,42 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import stats
 
 from ldpaudit import mechanisms
+from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.errors import InputError, MissingDependencyError
-from ldpaudit.mechanisms import MechanismOptions, from_declaration, names
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
-from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace, DiscreteStaircase
-from ldpaudit.mechanisms.noise.exponential import DiscreteExponential, Exponential
-from ldpaudit.mechanisms.numeric.rounded_labels import Rounding
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.mechanisms.response.dummy_features_rr import DummyFeaturesRR
-from ldpaudit.mechanisms.response.gaussian import (
+from ldpaudit.mechanisms import ByStratum, MechanismOptions, from_declaration
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.gaussian import (
+    GaussianResponse,
+    GaussianRR,
     classical_sigma,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,
 )
-from ldpaudit.mechanisms.response.gaussian_rr import GaussianRR
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
-from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
-from ldpaudit.mechanisms.response.rr_top_k import RandomizedResponseTopK
+from ldpaudit.mechanisms.joint import IndependentColumns
+from ldpaudit.mechanisms.label_proportions import LabelProportions
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.registry import plain_parameters
+from ldpaudit.mechanisms.response import DummyFeaturesRR, RandomizedResponse, RandomizedResponseTopK
+from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.release import Declaration
 
 RANGE, GRID = LabelRange(0.0, 5.5), LabelRange(0, 5, 1)
 ABC = ("a", "b", "c")
 
 
-def gaussian(classes: tuple[Any, ...], **features: float) -> GaussianRR:
+def gaussian(classes: tuple[Any, ...], **features: float) -> GaussianResponse:
     """Build it from ε = 1 of the label and, without sigma, the least σ for the features."""
     options = MechanismOptions(
         epsilon=1.0, classes=classes, settings={"feature_delta": 1e-5, **features}
     )
     mechanism = GaussianRR.from_options(options)
-    assert isinstance(mechanism, GaussianRR)
+    assert isinstance(mechanism, GaussianResponse)
     return mechanism
-
-
-EXAMPLES = [
-    RandomizedResponse(ABC, 0.3),
-    RandomizedResponseTopK(ABC, ("a", "c"), 1.5),
-    ModelBasedRR(ABC, 0.4, 0.1),
-    DoubleRR(ABC, 0.2),
-    DummyFeaturesRR(ABC, 0.2),
-    Laplace(RANGE, 1.0, clipped=True),
-    DiscreteLaplace(GRID, 0.7),
-    Staircase(RANGE, 2.0, False, 0.25),
-    DiscreteStaircase(GRID, 2.0, True, 2),
-    Exponential(RANGE, 1.0),
-    DiscreteExponential(GRID, 1.0),
-    gaussian((-1, 1), feature_epsilon=2.0, radius=3.0),
-]
-
-
-@pytest.mark.parametrize("mechanism", EXAMPLES, ids=lambda m: type(m).__name__)
-def test_a_declaration_survives_json(mechanism: Any) -> None:
-    parameters = json.loads(json.dumps(dict(mechanism.declaration())))
-    assert from_declaration(Declaration(mechanism.name, parameters), ()) == mechanism
-    assert isinstance(mechanism, Mechanism)
-    assert isinstance(mechanism, AnalysedMechanism)
-    if "noise" not in mechanism.declaration() and hasattr(mechanism, "bias"):
-        assert isinstance(mechanism, NumericMechanism)
-    assert f"{mechanism.epsilon:.6g}" in mechanism.description
-    with pytest.raises(InputError, match="unknown"):
-        from_declaration(Declaration(mechanism.name, {**parameters, "sigmma": 1}), ())
-    with pytest.raises(AttributeError):
-        mechanism.surplus = 1
-
-
-def test_every_name_of_these_families_is_registered() -> None:
-    assert {mechanism.name for mechanism in EXAMPLES} <= set(names())
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters", "message"),
-    [
-        ("laplace", {"low": 0, "high": 1}, "'epsilon' or 'scale'"),
-        ("laplace", {"low": 0, "epsilon": 1}, "high"),
-        ("laplace", {"low": 0, "high": 1, "epsilon": 1, "scale": 2}, "must agree"),
-        ("laplace", {"low": 0, "high": 1, "epsilon": 0}, "above 0"),
-        ("laplace", {"low": 1, "high": 0, "epsilon": 1}, "below"),
-        ("laplace", {"low": 0, "high": 1, "epsilon": "1"}, "must be a number"),
-        ("laplace", {"low": 0, "high": 1, "epsilon": 1, "clipped": "no"}, "true or false"),
-        ("discrete-laplace", {"low": 0, "high": 1.5, "epsilon": 1}, "whole number of steps"),
-        ("staircase", {"low": 0, "high": 1, "epsilon": 1, "gamma": 1.5}, "gamma"),
-        ("discrete-staircase", {"low": 0, "high": 4, "epsilon": 1, "width": 1.5}, "whole number"),
-        ("discrete-staircase", {"low": 0, "high": 4, "epsilon": 1, "width": 0}, "whole number"),
-        ("exponential", {"low": 0, "high": math.inf, "epsilon": 1}, "finite"),
-        ("rr-top-k", {"classes": ["a", "b"], "kept": ["z"], "epsilon": 1}, "among"),
-        ("rr-top-k", {"classes": ["a", "b"], "kept": [], "epsilon": 1}, "at least one"),
-        ("rr-top-k", {"classes": ["a", "b"], "kept": "a", "epsilon": 1}, "list"),
-        ("rr-top-k", {"classes": ["a", "b"], "kept": ["a"]}, "must state 'epsilon'"),
-        ("model-based-rr", {"classes": ["a", "b"]}, "must state 'lambda'"),
-        ("model-based-rr", {"classes": ["a", "b"], "lambda": 1.2}, r"\[0, 1\]"),
-        ("model-based-rr", {"classes": ["a", "b"], "lambda": 0.5, "floor": 0.6}, "floor"),
-        ("double-rr", {"classes": ["a"], "lambda": 0.5}, "two classes"),
-        ("dummy-features-rr", {"classes": ["a", "b"]}, "'epsilon' or 'lambda'"),
-        ("gaussian-rr", {"classes": [0, 1], "lambda": 0.5}, "must state 'radius'"),
-    ],
-)
-def test_a_bad_declaration_is_refused(name: str, parameters: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        from_declaration(Declaration(name, parameters), ())
 
 
 @given(st.integers(2, 6), st.floats(0.1, 6), st.integers(0, 1000))
@@ -128,12 +59,6 @@ def test_the_number_of_kept_labels_is_the_best(k: int, epsilon: float, seed: int
     assert best.accuracy(prior) == pytest.approx(max(every), rel=1e-12)
     exact = best.channel.epsilon
     assert best.epsilon == pytest.approx(exact, rel=1e-9, abs=1e-12)
-
-
-def test_a_single_kept_label_gives_nothing_away() -> None:
-    mechanism = RandomizedResponseTopK(ABC, ("b",), 3.0)
-    assert mechanism.epsilon == mechanism.channel.epsilon == 0
-    assert mechanism.release(["a", "c"], np.random.default_rng(0)).tolist() == ["b", "b"]
 
 
 class Fixed:
@@ -199,32 +124,6 @@ def test_model_based_draws_follow_each_row() -> None:
         assert stats.chi2.sf(statistic, possible.sum() - 3) > 1e-7  # Twice.
 
 
-@pytest.mark.parametrize(
-    ("classifier", "message"),
-    [
-        (Fixed(["a", "b"], [0.5, 0.5]), "It knows 2, 2 of them among these"),
-        (Fixed(["a", "b", "d"], [0.2, 0.3, 0.5]), "It knows 3, 2 of them among these"),
-        (Fixed(["a", "b", "c"], [0.2, 0.3, 0.6]), "sum to 1; 4 do not"),
-        (Fixed(["a", "b", "c"], [0.2, -0.2, 1.0]), "sum to 1; 4 do not"),
-        (Fixed(["a", "b", "c"], [0.5, 0.5]), "one probability per row and label"),
-    ],
-)
-def test_a_wrong_classifier_is_refused(classifier: Fixed, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        ModelBasedRR(ABC, 0.4).synthetic(classifier, np.zeros((4, 1)))
-
-
-def test_a_scikit_learn_classifier_fits_in() -> None:
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(200, 2))
-    model = LogisticRegression().fit(features, np.array(ABC)[rng.integers(0, 3, 200)])
-    mechanism = ModelBasedRR(ABC, 0.4, 0.01)
-    released = mechanism.sample(np.zeros(200, np.int32), mechanism.synthetic(model, features), rng)
-    assert released.shape == (200,)
-
-
 def test_double_randomized_response() -> None:
     mechanism = DoubleRR(ABC, 0.6)
     rng = np.random.default_rng(1)
@@ -263,59 +162,12 @@ def test_dummy_features_floor_is_below_the_mechanism(noise: float, alpha: float,
     assert mechanism.conditional_rdp_floor(alpha) <= mechanism.rdp(alpha) + 1e-9
 
 
-TABLE = {  # δ = 1e-5, sensitivity 1: σ classical, σ exact, true ε of the classical σ.
-    0.5: (9.6896, 7.0318, 0.353),
-    1: (4.8448, 3.7306, 0.751),
-    2: (2.4224, 1.9938, 1.610),
-    4: (1.2112, 1.0812, 3.511),
-    8: (0.6056, 0.6002, 7.914),
-    10: (0.4845, 0.4999, 10.394),
-    16: (0.3028, 0.3442, 18.899),
-}
-
-
-@pytest.mark.parametrize("epsilon", TABLE)
-def test_gaussian_calibration_table(epsilon: float) -> None:
-    classical, exact, true = TABLE[epsilon]
-    assert classical_sigma(epsilon, 1e-5, 1) == pytest.approx(classical, abs=6e-5)
-    assert gaussian_sigma(epsilon, 1e-5, 1) == pytest.approx(exact, abs=6e-5)
-    sigma = classical_sigma(epsilon, 1e-5, 1)
-    assert gaussian_epsilon(sigma, 1, 1e-5) == pytest.approx(true, abs=6e-4)
-
-
-@pytest.mark.parametrize(
-    ("delta", "first"), [(1e-2, 6.77), (1e-4, 7.99), (1e-5, 8.42), (1e-6, 8.78)]
-)
-def test_where_the_classical_calibration_first_fails(delta: float, first: float) -> None:
-    for epsilon, holds in ((first - 0.01, True), (first + 0.01, False)):
-        sigma = classical_sigma(epsilon, delta, 2.0)
-        assert (gaussian_delta(sigma, 2.0, epsilon) <= delta) == holds
-
-
 @given(st.floats(0.05, 20), st.floats(1e-10, 0.3), st.floats(0.01, 100))
 def test_calibrations_invert_each_other(epsilon: float, delta: float, width: float) -> None:
     sigma = gaussian_sigma(epsilon, delta, width)
     assert gaussian_delta(sigma, width, epsilon) <= delta * (1 + 1e-12)
     assert gaussian_delta(sigma * (1 - 1e-6), width, epsilon) > delta
     assert gaussian_epsilon(sigma, width, delta) == pytest.approx(epsilon, rel=1e-8)
-
-
-def test_gaussian_delta_is_the_integral() -> None:
-    for sigma, epsilon in ((0.6, 2.0), (3.0, 0.2), (1.0, -0.7)):
-
-        def density(x: float, sigma: float = sigma) -> float:
-            return float(stats.norm.pdf(x, 1, sigma))
-
-        cross = sigma**2 * epsilon + 0.5
-        first = stats.norm.sf(cross, 1, sigma) - math.exp(epsilon) * stats.norm.sf(cross, 0, sigma)
-        assert gaussian_delta(sigma, 1, epsilon) == pytest.approx(first, abs=1e-14)
-        total, _ = integrate.quad(
-            lambda x, s=sigma, e=epsilon, p=density: p(x) - math.exp(e) * stats.norm.pdf(x, 0, s),
-            cross,
-            40,
-            epsabs=1e-12,
-        )
-        assert total == pytest.approx(first, abs=1e-9)
 
 
 def test_the_whole_example_of_gaussian_features() -> None:
@@ -344,22 +196,6 @@ def test_a_classical_claim_that_does_not_hold_is_reported() -> None:
     assert low.claim_holds()
     assert not high.claim_holds()
     assert "does not hold: exactly 18.8989" in high.description
-
-
-@pytest.mark.parametrize(
-    ("radius", "sigma", "delta", "message"),
-    [
-        (0, 1, 1e-5, "radius"),
-        (1, 0, 1e-5, "sigma"),
-        (1, -1, 1e-5, "sigma"),
-        (1, math.inf, 1e-5, "sigma"),
-        (1, 1, 0, "delta"),
-        (1, 1, 1, "delta"),
-    ],
-)
-def test_bad_gaussian_parameters(radius: float, sigma: float, delta: float, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        GaussianRR((0, 1), 0.5, radius, sigma, 1.0, delta)
 
 
 def test_gaussian_features_are_released_in_simulations_or_by_opendp() -> None:
@@ -405,14 +241,104 @@ def test_rounding_is_unbiased_and_keeps_the_epsilon_of_what_follows() -> None:
     assert points[near].tolist() == [0, 0, 1, 3, 10, 10]
 
 
-@pytest.mark.parametrize("labels", [[-0.1], [10.1], [math.nan]])
-def test_rounding_refuses_labels_outside(labels: list[float]) -> None:
-    with pytest.raises(InputError, match=r"\d row"):
-        Rounding((0, 10)).sample(labels)
+NO_YES = ("no", "yes")
 
 
-def test_rounding_refuses_what_is_no_grid_and_no_method() -> None:
-    with pytest.raises(InputError, match="increasing"):
-        Rounding((1, 0))
-    with pytest.raises(InputError, match="nearest"):
-        Rounding((0, 1), "up")  # type: ignore[arg-type]
+@pytest.mark.parametrize("noise", ["laplace", "geometric"])
+def test_noise_has_its_exact_curve(noise):
+    made = LabelProportions("bag", NO_YES, noise, 1.5)
+    assert made.epsilon == 1.5
+    assert made.delta(1.5) == pytest.approx(0, abs=1e-15)
+    assert 0 < made.rdp(2.0) < made.rdp(8.0) <= 1.5 == made.rdp(math.inf)
+    x = np.arange(-60, 61).astype(float)
+    steps = np.diff(made.noise_cdf(x))
+    assert made.noise_cdf(np.array([-1e3, 1e3])).tolist() == pytest.approx([0, 1])
+    if noise == "geometric":
+        q = math.exp(-1.5)
+        pmf = (1 - q) / (1 + q) * q ** np.abs(x[1:])
+        assert np.allclose(steps, pmf, atol=1e-15)
+        tv = 0.5 * np.abs(pmf[1:] - pmf[:-1]).sum()
+        assert made.delta(0.0) == pytest.approx(tv, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", ["none", "laplace", "geometric"])
+def test_what_is_released_has_the_noise_declared(noise):
+    rng = np.random.default_rng(6)
+    members, labels = np.repeat(np.arange(5000), 4), rng.integers(0, 2, 20_000).astype(np.int32)
+    made = LabelProportions("bag", NO_YES, noise, None if noise == "none" else 1.0)
+    released = made.release(labels, members, rng)
+    assert (released.reshape(-1, 4) == released[::4, None]).all()
+    residual = 4 * released[::4] - labels.reshape(-1, 4).sum(axis=1)
+    for x in (-1.5, -0.5, 0.5, 1.5):
+        # Five standard errors of a share of 5,000: a flake has a probability below 6e-7.
+        share, expected = (residual <= x).mean(), float(made.noise_cdf(np.array(x)))
+        assert abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / 5000) + 1e-9
+
+
+NORTH = {"name": "randomized-response", "classes": ["q", "r"], "epsilon": 1.0}
+SOUTH = {"name": "channel", "classes": ["q", "r"], "matrix": [[0.9, 0.1], [0.3, 0.7]]}
+
+
+def stratified(*mechanisms: dict[str, Any], **more: Any) -> Any:
+    strata = [{"value": f"v{i}", "mechanism": m} for i, m in enumerate(mechanisms)]
+    return from_declaration(Declaration("by-stratum", {"strata": strata, **more}), ("q", "r"))
+
+
+def test_the_largest_stratum_counts() -> None:
+    mechanism = stratified(NORTH, SOUTH)
+    assert mechanism.epsilon == pytest.approx(np.log(7))
+    assert mechanism.epsilon == mechanism.by_stratum[1].epsilon
+    assert mechanism.delta(1.0) == mechanism.by_stratum[1].delta(1.0) > 0
+    assert mechanism.channel is mechanism.label_channel is None
+
+
+def test_pooled_strata_are_an_average() -> None:
+    mechanism = stratified(NORTH, SOUTH)
+    first, second = mechanism.matrices
+    assert mechanism.averaged([3, 1]).matrix == pytest.approx(0.75 * first + 0.25 * second)
+    by_label = mechanism.averaged(np.array([[1.0, 0.0], [0.0, 1.0]])).matrix
+    assert by_label == pytest.approx(np.array([first[0], second[1]]))
+    assert mechanism.averaged([1, 1]).epsilon <= mechanism.epsilon
+    for bad in ([1.0], [-1, 2], [0, 0]):
+        with pytest.raises(InputError, match="share"):
+            mechanism.averaged(bad)
+
+
+def test_draws_follow_each_rows_stratum() -> None:
+    mechanism, n = stratified(NORTH, SOUTH), 20_000
+    rng = np.random.default_rng(0)
+    labels, strata = rng.integers(0, 2, (2, n)).astype(np.int32)
+    drawn = mechanism.sample(labels, strata, rng)
+    counts = np.zeros((2, 2, 2))
+    np.add.at(counts, (strata, labels, drawn), 1)
+    rates = counts / counts.sum(axis=2, keepdims=True)
+    # 5,000 rows a cell: 0.04 is 5.6 standard deviations, 2e-8 for each of 8 cells.
+    assert np.abs(rates - mechanism.matrices).max() < 0.04
+    likelihood = mechanism.row_likelihood(strata[:3], drawn[:3])
+    assert likelihood[0] == pytest.approx(mechanism.matrices[strata[0], :, drawn[0]])
+
+
+def test_columns_with_the_same_strata_add_up_within_each() -> None:
+    low = RandomizedResponse.from_epsilon(("q", "r"), 0.5)
+    high = RandomizedResponse.from_epsilon(("q", "r"), 2.0)
+    columns = (ByStratum(("n", "s"), (low, high)), ByStratum(("s", "n"), (low, high)))
+    same, other = IndependentColumns(columns, ("w", "w")), IndependentColumns(columns, ("w", "x"))
+    assert same.epsilon == pytest.approx(2.5)
+    assert other.epsilon == pytest.approx(4.0)
+
+
+def test_declared_classes_are_those_of_the_strata() -> None:
+    turned = {"name": "channel", "classes": ["r", "q"], "matrix": [[0.9, 0.1], [0.3, 0.7]]}
+    stated = Declaration("by-stratum", {"strata": [{"value": 1, "mechanism": turned}]})
+    assert declared_labels(stated, "classes") == ("r", "q")
+    again = from_declaration(stated, ())
+    assert dict(
+        from_declaration(Declaration("by-stratum", again.declaration()), ()).declaration()
+    ) == dict(again.declaration())
+
+
+def test_a_result_holds_labels_and_strata_as_text() -> None:
+    stated = plain_parameters(stratified(NORTH, SOUTH).declaration())
+    assert [one["value"] for one in stated["strata"]] == ["v0", "v1"]
+    joint = plain_parameters({"domains": [["q", 1], ["x", True]], "epsilon": 1.0})
+    assert joint == {"domains": [["q", "1"], ["x", "True"]], "epsilon": 1.0}

@@ -14,7 +14,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.judging.node_words import Words, steps_of
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline import audit, node_of
+from ldpaudit.pipeline.audit import audit
 from ldpaudit.result import AuditResult
 from ldpaudit.result.audit_result import consistent
 
@@ -23,13 +23,13 @@ FAST = ("assumptions", "mechanism", "power")
 
 @pytest.fixture(scope="module")
 def honest():
-    return audit(node_of(released_vector(400)), Plan(seed=0), only=FAST)
+    return audit(released_vector(400), Plan(seed=0), only=FAST)
 
 
 @pytest.fixture(scope="module")
 def leaking():
     """Return the audit of three columns of which the second tells more than is declared."""
-    return audit(node_of(released_vector(600, used=(1.0, 4.0, 1.0))), Plan(seed=0), only=FAST)
+    return audit(released_vector(600, used=(1.0, 4.0, 1.0)), Plan(seed=0), only=FAST)
 
 
 def test_each_column_is_audited_with_the_same_ids(honest):
@@ -67,7 +67,7 @@ def test_a_waived_violation_of_the_whole_stays_one():
     made = shared_draws(600)
     columns = tuple(replace(column, sha256=file) for column in made.columns)
     file = replace(made, columns=columns, sha256=file)
-    result = audit(node_of(file), Plan(seed=0), policy, only=("mechanism", "person", "power"))
+    result = audit(file, Plan(seed=0), policy, only=("mechanism", "person", "power"))
     assert result.verdict == "pass"
     assert result.sentence.startswith("Violation found, waived until 2999-12-31 by A. Smith: ")
     assert "No violation" not in result.sentence
@@ -79,17 +79,17 @@ def test_the_error_probability_is_shared(honest):
 
 def test_an_audit_that_does_not_exist_is_named():
     with pytest.raises(InputError, match="no audit 'nothing'"):
-        audit(node_of(released_vector(100)), Plan(seed=0), only=("nothing",))
+        audit(released_vector(100), Plan(seed=0), only=("nothing",))
 
 
 def test_the_other_columns_help_to_guess_a_column():
     file = released_vector(1_000, claimed=(1.0, 3.0, 3.0))
-    result = audit(node_of(file), Plan(seed=0), only=("others",))
+    result = audit(file, Plan(seed=0), only=("companions",))
     first = result.labels[0]
-    gain = first["others.attack_gain"]
+    gain = first["companions.attack_gain"]
     assert gain.low > 0.02
     assert gain.kind == "certified"
-    assert first["others.accuracy_with"].value > first["others.accuracy_without"].value
+    assert first["companions.accuracy_with"].value > first["companions.accuracy_without"].value
 
 
 def test_columns_that_have_nothing_to_do_with_each_other_tell_nothing():
@@ -99,13 +99,13 @@ def test_columns_that_have_nothing_to_do_with_each_other_tell_nothing():
     claims = [RandomizedResponse.from_epsilon(k, 2.0) for k in CLASSES]
     noisy = [claim.sample(labels[:, j], rng) for j, claim in enumerate(claims)]
     file = vector_of(labels, noisy, rng.normal(size=1_000), (2.0, 2.0, 2.0))
-    first = audit(node_of(file), Plan(seed=0), only=("others",)).labels[0]
-    assert first["others.attack_gain"].low <= 0
-    assert first["others.attack_gain"].value < 0.02
+    first = audit(file, Plan(seed=0), only=("companions",)).labels[0]
+    assert first["companions.attack_gain"].low <= 0
+    assert first["companions.attack_gain"].value < 0.02
 
 
 def test_a_shared_draw_is_found_though_each_column_is_as_declared():
-    result = audit(node_of(shared_draws(1_000)), Plan(seed=0), only=("mechanism", "person"))
+    result = audit(shared_draws(1_000), Plan(seed=0), only=("mechanism", "person"))
     assert result.verdict == "fail"
     assert "goes along with another's" in result.sentence
     assert "two columns" in result.next_steps[0]
@@ -133,7 +133,7 @@ def test_the_policys_claim_is_about_the_whole():
         {"claim": {"epsilon": 2.0}, "checks": {"claimed-epsilon": {"level": "error"}}}
     )
     asked = ("mechanism", "person")
-    result = audit(node_of(released_vector(200)), Plan(seed=0), policy, only=asked)
+    result = audit(released_vector(200), Plan(seed=0), policy, only=asked)
     assert result.verdict == "fail"
     assert "ε = 3 is declared over 3 columns" in result.sentence
     assert "fewer columns" in result.next_steps[0]
@@ -141,7 +141,7 @@ def test_the_policys_claim_is_about_the_whole():
 
 def test_the_advice_names_no_file_and_comes_last(leaking):
     assert leaking.next_steps[-1].endswith("ldpaudit advise RELEASE --truth TRUTH")
-    alone = audit(node_of(released_vector(200, truth=False)), Plan(seed=0), only=FAST)
+    alone = audit(released_vector(200, truth=False), Plan(seed=0), only=FAST)
     assert not any("advise" in step for step in alone.next_steps)
 
 
@@ -149,11 +149,8 @@ def test_the_advice_names_no_file_and_comes_last(leaking):
 def test_an_honest_release_fails_at_most_one_time_in_twenty():
     asked = (*FAST, "person")
     made = (released_vector(1_000, seed=seed) for seed in range(200))
-    verdicts = [audit(node_of(one), Plan(seed=i), only=asked).verdict for i, one in enumerate(made)]
+    verdicts = [audit(one, Plan(seed=i), only=asked).verdict for i, one in enumerate(made)]
     # P(Binomial(200, 0.05) > 26) < 1e-5.
     assert verdicts.count("fail") <= 26
     shared = (shared_draws(seed=seed) for seed in range(20))
-    assert all(
-        audit(node_of(one), Plan(seed=0), only=(*FAST, "person")).verdict == "fail"
-        for one in shared
-    )
+    assert all(audit(one, Plan(seed=0), only=(*FAST, "person")).verdict == "fail" for one in shared)

@@ -202,17 +202,6 @@ def test_noise_on_numbers_claims_what_is_declared(answers: str) -> None:
     assert result["person.epsilon"].value == pytest.approx(2 if answers == "fresh" else 1)
 
 
-def test_finished_parts_are_kept_and_removed(tmp_path: Path) -> None:
-    releases, truths = _made(n=300).written(tmp_path)
-    options = {"id_column": "person", "only": ["mechanism", "person"], "resume": tmp_path / "r"}
-    first = ldpaudit.audit(releases, truth=truths, timeout=0.05, **options)
-    assert first.verdict != "pass"
-    assert any((tmp_path / "r").rglob("*.part"))
-    second = ldpaudit.audit(releases, truth=truths, **options)
-    assert second["person.epsilon_lower"].value > 0
-    assert not any((tmp_path / "r").rglob("*.part"))
-
-
 def test_one_release_takes_one_truth(tmp_path: Path) -> None:
     releases, truths = _made().written(tmp_path)
     with pytest.raises(InputError, match="given once for one release"):

@@ -60,7 +60,7 @@ FROM_PARTS |= {
     f"person.{what}_if_{kind}"
     for what in ("epsilon", "least_changed")
     for kind in ("fresh", "remembered")
-}
+} | {"person.people", "person.people_in_all", "person.unchanged"}
 """Not recorded, and put together from a name and an ending."""
 
 

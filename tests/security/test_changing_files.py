@@ -15,11 +15,11 @@ from releases import table
 from ldpaudit.commands.privatize import work
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.datasets.formats.locations import Location
-from ldpaudit.tasks.interface import attempt
+from ldpaudit.work.tasks import attempt
 
 Command = Callable[..., tuple[int, str, str]]
 RR = ("--mechanism", "rr", "--epsilon", "1")
-FAST = ("--only", "mechanism", "--budget", "0.1")
+FAST = ("--only", "mechanism")
 TRUE = ("--truth", "truth", *FAST, "--json", "j")
 
 

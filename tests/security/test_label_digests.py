@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit.commands.sweep.run import SweepRun
-from ldpaudit.tasks.interface import attempt
+from ldpaudit.work.tasks import attempt
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -118,7 +118,7 @@ class _Here:
 
 
 CLAIM = ("--mechanism", "rr", "--lambda", "0.6", "--label", LABEL)
-FAST = ("--only", "mechanism", "--only", "label-inference", "--budget", "0.1")
+FAST = ("--only", "mechanism", "--only", "label-inference")
 DROP = ("--drop", DROPPED, "--drop", PERSON)
 
 
@@ -130,9 +130,9 @@ def words(house: House, out: Path) -> dict[str, tuple[Any, ...]]:
     remember = ("--remember", out / "answers.parquet", "--id", PERSON)
     grid = ("--lambda", "0.6", "--test-share", "0.2", "--out", out / "swept")
     twice = ("--truth", house.truth, "--truth", house.truth)
-    truth, resume = ("--truth", house.truth), ("--resume", out / "parts")
+    truth = ("--truth", house.truth)
     return {
-        "run": ("run", house.release, *truth, *CLAIM, *FAST, *pages, *formats, *resume),
+        "run": ("run", house.release, *truth, *CLAIM, *FAST, *pages, *formats),
         "run-column": (
             "run",
             house.both,
@@ -141,7 +141,6 @@ def words(house: House, out: Path) -> dict[str, tuple[Any, ...]]:
             *CLAIM,
             *FAST,
             *pages,
-            *resume,
         ),
         "privatize": ("privatize", house.table, *CLAIM, "--drop", DROPPED, *secret, *remember),
         "compare": ("compare", house.release, house.release, *twice[:2], *CLAIM, *FAST, *pages),
@@ -176,8 +175,8 @@ def test_what_is_made_of_private_rows_is_its_owners(
     """Also what shows results: they are as confidential as the true labels."""
     for name in ("run", "privatize", "sweep"):
         assert command(*words(house, out)[name])[0] in (0, 1, 3)
-    private = [path for folder in ("swept", "parts") for path in (out / folder).rglob("*")]
-    private += [out / "swept", out / "parts", out / "secret.parquet", out / "answers.parquet"]
+    private = [*(out / "swept").rglob("*")]
+    private += [out / "swept", out / "secret.parquet", out / "answers.parquet"]
     private += [*(out / "temporary").rglob("*"), out / "result.json", out / "page.html"]
     assert len(private) > 8
     for path in private:

@@ -1,18 +1,14 @@
-"""What never answers is not waited for: pipes are refused, and a second signal ends what hangs."""
+"""What never answers is not waited for: pipes are refused."""
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from ldpaudit import interruption
-from ldpaudit.files.documents import check_regular
+from ldpaudit.work.documents import check_regular
 
 Command = Callable[..., tuple[int, str, str]]
 _NO_ANSWER = "a pipe or a device"
@@ -61,35 +57,3 @@ def test_a_device_and_a_pipe_behind_a_link_are_refused(place: Path) -> None:
     for path in (Path("/dev/null"), place / "link"):
         with pytest.raises(OSError, match=_NO_ANSWER):
             check_regular(path)
-
-
-@pytest.mark.parametrize(
-    "hangs",
-    [
-        "with interruption.undisturbed(): os.read(os.pipe()[0], 1)",
-        "lock = ctypes.create_string_buffer(64); c = ctypes.CDLL(None).pthread_mutex_lock; "
-        "c(lock); c(lock)",
-    ],
-    ids=["a block that is held", "a call that no signal ends"],
-)
-def test_a_second_signal_ends_what_does_not_return(hangs: str) -> None:
-    script = (
-        "import ctypes, os\n"
-        "from ldpaudit import interruption\n"
-        "interruption._AGAIN = interruption._GRACE = 0.2\n"
-        "with interruption.heeded():\n"
-        f"    print('now', flush=True); {hangs}\n"
-    )
-    script = script.replace("; with", "\n    with")
-    child = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "now\n"
-    time.sleep(0.1)
-    child.terminate()
-    time.sleep(0.5)
-    assert child.poll() is None
-    child.terminate()
-    assert child.communicate(timeout=20) == ("", f"ldpaudit: {interruption._STUCK}\n")
-    assert child.returncode == 2

@@ -15,11 +15,10 @@ from fuzz.mutations import changed, toml
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from ldpaudit.commands.privatize.plan_file import read_plan
+from ldpaudit.commands.privatize.plan import read_plan
 from ldpaudit.datasets import parse_declaration, read_channel
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.errors import InputError, LdpAuditError
-from ldpaudit.files.documents import parse_toml
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import Channel, MechanismOptions, names, traits_of
 from ldpaudit.mechanisms.interface import AnalysedMechanism
@@ -27,6 +26,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.registry import family, from_declaration
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 from ldpaudit.result import AuditResult
+from ldpaudit.work.documents import parse_toml
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 LEAVES = st.none() | st.booleans() | NUMBERS | st.text(max_size=8)

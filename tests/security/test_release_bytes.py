@@ -15,7 +15,7 @@ import pytest
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets.formats.columns import without_hidden
-from ldpaudit.datasets.writing.tables import TableFile
+from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError
 
 RR: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0}
@@ -108,7 +108,7 @@ def test_a_draft_is_its_owners_until_it_is_whole(
 
     def watched(self: TableFile, batch: pa.RecordBatch) -> None:
         write(self, batch)
-        modes.update(stat.S_IMODE(one.stat().st_mode) for one in tmp_path.glob(".ldpaudit-*"))
+        modes.update(stat.S_IMODE(one.stat().st_mode) for one in tmp_path.glob(".*.new.tmp"))
 
     monkeypatch.setattr(TableFile, "write", watched)
     table = pa.table({"label": labels(), "copy": labels(), "x": np.arange(N) % 7})

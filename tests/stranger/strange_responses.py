@@ -1,13 +1,12 @@
 """Two mechanisms that ldpaudit does not ship, as another package would add them: one file."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ldpaudit.mechanisms.capabilities import FeatureDependentLabel
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.finite import Family
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
 from ldpaudit.mechanisms.parameters import (
     Parameter,
@@ -16,14 +15,19 @@ from ldpaudit.mechanisms.parameters import (
     only_known,
     required,
 )
-from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
+from ldpaudit.mechanisms.response import RandomizedResponse
 
 
-@dataclass(frozen=True)
-class CyclicResponse(FiniteMechanism):
+def cyclic_channel(classes, stated):
     """The released label is d steps around a circle of labels with weight e^{−ε d/⌊k/2⌋}."""
+    k = len(classes)
+    gap = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    weights = np.exp(-stated * np.minimum(gap, k - gap) / (k // 2))
+    return Channel(weights / weights.sum(axis=1, keepdims=True), classes, classes)
 
-    traits = Traits(
+
+CYCLIC = Family(
+    traits=Traits(
         name="cyclic-response",
         title="cyclic response",
         labels="classes",
@@ -35,23 +39,11 @@ class CyclicResponse(FiniteMechanism):
         stated_by=("epsilon",),
         whole=True,
         needs=frozenset(),
-    )
-
-    declared = (Parameter("classes", check_classes), Parameter("epsilon", check_epsilon, "stated"))
-
-    classes: tuple
-    stated: float
-
-    @property
-    def description(self):
-        return f"cyclic response on {len(self.classes)} labels: ε = {self.epsilon:.6g} nats"
-
-    @cached_property
-    def channel(self):
-        k = len(self.classes)
-        gap = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
-        weights = np.exp(-self.stated * np.minimum(gap, k - gap) / (k // 2))
-        return Channel(weights / weights.sum(axis=1, keepdims=True), self.classes, self.classes)
+    ),
+    parameters=(Parameter("classes", check_classes), Parameter("epsilon", check_epsilon, "stated")),
+    channel=cyclic_channel,
+    describe=lambda m: f"cyclic response on {len(m.classes)} labels: ε = {m.epsilon:.6g} nats",
+)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def test_a_release_declares_it(released: Callable[[str], Path], name: str) -> No
 def test_run(command: Command, released: Callable[[str], Path], data: Path, truth: bool) -> None:
     path = released("cyclic-response")
     known = ("--truth", data) if truth else ()
-    status, said = command("run", path, *known, "--budget", 0.3)
+    status, said = command("run", path, *known)
     assert status in (0, 3), said
     result = _result(path)
     assert result["mechanism"]["description"].startswith("cyclic response on 3 labels")
@@ -141,7 +141,7 @@ def test_bounds_that_need_one_channel_are_withheld(
     command: Command, released: Callable[[str], Path], data: Path, truth: bool
 ) -> None:
     path = released("cautious-response")
-    status, said = command("run", path, *(("--truth", data) if truth else ()), "--budget", 0.3)
+    status, said = command("run", path, *(("--truth", data) if truth else ()))
     assert status == 3, said
     result = _result(path)
     withheld = {"mechanism.epsilon_lower", "release_only.epsilon_lower"}
@@ -154,7 +154,7 @@ def test_compare(command: Command, released: Callable[[str], Path], data: Path) 
     pair = [released("cyclic-response"), released("cautious-response")]
     out = data.with_name("compared.json")
     page = out.with_suffix(".html")
-    words = ("--truth", data, "--budget", 0.3, "--json", out, "--html", page)
+    words = ("--truth", data, "--json", out, "--html", page)
     status, said = command("compare", *pair, *words)
     assert status == 0, said
     for name in ("cautious response", "cyclic response"):
@@ -166,7 +166,7 @@ def test_sweep(command: Command, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "sweep.json"
     mechanisms = ("--mechanism", "cyclic-response", "--mechanism", "cautious-response")
     status, said = command(
-        *("sweep", data, "--label", "label", *mechanisms, "--epsilon", "0.5,2", "--budget", 0.3),
+        *("sweep", data, "--label", "label", *mechanisms, "--epsilon", "0.5,2"),
         *("--json", out, "--html", out.with_suffix(".html"), "--seed", 1, "--processes", 1),
         *("--only", "mechanism", "--only", "label-inference"),
     )
@@ -217,10 +217,10 @@ def test_mistakes_are_one_line(
 def test_a_plug_in_replaces_no_built_in(installed: Path) -> None:
     entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
     kept = entry.read_text()
-    entry.write_text(kept + "double-rr = strange_responses:CyclicResponse\n")
+    entry.write_text(kept + "double-rr = strange_responses:CYCLIC\n")
     _forget()
     try:
-        assert registry.family("double-rr").__name__ == "DoubleRR"
+        assert registry.family("double-rr").traits.features == "partly synthetic"
     finally:
         entry.write_text(kept)
         _forget()
@@ -229,7 +229,7 @@ def test_a_plug_in_replaces_no_built_in(installed: Path) -> None:
 def test_a_broken_plug_in_stops_nothing_else(installed: Path, command: Command) -> None:
     entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
     kept = entry.read_text()
-    entry.write_text(kept + "bad = no_such_module:X\nmasked = strange_responses:CyclicResponse\n")
+    entry.write_text(kept + "bad = no_such_module:X\nmasked = strange_responses:CYCLIC\n")
     _forget()
     try:
         words = ("mechanism", "describe", "rr", "--epsilon", 1, "--classes", "a,b")

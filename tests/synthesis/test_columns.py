@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpaudit.errors import InputError
-from ldpaudit.synthesis.columns import Columns, Encoded
-from ldpaudit.synthesis.images import Images, image_side
+from ldpaudit.synthesis.columns import Columns, Encoded, Images, image_side
 
 ROWS = 400
 

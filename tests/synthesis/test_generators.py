@@ -16,7 +16,6 @@ from ldpaudit.errors import (
     InsufficientDataError,
     OutputError,
 )
-from ldpaudit.running.progress import NoProgress
 from ldpaudit.synthesis import (
     ConditionalGan,
     Generator,
@@ -25,6 +24,7 @@ from ldpaudit.synthesis import (
     save_generator,
 )
 from ldpaudit.synthesis.interface import VERSION
+from ldpaudit.work.progress import NoProgress
 
 FAST = {"steps": 150, "batch": 60}
 OPTIONS = {"gan": FAST, "mixture": {"components": 4}}

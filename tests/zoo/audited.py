@@ -62,7 +62,6 @@ def audit(
     *,
     only: Collection[str] = (),
     skip: Collection[str] = SLOW,
-    budget: float = 1.0,
     confidence: float = 0.95,
 ) -> Outcome:
     """Make a release of the fault and audit it by the default policy at a confidence."""
@@ -76,7 +75,6 @@ def audit(
         truth=specimen.truth if truth else None,
         only=only,
         skip=() if only else [name for name in skip if name not in fault.needs],
-        budget=budget,
         policy=Policy.model_validate(preset(DEFAULT) | {"audit": {"confidence": confidence}}),
         threads=1,
         rng=seed,

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from ldpaudit.commands.selftest.people import people
+from ldpaudit.commands.selftest.planting import people
 from zoo.specimen import CLAIM, Fault, Specimen, Trace, declared
 
 HIGH = 20
@@ -33,7 +32,7 @@ def _numbers(noise: Noise, **settings: Any) -> Callable[[int, np.random.Generato
         whole = settings.get("name") != "laplace"
         frame = persons.frame.assign(label=numbers.astype(np.int64) if whole else numbers)
         mechanism = {k: v for k, v in (MECHANISM | settings).items() if whole or k != "step"}
-        return declared(frame, pd.DataFrame({"label": labels}), mechanism)
+        return declared(frame, labels, mechanism)
 
     return make
 

@@ -1,30 +1,24 @@
 """What a fault is, and what a release of it consists of."""
 
-import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from ldpaudit.commands.selftest.leaks import keep_chance as keep
-from ldpaudit.commands.selftest.people import People, people
-from ldpaudit.release import IntArray
+from ldpaudit.commands.selftest import planting
+from ldpaudit.commands.selftest.planting import People, Planted, people, replaced
+from ldpaudit.commands.selftest.planting import keep_chance as keep
+from ldpaudit.release import Declaration, IntArray
 
 CLAIM = 1.0
 """The ε that every release of the zoo declares."""
 
 
-@dataclass(frozen=True)
-class Specimen:
-    """A release as an audit gets it, its true labels, and options of the audit."""
-
-    table: pa.Table
-    truth: pa.Table | None
-    options: Mapping[str, Any] = field(default_factory=dict)
+Specimen = Planted
+"""A release as an audit gets it, its true labels, and options of the audit."""
 
 
 @dataclass(frozen=True)
@@ -93,31 +87,21 @@ def release(
     """
     frame = persons.frame.assign(**(columns or {}))
     frame["label"] = np.array(persons.classes)[released]
-    truth = pd.DataFrame({"label": np.array(persons.classes)[persons.codes]})
-    if rows is not None:
-        frame, truth = frame.iloc[rows], truth.iloc[rows]
-    mechanism = {
-        "name": "randomized-response",
-        "classes": list(persons.classes),
-        "epsilon": CLAIM,
-    }
-    return declared(frame, truth, mechanism, **options)
+    claim = {"name": "randomized-response", "classes": list(persons.classes), "epsilon": CLAIM}
+    return declared(frame, persons.labels, claim, rows, **options)
 
 
 def declared(
-    frame: pd.DataFrame, truth: pd.DataFrame, mechanism: Mapping[str, Any], **options: Any
+    frame: pd.DataFrame,
+    truth: Any,
+    mechanism: Mapping[str, Any],
+    rows: np.ndarray | None = None,
+    **options: Any,
 ) -> Specimen:
     """Write a declaration into a table of features and released labels."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    content = {"version": 1, "label": "label", "mechanism": mechanism}
-    table = table.replace_schema_metadata({"ldpaudit": json.dumps(content)})
-    return Specimen(table, pa.Table.from_pandas(truth, preserve_index=False), options)
-
-
-def replaced(codes: IntArray, k: int, kept: np.ndarray, rng: np.random.Generator) -> IntArray:
-    """Return the codes where ``kept``, and one of the other k − 1 elsewhere."""
-    others = (codes + rng.integers(1, k, len(codes))) % k
-    return np.where(kept, codes, others).astype(np.int32)
+    parameters = {key: value for key, value in mechanism.items() if key != "name"}
+    claim = Declaration(mechanism["name"], parameters)
+    return planting.declared(frame, truth, claim, rows, **options)
 
 
 def noisy(persons: People, chance: Any, rng: np.random.Generator) -> IntArray:

@@ -1,11 +1,11 @@
-"""Whether the assumptions hold that bounds of ε rest on, and what bounds may use where they do not.
+"""Whether the assumptions hold that bounds of ε need, and what bounds may use where they do not.
 
 In: the release. Out: p-values, columns and rows to leave out. Other audits ask
 
-* ``columns.sound_features(context)``: the features without columns computed from the released
+* ``standing.sound_features(context)``: the features without columns computed from the released
   label. Every bound of ε that learns from features learns from these;
-* ``columns.derived_columns(context)``: the array columns left out, numeric ones first;
-* ``columns.feature_blind(context)``: with true labels a valid p-value of "the released label
+* ``standing.derived_columns(context)``: the array columns left out, numeric ones first;
+* ``standing.feature_blind(context)``: with true labels a valid p-value of "the released label
   depends on the true label alone" on the sound features; None where it is not tested;
 * ``rows.counted_rows(context)``: the rows that a bound may count, None for all of them;
 * ``rows.clusters(context)``: rows that must be in one half, None where every row is on its own.

@@ -1,16 +1,20 @@
-"""Which rows bounds may count: where rows share noise, one of each group."""
+"""Which rows bounds may count: where noise is shared, one of each group; and what that reveals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.noise import centred_by_features, label_noise
-from ldpaudit.audits.assumptions.unlabelled import clusters_that_agree, lags_that_agree
-from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.assumptions.bets import bet_on_pairs, disjoint_pairs, p_value
+from ldpaudit.audits.assumptions.derived import first_look
+from ldpaudit.audits.assumptions.noise import (
+    centred_by_features,
+    clusters_that_agree,
+    label_noise,
+    lags_that_agree,
+)
+from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.estimators.assumptions.clusters import (
     alike_rows,
     equal_ranks,
@@ -20,30 +24,41 @@ from ldpaudit.estimators.assumptions.clusters import (
     one_of_each,
     partly_equal_rows,
 )
-from ldpaudit.estimators.assumptions.lags import LagTest
-from ldpaudit.estimators.assumptions.order import OrderTest
-from ldpaudit.estimators.assumptions.shared_noise import (
+from ldpaudit.estimators.assumptions.noise import (
+    LagTest,
+    bet_on_pairs,
+    disjoint_pairs,
+    lag_test,
+    neighbour_guesses,
+    p_value,
+    tried,
+)
+from ldpaudit.estimators.assumptions.order import (
     BLOCKS,
     FEWEST_PAIRS,
     LAGS,
     STRETCH,
     NoiseTest,
+    OrderTest,
     noise_test,
+    stretch_test,
 )
-from ldpaudit.release import FeatureTable, IndexArray
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
+from ldpaudit.release import BoolArray, FeatureTable, IndexArray, IntArray
 
 GROUPS: Final = "groups"
 EQUAL: Final = "equal rows"
-PARTLY: Final = "rows equal in some columns"
+_PARTLY: Final = "rows equal in some columns"
 RANKS: Final = "rows of equal rank"
 SHARED: Final = 0.05
 """The p-value from which rows count as sharing noise."""
-STILL_SHARED: Final = 0.001
+_STILL_SHARED: Final = 0.001
+# How many times as far apart rows are among which shared noise is looked for once more.
 _LESS_ALIKE: Final = 4.0
-"""How many times as far apart rows are among which shared noise is looked for once more."""
 _MOST_RANKED: Final = 64
+# Of the error probability; the order of rows has the rest.
 _ALIKE_SHARE, _RANKS_SHARE = 0.25, 0.25
-"""Of the error probability; the order of rows has the rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,20 +138,15 @@ def tested(context: AuditContext) -> bool:
     return traits.rows == "independent" and not traits.label_depends_on_features
 
 
+@remembered("assumptions.clusters")
 def noise_clusters(context: AuditContext) -> Clusters:
     """Return which groups, equal and nearly equal rows share noise."""
-    return context.once("assumptions.clusters", lambda: _find_clusters(context))
-
-
-def _find_clusters(context: AuditContext) -> Clusters:
     if not tested(context):
         return Clusters({}, (), None)
     found = _look(context)
     if not _suspicious(context, found):
         return found
     # A column computed from the released label makes rows alike whose released labels agree.
-    from ldpaudit.audits.assumptions.columns import first_look
-
     together = _together(found.kinds, [*_alike(found.kinds), *found.shared])
     together = np.arange(len(context.release)) if together is None else together
     seen = first_look(context, together)
@@ -158,7 +168,7 @@ def _look(context: AuditContext, derived: tuple[int, ...] = (), ordered: bool = 
     kinds = _kinds(context, features)
     if context.release.truth is None:
         shared = clusters_that_agree(context, kinds, features)
-        partly = [name for name in shared if name.startswith(PARTLY)]
+        partly = [name for name in shared if name.startswith(_PARTLY)]
         shared = [name for name in shared if name not in partly[1:]]
         # Without true labels nothing shows that a group's rows do not share noise.
         if GROUPS in kinds and GROUPS not in shared:
@@ -181,16 +191,14 @@ def _clearest_ranks(
     The column by its number among all; no two rows have one rank where no column has few values.
     """
     noise, rng = label_noise(context), context.rng("equal ranks")
-    looked_at, best = 0, (-np.inf, -1, np.arange(len(context.release)))
-    for place, ranks in islice(equal_ranks(features), _MOST_RANKED):
-        pairs = disjoint_pairs(ranks, rng)
-        looked_at += 1
-        best = max(
-            best,
-            (bet_on_pairs(noise.outcomes, noise.chances, *pairs), places[place], ranks),
-            key=lambda one: one[0],
-        )
-    return best[1], best[2], _RANKS_SHARE / max(looked_at, 1)
+    found = [
+        (bet_on_pairs(noise.outcomes, noise.chances, *disjoint_pairs(ranks, rng)), place, ranks)
+        for place, ranks in islice(equal_ranks(features), _MOST_RANKED)
+    ]
+    if not found:
+        return -1, np.arange(len(context.release)), _RANKS_SHARE
+    _, place, ranks = max(found, key=lambda one: one[0])
+    return places[place], ranks, _RANKS_SHARE / len(found)
 
 
 def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArray]:
@@ -201,12 +209,12 @@ def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArra
         kinds[EQUAL] = equal_rows(features)
         kinds["nearly equal rows"] = alike_rows(features, context.rng("alike rows"))
         partly = partly_equal_rows(features, context.rng("partly equal rows"))
-        kinds |= {f"{PARTLY} ({place})": codes for place, codes in enumerate(partly, 1)}
+        kinds |= {f"{_PARTLY} ({place})": codes for place, codes in enumerate(partly, 1)}
     return kinds
 
 
 def _alike(kinds: Mapping[str, IndexArray]) -> list[str]:
-    return [name for name in kinds if not name.startswith((PARTLY, RANKS))]
+    return [name for name in kinds if not name.startswith((_PARTLY, RANKS))]
 
 
 def _shared(test: NoiseTest) -> list[str]:
@@ -215,9 +223,9 @@ def _shared(test: NoiseTest) -> list[str]:
     # Where noise changes along the file rows of equal rank have like noise by their places.
     if RANKS in found and test.corrected(STRETCH) <= test.corrected(RANKS):
         found.remove(RANKS)
-    partly = [name for name in test.shared(STILL_SHARED) if name.startswith(PARTLY)]
+    partly = [name for name in test.shared(_STILL_SHARED) if name.startswith(_PARTLY)]
     clearest = sorted(partly, key=lambda name: test.by_clusters[name])[:1]
-    return [name for name in found if not name.startswith(PARTLY)] + clearest
+    return [name for name in found if not name.startswith(_PARTLY)] + clearest
 
 
 def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray | None:
@@ -226,7 +234,7 @@ def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray 
     Several such kinds would make one cluster of nearly all rows.
     """
     together: IndexArray | None = None
-    partly = [name for name in shared if name.startswith(PARTLY)]
+    partly = [name for name in shared if name.startswith(_PARTLY)]
     for name in shared:
         if name in partly[1:]:
             continue
@@ -242,7 +250,7 @@ def may_share(context: AuditContext) -> bool:
 
 def _unsure(test: NoiseTest) -> list[str]:
     """Return the kinds equal in some columns that may share noise, were each the only one."""
-    return [k for k, p in test.by_clusters.items() if k.startswith(PARTLY) and p <= SHARED]
+    return [k for k, p in test.by_clusters.items() if k.startswith(_PARTLY) and p <= SHARED]
 
 
 def _test(
@@ -252,9 +260,8 @@ def _test(
     features: FeatureTable,
     ordered: bool,
 ) -> NoiseTest:
-    """Test for shared noise; a channel that uses features is not to be taken for it."""
     noise, rng = label_noise(context), context.rng("shared noise")
-    order = OrderTest(LagTest(1.0)) if ordered else noise.order()
+    order = OrderTest() if ordered else noise.order()
     test = noise_test(noise.outcomes, noise.chances, kinds, rng, order, shares)
     suspicious = test.p_value <= SHARED or bool(_unsure(test))
     if not suspicious or features.is_constant():
@@ -262,28 +269,32 @@ def _test(
     together = _together(kinds, [*_alike(kinds), *_shared(test)])
     assert together is not None
     chances = centred_by_features(context, features, noise, together)
-    rng, order = context.rng("shared noise", "centred"), OrderTest.of(noise.outcomes, chances)
+    lags, stretch = lag_test(noise.outcomes, chances), stretch_test(noise.outcomes, chances)
     # Features that steer a channel give no block an exact count, and a model would blur it.
-    order = replace(order, blocks=test.order.blocks)
-    return test.less_clear(noise_test(noise.outcomes, chances, kinds, rng, order, shares))
+    order = OrderTest(
+        max(order.lags, lags, key=lambda found: found.p_value),
+        max(order.stretch, stretch, key=lambda found: found.p_value),
+        order.blocks,
+    )
+    rng = context.rng("shared noise", "centred")
+    centred = noise_test(noise.outcomes, chances, kinds, rng, order, shares)
+    least = {name: max(p, centred.by_clusters[name]) for name, p in test.by_clusters.items()}
+    return NoiseTest(least, test.shares, order)
 
 
+@remembered("assumptions.counted")
 def counted(context: AuditContext) -> Counted:
     """Return the rows that bounds count, and why."""
-    return context.once("assumptions.counted", lambda: _count(context))
-
-
-def _count(context: AuditContext) -> Counted:
-    found = noise_clusters(context)
-    rows = None
+    found, rows = noise_clusters(context), None
     if found.codes is not None:
         rows = one_of_each(found.codes, context.rng("counted rows"))
     lags = _lags(context, found, rows)
     if lags is None:
         return Counted(rows, None, rows is None or not _some_left(context, found, rows))
-    rows = np.arange(len(context.release)) if rows is None else rows
-    rows = lags.apart(rows)
-    return Counted(rows, lags, _independent(context, rows))
+    rows = lags.apart(np.arange(len(context.release)) if rows is None else rows)
+    untested = context.release.truth is None or found.ordered
+    holds = untested or label_noise(context).lags(rows).p_value > _STILL_SHARED
+    return Counted(rows, lags, holds)
 
 
 def _some_left(context: AuditContext, found: Clusters, rows: IndexArray) -> bool:
@@ -291,14 +302,12 @@ def _some_left(context: AuditContext, found: Clusters, rows: IndexArray) -> bool
     features = found.features
     if found.test is None or features is None or features.is_constant():
         return False
-    left, rng = features.take(rows), context.rng("alike rows", "left")
-    codes = alike_rows(left, rng, _LESS_ALIKE)
+    rng, noise = context.rng("alike rows", "left"), label_noise(context)
+    codes = alike_rows(features.take(rows), rng, _LESS_ALIKE)
     if not has_pairs(codes, FEWEST_PAIRS):
         return False
-    noise = label_noise(context)
     outcomes, chances = noise.outcomes[rows], noise.chances[rows]
-    first, second = disjoint_pairs(codes, rng)
-    return p_value(bet_on_pairs(outcomes, chances, first, second)) <= STILL_SHARED
+    return p_value(bet_on_pairs(outcomes, chances, *disjoint_pairs(codes, rng))) <= _STILL_SHARED
 
 
 def _lags(context: AuditContext, found: Clusters, rows: IndexArray | None) -> LagTest | None:
@@ -309,15 +318,130 @@ def _lags(context: AuditContext, found: Clusters, rows: IndexArray | None) -> La
         return lags_that_agree(context, rows)
     if found.test.corrected(LAGS) > SHARED:
         return None
-    if rows is None:
-        return found.test.order.lags
-    left = label_noise(context).lags(rows)
-    return left if left.p_value <= SHARED else None
+    left = found.test.order.lags if rows is None else label_noise(context).lags(rows)
+    return left if rows is None or left.p_value <= SHARED else None
 
 
-def _independent(context: AuditContext, rows: IndexArray) -> bool:
-    if context.release.truth is None:
-        return True
-    if noise_clusters(context).ordered:
-        return True
-    return label_noise(context).lags(rows).p_value > STILL_SHARED
+# The share of groups with one true label from which a group is one person.
+_ONE_ANSWER: Final = 0.9
+# With larger chances that any two labels are equal, equal rows say too little.
+_ANY_TWO: Final = 0.75
+_WORTH_SAYING: Final = 0.2
+
+
+def rows_of_one(context: AuditContext) -> int:
+    """Return the rows of the largest group where groups are persons with fresh noise; else 0.
+
+    Without groups: of the largest group of equal rows, where they look like one person's.
+    Without true labels a group that the user names is taken for one person.
+    """
+    groups, truth, found = context.release.groups, context.release.truth, noise_clusters(context)
+    if found.test is not None and found.codes is not None:
+        return 0
+    if groups is None:
+        # Equal rows are one person's where they have equal labels far more often than any two.
+        if truth is None or not equal_share(context):
+            return 0
+        groups, shares = found.kinds[EQUAL], np.bincount(truth) / len(truth)
+        if float(shares @ shares) > _ANY_TWO:
+            return 0
+    if truth is not None and _of_one_label(groups, truth) < _ONE_ANSWER:
+        return 0
+    return int(np.bincount(groups).max())
+
+
+def _of_one_label(groups: IndexArray, truth: IntArray) -> float:
+    """Return the share of groups of several rows in which all true labels are the same."""
+    sizes = np.bincount(groups)
+    first = np.zeros(len(sizes), dtype=np.int64)
+    first[groups] = truth
+    differing = np.bincount(groups, weights=truth != first[groups])
+    several = sizes > 1
+    return float(np.mean(differing[several] == 0)) if several.any() else 0.0
+
+
+def equal_share(context: AuditContext) -> float:
+    """Return the share of rows that equal another one, with noise of their own; 0 below a fifth."""
+    found = noise_clusters(context)
+    if EQUAL not in found.kinds or found.codes is not None:
+        return 0.0
+    codes = found.kinds[EQUAL]
+    share = float(np.mean(np.bincount(codes)[codes] > 1))
+    return share if share >= _WORTH_SAYING else 0.0
+
+
+BOUND: Final = "mechanism.shared_noise_epsilon_lower"
+
+
+@remembered("assumptions.neighbours")
+def neighbour_counts(context: AuditContext) -> GuessCounts | None:
+    """Return how often a neighbour's noise tells the true label; None where none is shared.
+
+    None also where labels are numbers or no two rows that share noise differ in their true labels:
+    noise that one person's rows share gives nothing away.
+    """
+    release, found, lags = context.release, noise_clusters(context), counted(context).lags
+    whole = release.outputs == release.classes and release.numeric is None
+    if release.truth is None or not whole or found.test is None:
+        return None
+    if found.codes is not None:
+        first, second = disjoint_pairs(found.codes, context.rng("neighbours"))
+        one = np.unique(found.codes[first], return_index=True)[1]
+        pairs = first[one], second[one]
+    elif lags is not None:
+        pairs = lags.pairs(len(release))
+    else:
+        return None
+    rng = context.rng("neighbours", "guesses")
+    counts = neighbour_guesses(context.truth, release.released, *pairs, rng)
+    return counts if counts.guesses else None
+
+
+def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) -> EpsilonBound:
+    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared.
+
+    It must be seen among rows that differ in their true labels: those that do not may be one
+    person's, whose labels cannot differ, so that shared noise gives nothing away.
+    """
+    others = shared_with_others(context)
+    seen = others is not None and others <= alpha / 2
+    return epsilon_lower(counts if seen else GuessCounts(counts.candidates, 0, 0), alpha / 2)
+
+
+@remembered("assumptions.others")
+def shared_with_others(context: AuditContext) -> float | None:
+    """Return the p-value of "no row shares noise with another person's".
+
+    Valid; None without true labels. Where it is small the claim is refuted: who knows one of the
+    two labels sees the noise, and with it the other label. Rows are another person's where their
+    true labels differ; at a distance where labels agree no more than any two, all rows are. Noise
+    that only rows with one true label share may be one person's, and gives nothing away.
+    """
+    found = noise_clusters(context)
+    if found.test is None:
+        return None
+    truth, noise, rng = context.truth, label_noise(context), context.rng("neighbours", "others")
+    # Nobody's answers are remembered so that a block of them has a given number of changes.
+    p_values = [found.test.corrected(BLOCKS)]
+    for name in found.shared:
+        first, second = disjoint_pairs(found.kinds[name], rng)
+        differ = truth[first] != truth[second]
+        wealth = bet_on_pairs(noise.outcomes, noise.chances, first[differ], second[differ])
+        p_values.append(p_value(wealth) / found.test.shares[name])
+    lag = found.test.order.lags.strongest
+    if lag < len(truth) and not found.ordered:
+        wealth = noise.bet_at(lag, _of_others(truth, lag))
+        p_values.append(tried(lag, len(truth)) * p_value(wealth) / found.test.shares[LAGS])
+    return max(found.test.p_value, min(1.0, *p_values))
+
+
+def _of_others(truth: IntArray, lag: int) -> BoolArray:
+    """Return which pairs of rows at a distance are certainly not one person's, bool (n − lag,).
+
+    Those with different labels; all, where labels at that distance agree no more than any two.
+    """
+    differ: BoolArray = truth[:-lag] != truth[lag:]
+    shares = np.bincount(truth) / len(truth)
+    chance = float(shares @ shares)
+    spread = np.sqrt(chance * (1 - chance) / len(differ))
+    return differ if 1 - differ.mean() > chance + 2 * spread else np.ones_like(differ)

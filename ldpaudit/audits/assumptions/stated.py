@@ -1,4 +1,4 @@
-"""What certified bounds rest on, in the words that the code, the README and the report share.
+"""What certified bounds assume, in the words that the code, the README and the report share.
 
 And the ids of the numbers that say whether it holds.
 """

@@ -5,92 +5,80 @@ half the error probability and averaging was measured to be slightly weaker.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
-from ldpaudit.audits.instance_loss.labels import (
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT
+from ldpaudit.audits.instance_loss.neighbourhoods import (
     REFUTED,
     LossLabels,
+    Neighborhoods,
+    has_features,
+    loss_labels,
     measured_channel,
     measured_shares,
     prior_box,
+    scored_rows,
+    scores,
 )
-from ldpaudit.audits.instance_loss.queries import has_features
-from ldpaudit.audits.instance_loss.scores import scored_rows, scores
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.evidence import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import marginal_consistency
 from ldpaudit.estimators.loss.bound_if_claim_holds import claimed_mean_loss
-from ldpaudit.estimators.loss.critic import HeldOut
-from ldpaudit.estimators.loss.donsker_varadhan import MeanLossBound, certified_mean_loss, strongest
-from ldpaudit.release import FloatArray, IndexArray
-from ldpaudit.result import Estimate
+from ldpaudit.estimators.loss.exceedance import ErrorBudget, exceedance
+from ldpaudit.estimators.loss.instance_loss import mean_loss_lower
+from ldpaudit.estimators.loss.mean_loss import HeldOut, certified_mean_loss
+from ldpaudit.release import FloatArray
+from ldpaudit.result import Curve, Estimate, Finding, Note
 
-MEAN_LOWER = "instance_loss.mean_lower"
-CLAIMED = "instance_loss.mean_lower_if_claim_holds"
+# Error probabilities at which the bound is computed; between two of them the smaller one holds.
+_LADDER = tuple(0.1 * 0.5**step for step in range(24))
+
+
+def exceedance_bounds(
+    context: AuditContext, asked: Neighborhoods, losses: FloatArray, curve: Curve
+) -> Mapping[str, Callable[[float], float]]:
+    """Return J's lower bound at each point of a curve as a function of alpha, by id and τ.
+
+    At level 1 − alpha or a little more, in [0, 1]; 0 below an error probability of about 1e-8.
+    Computed when a level is first asked for.
+    """
+    grid = np.array(curve.x)
+
+    @cache
+    def at_step(step: float) -> FloatArray:
+        budget = ErrorBudget.of(step)
+        labels = loss_labels(context, budget.prior)
+        box = labels.box(asked.counts, asked.totals, budget.per_query)
+        lower = mean_loss_lower(box, labels.prior_low, labels.prior_high, labels.channel)
+        low = exceedance(losses, np.minimum(lower, losses), budget, grid).low
+        assert low is not None
+        return low
+
+    def at(place: int, alpha: float) -> float:
+        step = next((step for step in _LADDER if step <= alpha * (1 + 1e-9)), None)
+        return 0.0 if step is None else float(at_step(step)[place])
+
+    return {curve.bound_key(place): partial(at, place) for place in range(len(curve.x))}
+
+
+_MEAN_LOWER = "instance_loss.mean_lower"
+_CLAIMED = "instance_loss.mean_lower_if_claim_holds"
 _REFERENCE = "Busa-Fekete et al. (2023), Corollary 6.3; Nguyen, Wainwright & Jordan (2010), Eq. (9)"
-_WORDS = {
-    "cells": "cells of a model's score crossed with the released label, learnt on other rows",
-    "donsker-varadhan": "a model's log-odds, fitted on other rows and cut at bounds fixed there",
-}
-_TITLES = {"cells": "by score cells", "donsker-varadhan": "Donsker–Varadhan form"}
 
 
-@dataclass(frozen=True)
-class Certificates:
-    """Bounds on E[ν] as estimates, and as functions of the error probability."""
-
-    estimates: tuple[Estimate, ...] = ()
-    bounds: Mapping[str, Callable[[float], float]] | None = None
-    missing: str = ""
-
-    @property
-    def lower(self) -> float:
-        """The strongest bound, 0 where there is none."""
-        return self.estimates[0].value if self.estimates else 0.0
-
-
-def certificates(context: AuditContext, labels: LossLabels) -> Certificates:
-    """Return the lower bounds on E[ν] that the release allows."""
+def certificates(context: AuditContext, labels: LossLabels) -> Finding:
+    """Return the lower bounds on E[ν] that the release allows, the strongest first."""
     try:
         return _claimed(context, labels) if labels.truth is None else _certified(context, labels)
     except InsufficientDataError as error:
-        return Certificates(missing=str(error))
+        return Finding(notes=(Note.info("instance-loss", str(error)),))
 
 
-def _certified(context: AuditContext, labels: LossLabels) -> Certificates:
+def _certified(context: AuditContext, labels: LossLabels) -> Finding:
+    """Return the bound from the scored rows of one half, by a model of the other half."""
     context.progress.step("bounding the mean privacy loss")
-    rng = context.rng("instance-loss", "certificate")
-    bounds = certified_mean_loss(held_out_rows(context, labels), rng=rng)
-    best, level = strongest(bounds), context.plan.confidence
-    chosen = f"by {_WORDS[best]}; chosen between two forms on rows that the bound does not use"
-    title = "Mean loss E[ν], the stronger bound"
-    estimates = [_estimate(MEAN_LOWER, title, bounds[best], level, chosen)]
-    for name, bound in bounds.items():
-        words = f"by {_WORDS[name]}; at its own level"
-        identifier, title = f"{MEAN_LOWER}.{name}", f"Mean loss E[ν], {_TITLES[name]}"
-        estimates.append(_estimate(identifier, title, bound, level, words))
-    estimates.append(_centre(bounds[best]))
-    return Certificates(tuple(estimates), {MEAN_LOWER: bounds[best].at})
-
-
-def _centre(bound: MeanLossBound) -> Estimate:
-    return Estimate.estimated(
-        "instance_loss.mean_by_model",
-        "Mean loss E[ν], by a model",
-        bound.centre,
-        unit="nats",
-        n=len(bound.values),
-        method="the certified bound without its margin for chance",
-        assumptions=("the model's log-odds are the best there are", INDEPENDENT),
-        reference=_REFERENCE,
-    )
-
-
-def held_out_rows(context: AuditContext, labels: LossLabels) -> HeldOut:
-    """Return the scored rows of one half with what a model of the other half says of them."""
     truth, k = labels.truth, len(labels.classes)
     assert truth is not None
     fitting, held_out = context.half(1), scored_rows(context)
@@ -100,49 +88,60 @@ def held_out_rows(context: AuditContext, labels: LossLabels) -> HeldOut:
     if has_features(context):
         posterior = scores(context, "truth", held_out)[:, labels.classes]
         posterior = posterior / posterior.sum(axis=1, keepdims=True)
-    return HeldOut(posterior, truth[held_out], labels.released[held_out], prior, channel)
-
-
-def _estimate(
-    identifier: str, title: str, bound: MeanLossBound, level: float, method: str
-) -> Estimate:
-    return Estimate.lower_bound(
-        identifier,
-        title,
+    data = HeldOut(posterior, truth[held_out], labels.released[held_out], prior, channel)
+    bound = certified_mean_loss(data, rng=context.rng("instance-loss", "certificate"))
+    level, n = context.plan.confidence, len(bound.values)
+    lower = Estimate.lower_bound(
+        _MEAN_LOWER,
+        "Mean loss E[ν], certified",
         bound.at(1 - level),
         level,
         unit="nats",
-        n=len(bound.values),
-        method=f"a lower bound on the mean of one bounded variable per held-out row, {method}",
+        n=n,
+        method="a lower bound on the mean of one bounded variable per held-out row, by a model's "
+        "log-odds, fitted on other rows and cut at bounds fixed there",
         assumptions=(INDEPENDENT,),
         reference=_REFERENCE,
     )
+    centre = Estimate.estimated(
+        "instance_loss.mean_by_model",
+        "Mean loss E[ν], by a model",
+        bound.centre,
+        unit="nats",
+        n=n,
+        method="the certified bound without its margin for chance",
+        assumptions=("the model's log-odds are the best there are", INDEPENDENT),
+        reference=_REFERENCE,
+    )
+    return Finding((lower, centre), bounds={_MEAN_LOWER: bound.at})
 
 
-def _claimed(context: AuditContext, labels: LossLabels) -> Certificates:
+def _claimed(context: AuditContext, labels: LossLabels) -> Finding:
     context.progress.step("bounding the mean privacy loss under the claim")
     assert labels.channel is not None
     counts = np.bincount(labels.released, minlength=labels.outputs).astype(np.int64)
     p_value = marginal_consistency(counts, labels.channel)
     if p_value is not None and p_value <= REFUTED:
-        return Certificates(
-            missing="The released shares contradict the declared channel, so no bound uses it; do "
+        text = (
+            "The released shares contradict the declared channel, so no bound uses it; do "
             "not rely on estimates that do."
         )
+        return Finding(notes=(Note.info("instance-loss", text),))
     released, fitting, held_out = labels.released, context.half(1), scored_rows(context)
     shares = measured_shares(released[fitting], labels.outputs)
     posterior = np.tile(shares, (len(held_out), 1))
     if has_features(context):
         posterior = scores(context, "released", held_out)
+    implied = prior_box(released[fitting], labels.channel, 0.05).estimate[0]
     bound = claimed_mean_loss(
         posterior,
         released[held_out],
         labels.channel,
-        _implied_shares(labels, fitting),
+        implied,
         rng=context.rng("instance-loss", "certificate"),
     )
     estimate = Estimate.lower_bound(
-        CLAIMED,
+        _CLAIMED,
         "Mean loss E[ν], a bound if the claim holds",
         bound.at(1 - context.plan.confidence),
         context.plan.confidence,
@@ -154,9 +153,4 @@ def _claimed(context: AuditContext, labels: LossLabels) -> Certificates:
         assumptions=("the declared channel is the true one", FEATURE_BLIND, INDEPENDENT),
         reference=_REFERENCE,
     )
-    return Certificates((estimate,))
-
-
-def _implied_shares(labels: LossLabels, rows: IndexArray) -> FloatArray:
-    assert labels.channel is not None
-    return np.asarray(prior_box(labels.released[rows], labels.channel, 0.05).estimate[0])
+    return Finding((estimate,))

@@ -10,28 +10,27 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ldpaudit.attacks.scoring.measures import ACCURACY, average
+from ldpaudit.attacks.scoring import ACCURACY, average
 from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
-from ldpaudit.audits.interface import AuditContext, Cost, Counts
-from ldpaudit.audits.label_inference.budget import LeftOut, predicted_cost
-from ldpaudit.audits.label_inference.curve import confidence_curve
+from ldpaudit.audits.interface import AuditContext, Counts
 from ldpaudit.audits.label_inference.estimates import (
-    best_estimates,
-    score_estimates,
-    strongest,
-)
-from ldpaudit.audits.label_inference.groups import class_estimates, slice_estimates
-from ldpaudit.audits.label_inference.missing import not_learnt, not_run, sampling
-from ldpaudit.audits.label_inference.outsider import outsider_estimates
-from ldpaudit.audits.label_inference.references import (
     AUDIT_ID,
+    best_estimates,
     ceiling_estimates,
+    class_estimates,
+    confidence_curve,
+    score_estimates,
+    slice_estimates,
+    strongest,
     utility_estimate,
 )
-from ldpaudit.audits.label_inference.runs import AttackRun, folds_of, run_attacks
+from ldpaudit.audits.label_inference.outsider import outsider_estimates
+from ldpaudit.audits.label_inference.runs import AttackRun, LeftOut, folds_of, run_attacks
+from ldpaudit.audits.models import learning_rows
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.models.screening import MOST_COLUMNS, TREE_COLUMNS, merged, unrepeated
 from ldpaudit.result import Curve, Estimate, Finding, Note
 
 PLAIN = "released-label"
@@ -50,10 +49,6 @@ class LabelInferenceAudit:
         """Return why no attack can be scored, None where one can."""
         return why_unscored(context, "an attack cannot be scored")
 
-    def cost(self, context: AuditContext) -> Cost:
-        """Return what the attacks will take."""
-        return predicted_cost(context, aligned_channel(context))
-
     def run(self, context: AuditContext) -> Finding:
         """Fit every attack on one half of the rows, score it on the other, and the reverse.
 
@@ -64,32 +59,30 @@ class LabelInferenceAudit:
         channel = aligned_channel(context)
         if context.release.truth is None:
             assert channel is not None
-            return as_it_stands(context, _outsider(context, channel))
+            estimates, missing = outsider_estimates(context, channel)
+            ceilings = ceiling_estimates(context, channel, None)
+            utility, notes = utility_estimate(context, channel)
+            every, said = (*estimates, *ceilings, *utility), (*notes, *_remarks(context, missing))
+            return as_it_stands(context, Finding(estimates=every, notes=said))
         return as_it_stands(context, _insider(context, channel))
 
 
 def _insider(context: AuditContext, channel: Channel | None) -> Finding:
-    confidence = context.plan.confidence
-    folds = folds_of(context)
+    confidence, folds = context.plan.confidence, folds_of(context)
     runs, missing = run_attacks(context, folds)
     estimates = [e for run in runs for e in score_estimates(run, confidence)]
     best, bounds = best_estimates(runs, confidence, missing.possible)
     closer, curves, remarks = _closer(context, runs, missing.possible)
-    model = np.concatenate([fold.posterior for fold in folds])
-    ceilings = ceiling_estimates(context, channel, model, _reached(runs))
+    model, champion = np.concatenate([fold.posterior for fold in folds]), strongest(runs)
+    reached = 0.0 if champion is None else average(champion.folds, ACCURACY.value)
+    ceilings = ceiling_estimates(context, channel, model, reached)
     utility, notes = utility_estimate(context, channel)
     return Finding(
-        estimates=(*best, *closer, *estimates, *ceilings, *utility, *_budget_needed(missing)),
+        estimates=(*best, *closer, *estimates, *ceilings, *utility),
         curves=curves,
-        notes=(*notes, *remarks, *sampling(context, len(model)), *_remarks(context, missing)),
+        notes=(*notes, *remarks, *_sampling(context, len(model)), *_remarks(context, missing)),
         bounds=bounds,
     )
-
-
-def _reached(runs: Sequence[AttackRun]) -> float:
-    """Return the strongest attack's accuracy."""
-    champion = strongest(runs)
-    return 0.0 if champion is None else average(champion.folds, ACCURACY.value)
 
 
 def _closer(
@@ -113,27 +106,45 @@ def _closer(
     return classes + slices, curves, remarks + names
 
 
-def _outsider(context: AuditContext, channel: Channel) -> Finding:
-    estimates, missing = outsider_estimates(context, channel)
-    ceilings = ceiling_estimates(context, channel, None)
-    utility, notes = utility_estimate(context, channel)
-    return Finding(
-        estimates=(*estimates, *ceilings, *utility),
-        notes=(*notes, *_remarks(context, missing)),
-    )
+def _sampling(context: AuditContext, scored: int) -> Iterator[Note]:
+    """Say how many rows attacks learn from and are scored on, where they are not all."""
+    n, grouped = len(context.release), context.release.groups is not None
+    learnt = sum(len(learning_rows(context, half)) for half in (0, 1))
+    said = {
+        "Attacks are scored on one row of each group (--group, a repeated --id), drawn at random: "
+        "rows that belong together are no independent guesses.": grouped,
+        f"Of {n:,} rows, attacks learn from {learnt:,} and are scored on "
+        f"{'the groups of ' if grouped else ''}{scored:,}, each a random sample; intervals allow "
+        "for it. Attacks that are slow are scored on fewer, as their counts say.": (
+            min(scored, learnt) < n
+        ),
+    }
+    yield from (Note.info(AUDIT_ID, text) for text, applies in said.items() if applies)
 
 
-def _budget_needed(missing: LeftOut) -> Iterator[Estimate]:
-    """Yield the budget that lets all attacks run, where some were left out for it."""
-    if missing.too_dear:
-        yield Estimate.estimated(
-            "attack.budget_needed",
-            "Budget in seconds at which all attacks run",
-            missing.needed,
-            method="the predicted seconds of all attacks that apply, shared parts once",
-            assumptions=("one core of an ordinary machine",),
+def _remarks(context: AuditContext, missing: LeftOut) -> Iterator[Note]:
+    """Say which columns models do not, or not wholly, learn from, and which attacks did not run."""
+    features = context.release.features
+    alone, rare = unrepeated(features), merged(features)
+    said = {
+        f"Feature columns: {features.width}. Models of trees learn from {TREE_COLUMNS} of them "
+        f"and every model from {MOST_COLUMNS} at most: those that go most clearly with the labels "
+        "that the model learns from, never with labels of rows that are scored.": (
+            features.width > TREE_COLUMNS
+        ),
+        f"Feature columns with another value in nearly every row: {alone}. Models learn nothing "
+        "from a value that does not come again, so attacks leave such columns out, but for the "
+        "words of free texts.": alone > 0,
+        f"Feature columns with values on fewer than 10 rows: {rare}. The attacks' models take the "
+        "rare values of a column as one.": rare > 0,
+    }
+    yield from (Note.info(AUDIT_ID, text) for text, applies in said.items() if applies)
+    for make, left_out in ((Note.warning, missing.broken), (Note.info, missing.unfit)):
+        for name, reason in left_out.items():
+            yield make(AUDIT_ID, f"The attack {name} was left out: {reason.rstrip('.')}.")
+    if missing.stopped:
+        text = (
+            f"Attacks are missing, because {context.run.stop.reason}: "
+            f"{', '.join(missing.stopped)}. The strongest may be among them."
         )
-
-
-def _remarks(context: AuditContext, missing: LeftOut) -> tuple[Note, ...]:
-    return (*not_learnt(context.release.features), *not_run(missing, context))
+        yield Note.warning(AUDIT_ID, text)

@@ -12,25 +12,23 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.attacks.interface import Attack, Knowledge
-from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, Measure
+from ldpaudit.attacks.scoring import ACCURACY, ADVANTAGE, Measure, RowValues, between, row_measure
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.label_inference.budget import (
-    LeftOut,
-    candidate_attacks,
-    knowledge_of,
-    run_affordable,
-    without_learners_from_asked,
-)
-from ldpaudit.audits.label_inference.estimates import BEST, BEST_TITLE, attack_score, score_id
+from ldpaudit.audits.label_inference.estimates import BEST_TITLE
+from ldpaudit.audits.label_inference.runs import LeftOut, knowledge_of, run_each
 from ldpaudit.audits.models import learning_rows, side_by_side
-from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import FloatArray, IndexArray, Release, ReleasedLabels
 from ldpaudit.result import Estimate
+from ldpaudit.result.estimate import Bounded
 
 _MOST_ROWS = 200_000
-_ASSUMPTION: Final = "the claim holds, with the same channel for all features"
+_STATED: Final[Bounded] = {
+    "kind": "estimated",
+    "assumptions": ("the claim holds, with the same channel for all features",),
+}
 _METHOD: Final = (
     "held-out rows, guesses for every possible released label, weighted by the inverse of the "
     "claimed channel; no true label is used"
@@ -54,15 +52,7 @@ class _Fold:
     half: int
 
 
-@dataclass(frozen=True)
-class _Values:
-    """One attack's unbiased values on two held-out folds, with their a-priori range."""
-
-    name: str
-    title: str
-    folds: tuple[FloatArray, ...]
-    low: float
-    high: float
+Run = Scored[RowValues]
 
 
 def outsider_estimates(context: AuditContext, channel: Channel) -> tuple[list[Estimate], LeftOut]:
@@ -70,32 +60,28 @@ def outsider_estimates(context: AuditContext, channel: Channel) -> tuple[list[Es
 
     The channel is the claimed one, aligned with the release; raise InputError if it has no inverse.
     """
-    runs, missing = _run_all(context, channel)
-    confidence = context.plan.confidence
-    estimates = [_estimate(values, ACCURACY, confidence) for values in runs]
-    references = {v.name: v for v in runs if v.name in _REFERENCES}
-    baseline = next((references[name] for name in _REFERENCES if name in references), None)
-    attacks = [values for values in runs if values.name not in _REFERENCES]
-    if baseline is not None:
-        differences = [_difference(values, baseline) for values in attacks]
-        same_rows = [d for d in differences if d is not None]
-        estimates += [_estimate(difference, ADVANTAGE, confidence) for difference in same_rows]
-        estimates += _best(same_rows, ADVANTAGE, confidence, missing.possible)
-    candidates = [values for values in runs if values.name != "prior"]
-    estimates += _best(candidates, ACCURACY, confidence, missing.possible)
-    return estimates, missing
-
-
-def _run_all(context: AuditContext, channel: Channel) -> tuple[list[_Values], LeftOut]:
     folds = [_fold(context, half, channel) for half in (0, 1)]
+
+    def run(_: str, attacks: list[Attack]) -> Run:
+        pairs = list(zip(attacks, folds, strict=True))
+        found = side_by_side(context).map(_of_fold, pairs, shared=(context, channel))
+        return Scored(attacks[0].name, attacks[0].title, tuple(found))
+
     known = [fold.knowledge for fold in folds]
-    candidates, left_out = candidate_attacks(context, context.release, known)
-    candidates = without_learners_from_asked(candidates, left_out, _NOT_BLIND)
-
-    def run(_: str, attacks: list[Attack]) -> _Values:
-        return _values(context, channel, attacks, folds)
-
-    return run_affordable(context, candidates, left_out, run)
+    runs, missing = run_each(context, context.release, known, run, _NOT_BLIND)
+    low, high = _range(channel)
+    right = row_measure("accuracy", ACCURACY.title, _METHOD, between(low, high))
+    gained = row_measure("advantage", ADVANTAGE.title, _METHOD, between(low - high, high - low))
+    estimates = _estimates(context, runs, right)
+    references = {run.name: run for run in runs if run.name in _REFERENCES}
+    baseline = next((references[name] for name in _REFERENCES if name in references), None)
+    if baseline is not None:
+        attacks = (_against(run, baseline) for run in runs if run.name not in _REFERENCES)
+        same_rows = [run for run in attacks if run is not None]
+        estimates += _estimates(context, same_rows, gained)
+        estimates += _best(context, same_rows, gained, missing.possible)
+    candidates = [run for run in runs if run.name != "prior"]
+    return estimates + _best(context, candidates, right, missing.possible), missing
 
 
 def _fold(context: AuditContext, half: int, channel: Channel) -> _Fold:
@@ -107,23 +93,15 @@ def _fold(context: AuditContext, half: int, channel: Channel) -> _Fold:
     return _Fold(knowledge_of(context, channel, seed_from(rng)), fitting, held_out, half)
 
 
-def _values(
-    context: AuditContext, channel: Channel, attacks: list[Attack], folds: list[_Fold]
-) -> _Values:
-    pairs = list(zip(attacks, folds, strict=True))
-    values = side_by_side(context).map(_values_of_fold, pairs, shared=(context, channel))
-    low, high = _range(channel)
-    return _Values(attacks[0].name, attacks[0].title, tuple(values), low, high)
-
-
-def _values_of_fold(pair: tuple[Attack, _Fold], shared: tuple[AuditContext, Channel]) -> FloatArray:
+def _of_fold(pair: tuple[Attack, _Fold], shared: tuple[AuditContext, Channel]) -> RowValues:
     (attack, fold), (context, channel) = pair, shared
     rng = context.rng("label-inference", attack.name, str(fold.half))
     attack.fit(fold.fitting, rng)
     asked = fold.held_out
     if attack.most_rows is not None and len(asked) > attack.most_rows:
         asked = np.sort(rng.choice(asked, size=attack.most_rows, replace=False))
-    return unbiased_accuracy(attack, context.release.take(asked), channel)
+    values = unbiased_accuracy(attack, context.release.take(asked), channel)
+    return RowValues({"accuracy": values}, len(asked))
 
 
 def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> FloatArray:
@@ -150,63 +128,27 @@ def _range(channel: Channel) -> tuple[float, float]:
     return float(low.min()), float(high.max())
 
 
-def _difference(values: _Values, baseline: _Values) -> _Values | None:
-    """Return the row-wise difference, None where the attack was asked about a sample of rows."""
-    pairs = list(zip(values.folds, baseline.folds, strict=True))
-    if any(len(ours) != len(theirs) for ours, theirs in pairs):
+def _against(run: Run, baseline: Run) -> Run | None:
+    """Return what a run gains row by row, None where it was asked about a sample of the rows."""
+    pairs = list(zip(run.folds, baseline.folds, strict=True))
+    if any(ours.n != theirs.n for ours, theirs in pairs):
         return None
-    reach = values.high - values.low
-    return replace(values, folds=tuple(a - b for a, b in pairs), low=-reach, high=reach)
+    gained = [ours.values["accuracy"] - theirs.values["accuracy"] for ours, theirs in pairs]
+    folds = tuple(RowValues({"advantage": part}, len(part)) for part in gained)
+    return replace(run, folds=folds)
 
 
-def _estimate(values: _Values, measure: Measure, confidence: float) -> Estimate:
-    tail = (1 - confidence) / 2
-    ends = _bound(values, tail, lower=True), _bound(values, tail, lower=False)
-    return _scored(values, measure, ends, confidence, _METHOD)
-
-
-def _scored(
-    values: _Values, measure: Measure, ends: tuple[float, float], confidence: float, method: str
-) -> Estimate:
-    score = attack_score(values.name, values.title, measure)
-    return Estimate.interval(
-        score_id(score),
-        score.title,
-        # Unbiased values need not average to a proportion.
-        min(max(_average(values), ends[0]), ends[1]),
-        ends,
-        confidence,
-        kind="estimated",
-        score=score,
-        unit="proportion",
-        n=sum(len(fold) for fold in values.folds),
-        method=method,
-        assumptions=(_ASSUMPTION,),
-    )
-
-
-def _average(values: _Values) -> float:
-    return float(np.concatenate(values.folds).mean())
-
-
-def _bound(values: _Values, alpha: float, *, lower: bool) -> float:
-    total = sum(len(fold) for fold in values.folds)
-    bound = mean_lower if lower else mean_upper
-    share = alpha / len(values.folds)
-    ends = [bound(fold, share, values.low, values.high) for fold in values.folds]
-    average = sum(len(f) / total * end for f, end in zip(values.folds, ends, strict=True))
-    return float(min(max(average, -1.0), 1.0))
+def _estimates(
+    context: AuditContext, runs: list[Run], measure: Measure[RowValues]
+) -> list[Estimate]:
+    return [score_estimate(run, measure, context.plan.confidence, **_STATED) for run in runs]
 
 
 def _best(
-    runs: list[_Values], measure: Measure, confidence: float, possible: int
+    context: AuditContext, runs: list[Run], measure: Measure[RowValues], possible: int
 ) -> list[Estimate]:
     if not runs:
         return []
-    best, tail = max(runs, key=_average), (1 - confidence) / 2
-    share = tail / max(possible, len(runs))
-    low = max(_bound(values, share, lower=True) for values in runs)
-    high = max(_bound(values, tail, lower=False) for values in runs)
-    method = f"the strongest of {len(runs)}, here {best.name}; {_METHOD}"
-    strongest = replace(best, name=BEST, title=BEST_TITLE)
-    return [_scored(strongest, measure, (low, high), confidence, method)]
+    words, confidence = "the strongest of {count}, here {best}; {method}", context.plan.confidence
+    best = best_estimate(runs, measure, confidence, possible, BEST_TITLE, words, **_STATED)
+    return [best[0]]

@@ -1,42 +1,43 @@
 """Running every attack on both halves of a release: fitted on one, scored on the other."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeVar
 
 import numpy as np
 
+from ldpaudit.attacks import ATTACKS, available_attacks, create_attack
+from ldpaudit.attacks.foreign import given_attacks
 from ldpaudit.attacks.interface import (
     Attack,
     Knowledge,
     SharedModel,
     as_seen_by,
+    missing_need,
     without_truth,
 )
-from ldpaudit.attacks.models.truth import SHARED_KEY
-from ldpaudit.attacks.scoring.fold import FoldScore, score_fold
+from ldpaudit.attacks.model_attack import TRUTH_MODEL
+from ldpaudit.attacks.scoring import FoldScore, score_fold
 from ldpaudit.audits.claimed_channel import attackers_channel
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.label_inference.budget import (
-    LeftOut,
-    candidate_attacks,
-    knowledge_of,
-    run_affordable,
-    without_learners_from_asked,
-)
-from ldpaudit.audits.label_inference.kept import kept_run
-from ldpaudit.audits.label_inference.needless import Needless
 from ldpaudit.audits.models import (
     fit_halves,
     half_model,
     held_out_posterior,
     learning_rows,
     side_by_side,
+    threads_of_each,
 )
-from ldpaudit.datasets.beside.slices import joint_slices
+from ldpaudit.audits.scores import Scored
+from ldpaudit.datasets.groups import joint_slices
+from ldpaudit.errors import AttackError, LdpAuditError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
+from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, TrueLabels
+from ldpaudit.work.progress import Stopped
+
+T = TypeVar("T")
 
 MOST_SCORED: Final = 250_000
 """Rows of each half that attacks are scored on: of more, a random sample."""
@@ -46,18 +47,103 @@ _NOT_PAIRED = (
 )
 
 
+@dataclass
+class LeftOut:
+    """Attacks that did not run.
+
+    Attributes
+    ----------
+    unfit : dict from name to str
+        Why those that do not apply to the release, or failed on it, did not run.
+    broken : dict from name to str
+        Why parts of other packages could not be made.
+    stopped : tuple of str
+        Those that the end of the audit's time left out.
+    possible : int
+        How many attacks, references apart, could have run: fixed before any was scored, so what is
+        said of the strongest is corrected for choosing among so many.
+    """
+
+    unfit: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    stopped: tuple[str, ...] = ()
+    possible: int = 1
+
+
+def run_each(
+    context: AuditContext,
+    release: Release,
+    knowledge: Sequence[Knowledge],
+    run: Callable[[str, list[Attack]], T],
+    blind: str | None = None,
+) -> tuple[list[T], LeftOut]:
+    """Return what ``run`` gives for every attack that applies, and what did not run.
+
+    Where the audit ends early, what has run is kept.
+
+    Parameters
+    ----------
+    context : AuditContext
+    release : Release
+        What is learnt from.
+    knowledge : sequence of Knowledge
+        Of each fold.
+    run : callable
+        Takes a name, and an attack for each fold.
+    blind : str, optional
+        Why attacks that learn from the rows they guess cannot run.
+    """
+    left_out, given = LeftOut(), context.plan.attacks
+    own, candidates = given_attacks(given), dict[str, list[Attack]]()
+    for name in available_attacks(given):
+        try:
+            attacks = [create_attack(name, known, given) for known in knowledge]
+            reason = missing_need(attacks[0], release, knowledge[0])
+        except LdpAuditError as error:
+            if name in own or isinstance(error, AttackError):
+                raise
+            (left_out.unfit if name in ATTACKS else left_out.broken)[name] = str(error)
+            continue
+        if reason is None and attacks[0].learns_from_asked:
+            reason = blind
+        if reason is None:
+            candidates[name] = attacks
+        else:
+            left_out.unfit[name] = reason
+    left_out.possible = max(sum(attacks[0].uses_release for attacks in candidates.values()), 1)
+    results: list[T] = []
+    for place, (name, attacks) in enumerate(candidates.items()):
+        try:
+            # Reported first: this is also where an audit whose time is up ends.
+            context.progress.step(f"attack: {name}")
+            context.progress.advance(place, len(candidates))
+            results.append(run(name, attacks))
+        except Stopped:
+            left_out.stopped = tuple(candidates)[place:]
+            break
+        except AttackError:
+            raise
+        except LdpAuditError as error:
+            left_out.unfit[name] = str(error)
+    return results, left_out
+
+
+def knowledge_of(
+    context: AuditContext, channel: Channel | None, seed: int, in_order: IntArray | None = None
+) -> Knowledge:
+    """Return what an attacker knows who attacks with this channel."""
+    threads, device = threads_of_each(context), context.plan.device
+    return Knowledge(channel, threads, seed, context.progress, context.claim, device, in_order)
+
+
 @dataclass(frozen=True)
-class AttackRun:
+class AttackRun(Scored[FoldScore]):
     """How one attack did.
 
     Attributes
     ----------
-    name, title : str
-        Its stable name, and what people call it.
     uses_release : bool
         Whether it is an attack rather than a reference.
-    folds : tuple of FoldScore
-        Two held-out folds.
     fitted_correct, fitted_n : int
         Right guesses on rows that the attack was fitted on (in-sample), at most 25,000 a fold; 0
         where that is not measured.
@@ -65,12 +151,9 @@ class AttackRun:
         Whether it learns from the rows that it guesses: scores are then bounded given the release.
     """
 
-    name: str
-    title: str
-    uses_release: bool
-    folds: tuple[FoldScore, ...]
-    fitted_correct: int
-    fitted_n: int
+    uses_release: bool = True
+    fitted_correct: int = 0
+    fitted_n: int = 0
     given_release: bool = False
 
 
@@ -116,21 +199,14 @@ def folds_of(context: AuditContext) -> list[Fold]:
 
 
 def run_attacks(context: AuditContext, folds: Sequence[Fold]) -> tuple[list[AttackRun], LeftOut]:
-    """Fit and score every available attack that the plan allows, on both folds.
-
-    Runs are in order of the attacks' cost.
-    """
-    candidates, left_out = candidate_attacks(
-        context, folds[0].fitting, [f.knowledge for f in folds]
-    )
-    if context.guesses is not None:
-        candidates = without_learners_from_asked(candidates, left_out, _NOT_PAIRED)
-    needless = Needless.of(context, folds[0].knowledge.channel, [f.posterior for f in folds])
+    """Fit and score every attack that applies, on both folds."""
 
     def run(name: str, attacks: list[Attack]) -> AttackRun:
-        return kept_run(context, name, AttackRun, lambda: _run(context, folds, name, attacks))
+        return _run(context, folds, name, attacks)
 
-    return run_affordable(context, candidates, left_out, run, needless)
+    blind = None if context.run.guesses is None else _NOT_PAIRED
+    known = [fold.knowledge for fold in folds]
+    return run_each(context, folds[0].fitting, known, run, blind)
 
 
 def _fold(context: AuditContext, placed: Release, half: int) -> Fold:
@@ -146,7 +222,7 @@ def _fold(context: AuditContext, placed: Release, half: int) -> Fold:
     knowledge = knowledge_of(context, channel, seed_from(rng), placed.released)
     model = SharedModel(half_model(context, "truth", half))
     model.remember(held_out.features, posterior)
-    knowledge.share(SHARED_KEY, model)
+    knowledge.share(TRUTH_MODEL, model)
     again = context.sample(
         np.arange(len(rows)), _MOST_FITTED_ROWS, "label-inference", "again", str(half)
     )
@@ -188,8 +264,8 @@ def _run(
     return AttackRun(
         name,
         first.title,
-        first.uses_release,
         tuple(scores),
+        first.uses_release,
         sum(right),
         sum(rows),
         first.learns_from_asked,
@@ -218,9 +294,9 @@ def _held_out_score(
         kept = np.flatnonzero(fold.scored[rows])
         posterior, rows = posterior[kept], rows[kept]
         truth = TrueLabels(truth[kept])
-    if context.guesses is not None:
+    if context.run.guesses is not None:
         right = posterior.argmax(axis=1) == truth
-        context.guesses.record(attack.name, fold.rows[rows], right, context.halves())
+        context.run.guesses.record(attack.name, fold.rows[rows], right, context.halves())
     return score_fold(
         truth,
         posterior,

@@ -5,31 +5,29 @@ released labels, and without (as a cross-check also with them) by the release al
 refute a claim; it cannot prove one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpaudit.audits.assumptions.rows import counted
-from ldpaudit.audits.assumptions.standing import standing
-from ldpaudit.audits.assumptions.stated import NOT_DERIVED, UNSELECTED
-from ldpaudit.audits.claimed_channel import aligned_channel
-from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER, SUBGROUPS
-from ldpaudit.audits.interface import AuditContext, Counts, Need
-from ldpaudit.audits.mechanism.evidence import (
+from ldpaudit.audits.assumptions.standing import label_counts, over_all_rows, standing
+from ldpaudit.audits.assumptions.stated import (
     FEATURE_BLIND,
     INDEPENDENT,
-    feature_dependence,
+    NOT_DERIVED,
+    UNSELECTED,
+)
+from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
+from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES, OUTSIDER, SUBGROUPS
+from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
-    label_counts,
     outsider_evidence,
+    report_counts,
+    subgroup_evidence,
 )
 from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
-from ldpaudit.audits.mechanism.lattice import lattice_finding
-from ldpaudit.audits.mechanism.local_reports import report_counts
-from ldpaudit.audits.mechanism.rare_classes import rare_finding
-from ldpaudit.audits.mechanism.subgroups import subgroup_estimate, subgroup_evidence
-from ldpaudit.audits.part import over_all_rows
+from ldpaudit.audits.mechanism.special_cases import lattice_finding, rare_finding
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     SMALLEST_P_VALUE,
@@ -37,14 +35,11 @@ from ldpaudit.estimators.epsilon.consistency import (
     likelihood_ratio_p_value,
     marginal_consistency,
 )
-from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.estimators.epsilon.release_only.bound import ReleaseOnlyEvidence
+from ldpaudit.estimators.epsilon.guesses import epsilon_lower
 from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence
-from ldpaudit.estimators.epsilon.subgroups import SubgroupEvidence
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.result import Estimate, Finding, Note
 
-_STRONGEST = "True labels, strongest bound"
 _GROUP_SOURCES = {
     "scores": "groups of rows that a model fitted on other rows is surest about",
     "anchors": "balls in feature space, chosen on other rows",
@@ -76,93 +71,115 @@ class MechanismAudit:
 
     def run(self, context: AuditContext) -> Finding:
         """Run it."""
+        exact, curves = exact_estimates(context.claim), tuple(exact_curves(context.claim))
         if context.release.strata is not None and context.claim.by_stratum:
             # Each stratum is bounded by itself.
-            return Finding(
-                tuple(exact_estimates(context.claim)), tuple(exact_curves(context.claim))
-            )
+            return Finding(tuple(exact), curves)
         noise = counted(context)
         agreement, differing = _agreement(context)
         rare, lattice = rare_finding(context), lattice_finding(context)
-        insider, outsider = insider_evidence(context), outsider_evidence(context)
-        estimates = [
-            *exact_estimates(context.claim),
-            *agreement,
-            *rare.estimates,
-            *lattice.estimates,
-        ]
-        bounds: dict[str, Callable[[float], float]] = dict(lattice.bounds)
-        if insider is not None:
-            estimates += _insider_estimates(context, insider)
-            bounds[INSIDER] = lambda alpha: insider.strongest(alpha).epsilon
-        groups = subgroup_evidence(context)
-        if not isinstance(groups, str):
-            estimates.append(subgroup_estimate(context, groups))
-            bounds[SUBGROUPS] = lambda alpha: groups.bound(alpha).epsilon
-        reports = report_counts(context)
-        if reports is not None:
-            # The reports show more than the labels drawn from them.
-            estimates = [estimate for estimate in estimates if estimate.id != INSIDER]
-            estimates.append(_report_estimate(context, reports))
-            bounds[INSIDER] = lambda alpha: epsilon_lower(reports, alpha).epsilon
-        if isinstance(outsider, ReleaseOnlyEvidence):
-            estimates.append(_outsider_estimate(context, outsider))
-            bounds[OUTSIDER] = lambda alpha: outsider.bound(alpha).epsilon
+        found = list(_bounds(context))
+        estimates = [*exact, *agreement, *rare.estimates, *lattice.estimates]
+        bounds = {identifier: bound for identifier, bound, _ in found}
         return Finding(
-            estimates=tuple(estimates),
-            curves=tuple(exact_curves(context.claim)),
-            notes=(
-                *differing,
-                *rare.notes,
-                *lattice.notes,
-                *_notes(context, insider, groups, outsider),
-            ),
-            bounds=bounds if noise.holds else {},
+            estimates=(*estimates, *(one for _, _, shown in found for one in shown)),
+            curves=curves,
+            notes=(*differing, *rare.notes, *lattice.notes, *_notes(context)),
+            bounds={**lattice.bounds, **bounds} if noise.holds else {},
         )
 
 
-def _insider_estimates(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
-    alpha, primary = 1 - context.plan.confidence, evidence.design.primary
-    counts = label_counts(context)
-    best, share = evidence.strongest(alpha), evidence.design.weights[primary]
-    words = (
-        f"the stronger of {' and '.join(evidence.methods)}, here '{best.method}'; corrected: "
-        f"'{primary}', chosen before the outcomes were seen, has {share:.0%} of the error "
-        "probability"
-    )
-    if evidence.methods == SELECTED:
-        words = "the odds ratio of two labels and two outputs, which a selection does not change"
+_Found = tuple[str, Callable[[float], float], Iterable[Estimate]]
+
+
+def _bounds(context: AuditContext) -> Iterator[_Found]:
+    """Yield every lower bound of ε: its id, the bound at any level, and the numbers to show."""
+    further: tuple[str, ...]
+    alpha, reports = 1 - context.plan.confidence, report_counts(context)
+    title, insider = "True labels, strongest bound", insider_evidence(context)
+    if insider is not None:
+        shown = list(_insider(context, insider))
+        if reports is None:
+            words = (
+                f"the stronger of {' and '.join(insider.methods)}, here "
+                f"'{insider.bound(alpha).method}'; corrected: '{insider.design.primary}', chosen "
+                "before the outcomes were seen, has "
+                f"{insider.design.weights[insider.design.primary]:.0%} of the error probability"
+            )
+            if insider.methods == SELECTED:
+                words = (
+                    "the odds ratio of two labels and two outputs, which a selection does not "
+                    "change"
+                )
+            further = () if insider.methods == SELECTED else (UNSELECTED,)
+            best = _bound(context, (INSIDER, title), insider.bound(alpha), words, None, *further)
+            shown.insert(0, best)
+        yield INSIDER, lambda level: insider.bound(level).epsilon, shown
+    groups = subgroup_evidence(context)
+    if not isinstance(groups, str):
+        words = (
+            "the strongest bound within groups of rows whose released label equals the true one "
+            "too often, or too rarely; a model found them on one half, the other half is counted, "
+            f"both ways round, corrected for {len(groups.tests)} groups"
+        )
+        # At the level at which it counts against a claim: other bounds have the rest.
+        bound, names = (
+            groups.bound(alpha * INSIDER_SHARES[SUBGROUPS]),
+            "True labels, groups of rows",
+        )
+        further = (NOT_DERIVED, UNSELECTED)
+        shown = [_bound(context, (SUBGROUPS, names), bound, words, None, *further)]
+        yield SUBGROUPS, lambda level: groups.bound(level).epsilon, shown
+    if reports is not None:
+        # The reports show more than the labels drawn from them.
+        words = (
+            "how often the declared protocol's likelihood ratio of two labels names the true one, "
+            f"for {reports.guesses} guesses of reports in pairs; labels and pairs do not look at "
+            "the reports"
+        )
+        reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
+        bound = epsilon_lower(reports, alpha)
+        shown = [_bound(context, (INSIDER, title), bound, words, reference)]
+        yield INSIDER, lambda level: epsilon_lower(reports, level).epsilon, shown
+    outsider = outsider_evidence(context)
+    if not isinstance(outsider, str):
+        bound = outsider.bound(alpha)
+        words = (
+            f"how unanimous the released labels of {_GROUP_SOURCES[bound.method]} are; corrected "
+            f"for {len(outsider.tests)} tests"
+        )
+        reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
+        names, further = "The release alone", (NOT_DERIVED, UNSELECTED)
+        shown = [_bound(context, (OUTSIDER, names), bound, words, reference, *further)]
+        yield OUTSIDER, lambda level: outsider.bound(level).epsilon, shown
+
+
+def _insider(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
+    """Yield each method's bound at its own level, and the observed frequencies."""
+    alpha, counts = 1 - context.plan.confidence, label_counts(context)
     further = () if evidence.methods == SELECTED else (UNSELECTED,)
-    yield _bound(context, (INSIDER, _STRONGEST), best, words, None, *further)
     for method in evidence.methods:
-        bound, reference = evidence.bound(method, alpha), _REFERENCES[method]
         names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
         words = f"{_METHODS[method]}; at its own level, not corrected for the other method"
+        bound, reference = evidence.by_method(method, alpha), _REFERENCES[method]
         yield _bound(context, names, bound, words, reference, *further)
-    there = counts.sum(axis=1) > 0
-    if there.sum() > 1:
-        yield _observed(counts[there])
-
-
-def _report_estimate(context: AuditContext, counts: GuessCounts) -> Estimate:
-    bound = epsilon_lower(counts, 1 - context.plan.confidence)
-    words = (
-        "how often the declared protocol's likelihood ratio of two labels names the true one, for "
-        f"{counts.guesses} guesses of reports in pairs; labels and pairs do not look at the reports"
+    table = counts[counts.sum(axis=1) > 0] + 0.5
+    if len(table) < 2:
+        return
+    logs = np.log(table / table.sum(axis=1, keepdims=True))
+    yield Estimate.estimated(
+        "mechanism.epsilon_observed",
+        "Observed frequencies",
+        float(np.max(logs.max(axis=0) - logs.min(axis=0))),
+        axis="epsilon",
+        unit="nats",
+        n=int(counts.sum()),
+        method="the largest log-ratio of observed frequencies, half a row added to every cell",
+        assumptions=(
+            FEATURE_BLIND,
+            "enough rows in every cell: the largest of several noisy ratios is too large",
+        ),
     )
-    reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
-    return _bound(context, (INSIDER, _STRONGEST), bound, words, reference)
-
-
-def _outsider_estimate(context: AuditContext, evidence: ReleaseOnlyEvidence) -> Estimate:
-    bound = evidence.bound(1 - context.plan.confidence)
-    words = (
-        f"how unanimous the released labels of {_GROUP_SOURCES[bound.method]} are; corrected for "
-        f"{len(evidence.tests)} tests"
-    )
-    reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
-    title = "The release alone"
-    return _bound(context, (OUTSIDER, title), bound, words, reference, NOT_DERIVED, UNSELECTED)
 
 
 def _bound(
@@ -178,7 +195,7 @@ def _bound(
     return Estimate.lower_bound(
         *names,
         bound.epsilon,
-        context.plan.confidence,
+        1 - bound.alpha,
         kind=kind,
         axis="epsilon",
         unit="nats",
@@ -186,25 +203,6 @@ def _bound(
         method=method,
         assumptions=assumptions,
         reference=reference,
-    )
-
-
-def _observed(counts: npt.NDArray[np.int64]) -> Estimate:
-    """Return the plug-in ε of the counts: half a row is added to every cell."""
-    table = counts + 0.5
-    logs = np.log(table / table.sum(axis=1, keepdims=True))
-    return Estimate.estimated(
-        "mechanism.epsilon_observed",
-        "Observed frequencies",
-        float(np.max(logs.max(axis=0) - logs.min(axis=0))),
-        axis="epsilon",
-        unit="nats",
-        n=int(counts.sum()),
-        method="the largest log-ratio of observed frequencies, half a row added to every cell",
-        assumptions=(
-            FEATURE_BLIND,
-            "enough rows in every cell: the largest of several noisy ratios is too large",
-        ),
     )
 
 
@@ -291,21 +289,17 @@ def _p_value(
     )
 
 
-def _notes(
-    context: AuditContext,
-    insider: BoundEvidence | None,
-    groups: SubgroupEvidence | str,
-    outsider: ReleaseOnlyEvidence | str,
-) -> Iterator[Note]:
-    dependent = feature_dependence(context)
+def _notes(context: AuditContext) -> Iterator[Note]:
+    dependent, truth = feature_dependence(context), context.release.truth
+    groups, outsider = subgroup_evidence(context), outsider_evidence(context)
     if dependent is not None:
         text = f"Counts of labels alone give no bound of ε: {dependent}."
         yield Note.warning("mechanism", text)
         return
-    if context.release.truth is not None and insider is None:
+    if truth is not None and insider_evidence(context) is None:
         text = "True labels give no bound of ε: fewer than two classes occur among them."
         yield Note.warning("mechanism", text)
-    elif context.release.truth is not None and isinstance(groups, str):
+    elif truth is not None and isinstance(groups, str):
         text = f"Groups of rows were not bounded by themselves: {groups}."
         yield Note.info("mechanism", text)
     if isinstance(outsider, str):

@@ -1,33 +1,51 @@
-"""What the bounds of ε are computed from: counted once per audit run, used by several audits."""
+"""What the bounds of ε are computed from: counted once per audit run, used by several audits.
 
+True against released labels; recorded reports against true labels; groups of rows that a model
+chose on the other half; and the release alone.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 
-from ldpaudit.audits.assumptions.afterwards import label_counts as label_counts
-from ldpaudit.audits.assumptions.afterwards import selected
-from ldpaudit.audits.assumptions.columns import sound_features
-from ldpaudit.audits.assumptions.stated import FEATURE_BLIND as FEATURE_BLIND
-from ldpaudit.audits.assumptions.stated import INDEPENDENT as INDEPENDENT
-from ldpaudit.audits.claimed_channel import aligned_channel
+import numpy as np
+
+from ldpaudit.audits.assumptions.standing import (
+    label_counts,
+    selected,
+    sound_and_numbered,
+    sound_features,
+    unchanged_rows,
+)
+from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.release_alone import evidence_of
+from ldpaudit.estimators.epsilon.bounds import Strongest, class_counts
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.estimators.epsilon.power import worth_looking_for
-from ldpaudit.estimators.epsilon.release_only.bound import (
-    ReleaseOnlyEvidence,
+from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
+from ldpaudit.estimators.epsilon.strongest import (
+    SELECTED,
+    BoundEvidence,
+    epsilon_evidence,
+    presumed_channel,
 )
-from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence, epsilon_evidence
+from ldpaudit.estimators.epsilon.subgroups import RankedRows, betraying, subgroup_tests, surprise
+from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
+from ldpaudit.models.encoding import BoostingMatrix
+from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
+from ldpaudit.randomness import integer_seed
+from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 
-
-def feature_dependence(context: AuditContext) -> str | None:
-    """Return why bounds for feature-blind channels do not apply to the claim, None if they do."""
-    claim = context.claim
-    if claim.traits.rows == "bags":
-        return "labels were released as the sums of bags, so rows are not independent"
-    if not claim.traits.label_depends_on_features:
-        return None
-    return (
-        f"the mechanism {claim.name!r} uses the features, so a released label that follows them "
-        "need not come from the true label"
-    )
+SMALLEST_HALF = 200
+"""Rows that a half must have for groups to be worth looking for."""
+FITTED_SHARE = 2 / 3
+"""The share of a half on which the model is fitted; groups are chosen on its other rows."""
+_MOST_ROWS = 240_000
+_MOST_FITTED = 40_000
+_ITERATIONS = 60
+_BATCH = 100_000
+_NEAR = 1e-9
+"""A report guesses where its log ratio is the largest that the protocol has, up to this share."""
 
 
 def insider_evidence(context: AuditContext) -> BoundEvidence | None:
@@ -56,9 +74,144 @@ def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:
 
     Columns that were computed from the released label take no part.
     """
-    return context.once("epsilon.outsider", lambda: _count_outsider(context))
-
-
-def _count_outsider(context: AuditContext) -> ReleaseOnlyEvidence | str:
     reason = feature_dependence(context)
-    return evidence_of(context, sound_features(context)) if reason is None else reason
+    if reason is not None:
+        return reason
+    return context.once("epsilon.outsider", lambda: evidence_of(context, sound_features(context)))
+
+
+def report_counts(context: AuditContext) -> GuessCounts | None:
+    """Return how often the reports' likelihood ratio names the true label of a pair.
+
+    None where there are no reports or true labels, or all true labels are the same.
+    """
+    release = context.release
+    if release.reports is None or release.truth is None:
+        return None
+    return context.once("epsilon.reports", lambda: _count(context))
+
+
+def _count(context: AuditContext) -> GuessCounts | None:
+    claim, release = context.claim.offers(FrequencyOracle), context.release
+    assert claim is not None
+    assert release.reports is not None
+    rows, decoys = candidates(context.truth, context.rng("epsilon", "reports"))
+    if len(rows) == 0:
+        return None
+    ratios = claim.log_ratio(release.reports[rows], context.truth[rows], decoys)
+    least = claim.epsilon * (1 - _NEAR)
+    right, wrong = int((ratios >= least).sum()), int((ratios <= -least).sum())
+    return GuessCounts(len(rows), right, wrong)
+
+
+def candidates(truth: IntArray, rng: np.random.Generator) -> tuple[IndexArray, IntArray]:
+    """Draw candidates from the codes of n true labels: rows, and the other label of each pair.
+
+    Returns
+    -------
+    int64 array of shape (m,), int32 array of shape (m,)
+        m is n/2, or the rows outside the commonest class where it has more than half of all.
+    """
+    order = rng.permutation(len(truth))
+    order = order[np.argsort(truth[order], kind="stable")]
+    # In label order, rows half of all apart differ unless one class has more than half.
+    half = len(order) // 2
+    first, second = order[:half], order[len(order) - half :]
+    differ = truth[first] != truth[second]
+    coin = rng.random(half) < 0.5
+    row, other = np.where(coin, first, second), np.where(coin, second, first)
+    return row[differ].astype(np.int64), truth[other[differ]].astype(np.int32)
+
+
+def subgroup_evidence(context: AuditContext) -> Strongest[BoundEvidence] | str:
+    """Return the groups found, counted on the other half, or why there are none."""
+    return context.once("epsilon.subgroups", lambda: _find(context))
+
+
+def why_no_groups(context: AuditContext) -> str | None:
+    """Return why no groups of rows can be compared, None where they can."""
+    release = context.release
+    if release.truth is None:
+        return "there are no true labels"
+    dependent = feature_dependence(context)
+    if dependent is not None:
+        return dependent
+    if release.reports is not None:
+        return "reports, not labels, were released"
+    if selected(context):
+        return "rows were left out or repeated because of their released label"
+    if sound_features(context).is_constant():
+        return "no features distinguish the rows"
+    if min(len(_half(context, half)) for half in (0, 1)) < SMALLEST_HALF:
+        return f"there are fewer than {2 * SMALLEST_HALF} rows with noise of their own"
+    if np.count_nonzero(np.bincount(release.truth)) < 2:
+        return "fewer than two classes occur among the true labels"
+    return None
+
+
+def _find(context: AuditContext) -> Strongest[BoundEvidence] | str:
+    reason = why_no_groups(context)
+    if reason is not None:
+        return reason
+    context.progress.step("looking for groups of rows with other noise")
+    halves = [_half(context, half) for half in (0, 1)]
+    labels = len(context.release.classes), len(context.release.outputs)
+    tests: list[BoundEvidence] = []
+    for way, (mine, other) in enumerate((halves, halves[::-1])):
+        rng = context.rng("subgroups", "way", str(way))
+        order = rng.permutation(mine)
+        cut = int(FITTED_SHARE * len(order))
+        ranked = _ranking(context, order[: min(cut, _MOST_FITTED)], rng)
+        choosing, tested = ranked(np.sort(order[cut:])), ranked(other)
+        tests += subgroup_tests(choosing, tested, labels, 0.5, rng)
+    return Strongest(tests)
+
+
+def _half(context: AuditContext, half: int) -> IndexArray:
+    """Return the rows of a half that count: where rows share noise, one of each group."""
+    rows, counted = context.half(half), unchanged_rows(context)
+    if counted is not None:
+        rows = np.intersect1d(rows, counted, assume_unique=True)
+    return context.sample(rows, _MOST_ROWS // 2, "subgroups", str(half))
+
+
+def _ranking(
+    context: AuditContext, rows: IndexArray, rng: np.random.Generator
+) -> Callable[[IndexArray], RankedRows]:
+    """Fit a boosted model of how much more a row's label is betrayed than usual; it scores rows."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    release, channel = context.release, aligned_channel(context)
+
+    def scored(rows: IndexArray, scores: FloatArray) -> RankedRows:
+        return RankedRows(scores, context.truth[rows], release.released[rows])
+
+    counts = label_table(
+        context.truth[rows], release.released[rows], len(release.classes), len(release.outputs)
+    )
+    matrix = presumed_channel(counts) if channel is None else worth_looking_for(channel).matrix
+    betrays = betraying(matrix, class_counts(counts))
+    table = sound_and_numbered(context, rows)
+    betrayed = betrays[context.truth[rows], release.released[rows]]
+    design = screened(BoostingMatrix, table, betrayed, TREE_COLUMNS)
+    if not design.width:
+        return lambda rows: scored(rows, np.zeros(len(rows)))
+    model = HistGradientBoostingRegressor(
+        learning_rate=0.1,
+        max_iter=_ITERATIONS,
+        max_leaf_nodes=8,
+        l2_regularization=1.0,
+        categorical_features=design.categorical(),
+        max_bins=most_bins(design.width, design.categorical()),
+        early_stopping=False,
+        random_state=integer_seed(rng),
+    )
+    target = surprise(scored(rows, np.zeros(len(rows))), betrays)
+    model.fit(design.transform(table), target)
+
+    def ranked(rows: IndexArray) -> RankedRows:
+        batches = np.split(rows, range(_BATCH, len(rows), _BATCH))
+        scores = [model.predict(design.transform(sound_and_numbered(context, b))) for b in batches]
+        return scored(rows, np.concatenate(scores))
+
+    return ranked

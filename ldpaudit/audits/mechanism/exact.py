@@ -56,7 +56,7 @@ def _errors(claim: Mechanism) -> Iterator[Estimate]:
 
 def exact_curves(claim: Mechanism) -> Iterator[Curve]:
     """Yield the Rényi curve and δ(ε) of a claim; none where they are not known, or too much."""
-    if claim.epsilon is None or not isinstance(claim, AnalysedMechanism):
+    if claim.epsilon is None or claim.offers(AnalysedMechanism) is None:
         return
     privacy = privacy_of(claim)
     if not privacy.points:

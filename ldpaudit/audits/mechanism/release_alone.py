@@ -4,16 +4,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.attacks.models.posterior import fit_posterior
 from ldpaudit.audits.assumptions.rows import counted_rows
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.epsilon.release_only.bound import (
+from ldpaudit.estimators.epsilon.release_only import (
     ReleaseOnlyEvidence,
     release_only_evidence,
 )
 from ldpaudit.estimators.neighbors.metric import fit_metric
+from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 
 _MOST_POINTS: Final = 400_000
@@ -32,7 +32,7 @@ def evidence_of(context: AuditContext, features: FeatureTable) -> ReleaseOnlyEvi
 
 def _evidence_of(context: AuditContext, features: FeatureTable) -> ReleaseOnlyEvidence | str:
     if features.is_constant():
-        return "there are no features that tell rows apart"
+        return "no features distinguish the rows"
     try:
         return _test_groups(context, features)
     except (InputError, InsufficientDataError) as error:

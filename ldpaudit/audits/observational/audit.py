@@ -1,9 +1,9 @@
 """The observational audit: can the true label be told from one re-drawn given the features?
 
-Whoever sees features and released label is shown the true label or one drawn anew from P(label |
-features), and guesses which it is. An ε-label-DP channel shifts the odds by at most ε, also where
-it uses the features, as model-based randomized response does: there counts of true against released
-labels alone prove nothing, and this audit is what bounds ε.
+Somebody who sees features and released label is shown the true label or one drawn again from
+P(label | features), and guesses which it is. An ε-label-DP channel shifts the odds by at most ε,
+also where it uses the features, as model-based randomized response does: there counts of true
+against released labels alone prove nothing, and this audit is what bounds ε.
 
 It is certified where the re-drawn label's distribution is known by construction: among rows with
 equal features (the re-drawn label is another person's), and for canaries, whose labels the auditor
@@ -18,12 +18,13 @@ Kalemaj et al. (2025), Observational Auditing of Label Privacy, arXiv 2511.14084
 from collections.abc import Iterator
 from functools import partial
 
+from ldpaudit.audits.assumptions.stated import INDEPENDENT
+from ldpaudit.audits.claimed_channel import feature_dependence
 from ldpaudit.audits.interface import AuditContext, Counts, Need
-from ldpaudit.audits.mechanism.evidence import INDEPENDENT, feature_dependence
-from ldpaudit.audits.observational.at_hand import Proof, evidence_at_hand
-from ldpaudit.audits.observational.evidence import Certificate
+from ldpaudit.audits.observational.evidence import Proof, evidence_at_hand
 from ldpaudit.audits.observational.game import proxy_findings
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.result import Estimate, Finding, Note
 
 AUDIT_ID = "observational"
@@ -80,20 +81,25 @@ def _certified(context: AuditContext, evidence: list[Proof]) -> Iterator[Estimat
     alpha = 1 - context.plan.confidence
     if not evidence:
         return
-    shared = [part.bound(alpha / len(evidence)) for part in evidence]
-    best = max(shared, key=lambda bound: bound.epsilon)
-    words = best.words
+    found = [(part.bound(alpha / len(evidence)), part) for part in evidence]
+    best, strongest = max(found, key=lambda pair: pair[0].epsilon)
+    words = strongest.how(best)
     if len(evidence) > 1:
         words += f"; the stronger of {len(evidence)}, each at half the error probability"
-    yield _estimate(context, LOWER, _TITLE, best, words)
+    yield _estimate(context, LOWER, _TITLE, best, words, strongest)
     for part in evidence:
         bound = part.bound(alpha)
-        title, words = f"{_TITLE}, {part.title}", f"{bound.words}; at its own level"
-        yield _estimate(context, f"{LOWER}.{part.name}", title, bound, words)
+        title, words = f"{_TITLE}, {part.title}", f"{part.how(bound)}; at its own level"
+        yield _estimate(context, f"{LOWER}.{part.name}", title, bound, words, part)
 
 
 def _estimate(
-    context: AuditContext, identifier: str, title: str, bound: Certificate, method: str
+    context: AuditContext,
+    identifier: str,
+    title: str,
+    bound: EpsilonBound,
+    method: str,
+    part: Proof,
 ) -> Estimate:
     return Estimate.lower_bound(
         identifier,
@@ -104,6 +110,6 @@ def _estimate(
         unit="nats",
         n=bound.n,
         method=method,
-        assumptions=(bound.assumption, INDEPENDENT),
+        assumptions=(part.assumption, INDEPENDENT),
         reference=_REFERENCE,
     )

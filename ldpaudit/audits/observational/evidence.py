@@ -1,109 +1,206 @@
-"""Certified evidence about a channel that may use the features: rows with equal features."""
+"""The kinds of certified evidence about a channel that may use the features.
 
+Rows with equal features; canaries, whose labels the auditor drew; and the public model that the
+claim says labels were drawn from.
+"""
+
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from ldpaudit.attacks.models.cells import Cells
 from ldpaudit.audits.claimed_channel import model_claim
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import cross_fitted_posterior
-from ldpaudit.estimators.epsilon.matched.bound import MatchedTest, matched_bound, matched_tests
-from ldpaudit.estimators.epsilon.matched.design import designed_matching
-from ldpaudit.estimators.epsilon.matched.rows import RATIOS, MatchedCounts, Matching, match
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound, GroupTest, Strongest
+from ldpaudit.estimators.epsilon.matched import (
+    RATIOS,
+    MatchedCounts,
+    Matching,
+    designed_matching,
+    match,
+    matched_tests,
+)
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
+from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower
+from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, label_table
 
 _FEWEST_MATCHES: Final = 20
 _SAME_DIGITS: Final = 6
+_FEWEST_CANARIES: Final = 20
+_FEWEST_WRONG: Final = 5.0
+_CHOSEN_SHARE: Final = 0.75
+_QUANTILE: Final = 2.2
+"""Normal deviations that the guesses lose to their confidence bound, about."""
+_INCREDIBLE: Final = 1e-9
+"""Canary labels less probable than this do not have the stated probabilities."""
+_PARTS: Final = 4
+_DOUBT: Final = 0.001
 
 
-SAME_CHANNEL: Final = (
-    "rows with the same features went through the same channel: the mechanism used no feature "
-    "besides those audited"
-)
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A certified lower bound of ε, in nats, at level 1 − alpha, from n rows; ``words`` say how.
-
-    ``assumption``: what it rests on besides independent rows.
-    """
-
-    epsilon: float
-    n: int
-    words: str
-    assumption: str
-
-
-@dataclass(frozen=True)
-class MatchedEvidence:
-    """Counts among rows with equal features.
+@dataclass(frozen=True, eq=False)
+class CanaryGuesses:
+    """Guesses of labels that the auditor drew.
 
     Attributes
     ----------
-    counts : sequence of MatchedCounts
-        Every group, with 1, 4 and 16 controls per case.
-    designed : MatchedCounts or None
-        The groups in which the claimed mechanism would show most, where that is known.
+    priors : float64 array of shape (c,)
+        The probability with which each guessed label was drawn.
+    correct : int
+        How many of the guesses are the label that was drawn.
+    share : float
+        Of the error probability.
+    chances : float64 array of shape (c,) or None
+        P̂(guessed label | x), with which the mechanism is stated to draw.
     """
 
-    counts: Sequence[MatchedCounts]
-    designed: MatchedCounts | None = None
-    name: str = "cells"
-    title: str = "equal rows"
+    priors: FloatArray
+    correct: int
+    share: float = 1.0
+    chances: FloatArray | None = None
 
-    def bound(self, alpha: float) -> Certificate:
-        """Return the bound at a one-sided error probability."""
-        bound = matched_bound(self.counts, alpha, self.designed)
-        words = (
-            f"rows with equal features and other true labels, {bound.method} bound; corrected for "
-            f"{len(self.tests())} bounds"
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Return the lower bound of ε at this test's share of alpha."""
+        epsilon = shift_lower(self.priors, self.correct, alpha * self.share)
+        return EpsilonBound(epsilon, alpha, len(self.priors), "canaries")
+
+    def fewest(self, limit: float, alpha: float) -> int:
+        """Return how many guesses must be right for the bound to exceed a limit."""
+        level, counts = alpha * self.share, range(len(self.priors) + 1)
+        return bisect_left(
+            counts, True, key=lambda count: shift_lower(self.priors, count, level) > limit
         )
-        return Certificate(bound.epsilon, bound.n, words, SAME_CHANNEL)
-
-    def tests(self) -> list[MatchedTest]:
-        """Return the tests; the bound is that of the strongest."""
-        return matched_tests(self.counts, self.designed)
 
 
-def matched_evidence(context: AuditContext) -> MatchedEvidence | None:
+@dataclass(frozen=True)
+class ModelEvidence:
+    """How many released labels differ from the true ones, and how many would if all were drawn.
+
+    Attributes
+    ----------
+    rows : int
+        n.
+    changed : int
+        Rows whose released label is not the true one.
+    drawn_otherwise : float
+        The mean over rows of the model's probability of another label than the true one, floor
+        included; above 0.
+    floor : float
+        The claimed floor f > 0.
+    """
+
+    rows: int
+    changed: int
+    drawn_otherwise: float
+    floor: float
+
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Return the bound at a one-sided error probability, in nats."""
+        return EpsilonBound(float(self.epsilon(self.changed, alpha)), alpha, self.rows, "model")
+
+    def epsilon(self, changed: npt.ArrayLike, alpha: float) -> FloatArray:
+        """Return the bounds for numbers of changed labels.
+
+        Changes are independent, row i's with probability λ(1 − P̂(y_i | x_i)): the upper bound of
+        their mean (Hoeffding 1956, Theorem 5) divided by the mean at λ = 1 is one of λ.
+        """
+        share = trials_upper(changed, self.rows, alpha)
+        noise = np.minimum(share / self.drawn_otherwise, 1.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log1p((1 - noise) / (noise * self.floor)))
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """One kind of evidence.
+
+    Attributes
+    ----------
+    name, title : str
+    words : str
+        How ε is bounded, with ``{method}`` for the method of the strongest test.
+    assumption : str
+        What it assumes besides independent rows.
+    tests : sequence of tests
+        Each with its share of the error probability.
+    spread : float
+        Of canaries: the probability that two labels drawn for one canary differ, on average.
+    """
+
+    name: str
+    title: str
+    words: str
+    assumption: str
+    tests: Sequence[GroupTest | CanaryGuesses | ModelEvidence]
+    spread: float = 0.0
+
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Return the strongest bound at a one-sided error probability."""
+        return Strongest(self.tests).bound(alpha)
+
+    def how(self, bound: EpsilonBound) -> str:
+        """Return in words how a bound came about."""
+        several = f"; corrected for {len(self.tests)} bounds" if len(self.tests) > 1 else ""
+        return self.words.format(method=bound.method) + several
+
+
+@remembered("observational.evidence")
+def evidence_at_hand(context: AuditContext) -> list[Proof]:
+    """Return the evidence that there is; its kinds share the error probability equally.
+
+    Raise InputError if there are too few canaries, or their labels cannot have been drawn as
+    declared.
+    """
+    return [found for found in (_matched(context), _canaries(context), _model(context)) if found]
+
+
+def _matched(context: AuditContext) -> Proof | None:
     """Return the counts among rows with equal features, None with fewer than 20 matches."""
-    return context.once("observational.matched", lambda: _matched(context))
-
-
-def _matched(context: AuditContext) -> MatchedEvidence | None:
     release, rng = context.release, context.rng("observational", "matching")
     table, rows = guessed_events(context)
     cells = _alike(release, rows)
     truth, released = context.truth[rows], release.released[rows]
-    k = len(release.classes)
-    scores = _drawn_with(context, cells, rows)
-    known = scores if release.public_posterior is not None else None
+    k, claim = len(release.classes), model_claim(context)
+    drawn = _drawn_with(context, "truth")
+    means = None
+    if drawn is not None:
+        sums = [np.bincount(cells, weights=column) for column in drawn[rows].T]
+        means = np.stack(sums, axis=1) / np.bincount(cells)[:, None]
 
     def count(matching: Matching) -> MatchedCounts:
         event, chance = table[matching.targets[cells], released], None
-        if known is not None and len(matching.cases):
+        if means is not None and release.public_posterior is not None and len(matching.cases):
             groups = cells[matching.cases]
-            chance = float(known[groups, matching.targets[groups]].mean())
+            chance = float(means[groups, matching.targets[groups]].mean())
         return MatchedCounts.of(matching, event, chance)
 
-    counts = tuple(count(match(cells, truth, k, ratio, rng)) for ratio in RATIOS)
+    counts = [count(match(cells, truth, k, ratio, rng)) for ratio in RATIOS]
     if counts[0].cases < _FEWEST_MATCHES:
         return None
-    claim = model_claim(context)
-    if scores is None or claim is None:
-        return MatchedEvidence(counts)
-    rng = context.rng("observational", "design")
-    chosen = designed_matching(cells, truth, scores, claim.noise, rng)
-    return MatchedEvidence(counts, None if chosen is None else count(chosen))
+    designed = None
+    if means is not None and claim is not None:
+        rng = context.rng("observational", "design")
+        chosen = designed_matching(cells, truth, means, claim.noise, rng)
+        designed = None if chosen is None else count(chosen)
+    return Proof(
+        "cells",
+        "equal rows",
+        "rows with equal features and other true labels, {method} bound",
+        "rows with the same features went through the same channel: the mechanism used no feature "
+        "besides those audited",
+        matched_tests(counts, designed),
+    )
 
 
 def _alike(release: Release, rows: IndexArray) -> IndexArray:
     """Return the group of each row: equal features and, where it is known, equal P̂(y | x)."""
-    cells = Cells.fit(release.features.take(rows)).members.astype(np.int64)
+    hashes = hash_rows(release.features.take(rows))
+    cells = np.unique(hashes, return_inverse=True)[1].astype(np.int64)
     if release.public_posterior is None:
         return cells
     known = np.round(release.public_posterior[rows], _SAME_DIGITS)
@@ -111,37 +208,150 @@ def _alike(release: Release, rows: IndexArray) -> IndexArray:
     return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _drawn_with(context: AuditContext, cells: IndexArray, rows: IndexArray) -> FloatArray | None:
-    """Return roughly with what probabilities a model-based claim draws each group's labels.
+def _drawn_with(context: AuditContext, labels: Literal["truth", "released"]) -> FloatArray | None:
+    """Return roughly with what probabilities a model-based claim draws each row's labels.
 
-    From the public P̂(y | x), or else from a model of the true label: from features and true labels
-    alone. float64 of shape (g, k); None for other mechanisms.
+    From the public P̂(y | x), or else from a model of the true or of the released ``labels``.
+    float64 of shape (n, k); None for other mechanisms.
     """
     claim, scores = model_claim(context), context.release.public_posterior
     if claim is None:
         return None
     if scores is None:
-        scores = cross_fitted_posterior(context, "truth")
-    sizes = np.bincount(cells)
-    sums = [np.bincount(cells, weights=column) for column in scores[rows].T]
-    means = np.stack(sums, axis=1) / sizes[:, None]
-    return np.asarray(claim.floor + (1 - len(claim.classes) * claim.floor) * means)
+        scores = cross_fitted_posterior(context, labels)
+    return np.asarray(claim.floor + (1 - len(claim.classes) * claim.floor) * scores)
+
+
+def _canaries(context: AuditContext) -> Proof | None:
+    """Return the guesses of the canaries' labels, None where there are no canaries."""
+    release = context.release
+    if release.canaries is None:
+        return None
+    table, rows = guessed_events(context)
+    complete = np.asarray(np.isfinite(release.canaries).all(axis=1))
+    _check_canaries(release.canaries[complete], context.truth[complete])
+    drawn = rows[complete[rows]]
+    guess = table_guess(table, context)[release.released[drawn]]
+    priors, right = release.canaries[drawn, guess], guess == context.truth[drawn]
+    likely = _drawn_with(context, "released")
+    chances = None if likely is None else likely[drawn, release.released[drawn]]
+    known = chances if release.public_posterior is not None else None
+    tests = [CanaryGuesses(priors, int(right.sum()), 1.0, known)]
+    chosen = _promising(context, priors, chances)
+    if chosen is not None:
+        stated = None if known is None else known[chosen]
+        few = CanaryGuesses(priors[chosen], int(right[chosen].sum()), _CHOSEN_SHARE, stated)
+        tests = [few, CanaryGuesses(priors, int(right.sum()), 1 - _CHOSEN_SHARE, known)]
+    return Proof(
+        "canaries",
+        "canaries",
+        "canaries: each guess from the released label is right with a probability of log-odds "
+        "at most ε above those with which its label was drawn (Poisson-binomial tail)",
+        "the canaries' labels were drawn independently, with the given probabilities",
+        tests,
+        spread=float(1 - (release.canaries[drawn] ** 2).sum(axis=1).mean()),
+    )
+
+
+def _promising(
+    context: AuditContext, priors: FloatArray, chance: FloatArray | None
+) -> IndexArray | None:
+    """Return the canaries whose released label is the least probable, best to guess.
+
+    Chosen by features and released labels alone, given which the canaries' labels are independent:
+    abstaining from the others needs no correction.
+    """
+    claim = model_claim(context)
+    if chance is None or claim is None:
+        return None
+    order = np.argsort(chance, kind="stable")
+    count = np.arange(1, len(order) + 1)
+    p, q = np.cumsum(chance[order]) / count, np.cumsum(priors[order]) / count
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = 1 + (1 - claim.noise) / (claim.noise * p)
+        right = q * ratio / (1 - q + q * ratio)
+        value = np.log(ratio) - _QUANTILE / np.sqrt(count * right * (1 - right))
+    value[: _FEWEST_CANARIES - 1] = -np.inf
+    value = np.where(count * (1 - right) >= _FEWEST_WRONG, value, -np.inf)
+    best = int(np.argmax(value))
+    return order[: best + 1] if np.isfinite(value[best]) else None
+
+
+def _check_canaries(drawn: FloatArray, truth: IntArray) -> None:
+    """Check the canaries' probabilities, shape (c, k), and true labels, shape (c,)."""
+    everyone = np.arange(len(drawn))
+    if len(drawn) < _FEWEST_CANARIES:
+        raise InputError(
+            f"There must be at least {_FEWEST_CANARIES} canaries with probabilities for every "
+            f"class; {len(drawn):,} rows have them."
+        )
+    never = int((drawn[everyone, truth] <= 0).sum())
+    if never:
+        raise InputError(
+            "The canaries' labels must be ones that their probabilities allow (the proxy must "
+            f"overlap the release); {never:,} of {len(drawn)} have probability 0."
+        )
+    likeliest, chance = drawn.argmax(axis=1), drawn.max(axis=1)
+    hits = int((likeliest == truth).sum())
+    tails = (
+        ShiftedCoins.of(chance, up=True).at_least(hits, 0.0),
+        ShiftedCoins.of(chance, up=False).at_most(hits, 0.0),
+    )
+    if min(tails) < _INCREDIBLE:
+        raise InputError(
+            "The canaries' labels must have been drawn with the given probabilities; those of "
+            f"{len(drawn)} canaries cannot have been (p < 1e-9)."
+        )
+
+
+def _model(context: AuditContext) -> Proof | None:
+    """Return the evidence of the public model, None without one that agrees with the release.
+
+    A released label differs from the true one only where it was drawn again, and then with the
+    probability 1 − P̂(y | x) that the model gives: the rows that differ bound λ from above, and with
+    it ε from below. That needs neither equal rows nor canaries, but the declared family.
+    """
+    found = model_evidence(context)
+    if found is None:
+        return None
+    return Proof(
+        "public-model",
+        "the public model",
+        "released labels that differ from the true ones against the public model",
+        "a released label is the true one or was drawn from the public model given, with one λ for "
+        "all rows",
+        [found],
+    )
+
+
+def model_evidence(context: AuditContext) -> ModelEvidence | None:
+    """Return how often labels were changed, None without a model-based claim and its model."""
+    claim, known = model_claim(context), context.release.public_posterior
+    if claim is None or known is None or claim.floor <= 0:
+        return None
+    truth, n = context.truth, len(context.release)
+    own = claim.floor + (1 - len(claim.classes) * claim.floor) * known[np.arange(n), truth]
+    changed, otherwise = context.release.released != truth, 1 - own
+    if n < _PARTS or otherwise.mean() <= 0:
+        return None
+    # Does one λ fit rows that the model is sure of and rows that it is not? A wrong model makes too
+    # few changes where it should make many, or the other way round.
+    low, high = [], []
+    for rows in np.array_split(np.argsort(otherwise, kind="stable"), _PARTS):
+        count, mean = int(changed[rows].sum()), max(float(otherwise[rows].mean()), 1e-12)
+        low.append(float(trials_lower(count, len(rows), _DOUBT)) / mean)
+        high.append(float(trials_upper(count, len(rows), _DOUBT)) / mean)
+    if max(low) > min(high):
+        return None
+    return ModelEvidence(n, int(changed.sum()), float(np.mean(otherwise)), claim.floor)
 
 
 def guessed_events(context: AuditContext) -> tuple[BoolArray, IndexArray]:
     """Return which outputs point to which label, and the rows on which that may be tested.
 
     An output that is a class points to it. Other outputs are learnt on one half of the rows, and
-    only the other half is tested.
-
-    Returns
-    -------
-    bool array of shape (k, m), int64 array of shape (r,)
+    only the other half is tested. Bool of shape (k, m), int64 of shape (r,).
     """
-    return context.once("observational.events", lambda: _events(context))
-
-
-def _events(context: AuditContext) -> tuple[BoolArray, IndexArray]:
     release = context.release
     if release.outputs == release.classes:
         return np.eye(len(release.classes), dtype=bool), np.arange(len(release))

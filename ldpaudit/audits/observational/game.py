@@ -12,13 +12,13 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.attacks.models.posterior import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.observational.evidence import guessed_events, table_guess
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
+from ldpaudit.models.label_model import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Curve, Estimate
 
@@ -39,21 +39,61 @@ def proxy_findings(context: AuditContext) -> tuple[list[Estimate], Curve]:
     table, _ = guessed_events(context)
     guess = table_guess(table, context)[context.release.released[rows]]
     truth = context.truth[rows]
-    everyone = np.arange(len(rows))
-    right, prior = guess == truth, posterior[everyone, guess]
-    first, swapped = _alike(posterior, guess)
-    control_right = swapped == truth[first]
-    control_prior = posterior[first, swapped]
-    alpha = 1 - context.plan.confidence
-    raw = shift_lower(prior, int(right.sum()), alpha / 2)
-    shift = max(shift_upper(control_prior, int(control_right.sum()), alpha / 2), 0.0)
-    estimates = [
-        _game(context, "accuracy", right, prior, source),
-        _game(context, "features_only", control_right, control_prior, source),
-        _bound(context, max(raw - shift, 0.0) if math.isfinite(shift) else 0.0, len(rows), source),
-        _shift(context, shift, len(first), source),
-    ]
-    return estimates, _curve(raw, len(rows), source, context)
+    right, prior = guess == truth, posterior[np.arange(len(rows)), guess]
+    # Every other row in the order of the model, and the guess for its neighbour there.
+    order = np.lexsort((posterior.max(axis=1), posterior.argmax(axis=1)))
+    first, swapped = order[: len(order) // 2 * 2 : 2], guess[order[1::2]]
+    control_right, control_prior = swapped == truth[first], posterior[first, swapped]
+    confidence, n = context.plan.confidence, len(rows)
+    raw = shift_lower(prior, int(right.sum()), (1 - confidence) / 2)
+    shift = max(shift_upper(control_prior, int(control_right.sum()), (1 - confidence) / 2), 0.0)
+    bound = Estimate.lower_bound(
+        "observational.epsilon",
+        "Re-drawn labels, by a model",
+        max(raw - shift, 0.0) if math.isfinite(shift) else 0.0,
+        confidence,
+        kind="estimated",
+        axis="epsilon",
+        unit="nats",
+        n=n,
+        method=f"right guesses against a model from {source} (Poisson-binomial tail), less the "
+        "shift of the model's odds that rows alike show",
+        assumptions=(_MODEL, _EVEN),
+        reference=_REFERENCE,
+    )
+    off = Estimate.upper_bound(
+        "observational.proxy_shift",
+        "How far the model’s log-odds are off at most",
+        shift,
+        confidence,
+        kind="estimated",
+        unit="log-odds",
+        n=len(first),
+        method=f"by how much the odds of a model from {source} are too small for guesses that "
+        "cannot know the row's own label; at most",
+        assumptions=(_EVEN,),
+    )
+    values = tuple(max(raw - shift, 0.0) for shift in _SHIFTS)
+    curve = Curve(
+        id="observational.epsilon_by_shift",
+        title="Re-drawn labels, by how far the model is off",
+        kind="estimated",
+        x=_SHIFTS,
+        value=values,
+        low=values,
+        side="lower",
+        level=(1 + confidence) / 2,
+        x_label="how far the model's log-odds may be off",
+        unit="nats",
+        n=n,
+        method=f"right guesses against a model from {source}; if its log-odds are off by at "
+        "most x in every row, ε is at least this",
+        assumptions=("the model's log-odds are off by at most x in every row",),
+        reference=_REFERENCE,
+    )
+    with_release = _game(context, "accuracy", right, prior, source)
+    without = _game(context, "features_only", control_right, control_prior, source)
+    return [with_release, without, bound, off], curve
 
 
 def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
@@ -117,13 +157,6 @@ def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
         )
 
 
-def _alike(posterior: FloatArray, guess: IntArray) -> tuple[IndexArray, IntArray]:
-    """Return every other row in the order of the model, and the guess for its neighbour there."""
-    order = np.lexsort((posterior.max(axis=1), posterior.argmax(axis=1)))
-    pairs = len(order) // 2
-    return order[0 : 2 * pairs : 2], guess[order[1 : 2 * pairs : 2]]
-
-
 def _game(
     context: AuditContext, name: str, right: BoolArray, prior: FloatArray, source: str
 ) -> Estimate:
@@ -145,58 +178,5 @@ def _game(
         method=f"how often {given} tell the true label from one drawn from a model from "
         f"{source}; coin and drawn label are averaged out",
         assumptions=("above one half by the model's error as well as by the release",),
-        reference=_REFERENCE,
-    )
-
-
-def _bound(context: AuditContext, value: float, n: int, source: str) -> Estimate:
-    return Estimate.lower_bound(
-        "observational.epsilon",
-        "Re-drawn labels, by a model",
-        value,
-        context.plan.confidence,
-        kind="estimated",
-        axis="epsilon",
-        unit="nats",
-        n=n,
-        method=f"right guesses against a model from {source} (Poisson-binomial tail), less "
-        "the shift of the model's odds that rows alike show",
-        assumptions=(_MODEL, _EVEN),
-        reference=_REFERENCE,
-    )
-
-
-def _shift(context: AuditContext, value: float, n: int, source: str) -> Estimate:
-    return Estimate.upper_bound(
-        "observational.proxy_shift",
-        "How far the model’s log-odds are off at most",
-        value,
-        context.plan.confidence,
-        kind="estimated",
-        unit="log-odds",
-        n=n,
-        method=f"by how much the odds of a model from {source} are too small for guesses that "
-        "cannot know the row's own label; at most",
-        assumptions=(_EVEN,),
-    )
-
-
-def _curve(raw: float, n: int, source: str, context: AuditContext) -> Curve:
-    values = tuple(max(raw - shift, 0.0) for shift in _SHIFTS)
-    return Curve(
-        id="observational.epsilon_by_shift",
-        title="Re-drawn labels, by how far the model is off",
-        kind="estimated",
-        x=_SHIFTS,
-        value=values,
-        low=values,
-        side="lower",
-        level=(1 + context.plan.confidence) / 2,
-        x_label="how far the model's log-odds may be off",
-        unit="nats",
-        n=n,
-        method=f"right guesses against a model from {source}; if its log-odds are off by at "
-        "most x in every row, ε is at least this",
-        assumptions=("the model's log-odds are off by at most x in every row",),
         reference=_REFERENCE,
     )

@@ -9,52 +9,48 @@ believing the claim's λ.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
+from scipy.special import expit, logit
 
+from ldpaudit.audits.epsilon_proofs import EXCESS, EXCESS_TITLE
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.observational.at_hand import Proof, evidence_at_hand
-from ldpaudit.audits.observational.canaries import CanaryEvidence, CanaryGuesses
-from ldpaudit.audits.observational.evidence import MatchedEvidence
-from ldpaudit.audits.observational.public_model import ModelEvidence
-from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.matched.bound import MatchedTest
-from ldpaudit.estimators.epsilon.matched.power import (
-    MatchedPower,
-    ModelBasedFamily,
-    canary_power,
-    guessed_chance,
-    target_chance,
+from ldpaudit.audits.observational.evidence import (
+    CanaryGuesses,
+    ModelEvidence,
+    Proof,
+    evidence_at_hand,
 )
-from ldpaudit.estimators.epsilon.power import smallest_detectable
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.epsilon.bounds import GroupTest
+from ldpaudit.estimators.epsilon.matched import ModelBasedFamily, guessed_chance, target_chance
+from ldpaudit.estimators.epsilon.power import WANTED_POWER, is_found, smallest_excess
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
+from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
-from ldpaudit.release import FloatArray
+from ldpaudit.release import BoolArray, FloatArray
 from ldpaudit.result import Estimate, Finding, Note
 
-EXCESS: Final = "power.min_detectable_excess"
-EXCESS_TITLE: Final = "Smallest excess ε found with 90 % power"
-WANTED_POWER: Final = 0.9
 _FAMILY: Final = (
     "a violation is the claimed mechanism with less noise, the same model and the same floor"
 )
 
 
+Find = Callable[[float, float, int, np.random.Generator], BoolArray]
+"""From the error probability of a kind of evidence, the true ε, a number of releases and their
+randomness: in which of them the test finds more than is claimed, bool."""
+
+
 @dataclass(frozen=True)
 class Detector:
-    """One bound of ε: what it is likely to find, and what no number of its rows would.
+    """One test: what it finds in simulated releases, and what the model gives released labels.
 
-    Attributes
-    ----------
-    power : callable
-        From the true ε and the whole error probability of this kind of evidence to the probability
-        that the claim is refuted.
-    chance : float
-        What the model gives the released label on average in the rows behind the bound.
+    ``chance``: on average in the rows behind the bound.
     """
 
-    power: Callable[[float, float], float]
+    find: Find
     chance: float
 
 
@@ -63,8 +59,8 @@ def observational_power(context: AuditContext) -> Finding:
 
     Raise InsufficientDataError if there is no certified bound for the mechanism.
     """
-    claim, release = context.claim, context.release
-    assert isinstance(claim, PublicModelLabel)
+    claim, release = context.claim.offers(PublicModelLabel), context.release
+    assert claim is not None
     if release.outputs != release.classes:
         raise InsufficientDataError("the released values are not the classes")
     evidence = evidence_at_hand(context)
@@ -75,80 +71,91 @@ def observational_power(context: AuditContext) -> Finding:
         )
     family, limit = ModelBasedFamily(claim.floor), claim.epsilon
     alpha = 1 - context.plan.confidence
-    detectors = [d for part in evidence for d in _detectors(part, family, limit, alpha)]
+    detectors = [
+        _detector(test, part, family, limit, alpha) for part in evidence for test in part.tests
+    ]
 
     def excess(error: float) -> float:
         share = error / len(evidence)
+        return smallest_excess(
+            lambda epsilon: any(is_found(partial(d.find, share, epsilon)) for d in detectors), limit
+        )
 
-        def power(epsilon: float) -> float:
-            return max(detector.power(epsilon, share) for detector in detectors)
-
-        return smallest_detectable(power, limit, WANTED_POWER) - limit
-
-    value = excess(alpha)
-    estimate = _estimate(context, value, sum(_rows(part) for part in evidence))
+    value, known = excess(alpha), release.public_posterior is not None
+    found = "as stated" if known else "counted, at the less informative end of an interval"
+    drawn = (
+        "the public probabilities are those that the mechanism draws from, where the counts do "
+        "not contradict them"
+    )
+    estimate = Estimate.estimated(
+        EXCESS,
+        EXCESS_TITLE,
+        value,
+        unit="nats",
+        n=sum(max(test.bound(alpha).n for test in part.tests) for part in evidence),
+        method="the smallest excess at which the certified bound from rows with equal features, "
+        "canaries or the public model exceeds the claim in "
+        f"{WANTED_POWER:.0%} of simulated releases; how improbable the released labels there are "
+        f"to the model is {found}",
+        assumptions=(
+            _FAMILY,
+            "as many guesses could be made at a larger ε as were made here",
+            *((drawn,) if known else ()),
+        ),
+    )
     notes = tuple(_missing(context, value, detectors, family, limit))
     return Finding(estimates=(estimate,), notes=notes, bounds={EXCESS: excess})
 
 
-def _rows(part: Proof) -> int:
-    if isinstance(part, ModelEvidence):
-        return part.rows
-    if isinstance(part, MatchedEvidence):
-        return max(test.counts.cases + test.counts.controls for test in part.tests())
-    return len(part.every.priors)
-
-
-def _detectors(
-    part: Proof, family: ModelBasedFamily, limit: float, alpha: float
-) -> Iterator[Detector]:
-    if isinstance(part, ModelEvidence):
-        model = part
-        yield Detector(lambda epsilon, error: model.power(epsilon, limit, error), family.floor)
-        return
-    if isinstance(part, CanaryEvidence):
-        for guesses, share in part.tests():
-            chance = _guessed(part, guesses, family, alpha)
-            yield _canary_detector(guesses, share, chance, family, limit)
-        return
-    for test in part.tests():
-        yield _matched_detector(test, family, limit, alpha)
-
-
-def _matched_detector(
-    test: MatchedTest, family: ModelBasedFamily, limit: float, alpha: float
-) -> Detector:
-    chance = min(max(target_chance(test.counts, alpha), family.floor), 1 - family.floor)
-
-    def power(epsilon: float, error: float) -> float:
-        return MatchedPower(test, family, chance, limit, error)(epsilon)
-
-    return Detector(power, min(chance, 1 - chance))
-
-
-def _canary_detector(
-    guesses: CanaryGuesses,
-    share: float,
-    chance: FloatArray | float,
+def _detector(
+    test: GroupTest | CanaryGuesses | ModelEvidence,
+    part: Proof,
     family: ModelBasedFamily,
     limit: float,
+    alpha: float,
 ) -> Detector:
-    def power(epsilon: float, error: float) -> float:
-        shift = family.shift(epsilon, chance)
-        return canary_power(guesses.priors, shift, limit, error * share)
+    """Return how a test fares in releases with another ε of the claimed family."""
+    if isinstance(test, GroupTest):
+        target = min(max(target_chance(test, alpha), family.floor), 1 - family.floor)
 
-    return Detector(power, float(np.mean(chance)))
+        def matched(
+            error: float, epsilon: float, draws: int, rng: np.random.Generator
+        ) -> BoolArray:
+            outputs = family.outputs(epsilon, target)
+            return test.simulated(outputs, error, draws, rng) > limit
+
+        return Detector(matched, min(target, 1 - target))
+    if isinstance(test, CanaryGuesses):
+        chance, fewest = _guessed(part, test, family, alpha), cache(partial(test.fewest, limit))
+
+        def guessed(
+            error: float, epsilon: float, draws: int, rng: np.random.Generator
+        ) -> BoolArray:
+            with np.errstate(divide="ignore"):
+                right = expit(logit(test.priors) + family.shift(epsilon, chance))
+            return ShiftedCoins.of(right, up=False).draw(draws, rng) >= fewest(error)
+
+        return Detector(guessed, float(np.mean(chance)))
+
+    def changed(error: float, epsilon: float, draws: int, rng: np.random.Generator) -> BoolArray:
+        # The binomial distribution spreads at least as far as the changes do.
+        share = min(family.noise(epsilon) * test.drawn_otherwise, 1.0)
+        return test.epsilon(rng.binomial(test.rows, share, draws), error) > limit
+
+    return Detector(changed, family.floor)
 
 
 def _guessed(
-    part: CanaryEvidence, guesses: CanaryGuesses, family: ModelBasedFamily, alpha: float
+    part: Proof, guesses: CanaryGuesses, family: ModelBasedFamily, alpha: float
 ) -> FloatArray | float:
     """Return what the model gives the guessed labels: as stated, or at most, as counts show.
 
     A released label is the canary's own more often than another label drawn for it would be, by
     (1 − λ) times the probability that the two differ: that gives λ, without the claim.
     """
-    every, other = part.every, float(part.every.priors.mean())
+    every = part.tests[-1]
+    assert isinstance(every, CanaryGuesses)
+    other = float(every.priors.mean())
     right = [
         float(end(every.correct, len(every.priors), alpha / 2))
         for end in (trials_upper, trials_lower)
@@ -161,30 +168,6 @@ def _guessed(
     if guesses.chances is not None and low <= float(1 / np.mean(1 / guesses.chances)) <= high:
         return guesses.chances
     return high
-
-
-def _estimate(context: AuditContext, value: float, n: int) -> Estimate:
-    drawn = (
-        "the public probabilities are those that the mechanism draws from, where the counts do "
-        "not contradict them"
-    )
-    known = context.release.public_posterior is not None
-    return Estimate.estimated(
-        EXCESS,
-        EXCESS_TITLE,
-        value,
-        unit="nats",
-        n=n,
-        method="the smallest excess at which the certified bound from rows with equal features, "
-        f"canaries or the public model exceeds the claim with probability {WANTED_POWER:.0%}; how "
-        "improbable the released labels there are to the model "
-        + ("is as stated" if known else "is counted, at the less informative end of an interval"),
-        assumptions=(
-            _FAMILY,
-            "as many guesses could be made at a larger ε as were made here",
-            *((drawn,) if known else ()),
-        ),
-    )
 
 
 def _missing(

@@ -1,4 +1,4 @@
-"""Several answers of each person as their audit sees them: codes, claimed channels, who counts.
+"""Several answers of each person as their audits see them: one table of codes, and what is claimed.
 
 Rows are people; an answer is a private column of one release, or a release of one column.
 """
@@ -6,85 +6,63 @@ Rows are people; an answer is a private column of one release, or a release of o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
-from typing import Final, TypeVar
+from itertools import combinations, pairwise
+from typing import Final
 
 import numpy as np
 
-from ldpaudit.arrays import FloatArray, IndexArray, IntArray
+from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.standing import standing
-from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.evidence import feature_dependence
-from ldpaudit.audits.part import rows_looked_at
 from ldpaudit.estimators.person.evidence import Noise
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import largest_log_ratios
 from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
 from ldpaudit.mechanisms.joint import from_declaration as joint_from_declaration
 from ldpaudit.release import ColumnReleases, FileColumns, Release
 from ldpaudit.result import Kind
+from ldpaudit.work.memory import rows_looked_at
 
 EPSILON: Final = "person.epsilon"
 LOWER: Final = "person.epsilon_lower"
-RELEASE_ONLY: Final = "person.release_only_epsilon_lower"
 EXCESS: Final = "person.min_detectable_excess"
-DRAWS: Final = "person.independence"
+NOISE: Final = "person.independence"
 MOST_ROWS: Final = 1 << 21
 """Of a larger release so many rows are looked at, drawn blind to all labels."""
-MOST_PAIRS: Final = 30
-"""Pairs of columns that are looked at together."""
 _ALL_PAIRS: Final = 12
 """Of more releases only neighbours are compared."""
-Codes = TypeVar("Codes", IntArray, IndexArray)
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
     """Several answers of each person, with what is claimed of each.
 
-    Attributes
-    ----------
-    contexts : tuple of AuditContext, length d
-        One for each answer; a column is without the other columns among its features.
-    joint : JointMechanism or None
-        What is claimed of all columns; None where nothing is.
-    rows : int64 array or None
-        Of columns: the rows that bounds may count, one of rows that share noise; None for all.
-    joined : ColumnReleases or None
-        Where answers are releases of one column: whose each row is.
-    noise : {"fresh", "remembered"} or None
-        What is claimed of the noise of the releases.
+    A column's context is without the other columns among its features. ``joint``: what is claimed
+    of all columns; ``joined``: where answers are releases of one column, whose each row is; columns
+    share their rows.
     """
 
     contexts: tuple[AuditContext, ...]
     joint: JointMechanism | None = None
-    rows: IndexArray | None = None
     joined: ColumnReleases | None = None
     noise: Noise | None = None
 
     @classmethod
     def of(cls, context: AuditContext) -> "Answers":
-        """See the answers of a context, which lends its plan, progress and stop."""
-        if context.over is not None:
-            asked = context.over
-            contexts = _contexts(asked.releases.releases, context)
-            return cls(contexts, joined=asked.releases, noise=asked.noise)
-        assert context.companions is not None
-        file = context.companions.file
+        """Return the answers of a context, which lends its plan, progress and stop."""
+        over, companions = context.views.over, context.views.companions
+        if over is not None:
+            contexts = _contexts(over.releases.releases, context)
+            return cls(contexts, None, over.releases, over.noise)
+        assert companions is not None
+        file = companions.file
         some = rows_looked_at(len(file), context.plan.seed, MOST_ROWS)
         columns = [file.alone(place) for place in range(len(file.columns))]
         columns = columns if some is None else [column.take(some) for column in columns]
-        contexts = _contexts(columns, context)
-        return cls(contexts, claimed_of(file), _counted(contexts))
-
-    @property
-    def releases(self) -> ColumnReleases:
-        """Whose each row is, where answers are releases."""
-        assert self.joined is not None
-        return self.joined
+        return cls(_contexts(columns, context), claimed_of(file))
 
     @property
     def context(self) -> AuditContext:
@@ -97,9 +75,9 @@ class Answers:
         return 1 - self.context.plan.confidence
 
     @property
-    def called(self) -> str:
-        """What all answers are called."""
-        return "all columns together" if self.joined is None else "all releases together"
+    def kind(self) -> str:
+        """What the answers are: "columns" or "releases"."""
+        return "columns" if self.joined is None else "releases"
 
     @property
     def independent(self) -> bool:
@@ -112,197 +90,219 @@ class Answers:
         return all(one.release.truth is not None for one in self.contexts)
 
     @cached_property
-    def released(self) -> IntArray:
-        """Output codes of the people who count, int32 of shape (r, d)."""
+    def rows(self) -> IndexArray:
+        """The row of each person in each answer's release, int64 (p, d); −1 where there is none."""
         if self.joined is not None:
-            return self.joined.table(self.counted)
-        return np.stack([self._taken(one.release.released) for one in self.contexts], axis=1)
+            return self.joined.rows
+        own = np.arange(len(self.context.release))[:, None]
+        return np.broadcast_to(own, (len(own), len(self.contexts)))
+
+    def labels_of(self, place: int) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+        """Return the true and the released labels that codes of an answer stand for."""
+        if self.joined is not None:
+            return self.joined.classes, self.joined.outputs
+        release = self.contexts[place].release
+        return release.classes, release.outputs
 
     @cached_property
     def truth(self) -> IntArray:
-        """True codes of the people who count, int32 of shape (r, d)."""
-        if self.joined is not None:
-            return self.joined.table(self.counted, truth=True)
-        labels = np.stack([self._taken(one.truth) for one in self.contexts], axis=1)
-        return labels.astype(np.int32)
+        """True codes, int32 of shape (p, d); −1 where a person has no such answer."""
+        return self._table([one.truth for one in self.contexts], "classes")
+
+    @cached_property
+    def released(self) -> IntArray:
+        """Released codes, int32 of shape (p, d); −1 where a person has no such answer."""
+        return self._table([one.release.released for one in self.contexts], "outputs")
+
+    def _table(self, codes: Sequence[IntArray], names: str) -> IntArray:
+        table = np.full(self.rows.shape, -1, dtype=np.int32)
+        for place, (one, context) in enumerate(zip(codes, self.contexts, strict=True)):
+            common = self.labels_of(place)[names == "outputs"]
+            own = np.array([common.index(label) for label in getattr(context.release, names)])
+            here = self.rows[:, place] >= 0
+            table[here, place] = own[one[self.rows[here, place]]]
+        return table
+
+    def people(self, places: Sequence[int] | None = None) -> IndexArray:
+        """Return the people who have all of some answers; default: of all."""
+        rows = self.rows if places is None else self.rows[:, list(places)]
+        return np.flatnonzero((rows >= 0).all(axis=1))
+
+    @cached_property
+    def counted(self) -> IndexArray:
+        """The people with all answers whom bounds count: of those who share noise, one."""
+        people = self.people()
+        for place, one in enumerate(self.contexts):
+            rows = counted(one).rows
+            if rows is not None:
+                people = people[np.isin(self.rows[people, place], rows)]
+        return people
+
+    @cached_property
+    def bounded(self) -> IndexArray:
+        """The counted people who bound ε: of releases those whose true label stays the same."""
+        if self.joined is None:
+            return self.counted
+        truth = self.truth[self.counted]
+        return np.asarray(self.counted[(truth == truth[:, :1]).all(axis=1)])
 
     @cached_property
     def strata(self) -> IndexArray:
-        """Codes of rows whose columns all have the same channels, int64 of shape (r,)."""
-        return self._taken(self._every_stratum)
-
-    @cached_property
-    def _every_stratum(self) -> IndexArray:
-        codes = np.zeros(len(self.contexts[0].release), np.int64)
-        for one in self.contexts:
-            strata = one.release.strata
-            if strata is not None:
-                both = codes * strata.count + strata.codes
+        """Codes of people whose answers all have the same channels, int64 of shape (p,)."""
+        codes = np.zeros(len(self.rows), np.int64)
+        for one in self.contexts if self.joined is None else ():
+            if one.release.strata is not None:
+                both = codes * one.release.strata.count + one.release.strata.codes
                 codes = np.unique(both, return_inverse=True)[1].astype(np.int64)
         return codes
 
     def within_strata(self) -> Iterator["Answers"]:
-        """Yield the answers of each stratum; themselves where there are none."""
+        """Yield the columns of each stratum; themselves where there are none."""
         if all(one.release.strata is None for one in self.contexts):
             yield self
             return
-        for code in np.unique(self._every_stratum):
-            rows = np.flatnonzero(self._every_stratum == code)
-            contexts = tuple(_in_stratum(one, rows) for one in self.contexts)
-            yield Answers(contexts, self.joint, _counted(contexts))
-
-    def strata_of(self, place: int) -> IntArray:
-        """Return the stratum of each counted row for one column; all 0 where it has none."""
-        release = self.contexts[place].release
-        codes = np.zeros(len(release), np.int32) if release.strata is None else release.strata.codes
-        return self._taken(codes)
+        for code in np.unique(self.strata):
+            rows, contexts = np.flatnonzero(self.strata == code), []
+            for one in self.contexts:
+                strata, claim = one.release.strata, one.claim
+                if strata is not None:
+                    claim = claim.by_stratum[strata.codes[rows[0]]]
+                release = replace(one.release.take(rows), strata=None)
+                contexts.append(one.of(release, claim=claim))
+            yield Answers(tuple(contexts), self.joint)
 
     @property
     def same_labels(self) -> list[bool]:
-        """Whether each column's codes of labels and outputs stand for the same values."""
+        """Whether an answer's codes of labels and outputs stand for the same values."""
+        labels = map(self.labels_of, range(len(self.contexts)))
         return [
-            one.release.numeric is None and one.release.outputs == one.release.classes
-            for one in self.contexts
+            one.release.numeric is None and classes == outputs[: len(classes)]
+            for one, (classes, outputs) in zip(self.contexts, labels, strict=True)
         ]
 
     def refusal(self) -> str | None:
         """Return why no bound holds for the claims, None where bounds do."""
-        kind = "column" if self.joined is None else "release"
         for number, one in enumerate(self.contexts, 1):
-            reason, by_stratum = feature_dependence(one), one.release.strata is not None
+            reason, which = feature_dependence(one), f"release {number}"
             if self.joined is None:
-                reason = None if by_stratum else reason
-            elif reason is None and by_stratum:
+                which = f"column {one.release.label!r}"
+                reason = None if one.release.strata is not None else reason
+            elif reason is None and one.release.strata is not None:
                 reason = "its channel differs from stratum to stratum"
             if reason is not None:
-                return f"{kind} {number}: {reason}"
+                return f"{which}: {reason}"
         return None
 
-    def by_stratum(self, place: int) -> FloatArray | None:
-        """Return a column's claimed channel in each of its strata, float64 (s, k, m), or None."""
+    def channels_of(self, place: int) -> FloatArray | None:
+        """Return an answer's claimed channel in each of its strata, float64 (s, k, m), or None."""
         one = self.contexts[place]
-        if isinstance(one.claim, LabelByStratum) and one.release.strata is not None:
-            return _aligned(one.claim, one)
-        channel = aligned_channel(one)
-        return None if channel is None else channel.matrix[None]
+        claim = one.claim.offers(LabelByStratum)
+        if claim is not None and one.release.strata is not None:
+            own, (known, named) = claim.matrices, (claim.classes, claim.outputs)
+        else:
+            channel = aligned_channel(one)
+            if channel is None:
+                return None
+            own, known, named = channel.matrix[None], channel.classes, channel.outputs
+            if self.joined is None:
+                return own
+        classes, outputs = self.labels_of(place)
+        matrices = np.zeros((len(own), len(classes), len(outputs)))
+        columns = [outputs.index(label) for label in named]
+        matrices[:, :, columns] = own[:, [known.index(label) for label in classes]]
+        return matrices
 
-    def channel(self, place: int, row: int) -> FloatArray | None:
-        """Return a column's claimed channel for a counted row, float64 (k, m), or None."""
-        matrices = self.by_stratum(place)
-        return None if matrices is None else matrices[self.strata_of(place)[row]]
+    def stratum_of(self, place: int) -> IntArray:
+        """Return the stratum of each person in one answer; 0 where it has none."""
+        strata = self.contexts[place].release.strata
+        return np.zeros(len(self.rows), np.int32) if strata is None else strata.codes
+
+    @cached_property
+    def matrices(self) -> list[FloatArray] | None:
+        """The releases' claimed channels on common labels, (k, m) each; None if one has none."""
+        found = [
+            None if one.release.strata is not None else self.channels_of(place)
+            for place, one in enumerate(self.contexts)
+        ]
+        known = [channels[0] for channels in found if channels is not None]
+        return known if len(known) == len(found) else None
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether all releases have the same claimed channel, or the same declaration."""
+        if self.matrices is None:
+            first, *others = [(c.claim.name, dict(c.claim.declaration())) for c in self.contexts]
+            return all(first == other for other in others)
+        return all(np.allclose(self.matrices[0], other, atol=1e-9) for other in self.matrices)
+
+    def epsilon(self, noise: Noise | None) -> float | None:
+        """Return the claimed ε of all answers in nats; None where they have none.
+
+        Of releases with either noise; where nothing is claimed of it, that of fresh noise, the
+        larger of the two.
+        """
+        if self.joined is None:
+            return None if self.joint is None else self.joint.epsilon
+        if noise == "remembered":
+            return self.contexts[0].claim.epsilon if self.alike else None
+        numbers = any(one.release.numeric is not None for one in self.contexts)
+        if self.matrices is not None and not numbers:
+            ratios = [largest_log_ratios(matrix) for matrix in self.matrices]
+            return float(np.sum(ratios, axis=0).max())
+        known = [e for e in (one.claim.epsilon for one in self.contexts) if e is not None]
+        return float(sum(known)) if len(known) == len(self.contexts) else None
+
+    @property
+    def domains(self) -> OnDomains | None:
+        """The joint mechanism, where it is one on the product of the columns' domains."""
+        return None if self.joint is None else self.joint.on_domains
 
     def in_domains(self, labels: IntArray, outputs: IntArray) -> tuple[IntArray, IntArray]:
         """Return true and released codes (r, d) in the order of the joint mechanism's domains."""
-        joint, releases, found = self.joint, [one.release for one in self.contexts], []
-        assert isinstance(joint, OnDomains)
-        for codes, names in ((labels, "classes"), (outputs, "outputs")):
-            columns = []
-            for a, (domain, release) in enumerate(zip(joint.domains, releases, strict=True)):
-                into = np.array([domain.index(label) for label in getattr(release, names)])
-                columns.append(into[codes[:, a]])
-            found.append(np.stack(columns, axis=1).astype(np.int32))
-        return found[0], found[1]
+        assert self.domains is not None
+        found = labels.astype(np.int32), outputs.astype(np.int32)
+        for place, domain in enumerate(self.domains.domains):
+            for codes, own in zip(found, self.labels_of(place), strict=True):
+                codes[:, place] = np.array([domain.index(one) for one in own])[codes[:, place]]
+        return found
 
     def simulated(self, rng: np.random.Generator) -> IntArray | None:
-        """Draw answers of the people whom bounds count as claimed; None without a claim."""
-        if isinstance(self.joint, OnDomains):
-            return _drawn(self.joint, self, rng)
-        drawn: list[IntArray] = []
+        """Draw answers of the people who bound ε as claimed, int32 (r, d); None without a claim."""
+        people, drawn = self.bounded, list[IntArray]()
+        truth = self.truth[people]
+        if self.domains is not None:
+            codes = self.domains.sample(self.in_domains(truth, self.released[people])[0], rng)
+            for place, domain in enumerate(self.domains.domains):
+                back = np.array([self.labels_of(place)[1].index(label) for label in domain])
+                drawn.append(back[codes[:, place]].astype(np.int32))
+            return np.stack(drawn, axis=1)
         for place in range(len(self.contexts)):
             if self.noise == "remembered" and drawn:
                 drawn.append(drawn[0])
                 continue
-            rows = self._claimed_rows(place)
-            if rows is None:
+            matrices = self.channels_of(place)
+            if matrices is None or (self.joined is not None and self.matrices is None):
                 return None
-            drawn.append(draw(rows, rng))
+            laws = np.cumsum(matrices[self.stratum_of(place)[people], truth[:, place]], axis=1)
+            above = rng.random((len(people), 1)) > laws[:, :-1]
+            drawn.append(np.asarray(above.sum(axis=1), dtype=np.int32))
         return np.stack(drawn, axis=1)
-
-    def _claimed_rows(self, place: int) -> FloatArray | None:
-        """Return the claimed distribution of each counted person's answer, float64 (r, m)."""
-        if self.joined is not None:
-            labels = self.joined.truth(0, self.unchanged)
-            return None if self.matrices is None else np.asarray(self.matrices[place][labels])
-        matrices = self.by_stratum(place)
-        if matrices is None:
-            return None
-        return np.asarray(matrices[self.strata_of(place), self.truth[:, place]])
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
         """The pairs of releases that are compared."""
         places = range(len(self.contexts))
-        if len(self.contexts) <= _ALL_PAIRS:
-            return list(combinations(places, 2))
-        return self.neighbours
+        return list(combinations(places, 2)) if len(places) <= _ALL_PAIRS else self.neighbours
 
     @property
     def neighbours(self) -> list[tuple[int, int]]:
         """Each release and the next one."""
-        return [(place, place + 1) for place in range(len(self.contexts) - 1)]
-
-    @cached_property
-    def channels(self) -> tuple[Channel, ...] | None:
-        """The claimed channels, in the order of the releases' common classes and outputs.
-
-        None where one of them has no channel of labels alone.
-        """
-        found = []
-        for one in self.contexts:
-            channel = None if one.release.strata is not None else aligned_channel(one)
-            if channel is None:
-                return None
-            matrix = np.zeros((len(self.releases.classes), len(self.releases.outputs)))
-            columns = [self.releases.outputs.index(output) for output in channel.outputs]
-            rows = [channel.classes.index(label) for label in self.releases.classes]
-            matrix[:, columns] = channel.matrix[rows]
-            found.append(Channel(matrix, self.releases.classes, self.releases.outputs))
-        return tuple(found)
-
-    @property
-    def matrices(self) -> list[FloatArray] | None:
-        """The claimed channels as matrices, (k, m) each."""
-        return None if self.channels is None else [one.matrix for one in self.channels]
-
-    @cached_property
-    def alike(self) -> bool:
-        """Whether all releases have the same claimed channel, or the same declaration."""
-        matrices = self.matrices
-        if matrices is None:
-            first, *others = [(c.claim.name, dict(c.claim.declaration())) for c in self.contexts]
-            return all(first == other for other in others)
-        return all(np.allclose(matrices[0], other, atol=1e-9) for other in matrices)
-
-    @cached_property
-    def counted(self) -> IndexArray:
-        """The people in all releases that bounds count: of those who share noise, one."""
-        people = self.releases.in_all
-        for place, one in enumerate(self.contexts):
-            rows = counted(one).rows
-            if rows is not None:
-                people = people[np.isin(self.releases.rows[people, place], rows)]
-        return people
-
-    @cached_property
-    def unchanged(self) -> IndexArray:
-        """The counted people whose true label is the same in all releases."""
-        truth = self.releases.table(self.counted, truth=True)
-        same = (truth == truth[:, :1]).all(axis=1)
-        return np.asarray(self.counted[same])
-
-    @cached_property
-    def changed(self) -> int:
-        """How many people in all releases do not have the same true label in all of them."""
-        truth = self.releases.table(self.releases.in_all, truth=True)
-        return int((truth != truth[:, :1]).any(axis=1).sum())
+        return list(pairwise(range(len(self.contexts))))
 
     def standing(self, *assumptions: str) -> tuple[Kind, tuple[str, ...]]:
         """Return the kind of a bound, and its assumptions, those refuted of an answer marked."""
         found = [standing(one, *assumptions) for one in self.contexts]
         return next((f for f in found if f[0] != "certified"), found[0])
-
-    def _taken(self, values: Codes) -> Codes:
-        return values if self.rows is None else values[self.rows]
 
 
 def claimed_of(file: FileColumns) -> JointMechanism | None:
@@ -314,59 +314,5 @@ def claimed_of(file: FileColumns) -> JointMechanism | None:
 
 def _contexts(releases: Sequence[Release], context: AuditContext) -> tuple[AuditContext, ...]:
     return tuple(
-        replace(
-            context,
-            release=one,
-            claim=from_declaration(one.declaration, one.classes),
-            whole=None,
-            companions=None,
-            over=None,
-            _shared={},
-        )
-        for one in releases
+        context.of(one, claim=from_declaration(one.declaration, one.classes)) for one in releases
     )
-
-
-def _counted(contexts: Sequence[AuditContext]) -> IndexArray | None:
-    rows: IndexArray | None = None
-    for one in contexts:
-        own = counted(one).rows
-        if own is not None:
-            rows = own if rows is None else np.intersect1d(rows, own)
-    return rows
-
-
-def _in_stratum(context: AuditContext, rows: IndexArray) -> AuditContext:
-    """Return the context of rows of one stratum, with its claim."""
-    strata, claim = context.release.strata, context.claim
-    if strata is not None:
-        claim = claim.by_stratum[strata.codes[rows[0]]]
-    release = replace(context.release.take(rows), strata=None)
-    return replace(context, release=release, claim=claim, companions=None, _shared={})
-
-
-def _aligned(claim: LabelByStratum, context: AuditContext) -> FloatArray:
-    """Return the strata's channels in the order of the release's classes and outputs."""
-    release = context.release
-    matrices = np.zeros((len(claim.values), len(release.classes), len(release.outputs)))
-    rows = [claim.classes.index(label) for label in release.classes]
-    columns = [release.outputs.index(label) for label in claim.outputs]
-    matrices[:, :, columns] = claim.matrices[:, rows]
-    return matrices
-
-
-def draw(rows: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Draw an output of each row's distribution, float64 (n, m) → int32 (n,)."""
-    above = rng.random((len(rows), 1)) > np.cumsum(rows, axis=1)[:, :-1]
-    return np.asarray(above.sum(axis=1), dtype=np.int32)
-
-
-def _drawn(joint: OnDomains, seen: Answers, rng: np.random.Generator) -> IntArray:
-    """Draw from a joint mechanism, whose domains may be in another order than the labels here."""
-    drawn = joint.sample(seen.in_domains(seen.truth, seen.released)[0], rng)
-    releases = [one.release for one in seen.contexts]
-    back = [
-        np.array([r.outputs.index(label) for label in d])
-        for d, r in zip(joint.domains, releases, strict=True)
-    ]
-    return np.stack([m[drawn[:, a]] for a, m in enumerate(back)], axis=1).astype(np.int32)

@@ -5,46 +5,96 @@ refuted; all answers as one code are bounded however their noise goes together. 
 columns are bounded by the release alone, and releases each by itself.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from math import inf, prod
+from typing import Any, Final
 
+import numpy as np
+
+from ldpaudit.arrays import FloatArray, IntArray
+from ldpaudit.audits.assumptions.rows import Counted
+from ldpaudit.audits.assumptions.standing import derived_columns
 from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.audits.interface import AuditContext, Counts
-from ldpaudit.audits.observational.power import WANTED_POWER
-from ldpaudit.audits.person.answers import DRAWS, EXCESS, LOWER, RELEASE_ONLY, Answers
-from ldpaudit.audits.person.claimed import (
-    UNCHANGED,
-    claimed_epsilon,
-    claimed_estimates,
-    guess_curve,
-    joint_estimates,
+from ldpaudit.audits.mechanism.evidence import outsider_evidence
+from ldpaudit.audits.mechanism.release_alone import evidence_of as evidence_alone
+from ldpaudit.audits.person.answers import EPSILON, EXCESS, LOWER, NOISE, Answers
+from ldpaudit.audits.person.guessing import guess_curve, votes_finding
+from ldpaudit.audits.person.noise import columns_noise, noise_finding, releases_noise
+from ldpaudit.datasets.several import same_features
+from ldpaudit.estimators.epsilon.power import WANTED_POWER, worth_looking_for
+from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
+from ldpaudit.estimators.epsilon.strongest import (
+    PILOT_SHARE,
+    BoundEvidence,
+    epsilon_evidence,
+    presumed_channel,
 )
-from ldpaudit.audits.person.column_draws import DrawTest, draws_as_claimed
-from ldpaudit.audits.person.counting import FEWEST, detectable_excess, evidence_of
-from ldpaudit.audits.person.noise import found_noise
-from ldpaudit.audits.person.outsider import released_bound
-from ldpaudit.audits.person.people import people_estimates, people_notes
-from ldpaudit.audits.person.votes import votes_finding
-from ldpaudit.audits.person.words import noise_estimates, noise_notes
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound
-from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.estimators.person.evidence import AnswersEvidence
-from ldpaudit.result import Estimate, Finding, Note, together
+from ldpaudit.estimators.person.evidence import (
+    AnswersEvidence,
+    Bound,
+    Noise,
+    column_codes,
+    columns_evidence,
+    detectable_excess,
+    releases_evidence,
+    sum_lower,
+)
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import Release, ReleasedLabels, label_table
+from ldpaudit.result import Estimate, Finding, Note, merged
 
-REFUTED_DRAWS: Final = 0.05
+AS_CLAIMED: Final = "person.epsilon_lower.as_claimed"
+"""The bound of a release that was simulated as claimed."""
+RELEASE_ONLY: Final = "person.release_only_epsilon_lower"
+REFUTED_COLUMNS: Final = 0.05
 """The p-value of the test of independent draws from which the columns' bounds are not added up."""
-_REFUTED_NOISE: Final = 0.001
+_REFUTED_RELEASES: Final = 0.001
 """That of fresh noise from which the releases' bounds are not."""
+FEWEST: Final = 40
+"""People with a label that did not change, for a bound of all releases."""
+_ALONE_SHARE: Final = 0.7
+"""Of the error probability, where the columns' bounds may be added up and counted as one label."""
+_MOST_VALUES: Final = 16
+UNCHANGED: Final = "of a person whose true label is the same in all releases"
 OWN_DRAWS: Final = "the columns of a row were drawn independently of each other"
 _OWN_NOISE: Final = "given the true labels, each release drew noise of its own"
-_Way = tuple[str, Callable[[float], EpsilonBound], tuple[str, ...]]
 _ONE: Final = "all answers as one (or those of two columns), however their noise goes together"
-_ADDED_COLUMNS: Final = (
-    "the bounds of the columns' own ε, added up: their evidence is independent, and together they "
-    "may miss as often as one (Fisher's method)"
+_ADDED: Final = (
+    "added up: their evidence is independent, and together they may miss as often as one (Fisher's "
+    "method)"
 )
 _ADDED_RELEASES: Final = (
     "one event of each release, counted for one label and for the others, and added up"
+)
+_CLAIMS: Final[Mapping[Noise, tuple[str, str]]] = {
+    "fresh": (
+        "ε of all releases together if each draws its answers again",
+        "the largest log-ratio of each release for two labels, added up over the releases: each "
+        f"draws noise of its own; {UNCHANGED}",
+    ),
+    "remembered": (
+        "ε of all releases together if answers stay the same",
+        "that of one release: the same answer is given again, and reveals nothing new; "
+        f"{UNCHANGED}",
+    ),
+}
+_BY_ORDER: Final = (
+    "No id column was named (--id): row 1 of each release is taken to be the same person, row 2 "
+    "the next, and so on."
+)
+_REPEATED: Final = (
+    "has",
+    "have",
+    "an id that repeats within a release. They are left out where releases are compared; each "
+    "release's own audit counts them.",
+)
+_MISSING: Final = (
+    "is",
+    "are",
+    "not in every release; bounds of all releases together are of the others.",
 )
 _NO_TRUTH: Final = (
     "Without true labels (--truth) ε of all releases together is not bounded from below; each "
@@ -60,114 +110,230 @@ class PersonAudit:
 
     def unavailable(self, context: AuditContext) -> str | None:
         """Return why it does not apply, None where it does."""
-        if context.over is not None:
+        if context.views.over is not None:
             return None
-        if context.companions is None:
+        if context.views.companions is None:
             return "the release has one private column"
-        if any(column.bags is not None for column in context.companions.file.columns):
+        if any(column.bags is not None for column in context.views.companions.file.columns):
             return "labels were released in bags, not row by row"
         return None
 
     def run(self, context: AuditContext) -> Finding:
         """Run it."""
-        seen = Answers.of(context)
-        return _columns(seen) if seen.joined is None else _releases(seen)
+        answers = Answers.of(context)
+        return _columns(answers) if answers.joined is None else _releases(answers)
 
 
-def _columns(seen: Answers) -> Finding:
-    estimates, context = list(joint_estimates(seen.joint)), seen.context
-    reason = seen.refusal()
+def _columns(answers: Answers) -> Finding:
+    epsilon, context, claimed = answers.epsilon(None), answers.context, Finding()
+    if answers.joint is not None and epsilon is not None:
+        added = "the columns' ε added up" if answers.independent else "the exact joint channel"
+        claimed = Finding((_exact(EPSILON, "Claimed ε of all columns together", epsilon, added),))
+    reason = answers.refusal()
     if reason is not None:
-        return Finding(tuple(estimates), notes=(_not_bounded("columns", reason),))
-    test = draws_as_claimed(seen, context.rng("person", "draws"))
-    notes: list[Note] = []
-    if isinstance(test, DrawTest):
-        estimates.append(_draws(seen, test))
-        notes += [Note.warning("person", test.warning)] * (test.p_value <= seen.alpha)
-    else:
-        notes.append(Note.info("person", f"How draws go together was not tested: {test}."))
-    adds_up = not (isinstance(test, DrawTest) and test.p_value <= REFUTED_DRAWS)
-    limit = None if seen.joint is None else seen.joint.epsilon
-    known = seen.knows_truth
-    found = _bounds(seen, limit, adds_up=adds_up) if known else _alone(seen, adds_up=adds_up)
-    return together([Finding(tuple(estimates), notes=tuple(notes)), found])
+        return merged([claimed, _not_bounded(answers, reason)])
+    p_value, noise = columns_noise(answers, context.rng("person", "draws"))
+    adds_up = p_value is None or p_value > REFUTED_COLUMNS
+    if not answers.knows_truth:
+        return merged([claimed, noise, _alone(answers, adds_up=adds_up)])
+    return merged([claimed, noise, _bounds(answers, epsilon, adds_up=adds_up)])
 
 
-def _releases(seen: Answers) -> Finding:
-    context = seen.context
+def _releases(answers: Answers) -> Finding:
+    context = answers.context
     context.progress.step("comparing the noise of the releases")
-    noise = found_noise(seen)
+    noise, epsilon = releases_noise(answers), answers.epsilon(answers.noise)
+    each = {f"{EPSILON}_if_{kind}": (*_CLAIMS[kind], answers.epsilon(kind)) for kind in _CLAIMS}
+    if answers.noise is not None:
+        title = f"Claimed ε of all releases together, {answers.noise} noise"
+        each = {EPSILON: (title, _CLAIMS[answers.noise][1], epsilon)} | each
+    claims = [_exact(n, title, e, how) for n, (title, how, e) in each.items() if e is not None]
     findings = [
-        Finding((*people_estimates(seen),), notes=(*people_notes(seen),)),
-        Finding((*claimed_estimates(seen),), (*guess_curve(seen),)),
-        Finding((*noise_estimates(seen, noise),), notes=(*noise_notes(seen, noise),)),
+        _people(answers),
+        Finding(tuple(claims), (*guess_curve(answers),)),
+        noise_finding(answers, noise),
     ]
-    if not seen.knows_truth:
-        return together([*findings, Finding(notes=(Note.info("person", _NO_TRUTH),))])
-    reason = seen.refusal()
-    if reason is None and len(seen.unchanged) < FEWEST:
+    if not answers.knows_truth:
+        return merged([*findings, Finding(notes=(Note.info("person", _NO_TRUTH),))])
+    reason = answers.refusal()
+    if reason is None and len(answers.bounded) < FEWEST:
         reason = f"fewer than {FEWEST} people are in all of them with a label that did not change"
     if reason is None:
-        fresh = noise.told == "fresh" or (seen.noise == "fresh" and noise.told == "unclear")
-        adds_up = fresh and (noise.fresh is None or noise.fresh > _REFUTED_NOISE)
-        findings.append(_bounds(seen, claimed_epsilon(seen, seen.noise), adds_up=adds_up))
+        fresh = noise.looks == "fresh" or (answers.noise == "fresh" and noise.looks == "unclear")
+        refuted = noise.p_values.get("fresh")
+        adds_up = fresh and (refuted is None or refuted > _REFUTED_RELEASES)
+        findings.append(_bounds(answers, epsilon, adds_up=adds_up))
     else:
-        findings.append(Finding(notes=(_not_bounded("releases", reason),)))
+        findings.append(_not_bounded(answers, reason))
     if not context.out_of_time():
         context.progress.step("guessing labels by vote over the releases")
-        findings.append(votes_finding(seen, noise))
-    return together(findings)
+        findings.append(votes_finding(answers, once=noise.looks == "remembered"))
+    return merged(findings)
 
 
-def _not_bounded(kind: str, reason: str) -> Note:
-    return Note.warning("person", f"The {kind} together were not bounded: {reason}.")
+def _exact(name: str, title: str, value: float, method: str) -> Estimate:
+    return Estimate.exact(name, title, value, axis="epsilon", unit="nats", method=method)
 
 
-def _draws(seen: Answers, test: DrawTest) -> Estimate:
-    kind, assumptions = seen.standing(INDEPENDENT)
-    return Estimate.upper_bound(
-        DRAWS,
-        test.title,
-        max(test.p_value, SMALLEST_P_VALUE),
-        seen.context.plan.confidence,
-        kind=kind,
-        n=test.rows,
-        unit="p-value",
-        method=f"p-value: {test.method}",
-        assumptions=(*assumptions, *test.assumptions),
-        reference=test.reference,
-    )
+def _not_bounded(answers: Answers, reason: str) -> Finding:
+    text = f"The {answers.kind} together were not bounded: {reason}."
+    return Finding(notes=(Note.warning("person", text),))
 
 
-def _bounds(seen: Answers, limit: float | None, *, adds_up: bool) -> Finding:
+def _people(answers: Answers) -> Finding:
+    """Return how many people are in the releases, how many changed, and what the join found."""
+    releases = answers.joined
+    assert releases is not None
+    people, inside = len(answers.rows), answers.people()
+    how = "rows joined on their ids" if releases.by_id else "rows in the same order"
+    counts = [
+        ("people", "People in any of the releases", people, people, how),
+        ("people_in_all", "People in all releases", len(inside), people, how),
+    ]
+    if answers.knows_truth:
+        truth = answers.truth[inside]
+        same = int((truth == truth[:, :1]).all(axis=1).sum())
+        title = "People in all releases whose true label stayed the same"
+        counts.append(("unchanged", title, same, len(inside), "true labels"))
+    estimates = [
+        Estimate.exact(f"person.{k}", title, count, unit="people", n=n, count=count, method=method)
+        for k, title, count, n, method in counts
+    ]
+    changed = total = 0
+    for one, two in answers.neighbours:
+        rows = answers.rows[answers.people((one, two))]
+        pair = answers.contexts[one].release, answers.contexts[two].release
+        kept = same_features(*pair, rows[:, one], rows[:, two])
+        if kept is not None:
+            changed, total = changed + int(np.sum(~kept)), total + len(rows)
+    if total:
+        features = Estimate.estimated(
+            "person.changed_features",
+            "People with other features than in the release before",
+            changed / total,
+            unit="proportion",
+            n=total,
+            count=changed,
+            method="columns of the same name compared, from each release to the next",
+            assumptions=("a category that most people keep is the same one in both releases",),
+        )
+        estimates.append(features)
+    notes = [] if releases.by_id else [Note.warning("person", _BY_ORDER)]
+    for count, words in ((releases.repeated, _REPEATED), (people - len(inside), _MISSING)):
+        if count:
+            who = f"{count:,} people {words[1]}" if count > 1 else f"1 person {words[0]}"
+            notes.append(Note.info("person", f"{who} {words[2]}"))
+    return Finding(tuple(estimates), notes=tuple(notes))
+
+
+def evidence_of(
+    answers: Answers, rng: np.random.Generator, drawn: IntArray | None = None
+) -> AnswersEvidence | None:
+    """Count what was released of true labels, or simulated; None where nothing can be counted."""
+    if answers.joined is not None:
+        return _of_releases(answers, rng, drawn)
+    people, columns, codes = answers.bounded, [], list[BoundEvidence]()
+    truth = answers.truth[people]
+    released, strata = answers.released[people] if drawn is None else drawn, answers.strata[people]
+    sizes = [tuple(map(len, answers.labels_of(a))) for a in range(truth.shape[1])]
+    for code in np.unique(strata):
+        rows = np.flatnonzero(strata == code)
+        labels, outputs, first = truth[rows], released[rows], people[rows[0]]
+        if answers.independent:
+            columns.append(
+                [
+                    epsilon_evidence(
+                        label_table(labels[:, a], outputs[:, a], *size),
+                        _looked_for(answers, a, first),
+                        rng,
+                    )
+                    for a, size in enumerate(sizes)
+                ]
+            )
+        joint, channel = answers.domains, None
+        if joint is not None:
+            labels, outputs = answers.in_domains(labels, outputs)
+            claimed = joint.channel()
+            channel = None if claimed is None else worth_looking_for(claimed).matrix
+        codes += column_codes(labels, outputs, sizes, channel, rng)  # type: ignore[arg-type]
+    return columns_evidence(columns, codes)
+
+
+def _looked_for(answers: Answers, place: int, person: int = 0) -> FloatArray | None:
+    """Return the channel that the bound of an answer is designed for, in a person's stratum."""
+    matrices = answers.channels_of(place)
+    if matrices is None:
+        return None
+    matrix = np.asarray(matrices[answers.stratum_of(place)[person]])
+    if answers.joint is None and answers.joined is None:
+        return matrix
+    return worth_looking_for(Channel(matrix, *answers.labels_of(place))).matrix
+
+
+def _of_releases(
+    answers: Answers, rng: np.random.Generator, drawn: IntArray | None
+) -> AnswersEvidence | None:
+    people, places = answers.bounded, range(len(answers.contexts))
+    if len(people) < FEWEST:
+        return None
+    if answers.matrices is not None:
+        channels = [_looked_for(answers, place) for place in places]
+    else:
+        pilot, people = np.split(rng.permutation(people), [int(PILOT_SHARE * len(people))])
+        people, shape = np.sort(people), tuple(map(len, answers.labels_of(0)))
+        tables = (
+            label_table(answers.truth[pilot, a], answers.released[pilot, a], *shape) for a in places
+        )
+        channels = [presumed_channel(table) for table in tables]
+    released = answers.released[people] if drawn is None else drawn
+    known = [channel for channel in channels if channel is not None]
+    return releases_evidence(answers.truth[people, 0], released, known, answers.noise, rng)
+
+
+def bound_as_claimed(
+    answers: Answers, rng: np.random.Generator, *, adds_up: bool = True
+) -> Bound | None:
+    """Return the bound of a release simulated as claimed; None where nothing can be simulated."""
+    drawn = answers.simulated(rng)
+    evidence = None if drawn is None else evidence_of(answers, rng, drawn)
+    if evidence is not None and answers.joined is not None and not adds_up:
+        evidence = evidence.without_sums()
+    return None if evidence is None else evidence.epsilon
+
+
+def _bounds(answers: Answers, limit: float | None, *, adds_up: bool) -> Finding:
     """Return the bounds with true labels, and the excess over the limit that they would find."""
-    context = seen.context
-    context.progress.step(f"bounding ε of {seen.called}")
-    evidence = evidence_of(seen, context.rng("person", "epsilon"))
+    context, columns = answers.context, answers.joined is None
+    context.progress.step(f"bounding ε of all {answers.kind} together")
+    evidence = evidence_of(answers, context.rng("person", "epsilon"))
     if evidence is not None and not adds_up:
-        evidence = evidence.without_sums(all_of_it=seen.joined is None)
+        evidence = evidence.without_sums(all_of_it=columns)
     if evidence is None:
-        note = _not_bounded("releases", "fewer than two classes occur among unchanged labels")
-        return Finding(notes=() if seen.joined is None else (note,))
-    estimates = list(_estimates(seen, evidence))
+        reason = "fewer than two classes occur among unchanged labels"
+        return Finding() if columns else _not_bounded(answers, reason)
+    estimates = list(_estimates(answers, evidence))
     if estimates[0].kind != "certified":
         return Finding(tuple(estimates))
-    known = evidence
-    bounds: dict[str, Callable[[float], float]] = {LOWER: lambda alpha: known.bound(alpha).epsilon}
-    excess = None
-    if limit is not None:
-        excess = detectable_excess(seen, limit, context.rng("person", "power"), adds_up=adds_up)
-    if excess is not None:
-        estimates.append(_power(seen, excess(seen.alpha)))
-        bounds[EXCESS] = excess
+    bounds: dict[str, Bound] = {LOWER: evidence.epsilon}
+    simulated = bound_as_claimed(answers, context.rng("person", "power"), adds_up=adds_up)
+    if simulated is not None:
+        bounds[AS_CLAIMED] = simulated
+        called = f"all {answers.kind} together"
+        estimates += _power(bounds, limit, answers.alpha, called)
     return Finding(tuple(estimates), bounds=bounds)
 
 
-def _power(seen: Answers, value: float) -> Estimate:
-    return Estimate.estimated(
+def _power(
+    bounds: dict[str, Bound], limit: float | None, alpha: float, called: str
+) -> Iterator[Estimate]:
+    """Yield the excess that would be found, and keep it as a function of its level."""
+    if limit is None or not 0 < limit < inf:
+        return
+    bounds[EXCESS] = detectable_excess(bounds[AS_CLAIMED], limit, WANTED_POWER)
+    yield Estimate.estimated(
         EXCESS,
-        f"Smallest excess over the claim of {seen.called} that would be found",
-        value,
+        f"Smallest excess over the claim of {called} that would be found",
+        bounds[EXCESS](alpha),
         unit="nats",
         method="from a simulated release as claimed: an excess that the bound would exceed the "
         f"claim by with probability {WANTED_POWER:.0%}",
@@ -175,62 +341,59 @@ def _power(seen: Answers, value: float) -> Estimate:
     )
 
 
-def _estimates(seen: Answers, evidence: AnswersEvidence) -> Iterator[Estimate]:
+def _estimates(answers: Answers, evidence: AnswersEvidence) -> Iterator[Estimate]:
     """Yield the strongest bound, and each method's at its own level."""
-    columns = seen.joined is None
-    added, own = (_ADDED_COLUMNS, OWN_DRAWS) if columns else (_ADDED_RELEASES, _OWN_NOISE)
-    ways: dict[str, _Way] = {"added": (added, evidence.added_up, (own,))} if evidence.added else {}
-    ways |= {"joint": (_ONE, evidence.as_one, ())} if evidence.codes else {}
-    text = "; or ".join(words for words, _, _ in ways.values())
-    text = f"{text}; each has its share of the error" if len(ways) > 1 else text
-    further = (own,) if evidence.added else ()
-    called = f"{seen.called[:1].upper()}{seen.called[1:]}"
-    title = f"{called}, strongest bound"
-    yield _bound(seen, (LOWER, title), evidence.bound(seen.alpha), text, further)
-    titles = {"added": "The answers' bounds added up", "joint": "All answers as one"}
-    for name, (words, bound, assumed) in ways.items():
-        names = f"{LOWER}.{name}", titles[name]
-        yield _bound(seen, names, bound(seen.alpha), f"{words}; at its own level", assumed)
+    columns, alpha = answers.joined is None, answers.alpha
+    added = f"the bounds of the columns' own ε, {_ADDED}" if columns else _ADDED_RELEASES
+    own = (OWN_DRAWS if columns else _OWN_NOISE,) if evidence.added else ()
+    ways: list[tuple[str, str, Any, str, tuple[str, ...]]] = []
+    if evidence.added:
+        ways.append((".added", "The answers' bounds added up", evidence.added_up, added, own))
+    if evidence.codes:
+        ways.append((".joint", "All answers as one", evidence.as_one, _ONE, ()))
+    text = "; or ".join(words for *_, words, _ in ways)
+    text += "; each has its share of the error" if len(ways) > 1 else ""
+    ways = [(name, title, f, f"{words}; at its own level", a) for name, title, f, words, a in ways]
+    best = ("", f"All {answers.kind} together, strongest bound", evidence.bound, text, own)
+    kind, assumptions = answers.standing(FEATURE_BLIND, INDEPENDENT)
+    for name, title, bound_of, words, further in (best, *ways):
+        bound = bound_of(alpha)
+        yield Estimate.lower_bound(
+            f"{LOWER}{name}",
+            title,
+            bound.epsilon,
+            1 - alpha,
+            kind=kind,
+            axis="epsilon",
+            unit="nats",
+            n=bound.n,
+            method=words if columns else f"{words}; {UNCHANGED}",
+            assumptions=(*assumptions, *further),
+            reference="Hoeffding (1956), Theorem 5; Fisher (1932), section 21.1",
+        )
 
 
-def _bound(
-    seen: Answers,
-    names: tuple[str, str],
-    bound: EpsilonBound,
-    method: str,
-    further: tuple[str, ...],
-) -> Estimate:
-    kind, assumptions = seen.standing(FEATURE_BLIND, INDEPENDENT)
-    return Estimate.lower_bound(
-        *names,
-        bound.epsilon,
-        seen.context.plan.confidence,
-        kind=kind,
-        axis="epsilon",
-        unit="nats",
-        n=bound.n,
-        method=method if seen.joined is None else f"{method}; {UNCHANGED}",
-        assumptions=(*assumptions, *further),
-        reference="Hoeffding (1956), Theorem 5; Fisher (1932), section 21.1",
-    )
-
-
-def _alone(seen: Answers, *, adds_up: bool) -> Finding:
-    """Return the bound of the columns from the release alone."""
-    adds_up = adds_up and seen.independent
-    bound = released_bound(seen, adds_up=adds_up)
-    if bound is None:
+def _alone(answers: Answers, *, adds_up: bool) -> Finding:
+    """Return the bound of the columns from the release alone: the largest of the strata's."""
+    adds_up = adds_up and answers.independent
+    found = [_bound_alone(one, adds_up=adds_up) for one in answers.within_strata()]
+    known = [bound for bound in found if bound is not None]
+    if not known:
         return Finding()
-    kind, assumptions = seen.standing(FEATURE_BLIND, INDEPENDENT, NOT_DERIVED)
+    kind, assumptions = answers.standing(FEATURE_BLIND, INDEPENDENT, NOT_DERIVED)
+
+    def bound(alpha: float) -> float:
+        return max(one(alpha / len(known)) for one in known)
+
     estimate = Estimate.lower_bound(
         RELEASE_ONLY,
         "All columns together, the release alone",
-        bound(seen.alpha),
-        seen.context.plan.confidence,
+        bound(answers.alpha),
+        1 - answers.alpha,
         kind=kind,
         axis="epsilon",
         unit="nats",
-        n=len(seen.context.release),
+        n=len(answers.rows),
         method="how unanimous groups of rows are that features find: "
         + ("of each column, added up, and " if adds_up else "")
         + "of all columns as one label where it has few values; corrected for the choice",
@@ -238,3 +401,127 @@ def _alone(seen: Answers, *, adds_up: bool) -> Finding:
         reference="Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5",
     )
     return Finding((estimate,), bounds={RELEASE_ONLY: bound} if kind == "certified" else {})
+
+
+def _bound_alone(answers: Answers, *, adds_up: bool) -> Bound | None:
+    """Return the bound of columns with one channel each from the release alone; None without one.
+
+    Groups are found by models of released labels, so what is counted of one column may depend on
+    another's: each has an equal share of the error probability (Bonferroni).
+    """
+    found = [outsider_evidence(one) for one in answers.contexts] if adds_up else []
+    columns = [one for one in found if isinstance(one, ReleaseOnlyEvidence)]
+    first, sizes = answers.contexts[0], [len(one.release.outputs) for one in answers.contexts]
+    as_one: ReleaseOnlyEvidence | str = ""
+    if prod(sizes) <= _MOST_VALUES:
+        codes = np.ravel_multi_index(tuple(one.release.released for one in answers.contexts), sizes)
+        names = tuple(range(prod(sizes)))
+        release = Release(
+            first.release.features,
+            ReleasedLabels(codes.astype(np.int32)),
+            names,
+            names,
+            groups=first.release.groups,
+        )
+        every = len(answers.counted) == len(answers.rows)
+        known_rows = {"assumptions.counted": Counted(None if every else answers.counted)}
+        claim = from_declaration(None, names)
+        context = first.of(release, claim=claim, known=known_rows)
+        derived = {column for one in answers.contexts for column in derived_columns(one)}
+        as_one = evidence_alone(context, release.features.without(derived))
+    known = isinstance(as_one, ReleaseOnlyEvidence)
+    if not columns and not known:
+        return None
+
+    def bound(alpha: float) -> float:
+        share = (_ALONE_SHARE if known else 1.0) if columns else 0.0
+        parts = [one.bound(share * alpha / len(columns)).epsilon for one in columns]
+        whole = 0.0
+        if isinstance(as_one, ReleaseOnlyEvidence):
+            whole = as_one.bound((1 - share) * alpha).epsilon
+        return max(sum(parts), whole)
+
+    return bound
+
+
+def person_finding(
+    columns: Mapping[str, Finding],
+    files: Sequence[Finding],
+    between: Estimate | None,
+    epsilon: float | None,
+    confidence: float,
+    *,
+    adds_up: bool,
+) -> Finding:
+    """Return ε of everything that was released of a person: as declared, and at least.
+
+    ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
+    columns of each file together; ``between``: the test of noise between columns of different
+    files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
+    declared to add up to it, with no column in one file alone.
+    """
+    estimates, notes = [], []
+    if epsilon is not None:
+        title = "Claimed ε of everything that was released of a person"
+        method = (
+            "the ε of each column over the releases, added up; of columns that one mechanism "
+            "released together that of the mechanism, for each release"
+        )
+        estimates.append(_exact(EPSILON, title, epsilon, method))
+    if between is not None:
+        estimates.append(between)
+    certified = {
+        called: found
+        for called, found in columns.items()
+        if LOWER in found.bounds
+        and any(e.id == LOWER and e.kind == "certified" for e in found.estimates)
+    }
+    open_ones = [called for called in columns if called not in certified]
+    if open_ones:
+        which = "any column" if len(open_ones) == len(columns) > 1 else ", ".join(open_ones)
+        text = f"Everything of a person was not bounded in {which}: see there."
+        notes.append(Note.info("person", text))
+    if not certified:
+        return Finding(tuple(estimates), notes=tuple(notes))
+    tests = [e.value for f in files for e in f.estimates if e.id == NOISE]
+    tests += [] if between is None else [between.value]
+    apart = all(p_value > REFUTED_COLUMNS for p_value in tests)
+    bounds: dict[str, Bound] = {
+        name: partial(_all_columns, [f.bounds[name] for f in certified.values()], apart)
+        for name in (LOWER, AS_CLAIMED)
+        if all(name in f.bounds for f in certified.values())
+    }
+    behind = [e for f in certified.values() for e in f.estimates if e.id == LOWER]
+    assumptions = dict.fromkeys(text for e in behind for text in e.assumptions)
+    estimates.append(
+        Estimate.lower_bound(
+            LOWER,
+            "Everything of a person, strongest bound",
+            bounds[LOWER](1 - confidence),
+            confidence,
+            kind="certified",
+            axis="epsilon",
+            unit="nats",
+            n=min((e.n for e in behind if e.n is not None), default=None),
+            method=f"the bounds of the columns over the releases, {_ADDED}"
+            if apart
+            else "the largest bound of a column over the releases, corrected for the choice",
+            assumptions=(*assumptions, *((OWN_DRAWS,) if apart else ())),
+            reference="Fisher (1932), section 21.1",
+        )
+    )
+    if AS_CLAIMED in bounds and adds_up and not open_ones:
+        estimates += _power(bounds, epsilon, 1 - confidence, "everything of a person")
+    if EXCESS not in bounds:
+        text = (
+            "It is not known what excess over the claim of everything of a person would be found: "
+            "the columns' bounds do not add up to it."
+        )
+        notes.append(Note.info("person", text))
+    return Finding(tuple(estimates), notes=tuple(notes), bounds=bounds)
+
+
+def _all_columns(bounds: Sequence[Bound], apart: bool, alpha: float) -> float:
+    if apart:
+        return sum_lower(bounds, alpha)
+    return max(bound(alpha / len(bounds)) for bound in bounds)

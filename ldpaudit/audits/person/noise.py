@@ -1,215 +1,444 @@
-"""Fresh, remembered or used again: how the noise of several releases goes together."""
+"""How the noise of several answers goes together, as numbers and in words.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+Of columns: drawn as declared or not. Of releases: fresh, remembered, or random numbers used again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from ldpaudit.arrays import BoolArray, IndexArray
-from ldpaudit.audits.person.answers import Answers
-from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
+from ldpaudit.arrays import FloatArray
+from ldpaudit.audits.assumptions.stated import INDEPENDENT
+from ldpaudit.audits.person.answers import NOISE, Answers
+from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
+from ldpaudit.estimators.person.evidence import MOST_PAIRS
 from ldpaudit.estimators.person.noise import (
+    LARGEST,
+    MOST_ROWS,
     agreement_share,
-    association_p_value,
-    changed_by_noise,
-    fresh_agreement,
-)
-from ldpaudit.estimators.person.without_truth import (
-    fresh_mixture,
     fresh_p_value,
     least_changed,
+    mixture_p_value,
     remembered_mixture,
-    remembered_p_value,
     remembered_share_lower,
+    shared_noise,
 )
+from ldpaudit.release import Release, ReleasedFiles, label_table
+from ldpaudit.result import Estimate, Finding, Kind, Note
 
-Told = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"]
+Looks = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"]
 """What the noise of the releases looks like."""
-
 _CLEAR: Final = 0.005
 """Noise is called by what refutes the other kinds at this level; verdicts have their own."""
+_ODD_LEVEL: Final = 0.01
 _FEWEST: Final = 30
-_NONE: Final = 0.25
+_MOST_REMEMBERED: Final = 0.25
 _CLEARLY_MORE: Final = 0.25
 """Remembered noise that needs so many more labels to have changed is not believed."""
+AS_DECLARED: Final = "released labels follow the declared mechanism in each release"
+_SAME_CHANNEL: Final = "each column's channel is the same for all rows of a stratum"
+_BIRCH: Final = "Birch (1964): the exact conditional test of several tables"
+_PAIRED: Final = (
+    "of people with the same true labels of two answers any pairing of the answers is equally "
+    "likely (hypergeometric, over all groups of such people and of each larger one); "
+)
+_ALONE: Final = "the answers of a person, against every joint distribution of true labels; "
+_TOO_LARGE: Final = "the product of the columns' domains is too large, or nothing is declared"
+_SHARED: Final = (
+    "The noise of one column goes along with another's: in at most {share} of releases would "
+    "independent draws look like that. A seed or a draw may have been used for both; somebody who "
+    "knows one true label then reads the noise of the other."
+)
+_NOT_JOINT: Final = (
+    "The released columns do not follow the declared joint mechanism: in at most {share} of "
+    "releases would its draws look like that."
+)
+_ODD: Final = {
+    "reused": "random numbers of one release were used again in another, so that a comparison of "
+    "the two undoes the noise of people whose label changed",
+    "fresh": "answers are declared to be drawn again in each release, and they are not",
+    "remembered": "answers are declared to be remembered, and labels that did not change have "
+    "different ones",
+}
+_TWICE: Final = (
+    "agreement with the release before beyond that of fresh noise, mean over neighbouring "
+    "releases, Clopper–Pearson"
+)
+_LEAST: Final = (
+    "the least share over all joint distributions of true labels that agree with the answers in "
+    "the first two releases (linear program)"
+)
+_TITLES: Final = {
+    "fresh": "Noise of its own in each release (p-value)",
+    "remembered": "The same answer for a label that did not change (p-value)",
+    "reused": "No random numbers used again (p-value)",
+}
+_LOOKS: Final[dict[Looks, str]] = {
+    "fresh": "The noise looks fresh: each release draws its own",
+    "remembered": "The noise looks remembered: a label that does not change keeps its answer",
+    "partly": "Some answers are remembered, and others drawn again",
+    "reused": (
+        "Random numbers were used again: noise goes together although true labels, or people, "
+        "differ. Was the same seed used twice? A comparison of the releases undoes the noise of "
+        "people whose label changed"
+    ),
+    "dependent": "The noise of one release goes along with that of another, in neither usual way",
+    "unclear": "These rows do not show whether noise is fresh or remembered",
+}
+
+
+def columns_noise(answers: Answers, rng: np.random.Generator) -> tuple[float | None, Finding]:
+    """Test whether the columns of a row were drawn as declared; return the p-value, if any, too.
+
+    Independent draws with true labels: rows with the same true labels of two columns, any channel.
+    A joint mechanism: how often which columns show the true label. Without true labels: whether any
+    true ones explain the released ones.
+    """
+    released, joint, truth = answers.released, answers.joint, answers.knows_truth
+    p_values, method, reference = list[float](), _TOO_LARGE, "Clopper & Pearson (1934)"
+    assumed: tuple[str, ...] = ()
+    channel = None if joint is None or answers.independent else joint.channel()
+    if truth and answers.independent:
+        people = answers.counted
+        if len(people) > MOST_ROWS:
+            people = np.sort(rng.choice(people, MOST_ROWS, replace=False))
+        some = answers.truth[people], answers.released[people], answers.strata[people]
+        found = shared_noise(*some, same_labels=answers.same_labels)
+        method = "hardly any two rows have the same true labels of two columns"
+        if found.p_value is not None:
+            p_values, reference, assumed = [found.p_value], _BIRCH, (_SAME_CHANNEL,)
+            method = f"{_PAIRED}{found.tests} exact tests of pairs of columns, Bonferroni"
+    elif truth and channel is not None:
+        p_values = _pattern_p_values(answers, channel.matrix)
+        reference = "Hoeffding (1956), Theorem 4; Clopper & Pearson (1934)"
+        method = (
+            f"how often which columns show the true label, {len(p_values)} patterns, against the "
+            "joint mechanism; binomial tails, Bonferroni"
+        )
+    elif not truth and answers.strata.any():
+        method = "channels by stratum are compared with true labels only"
+    elif not truth:
+        if channel is not None and (joint := answers.domains) is not None:
+            _, outputs = answers.in_domains(released[:0], released)
+            codes = np.ravel_multi_index(tuple(outputs.T), joint.sizes)
+            mixed = mixture_p_value(np.bincount(codes, minlength=joint.size), channel.matrix)
+            p_values = [] if mixed is None else [mixed]
+        elif answers.independent:
+            p_values = list(_unexplained(answers))
+        if p_values:
+            method = f"{_ALONE}{len(p_values)} comparisons, Bonferroni"
+    if not p_values:
+        text = f"How the columns' noise goes together was not tested: {method}."
+        return None, Finding(notes=(Note.info("person", text),))
+    p_value = min(1.0, len(p_values) * min(p_values))
+    kind, assumptions = answers.standing(INDEPENDENT)
+    estimate = _p_value(
+        (NOISE, "Noise of the columns as declared (p-value)", p_value),
+        answers.context.plan.confidence,
+        n=len(released),
+        kind=kind,
+        method=method,
+        assumptions=(*assumptions, *assumed),
+        reference=reference,
+    )
+    words = _NOT_JOINT if truth and not answers.independent else _SHARED
+    note = Note.warning("person", words.format(share=f"{answers.alpha:.0%}"))
+    return p_value, Finding((estimate,), notes=(note,) * (p_value <= answers.alpha))
+
+
+def _pattern_p_values(answers: Answers, channel: FloatArray) -> list[float]:
+    """Compare how often which columns show the true label with a joint mechanism's channel."""
+    joint, people = answers.domains, answers.counted
+    assert joint is not None
+    labels, outputs = answers.in_domains(answers.truth[people], answers.released[people])
+    bits, chances = 2 ** np.arange(len(joint.sizes)), np.zeros(2 ** len(joint.sizes))
+    codes = np.ravel_multi_index(tuple(labels.T), joint.sizes)
+    every = np.stack(np.unravel_index(np.arange(joint.size), joint.sizes), axis=1)
+    for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
+        agreeing = (every == every[code]) @ bits
+        chances += count * np.bincount(agreeing, channel[code], minlength=len(chances))
+    patterns = np.bincount((labels == outputs) @ bits, minlength=len(chances))
+    n = len(labels)
+    return [float(p) for p in binomial_p_value(patterns, np.asarray(n), chances / n)]
+
+
+def _unexplained(answers: Answers) -> Iterator[float]:
+    """Yield the p-value of each pair of columns under independent draws, without true labels."""
+    released = answers.released[answers.counted]
+    for a, b in list(combinations(range(released.shape[1]), 2))[:MOST_PAIRS]:
+        one, two = answers.channels_of(a), answers.channels_of(b)
+        if one is None or two is None or one.size * two.size > LARGEST:
+            continue
+        counts = label_table(released[:, a], released[:, b], one.shape[2], two.shape[2])
+        p_value = fresh_p_value(counts, one[0], two[0], same_label=False)
+        if p_value is not None:
+            yield p_value
+
+
+def noise_between_files(
+    files: ReleasedFiles, rng: np.random.Generator, confidence: float
+) -> Estimate | None:
+    """Test the noise of one column in one file against that of another column in another file.
+
+    Of people with their true labels; None without these. Within a file, and within a column, the
+    nodes below test.
+    """
+    people = np.flatnonzero((files.rows >= 0).sum(axis=1) > 1)
+    people = people if len(people) <= MOST_ROWS else rng.permutation(people)[:MOST_ROWS]
+    answers = [
+        (place, column)
+        for place, file in enumerate(files.files)
+        for column in ((file,) if isinstance(file, Release) else file.columns)
+    ]
+    pairs = [
+        (i, j)
+        for (i, (a, one)), (j, (b, other)) in combinations(enumerate(answers), 2)
+        if a != b and one.label != other.label
+    ]
+    if not pairs or any(column.truth is None for _, column in answers):
+        return None
+    tables, strata = np.full((2, len(people), len(answers)), -1), np.zeros(len(people), np.int64)
+    for number, (place, column) in enumerate(answers):
+        rows = files.rows[people, place]
+        here = rows >= 0
+        tables[0, here, number] = np.asarray(column.truth)[rows[here]]
+        tables[1, here, number] = column.released[rows[here]]
+        if column.strata is not None:
+            strata = strata * (column.strata.count + 1)
+            strata[here] += column.strata.codes[rows[here]] + 1
+    same = [one.numeric is None and one.outputs == one.classes for _, one in answers]
+    found = shared_noise(tables[0], tables[1], strata, same_labels=same, pairs=pairs)
+    if found.p_value is None:
+        return None
+    return _p_value(
+        (NOISE, "Noise of each column and file of its own (p-value)", found.p_value),
+        confidence,
+        n=found.rows,
+        kind="certified",
+        method=f"{_PAIRED}{found.tests} exact tests, Bonferroni",
+        assumptions=(INDEPENDENT,),
+        reference=_BIRCH,
+    )
+
+
+def _p_value(
+    known: tuple[str, str, float],
+    confidence: float,
+    *,
+    n: int,
+    kind: Kind,
+    method: str,
+    assumptions: tuple[str, ...],
+    reference: str,
+) -> Estimate:
+    name, title, p_value = known
+    return Estimate.upper_bound(
+        name,
+        title,
+        max(p_value, SMALLEST_P_VALUE),
+        confidence,
+        kind=kind,
+        n=n,
+        unit="p-value",
+        method=f"p-value: {method}",
+        assumptions=assumptions,
+        reference=reference,
+    )
 
 
 @dataclass(frozen=True)
 class FoundNoise:
     """How the noise of several releases goes together.
 
-    Attributes
-    ----------
-    told : str
-        What it looks like.
-    fresh, remembered, reused : float or None
-        P-values: of noise of its own in each release; of the same answer for a label that did not
-        change; of random numbers that were not used again. None where not tested.
-    share : tuple of three float or None
-        The share of answers given twice, its lower and its upper bound.
-    least : tuple of two float or None
-        The least share of people whose label changed, were noise fresh, and were it remembered.
-    people : int
-        How many were compared.
+    ``p_values``: by what they refute, None where not tested. ``share``: of answers given twice, its
+    lower and its upper bound. ``least``: the least share of people whose label changed, were noise
+    fresh, and were it remembered.
     """
 
-    told: Told
-    fresh: float | None
-    remembered: float | None
-    reused: float | None
-    share: tuple[float, float, float] | None
-    least: tuple[float, float] | None
-    people: int
-
-    def as_claimed(self, noise: str | None) -> float | None:
-        """Return the p-value of what is claimed of the noise, None where nothing was tested."""
-        claimed = {"fresh": self.fresh, "remembered": self.remembered}.get(noise or "")
-        tests = [p for p in (claimed, self.reused) if p is not None]
-        return min(1.0, len(tests) * min(tests)) if tests else None
+    looks: Looks = "unclear"
+    p_values: Mapping[str, float | None] = field(default_factory=dict)
+    share: tuple[float, float, float] | None = None
+    least: tuple[float, float] | None = None
 
 
-def found_noise(seen: Answers) -> FoundNoise:
+def releases_noise(answers: Answers) -> FoundNoise:
     """Return how the noise of the releases goes together."""
-    return _with_truth(seen) if seen.knows_truth else _without_truth(seen)
+    return _with_truth(answers) if answers.knows_truth else _without_truth(answers)
 
 
-def _with_truth(seen: Answers) -> FoundNoise:
-    flips = [changed_by_noise(c.truth, c.release.released) for c in seen.contexts]
-    unchanged, again, kept = [], [], True
-    for pair in seen.pairs:
-        people = seen.releases.in_both(*pair)
-        changed = [flips[place][seen.releases.rows[people, place]] for place in pair]
-        one, two = (seen.releases.truth(place, people) for place in pair)
-        alike, strata = one == two, one.astype(np.int64) * len(seen.releases.classes) + two
-        answers = [seen.releases.released(place, people) for place in pair]
-        if pair in seen.neighbours:  # A label that changed in between may have a new answer.
-            kept &= bool((answers[0] == answers[1])[alike].all())
-        unchanged.append(_tested(changed, strata, alike))
-        again.append(_tested(changed, strata, ~alike))
-        again += _by_place(seen, pair, flips)
-    fresh, reused = _smallest(unchanged), _smallest(again)
-    share, alpha = _share(seen), min(seen.alpha, _CLEAR)
-    told: Told = "unclear"
+def _with_truth(answers: Answers) -> FoundNoise:
+    truth, released, kept = answers.truth, answers.released, True
+    test = partial(shared_noise, truth, released, same_labels=answers.same_labels)
+    for a, b in answers.neighbours:  # A label that changed in between may have a new answer.
+        people = answers.people((a, b))
+        people = people[truth[people, a] == truth[people, b]]
+        kept &= bool((released[people, a] == released[people, b]).all())
+    fresh = test(pairs=answers.pairs, unchanged=True).p_value
+    again = [test(pairs=answers.pairs, unchanged=False).p_value]
+    again += [test for pair in answers.pairs for test in _by_place(answers, pair)]
+    reused, share, alpha = _smallest(again), _share(answers), min(answers.alpha, _CLEAR)
+    looks: Looks = "unclear"
     if reused is not None and reused <= alpha:
-        told = "reused"
+        looks = "reused"
     elif fresh is not None and fresh <= alpha:
-        told = "dependent" if share is None or share[0] <= 0 else "partly"
-        told = "remembered" if kept else told
-    elif fresh is not None and (share is None or share[2] <= _NONE):
-        told = "fresh"
-    asked = None if fresh is None else 1.0
-    remembered = asked if kept else SMALLEST_P_VALUE
-    everyone = len(seen.releases.in_all)
-    return FoundNoise(told, fresh, remembered, reused, share, None, everyone)
+        looks = "dependent" if share is None or share[0] <= 0 else "partly"
+        looks = "remembered" if kept else looks
+    elif fresh is not None and (share is None or share[2] <= _MOST_REMEMBERED):
+        looks = "fresh"
+    remembered = SMALLEST_P_VALUE if not kept else None if fresh is None else 1.0
+    p_values = {"fresh": fresh, "remembered": remembered, "reused": reused}
+    return FoundNoise(looks, p_values, share)
 
 
-def _tested(changed: list[BoolArray], strata: IndexArray, rows: BoolArray) -> float | None:
-    return association_p_value(changed[0][rows], changed[1][rows], strata[rows])
-
-
-def _by_place(
-    seen: Answers, pair: tuple[int, int], flips: list[BoolArray]
-) -> Iterator[float | None]:
+def _by_place(answers: Answers, pair: tuple[int, int]) -> Iterator[float | None]:
     """Yield tests of rows at the same place of two files that are of different people."""
-    owners = [_owners(seen, place) for place in pair]
+    owners = []
+    for place in pair:
+        whose = np.full(len(answers.contexts[place].release), -1, dtype=np.int64)
+        here = answers.people((place,))
+        whose[answers.rows[here, place]] = here
+        owners.append(whose)
     n = min(map(len, owners))
-    one, two = owners[0][:n], owners[1][:n]
+    one, two = (whose[:n] for whose in owners)
     rows = np.flatnonzero((one != two) & (one >= 0) & (two >= 0))
-    if not len(rows):
-        return
     # Of two people who changed places one row counts: remembered noise is the same in both.
     low, high = np.minimum(one, two)[rows], np.maximum(one, two)[rows]
-    rows = rows[np.unique(low * len(seen.releases.rows) + high, return_index=True)[1]]
-    contexts = [seen.contexts[place] for place in pair]
-    k, truth = len(seen.releases.classes), [c.truth[rows].astype(np.int64) for c in contexts]
-    changed = [flips[place][rows] for place in pair]
-    named = [
-        np.array([seen.releases.classes.index(c) for c in one.release.classes])[codes]
-        for one, codes in zip(contexts, truth, strict=True)
-    ]
-    alike = named[0] == named[1]
-    for part in (alike, ~alike):
-        yield _tested(changed, named[0] * k + named[1], part)
+    rows = rows[np.unique(low * len(answers.rows) + high, return_index=True)[1]]
+    truth, released = (
+        np.stack([codes[own[rows], at] for own, at in zip(owners, pair, strict=True)], axis=1)
+        for codes in (answers.truth, answers.released)
+    )
+    same = [answers.same_labels[place] for place in pair]
+    for unchanged in (True, False) if len(rows) else ():
+        yield shared_noise(truth, released, same_labels=same, unchanged=unchanged).p_value
 
 
-def _owners(seen: Answers, place: int) -> IndexArray:
-    """Return whose each row of a release is, int64 of shape (n,); −1 where that is not known."""
-    rows = seen.releases.rows[:, place]
-    people = np.flatnonzero(rows >= 0)
-    owners = np.full(len(seen.contexts[place].release), -1, dtype=np.int64)
-    owners[rows[people]] = people
-    return owners
-
-
-def _share(seen: Answers) -> tuple[float, float, float] | None:
+def _share(answers: Answers) -> tuple[float, float, float] | None:
     """Return the mean share of answers given twice over neighbouring releases, with bounds."""
-    matrices, found = seen.matrices, []
-    if matrices is None:
-        return None
-    for one, two in seen.neighbours:
-        people = seen.releases.in_both(one, two)
-        labels = seen.releases.truth(one, people)
-        people = people[labels == seen.releases.truth(two, people)]
-        sizes = np.bincount(seen.releases.truth(one, people), minlength=len(matrices[one]))
-        expected = fresh_agreement(matrices[one], matrices[two], sizes) if len(people) else 1.0
+    matrices, found = answers.matrices, []
+    for a, b in answers.neighbours if matrices is not None else ():
+        assert matrices is not None
+        people = answers.people((a, b))
+        labels = answers.truth[people, a]
+        people, labels = (x[labels == answers.truth[people, b]] for x in (people, labels))
+        agreement = (matrices[a] * matrices[b]).sum(axis=1)[labels]
+        expected = float(agreement.mean()) if len(people) else 1.0
         if expected > 1 - 1e-9:
             return None
-        answers = [seen.releases.released(place, people) for place in (one, two)]
-        same = int(np.sum(answers[0] == answers[1]))
-        level = seen.alpha / len(seen.neighbours)
+        same = int(np.sum(answers.released[people, a] == answers.released[people, b]))
+        level = answers.alpha / len(answers.neighbours)
         found.append(agreement_share(same, len(people), expected, level))
+    if not found:
+        return None
     value, low, high = np.mean(found, axis=0)
     return float(value), float(low), float(high)
 
 
-def _without_truth(seen: Answers) -> FoundNoise:
-    matrices, people = seen.matrices, len(seen.releases.in_all)
-    if matrices is None:
-        return FoundNoise("unclear", None, None, None, None, None, people)
-    fresh, remembered, lows, least = [], [], [], []
-    for one, two in seen.pairs:
-        counts, channels = _counts(seen, one, two), (matrices[one], matrices[two])
-        if counts.sum() < _FEWEST:
+def _without_truth(answers: Answers) -> FoundNoise:
+    matrices = answers.matrices
+    fresh, remembered, lows, least = list[float | None](), list[float | None](), [], []
+    for a, b in answers.pairs if matrices is not None else ():
+        assert matrices is not None
+        people, channels = answers.people((a, b)), (matrices[a], matrices[b])
+        if len(people) < _FEWEST:
             continue
+        m = matrices[a].shape[1]
+        counts = label_table(answers.released[people, a], answers.released[people, b], m, m)
         fresh.append(fresh_p_value(counts, *channels))
-        if (one, two) not in seen.neighbours:
+        if (a, b) not in answers.neighbours:
             continue
-        level = seen.alpha / len(seen.neighbours)
-        if seen.alike:
-            remembered.append(remembered_p_value(counts, *channels))
-        agreeing, total = int(np.trace(counts)), int(counts.sum())
-        lows.append(remembered_share_lower(agreeing, total, *channels, level))
-        mixtures = fresh_mixture(*channels), remembered_mixture(*channels)
+        level, again = answers.alpha / len(answers.neighbours), remembered_mixture(*channels)
+        if answers.alike:
+            remembered.append(mixture_p_value(counts, again))
+        lows.append(remembered_share_lower(int(np.trace(counts)), len(people), *channels, level))
+        mixtures = np.asarray(np.kron(*channels), np.float64), again
         least.append([least_changed(counts, mixture, level) for mixture in mixtures])
+    smallest = _smallest(fresh)
+    p_values = {"fresh": smallest, "remembered": _smallest(remembered)}
     if not least:
-        return FoundNoise("unclear", _smallest(fresh), None, None, None, None, people)
+        return FoundNoise(p_values=p_values)
     low = float(np.mean(lows))
-    smallest, alpha, told = _smallest(fresh), min(seen.alpha, _CLEAR), _told_by(least)
-    if smallest is not None and smallest <= alpha:
-        told = "remembered" if low > 0 else "dependent"
+    looks: Looks = "unclear"
+    if all(f is not None and r is not None and r - f >= _CLEARLY_MORE for f, r in least):
+        looks = "fresh"
+    if smallest is not None and smallest <= min(answers.alpha, _CLEAR):
+        looks = "remembered" if low > 0 else "dependent"
+    known = None if None in least[0] else (least[0][0] or 0.0, least[0][1] or 0.0)
     share = (low, low, 1.0) if low > 0 else None
-    needed = least[0]
-    known = None if None in needed else (float(needed[0] or 0.0), float(needed[1] or 0.0))
-    return FoundNoise(told, smallest, _smallest(remembered), None, share, known, people)
-
-
-def _told_by(least: list[list[float | None]]) -> Told:
-    """Return "fresh" where remembered noise would need many more labels to have changed."""
-    for fresh, remembered in least:
-        if fresh is None or remembered is None or remembered - fresh < _CLEARLY_MORE:
-            return "unclear"
-    return "fresh"
-
-
-def _counts(seen: Answers, one: int, two: int) -> IndexArray:
-    people, m = seen.releases.in_both(one, two), len(seen.releases.outputs)
-    codes = seen.releases.released(one, people).astype(np.int64) * m
-    codes += seen.releases.released(two, people)
-    return np.asarray(np.bincount(codes, minlength=m * m).reshape(m, m).astype(np.int64))
+    return FoundNoise(looks, p_values, share, known)
 
 
 def _smallest(tests: Sequence[float | None]) -> float | None:
     """Return the smallest p-value by Bonferroni's correction, None where nothing was tested."""
     known = [p for p in tests if p is not None]
     return min(1.0, len(known) * min(known)) if known else None
+
+
+def noise_finding(answers: Answers, found: FoundNoise) -> Finding:
+    """Return the tests of the releases' noise, how much was given twice, and what that costs."""
+    people, confidence = len(answers.people()), answers.context.plan.confidence
+    truth, (kind, assumptions) = answers.knows_truth, answers.standing(INDEPENDENT)
+    declared, named = (*assumptions, AS_DECLARED), f"{answers.noise} noise"
+    noise = named if answers.noise else "no random numbers used again"
+    title = f"Noise of the releases goes together as declared: {noise} (p-value)"
+    claimed = _smallest([found.p_values.get(name) for name in ("reused", answers.noise or "")])
+    tests = [(f"person.{k}_noise", _TITLES[k], found.p_values.get(k)) for k in _TITLES]
+    estimates = [
+        _p_value(
+            (name, title, p_value),
+            confidence,
+            n=people,
+            kind=kind,
+            method=f"{_PAIRED if truth else _ALONE}all pairs of releases, Bonferroni",
+            assumptions=assumptions if truth else declared,
+            reference=_BIRCH if truth else "Clopper & Pearson (1934)",
+        )
+        for name, title, p_value in (*tests, (NOISE, title, claimed))
+        if p_value is not None
+    ]
+    build: dict[str, Any] = {"unit": "proportion", "kind": kind, "assumptions": declared}
+    if found.share is not None:
+        value, low, high = found.share
+        given = "person.remembered_share", "Answers that were given twice"
+        build |= {"n": people, "method": _TWICE}
+        estimates.append(
+            Estimate.interval(*given, value, (low, high), confidence, **build)
+            if truth
+            else Estimate.lower_bound(*given, low, confidence, **build)
+        )
+    build |= {"n": None, "method": _LEAST, "reference": "Clopper & Pearson (1934)"}
+    for name, value in zip(("fresh", "remembered"), found.least or (), strict=False):
+        title = f"True labels that changed, at least, if noise is {name}"
+        least = f"person.least_changed_if_{name}"
+        estimates.append(Estimate.lower_bound(least, title, value, confidence, **build))
+    return Finding(tuple(estimates), notes=(_note(answers, found),))
+
+
+def _note(answers: Answers, found: FoundNoise) -> Note:
+    """Return in words what the noise looks like, and what that costs."""
+    price = ""
+    if found.looks in ("fresh", "remembered"):
+        epsilon = answers.epsilon("fresh" if found.looks == "fresh" else "remembered")
+        verb = "adds up to" if found.looks == "fresh" else "stays"
+        price = "" if epsilon is None else f", and ε {verb} {epsilon:.4g}"
+    if found.looks == "remembered":
+        price += "; an answer that changes reveals that the label did"
+    elif found.looks == "fresh" and found.least is not None:
+        share = f"{100 * found.least[1]:.0f} %"
+        price = f", unless at least {share} of true labels changed between two releases{price}"
+    odd = found.looks in ("reused", "dependent", "partly")
+    other = found.looks in ("fresh", "remembered") and answers.noise not in (None, found.looks)
+    return (Note.warning if odd or other else Note.info)("person", f"{_LOOKS[found.looks]}{price}.")
+
+
+def odd_words(estimates: Sequence[Estimate], noise: str | None) -> str:
+    """Return in words how noise goes together where it does not as claimed."""
+    tests = {estimate.id: estimate.value for estimate in estimates}
+    for name, text in _ODD.items():
+        if name in ("reused", noise) and tests.get(f"person.{name}_noise", 1.0) <= _ODD_LEVEL:
+            return text
+    return ""

@@ -8,17 +8,16 @@ features is measured as well, and what it implies.
 
 from collections.abc import Iterator
 
-from ldpaudit.audits.instance_loss.queries import has_features
+from ldpaudit.audits.instance_loss.neighbourhoods import has_features
 from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.renyi.curves import AUDIT_ID
-from ldpaudit.audits.renyi.double_rr import double_rr_finding
 from ldpaudit.audits.renyi.release import release_finding
-from ldpaudit.audits.renyi.synthetic import SyntheticOutcome, synthetic_outcome
+from ldpaudit.audits.renyi.synthetic import SyntheticOutcome, double_rr_finding, synthetic_outcome
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.result import Finding, Note
+from ldpaudit.result import Finding, Note, merged
 
-MIN_ROWS = 400
-"""With fewer rows neither half has enough to fit a model and to bound a divergence."""
+# With fewer rows neither half has enough to fit a model and to bound a divergence.
+_MIN_ROWS = 400
 
 
 class RenyiAudit:
@@ -38,22 +37,13 @@ class RenyiAudit:
         Raise InsufficientDataError with fewer than 400 rows, or if fewer than two true labels have
         enough rows.
         """
-        if len(context.release) < MIN_ROWS:
-            raise InsufficientDataError(f"The Rényi audit needs at least {MIN_ROWS} rows.")
+        if len(context.release) < _MIN_ROWS:
+            raise InsufficientDataError(f"The Rényi audit needs at least {_MIN_ROWS} rows.")
         release, synthetic = release_finding(context), synthetic_outcome(context)
         compared = synthetic or SyntheticOutcome(Finding())
         double_rr = double_rr_finding(context, compared.estimate, compared.labelled)
         notes = Finding(notes=tuple(_notes(context, synthetic is not None)))
-        return _merged([release, compared.finding, double_rr, notes])
-
-
-def _merged(findings: list[Finding]) -> Finding:
-    return Finding(
-        estimates=tuple(e for finding in findings for e in finding.estimates),
-        curves=tuple(c for finding in findings for c in finding.curves),
-        notes=tuple(n for finding in findings for n in finding.notes),
-        bounds={key: bound for finding in findings for key, bound in finding.bounds.items()},
-    )
+        return merged([release, compared.finding, double_rr, notes])
 
 
 def _notes(context: AuditContext, compared: bool) -> Iterator[Note]:

@@ -1,5 +1,6 @@
 """Synthetic features against true ones, label by label: Δ(α)."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,23 +9,242 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.renyi.curves import (
     AUDIT_ID,
+    X_LABEL,
+    Measured,
     bound_functions,
     certified_curve,
+    curve_consequences,
     estimated_curve,
+    largest_points,
+    most_promising,
     support_estimates,
 )
-from ldpaudit.audits.renyi.pairs import largest_points
-from ldpaudit.audits.renyi.sides import UNSEEN, Sides, true_and_synthetic
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi.critics import Scores
-from ldpaudit.estimators.renyi.discriminators.discriminator import fit_strongest, kinds_for
-from ldpaudit.estimators.renyi.divergence import ORDERS, RenyiBound, bounds_on, split_scores
-from ldpaudit.estimators.renyi.points import RenyiPoint, calibration_error, renyi_points
+from ldpaudit.estimators.renyi.discriminators import fit_strongest, kinds_for
+from ldpaudit.estimators.renyi.divergence import (
+    ORDERS,
+    bounds_on,
+    calibration_error,
+    renyi_points,
+    split_scores,
+)
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
+from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, IndexArray
 from ldpaudit.result import Curve, Finding, Note
 
-SYNTHETIC = "renyi.synthetic"
+_DISTINCT = 0.99
+_NEVER_EQUAL = (
+    "no synthetic row equals by chance the row that it replaces: such rows count as kept, though "
+    "true rows repeat"
+)
+_COPIES = (
+    "equal synthetic rows are copies of one row and count once, though a few true rows repeat too"
+)
+_UNTRUE = "the synthetic rows are not copies of true ones, though many equal one"
+_MOST_COPIES = 0.01
+_STANDARD_ERRORS = 4
+_UNSEEN = (
+    "the synthetic rows do not depend on the true rows that they are compared with: their "
+    "generator never saw those rows"
+)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """True and synthetic rows of every label.
+
+    Attributes
+    ----------
+    true : mapping from label code to row numbers of ``original``
+    synthetic : the same of ``made``
+    original, made : FeatureTable
+    labelled : bool
+        Whether the synthetic rows' labels are known; else every label faces all of them.
+    doubt : str or None
+        What has to be assumed of the synthetic rows where they are known only by differing from
+        the row that they replace and true rows repeat. Nothing about them is certified then.
+    seen : bool
+        Whether clearly more synthetic rows equal true ones than true rows equal one another: their
+        generator may have seen them (or favours rows that many people share), and then no
+        comparison says how far it is from people whom it has not seen.
+    """
+
+    true: dict[int, IndexArray]
+    synthetic: dict[int, IndexArray]
+    original: FeatureTable
+    made: FeatureTable
+    labelled: bool
+    doubt: str | None = None
+    seen: bool = False
+
+
+def _true_and_synthetic(context: AuditContext) -> _Sides | None:
+    release, k = context.release, len(context.release.classes)
+    truth = release.truth
+    if truth is None or release.features.width == 0:
+        return None
+    table = release.synthetic
+    untouched = context.claim.traits.features == "unchanged"
+    original = release.original
+    if original is None and table is not None and untouched:
+        original = release.features
+    if original is None:
+        return None
+    true = {y: np.flatnonzero(truth == y) for y in range(k) if (truth == y).any()}
+    if table is not None:
+        made = {y: np.flatnonzero(table.labels == y) for y in range(k)}
+        seen = _are_copies(table.features, original)
+        return _Sides(true, made, original, table.features, True, _UNTRUE if seen else None, seen)
+    if not context.claim.traits.features_replaced:
+        return None
+    rows = np.flatnonzero(replaced_rows(original, release.features))
+    hashes = hash_rows(original)
+    distinct = len(np.unique(hashes)) / len(hashes)
+    if distinct >= _DISTINCT:
+        rows = _once(release.features, rows, original, context.rng(AUDIT_ID, "copies"))
+    doubt = None if distinct == 1 else _COPIES if distinct >= _DISTINCT else _NEVER_EQUAL
+    seen = _are_copies(release.features.take(rows), original)
+    doubt = _UNTRUE if seen else doubt
+    made = dict.fromkeys(true, rows)
+    return _Sides(true, made, original, release.features, False, doubt, seen)
+
+
+def replaced_rows(original: FeatureTable, released: FeatureTable) -> BoolArray:
+    """Return which rows have other features in the release than in the original, bool (n,)."""
+    a, b = original.numeric, released.numeric
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    other = ~same.all(axis=1)
+    return np.asarray(other | (original.categorical != released.categorical).any(axis=1))
+
+
+def _are_copies(made: FeatureTable, original: FeatureTable) -> bool:
+    """Return whether synthetic rows equal true rows clearly more often than true rows others do."""
+    _, inverse, counts = np.unique(hash_rows(original), return_inverse=True, return_counts=True)
+    repeated = float((counts[inverse] > 1).mean())
+    copied = float(np.isin(hash_rows(made), hash_rows(original)).mean()) if len(made) else 0.0
+    spread = math.sqrt(repeated * (1 - repeated) / max(min(len(made), len(original)), 1))
+    return copied > repeated + _MOST_COPIES + _STANDARD_ERRORS * spread
+
+
+def _once(
+    released: FeatureTable, rows: IndexArray, original: FeatureTable, rng: np.random.Generator
+) -> IndexArray:
+    """Return each synthetic row once, but values that people share as often as they would be.
+
+    Copies of one row of a synthetic table are one draw of its generator: on both sides of a split
+    they would be recognised, which shows the table, not how the generator resembles people.
+    A value that several people have would lose its weight among the synthetic rows alone; its rows
+    are thinned by the average number of copies instead.
+    """
+    made = hash_rows(released.take(rows))
+    values, counts = np.unique(hash_rows(original), return_counts=True)
+    shared = np.isin(made, values[counts > 1])
+    first = np.zeros(len(rows), dtype=bool)
+    first[np.unique(made, return_index=True)[1]] = True
+    share = (first & ~shared).sum() / max(int((~shared).sum()), 1)
+    chosen = np.where(shared, rng.random(len(rows)) < share, first)
+    return np.asarray(rows[chosen])
+
+
+_DOUBLE_RR = "renyi.double_rr_epsilon"
+_FLOOR = "renyi.double_rr_floor"
+_REFERENCE = "Busa-Fekete et al. (2023), Theorem 7.1"
+_PLUGGED_IN = "the estimated divergence of synthetic from true features is not too small"
+
+
+def double_rr_finding(context: AuditContext, divergence: Curve | None, labelled: bool) -> Finding:
+    """Return the curves of the claimed double randomized response; nothing for other claims.
+
+    Without the estimated divergence Δ̂(α) only the floor is known. If ``labelled``, Δ̂ is between
+    rows of one label (Theorem 7.1); else it is from a label's true rows to all synthetic ones.
+    """
+    claim = context.claim.offers(SyntheticFeatures)
+    if claim is None or claim.noise == 0:
+        return Finding()
+    floor = Curve(
+        id=_FLOOR,
+        title="Floor: the label alone, dummy features",
+        kind="exact",
+        axis="divergence",
+        x=ORDERS,
+        value=tuple(claim.conditional_rdp_floor(alpha) for alpha in ORDERS),
+        x_label=X_LABEL,
+        unit="nats",
+        method="the label alone, with dummy features, reveals at least this at the declared "
+        "λ: no less is possible",
+        reference="Busa-Fekete et al. (2023), Theorem 7.2",
+    )
+    if divergence is None:
+        return Finding(curves=(floor,))
+    curve = _curve(claim, divergence, labelled)
+    words = "of double randomized response, estimated", "double RR, estimated"
+    implied = curve_consequences(context, curve, "renyi.double_rr", "the curve with Δ̂", words)
+    return Finding(estimates=implied, curves=(curve, floor))
+
+
+def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: float) -> float:
+    """Return ε of (α, ε, P)-label Rényi DP from the distance to the mixture of synthetic rows.
+
+    With R the mixture of all labels' synthetic rows and Δ ≥ D_α(P_{X|y} ‖ R) for every y,
+
+        ε = RDP of the label + log(1/λ) + α/(α − 1) · log((1 − λ) e^{(α−1)Δ/α} + λ).
+
+    The released features of y have the law (1 − λ)P_y + λR, at least λR whatever the label, which
+    gives log(1/λ) + D_α((1 − λ)P_y + λR ‖ R). With f = dP_y/dR the last is α/(α − 1) times the
+    logarithm of the norm of (1 − λ)f + λ in L^α(R), by Minkowski's inequality at most
+    (1 − λ)‖f‖ + λ, and ‖f‖ ≤ e^{(α−1)Δ/α}.
+
+    Parameters
+    ----------
+    alpha : float
+        The order, above 1.
+    divergence : float
+        Δ ≥ 0 in nats.
+    noise : float
+        λ in (0, 1].
+    label_rdp : float
+        The Rényi label-DP of the label's own randomized response at that order, in nats.
+    """
+    keep = 1 - noise
+    power = (alpha - 1) / alpha
+    # Divided by e^{(α−1)Δ/α}, so that large Δ do not overflow.
+    inner = math.log(keep + noise * math.exp(-power * divergence))
+    return label_rdp + math.log(1 / noise) + divergence + inner / power
+
+
+def _curve(claim: SyntheticFeatures, divergence: Curve, labelled: bool) -> Curve:
+    points = list(zip(divergence.x, divergence.value, strict=True))
+    if labelled:
+        # Busa-Fekete et al. (2023), Theorem 7.1.
+        values = [claim.conditional_epsilon(delta) for _, delta in points]
+        words, reference = "2 log(1 + k(1 − λ)/λ) + Δ̂(α)", _REFERENCE
+    else:
+        values = [mixture_epsilon(a, delta, claim.noise, claim.rdp(a)) for a, delta in points]
+        words = (
+            "the label's Rényi DP + log(1/λ) + α/(α − 1) · log((1 − λ)e^{(α−1)Δ̂/α} + λ), Δ̂ from "
+            "a label's true features to all synthetic rows"
+        )
+        reference = f"Minkowski's inequality; after {_REFERENCE}"
+    return Curve(
+        id=_DOUBLE_RR,
+        title="Double randomized response, with the estimated divergence",
+        kind="estimated",
+        axis="divergence",
+        x=divergence.x,
+        value=tuple(values),
+        x_label=X_LABEL,
+        unit="nats",
+        n=divergence.n,
+        method=f"{words}, with Δ̂ estimated: an estimate, no guarantee",
+        assumptions=("the claim holds", _PLUGGED_IN, *divergence.assumptions),
+        reference=reference,
+    )
+
+
+_SYNTHETIC = "renyi.synthetic"
 _TITLE = "True against synthetic features"
 FEWEST = 200
 """A label is compared if it has this many true and this many synthetic rows."""
@@ -49,17 +269,9 @@ class SyntheticOutcome:
     labelled: bool = False
 
 
-@dataclass(frozen=True)
-class _LabelResult:
-    bounds: tuple[RenyiBound, ...]
-    points: tuple[RenyiPoint, ...]
-    calibration: float
-    rows: int
-
-
 def synthetic_outcome(context: AuditContext) -> SyntheticOutcome | None:
     """Return how far synthetic features are from true ones, None where either is unknown."""
-    sides = true_and_synthetic(context)
+    sides = _true_and_synthetic(context)
     if sides is None:
         return None
     common = [y for y in sides.true if len(sides.true[y]) >= FEWEST]
@@ -80,7 +292,7 @@ def synthetic_outcome(context: AuditContext) -> SyntheticOutcome | None:
     return _outcome(context, sides, results, left_out)
 
 
-def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _LabelResult:
+def _of_label(context: AuditContext, sides: _Sides, label: int, labels: int) -> Measured:
     context.progress.step("comparing synthetic with true features")
     rng = context.rng(AUDIT_ID, "synthetic", str(label))
     p, categorical = as_matrix(sides.original.take(_sampled(sides.true[label], rng)))
@@ -99,9 +311,8 @@ def _of_label(context: AuditContext, sides: Sides, label: int, labels: int) -> _
     )
     scores = Scores(model.log_ratio(p[half_p:]), model.log_ratio(q[half_q:]))
     tuning, test = split_scores(scores, rng=rng)
-    points = renyi_points(test, ORDERS)
-    rows = len(test.p) + len(test.q)
-    return _LabelResult(bounds_on(tuning, test, ORDERS), points, calibration_error(test), rows)
+    points, bounds = renyi_points(test, ORDERS), bounds_on(tuning, test, ORDERS)
+    return Measured(bounds, points, calibration_error(test), len(test.p) + len(test.q))
 
 
 def _sampled(rows: IndexArray, rng: np.random.Generator) -> IndexArray:
@@ -117,58 +328,52 @@ def as_matrix(features: FeatureTable) -> tuple[Float32Array, BoolArray]:
 
 
 def _outcome(
-    context: AuditContext, sides: Sides, results: list[_LabelResult], left_out: int
+    context: AuditContext, sides: _Sides, results: list[Measured], left_out: int
 ) -> SyntheticOutcome:
-    rows, confidence = sum(one.rows for one in results), context.plan.confidence
-    chosen = [
-        max((one.bounds[i] for one in results), key=lambda b: b.critic.foreseen)
-        for i in range(len(ORDERS))
-    ]
+    measured = Measured(
+        tuple(
+            results[c].bounds[i] for i, c in enumerate(most_promising([r.bounds for r in results]))
+        ),
+        largest_points([one.points for one in results]),
+        max(one.calibration or 0.0 for one in results),
+        sum(one.rows for one in results),
+    )
     made = "synthetic rows of the same label" if sides.labelled else "all synthetic rows"
     words = (
         f"true features of a label against {made}, the label chosen among {len(results)} on rows "
         "that the bound does not use; a lower bound, so it cannot show that synthetic rows are "
         "realistic"
     )
-    points = largest_points([one.points for one in results])
-    calibration = max(one.calibration for one in results)
     labels = f"largest of {len(results)} labels, at orders that the rows of every one support"
-    estimate = estimated_curve(
-        f"{SYNTHETIC}.estimate",
-        f"{_TITLE}, by a model",
-        points,
-        labels,
-        rows,
-        _assumed(sides, left_out),
-    )
+    given = _assumed(sides, left_out)
+    estimate = estimated_curve(_SYNTHETIC, _TITLE, measured, labels, given)
     if sides.seen:
         estimate = None
-    curve = certified_curve(SYNTHETIC, _TITLE, chosen, confidence, words, rows)
-    given = (*curve.assumptions, *_assumed(sides))
+    curve = certified_curve(_SYNTHETIC, _TITLE, measured, context.plan.confidence, words)
+    assumed = (*curve.assumptions, *_assumed(sides))
     kind = "estimated" if sides.doubt else "certified"
-    curve = curve.model_copy(update={"kind": kind, "assumptions": given})
-    curves = (curve,)
+    curves = (curve.model_copy(update={"kind": kind, "assumptions": assumed}),)
     names = "discriminator of synthetic rows", "synthetic features"
     notes = [Note.info(AUDIT_ID, text) for text in _notes(sides, left_out)]
     if sides.seen:
         notes.append(Note.warning(AUDIT_ID, _COPIED))
     finding = Finding(
-        estimates=tuple(support_estimates(SYNTHETIC, names, points, calibration, rows)),
+        estimates=tuple(support_estimates(_SYNTHETIC, names, measured)),
         curves=curves if estimate is None else (*curves, estimate),
         notes=tuple(notes),
-        bounds={} if sides.doubt else bound_functions(SYNTHETIC, chosen),
+        bounds={} if sides.doubt else bound_functions(_SYNTHETIC, measured.bounds),
     )
     return SyntheticOutcome(finding, estimate, sides.labelled)
 
 
-def _assumed(sides: Sides, left_out: int = 0) -> tuple[str, ...]:
+def _assumed(sides: _Sides, left_out: int = 0) -> tuple[str, ...]:
     """Return what is assumed of the synthetic rows, and of labels that were not compared."""
     doubts = () if sides.doubt is None else (sides.doubt,)
     others = f"{left_out} labels that were not compared are no farther from their synthetic rows"
-    return (UNSEEN, *doubts, *((others,) if left_out else ()))
+    return (_UNSEEN, *doubts, *((others,) if left_out else ()))
 
 
-def _notes(sides: Sides, left_out: int) -> Iterator[str]:
+def _notes(sides: _Sides, left_out: int) -> Iterator[str]:
     yield (
         "The divergence between true and synthetic features is that of the generator. Rows of a "
         "synthetic table that are released more than once can be told from people by an attacker "

@@ -88,7 +88,7 @@ class AdviseRequest(FileOptions):
     drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
     keep: Annotated[
         tuple[str, ...],
-        Option("A column that is released although it tells labels or names people (repeatable)."),
+        Option("A column to release although it reveals labels or identifies people (repeatable)."),
     ] = ()
     truth: Annotated[
         str | None, Option("DATA is a release, and this file holds its true labels.", file=True)
@@ -120,7 +120,7 @@ class AdviseRequest(FileOptions):
         check_distinct(one.label for one in stated)
         if self.labels is not None and len(stated) > 1:
             raise InputError(
-                "Of several private columns each states its range: --label NAME:labels=LO:HI:STEP."
+                "Each of several private columns needs its range: --label NAME:labels=LO:HI:STEP."
             )
         return tuple(self._column(one) for one in stated)
 
@@ -129,7 +129,7 @@ class AdviseRequest(FileOptions):
         if beyond:
             raise InputError(
                 f"The column {quoted(stated.label)}: advise chooses the mechanism and its noise; "
-                "state no more than labels=LO:HI:STEP and prior=FILE."
+                "give no more than labels=LO:HI:STEP and prior=FILE."
             )
         labels, prior = stated.labels or self.labels, stated.prior or self.prior
         use = self.wanted

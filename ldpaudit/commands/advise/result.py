@@ -1,209 +1,236 @@
-"""The result of ``advise``: what to release, what it costs, and the command to make it."""
+"""What to release, what it costs and the command to make it: the result of ``advise``."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, Literal
 
-from ldpaudit import __version__
-from ldpaudit.commands.advise.closed_forms.candidates import Candidate
-from ldpaudit.commands.advise.closed_forms.leakage import Held
-from ldpaudit.commands.advise.request import AdviseRequest
-from ldpaudit.commands.advise.simulation import Simulation
-from ldpaudit.result import Estimate, Kind
+from pydantic import PrivateAttr
+
+from ldpaudit.result import Check, Estimate, Frozen, Kind, Number
 from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result.numbers import as_percent, number, percent
+from ldpaudit.terminal import say, show
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Outcome = Literal["found", "none", "undecided"]
-"""Something passes; nothing in reach does; the time or the rows did not suffice to say."""
-SURENESS: Final = ("estimated", "certified", "exact")
+_SURENESS: Final = ("estimated", "certified", "exact")
+_VERDICTS: Final[dict[Outcome, Literal["pass", "fail", "inconclusive"]]] = {
+    "found": "pass",
+    "none": "fail",
+    "undecided": "inconclusive",
+}
 NOT_RELEASED: Final = (
     "Nothing was released. Simulated releases were drawn with a seeded generator and are not kept."
 )
+_SHORT: Final = {
+    "test_accuracy": "Learner's accuracy",
+    "test_squared_error": "Learner's squared error",
+    "share_error": "Error of a share",
+    "advice.accuracy": "Guessed right",
+    "advice.advantage": "Beyond the features",
+    "advice.exceedance": "Lose too much",
+}
+"""Headers for numbers, by their ids."""
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A mechanism for one private column.
+class Limit(Frozen):
+    """A limit of the policy, and what a simulated release of a recommendation does about it."""
 
-    Attributes
-    ----------
-    candidate : Candidate
-    held : tuple of Held
-        The policy's limits, on the rows that candidates were compared on.
-    utility : Estimate
-    leakage : tuple of Estimate
-        On rows that no choice has seen, the attacker's accuracy first.
-    simulation : Simulation or None
-        None: it was not simulated.
-    """
+    check: str
+    """The policy's check."""
+    title: str
+    """What is limited."""
+    level: str
+    """How grave a violation is: error or warn."""
+    unit: str
+    """The unit of the value."""
+    value: Number
+    """What is reached."""
+    limit: Number
+    """What is allowed."""
+    kind: Kind
+    """How sure the value is."""
+    passes: bool
+    """Whether it is within the limit, as the audit judged it."""
 
-    candidate: Candidate
-    held: tuple[Held, ...]
-    utility: Estimate
-    leakage: tuple[Estimate, ...]
-    simulation: Simulation | None
+    @classmethod
+    def of(cls, check: Check) -> "Limit | None":
+        """Return the limit of an audit's check; None where it has none."""
+        if check.limit is None or check.observed is None:
+            return None
+        nats = check.id in ("claimed-epsilon", "renyi-epsilon", "undetected-excess")
+        return cls(
+            check=check.id,
+            title=check.question,
+            level=check.level,
+            unit="nats" if nats else "proportion",
+            value=check.observed,
+            limit=check.limit,
+            kind="estimated" if check.side is None else "certified",
+            passes=check.verdict == "pass",
+        )
+
+
+class Choice(Frozen):
+    """A mechanism for one private column."""
+
+    mechanism: str
+    """Its name."""
+    parameter: str = "epsilon"
+    """The parameter that states its noise."""
+    value: Number | None
+    """The value of that parameter; null for several columns."""
+    epsilon: Number
+    """ε in nats, all costs included; of several columns their sum."""
+    utility: Estimate | None
+    """What the release is good for; null for several columns, and where it was not simulated."""
+    leakage: dict[str, Estimate] | None
+    """What an attacker learns, by id; null for several columns."""
+    limits: list[Limit] | None
+    """The policy's limits; null for several columns."""
+    simulated: bool
+    """Whether a release was simulated, audited and learnt from."""
+    kind: Kind
+    """How sure the least sure of the numbers is."""
 
     @property
-    def kind(self) -> Kind:
-        """How sure the least sure of its utility and leakage is."""
-        kinds = [self.utility.kind, *(estimate.kind for estimate in self.leakage)]
-        return min(kinds, key=SURENESS.index)
-
-    def stored(self) -> dict[str, Any]:
-        """Return what the JSON file holds."""
-        return {
-            "mechanism": self.candidate.name,
-            "parameter": "epsilon",
-            "value": self.candidate.epsilon,
-            "epsilon": self.candidate.epsilon,
-            "utility": self.utility.model_dump(),
-            "leakage": {one.id: one.model_dump() for one in self.leakage},
-            "limits": [_held(held) for held in self.held],
-            "simulated": self.simulation is not None,
-            "kind": self.kind,
-        }
-
-
-def _held(held: Held) -> dict[str, Any]:
-    return {
-        "check": held.limit.check,
-        "title": held.limit.title,
-        "level": held.limit.level,
-        "unit": held.limit.unit,
-        "value": held.value,
-        "limit": held.most,
-        "kind": held.kind,
-        "passes": held.passes,
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Recommendation:
-    """What to release: a mechanism for each private column, and the command that does it."""
-
-    choices: tuple[Choice, ...]
-    command: str
-
-    @property
-    def epsilon(self) -> float:
-        """What the whole release costs a person, in nats: the sum over the columns."""
-        return sum(choice.candidate.epsilon for choice in self.choices)
+    def numbers(self) -> tuple[Estimate, ...]:
+        """What a release is worth, then what it gives away."""
+        return (*filter(None, [self.utility]), *(self.leakage or {}).values())
 
     @property
     def words(self) -> str:
-        """Mechanisms and their ε."""
-        return " + ".join(choice.candidate.words for choice in self.choices)
-
-    def stored(self) -> dict[str, Any]:
-        """Return what the JSON file holds; of several columns each under ``labels``, in order."""
-        first = self.choices[0].stored()
-        if len(self.choices) == 1:
-            return first | {"command": self.command}
-        kinds = [choice.kind for choice in self.choices]
-        whole = dict.fromkeys(("value", "utility", "leakage", "limits"))
-        return whole | {
-            "mechanism": "independent",
-            "parameter": "epsilon",
-            "epsilon": self.epsilon,
-            "kind": min(kinds, key=SURENESS.index),
-            "simulated": all(choice.simulation is not None for choice in self.choices),
-            "labels": [choice.stored() for choice in self.choices],
-            "command": self.command,
-        }
+        """Name and ε."""
+        return f"{self.mechanism} ε = {self.epsilon:g}"
 
 
-@dataclass(frozen=True)
-class Dropped:
-    """Feature columns that are better left out, and what that does.
+def least_sure(kinds: Iterable[Kind]) -> Kind:
+    """Return how sure the least sure of numbers is."""
+    return min(kinds, key=_SURENESS.index)
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Their names, for the terminal and the command; the JSON file counts them.
-    reason : str
-    before, after : tuple of Estimate
-        What the features alone tell, with and without them, on rows that no choice has seen.
-    """
 
-    columns: tuple[str, ...]
+class Recommendation(Choice):
+    """What to release."""
+
+    labels: list[Choice] | None = None
+    """Of several private columns each one's mechanism, in the order of --label."""
+    command: str
+    """The command that makes it; it names the columns and the file as they were typed."""
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The mechanism of each private column."""
+        return self.labels or [self]
+
+
+class Candidate(Frozen):
+    """A release that was simulated, or one whose closed form says to try it first."""
+
+    mechanism: str
+    """Its name; independent for several columns."""
+    parameter: str = "epsilon"
+    """The parameter that states its noise."""
+    value: Number
+    """The value of that parameter, of several columns the sum."""
+    epsilon: Number
+    """ε in nats."""
+    passes: bool
+    """Whether simulated releases of it met the policy."""
+    utility: Number | None
+    """What a learner made of it, of several columns of the first; null where that is not known."""
+    accuracy: Number | None
+    """The share of labels that an attacker guesses right, of several columns of the first; null
+    where it cannot be made."""
+    kind: Kind
+    """How sure these numbers are."""
+    why_not: str
+    """Why it is not recommended; empty where it met the policy."""
+
+
+class Dropped(Frozen):
+    """Feature columns to leave out."""
+
+    columns: int
+    """How many."""
     reason: str
-    before: tuple[Estimate, ...] = ()
-    after: tuple[Estimate, ...] = ()
+    """Why."""
+    before: dict[str, Estimate]
+    """What the features alone tell with them, by id."""
+    after: dict[str, Estimate]
+    """What the features alone tell without them, by id."""
+    _names: tuple[str, ...] = PrivateAttr(())
 
-    def stored(self) -> dict[str, Any]:
-        """Return what the JSON file holds."""
-        return {
-            "columns": len(self.columns),
-            "reason": self.reason,
-            "before": {one.id: one.model_dump() for one in self.before},
-            "after": {one.id: one.model_dump() for one in self.after},
-        }
+    @classmethod
+    def of(
+        cls,
+        names: tuple[str, ...],
+        reason: str,
+        before: tuple[Estimate, ...] = (),
+        after: tuple[Estimate, ...] = (),
+    ) -> "Dropped":
+        """Return columns to leave out: their names are for the terminal and the command."""
+        told = [{one.id: one for one in some} for some in (before, after)]
+        made = cls(columns=len(names), reason=reason, before=told[0], after=told[1])
+        made._names = names
+        return made
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, which are not stored."""
+        return self._names
 
 
-@dataclass(frozen=True, eq=False)
-class Advice:
-    """The result.
+class AdviceRun(Frozen):
+    """How the advice came about."""
 
-    Attributes
-    ----------
-    request : AdviseRequest
-    outcome : {"found", "none", "undecided"}
-    sentence : str
-    recommendations : tuple of Recommendation
-        Three at most, the best first.
-    candidates : tuple of Candidate
-        Everything that was looked at, for the frontier, of the first column.
-    dropped : tuple of Dropped
-    notes : tuple of str
-    level : float
-        The confidence of all intervals together.
-    rows, reported, seed : int
-        Rows of the table; rows that no choice has seen; the root seed.
-    simulated : int
-        Releases that were simulated.
-    refuted : frozenset
-        Mechanisms and ε that a simulation refuted, whatever the closed forms say.
-    policy_sha256 : str or None
-    """
-
-    request: AdviseRequest
-    outcome: Outcome
-    sentence: str
-    recommendations: tuple[Recommendation, ...]
-    candidates: tuple[Candidate, ...]
-    dropped: tuple[Dropped, ...]
-    notes: tuple[str, ...]
-    level: float
-    rows: int
-    reported: int
     seed: int
+    """The root of all randomness."""
+    rows: int
+    """The rows of the table."""
+    reported: int
+    """The rows that utility and leakage were measured on, which nothing was learnt from."""
+    level: float
+    """The confidence of all intervals together."""
     simulated: int
-    refuted: frozenset[tuple[str, float]]
+    """How many releases were simulated."""
+    use: str
+    """What the release is for: classification, regression or counts."""
     policy_sha256: str | None
+    """The digest of the policy file; null for a preset."""
+
+
+class Advice(Frozen):
+    """A recommended release that meets a policy."""
+
+    access: str = CONFIDENTIAL
+    """Who may see it."""
+    schema_version: str = "1.0"
+    """The version of this form."""
+    ldpaudit_version: str
+    """The version that wrote it."""
+    outcome: Outcome
+    """Whether something passes, nothing in reach does, or that is not known."""
+    sentence: str
+    """The advice in one sentence."""
+    recommendations: list[Recommendation]
+    """Three at most, the best first; where none was simulated, those to try first."""
+    candidates: list[Candidate]
+    """What was looked at."""
+    dropped: list[Dropped]
+    """Feature columns to leave out."""
+    notes: list[str]
+    """Remarks."""
+    run: AdviceRun
+    """How it came about."""
 
     def __repr__(self) -> str:
         return f"Advice({self.sentence!r})"
 
-    def passes(self, candidate: Candidate) -> bool:
-        """Return whether the policy lets a candidate pass, as far as is known."""
-        name, epsilon = candidate.name, candidate.epsilon
-        if any(one == name and epsilon >= least for one, least in self.refuted):
-            return False
-        chosen = [choice.candidate for one in self.recommendations for choice in one.choices]
-        return candidate.passes or any(
-            one.name == name and epsilon <= one.epsilon for one in chosen
-        )
-
     @property
     def verdict(self) -> Literal["pass", "fail", "inconclusive"]:
         """The outcome as the verdict whose exit status it has."""
-        words: dict[Outcome, Literal["pass", "fail", "inconclusive"]] = {
-            "found": "pass",
-            "none": "fail",
-            "undecided": "inconclusive",
-        }
-        return words[self.outcome]
+        return _VERDICTS[self.outcome]
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row for each private column of each recommendation."""
@@ -212,10 +239,9 @@ class Advice:
         rows = [
             {
                 "place": place,
-                "mechanism": choice.candidate.name,
-                "epsilon": choice.candidate.epsilon,
-                choice.utility.id: choice.utility.value,
-                **{one.id: one.value for one in choice.leakage},
+                "mechanism": choice.mechanism,
+                "epsilon": choice.epsilon,
+                **{one.id: one.value for one in choice.numbers},
                 "kind": choice.kind,
                 "command": recommendation.command,
             }
@@ -224,37 +250,84 @@ class Advice:
         ]
         return pd.DataFrame(rows)
 
-    def stored(self) -> dict[str, Any]:
-        """Return the result for JSON."""
-        return {
-            "access": CONFIDENTIAL,
-            "schema_version": "1.0",
-            "ldpaudit_version": __version__,
-            "outcome": self.outcome,
-            "sentence": self.sentence,
-            "recommendations": [one.stored() for one in self.recommendations],
-            "candidates": [self._candidate(one) for one in self.candidates],
-            "dropped": [one.stored() for one in self.dropped],
-            "notes": list(self.notes),
-            "run": {
-                "seed": self.seed,
-                "rows": self.rows,
-                "reported": self.reported,
-                "level": self.level,
-                "simulated": self.simulated,
-                "use": self.request.use,
-                "policy_sha256": self.policy_sha256,
-            },
-        }
 
-    def _candidate(self, one: Candidate) -> dict[str, Any]:
-        return {
-            "mechanism": one.name,
-            "parameter": "epsilon",
-            "value": one.epsilon,
-            "epsilon": one.epsilon,
-            "passes": self.passes(one),
-            "utility": one.worth.value,
-            "accuracy": one.leakage.guessed,
-            "kind": "estimated",
-        }
+def print_advice(advice: Advice, *, quiet: bool) -> None:
+    """Print what to release, and the command to make it."""
+    if not quiet:
+        say(CONFIDENTIAL)
+    say(advice.sentence)
+    if quiet:
+        for recommendation in advice.recommendations[:1]:
+            say(recommendation.command)
+        return
+    for dropped in advice.dropped:
+        say(f"  {'left out':<12} {', '.join(dropped.names)}: {dropped.reason}")
+    if advice.recommendations:
+        found = advice.outcome == "found"
+        title = "Releases that meet the policy" if found else "What to try first, by closed form"
+        show(title, *recommended(advice))
+        for place, one in enumerate(advice.recommendations, 1):
+            say(f"  {place}. {one.command}")
+    for text in advice.notes:
+        say(f"  {'note':<12} {text}")
+    say(f"All intervals hold together at {percent(advice.run.level)}. {NOT_RELEASED}")
+
+
+def recommended(advice: Advice) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return headers, and a row for each private column of each recommendation."""
+    choices = [
+        (str(place) if one.labels is None else f"{place}, column {column}", choice)
+        for place, one in enumerate(advice.recommendations, 1)
+        for column, choice in enumerate(one.choices, 1)
+    ]
+    ids = list(dict.fromkeys(one.id for _, choice in choices for one in choice.numbers))
+    head = ("", "Mechanism", "ε (nats)", *(_SHORT.get(name, name) for name in ids), "Sure")
+    rows = []
+    for place, choice in choices:
+        found = {one.id: shown(one) for one in choice.numbers}
+        sure = choice.kind if choice.simulated else f"{choice.kind}, not simulated"
+        numbers = (found.get(name, "–") for name in ids)
+        rows.append((place, choice.mechanism, number(choice.epsilon), *numbers, sure))
+    return head, rows
+
+
+def shown(estimate: Estimate) -> str:
+    """Return a number with its interval."""
+    if estimate.low is None or estimate.high is None:
+        return number(estimate.value)
+    low, high = number(estimate.low, "down"), number(estimate.high, "up")
+    return f"{number(estimate.value)} [{low}, {high}]"
+
+
+def found_words(best: Recommendation) -> str:
+    """Return what to release in one sentence."""
+    if best.labels is not None:
+        parts = ", ".join(choice.words for choice in best.labels)
+        return f"Release the {len(best.labels)} private columns with {parts}, in this order."
+    return f"Release with {best.words}: {_utility_words(best)}{_leak_words(best)}."
+
+
+def _utility_words(choice: Choice) -> str:
+    if choice.utility is None:
+        return ""
+    value = _plain(choice.utility)
+    words = {
+        "test_accuracy": f"a model that learns from it is right in {value} of cases, ",
+        "test_squared_error": f"a model that learns from it has a squared error of {value}, ",
+        "share_error": f"labels' shares are off by {value}, typically, ",
+    }
+    return words.get(choice.utility.id, f"{choice.utility.title} {value}, ")
+
+
+def _leak_words(choice: Choice) -> str:
+    leakage = choice.leakage or {}
+    words = f"an attacker guesses {_plain(leakage['advice.accuracy'])} of the labels"
+    if "advice.advantage" not in leakage:
+        return words
+    points = as_percent(number(leakage["advice.advantage"].value)).removesuffix("\u00a0%")
+    return f"{words}, {points} points more than without the release"
+
+
+def _plain(estimate: Estimate) -> str:
+    text = number(estimate.value)
+    return as_percent(text) if estimate.unit == "proportion" else text

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
 from ldpaudit.errors import InputError
-from ldpaudit.files.documents import parse_json
-from ldpaudit.files.limits import EPSILON, INPUTS, SAMPLES, SECONDS
 from ldpaudit.options import Argument, Option
+from ldpaudit.work.documents import parse_json
+from ldpaudit.work.limits import EPSILON, INPUTS, SAMPLES, SECONDS
 
 FEWEST_SAMPLES: Final = 200
 

@@ -1,13 +1,15 @@
 """The work of a black-box audit: sample, choose an event, test it on fresh outputs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ldpaudit.api import available_threads
-from ldpaudit.commands.black_box.drawing import PREPARE, DrawTask, RandomizerPlace, drawn
+from ldpaudit.commands.black_box.drawing import DrawTask, Randomizer, drawn
 from ldpaudit.commands.black_box.estimators.events import (
     Event,
     Goal,
@@ -15,11 +17,18 @@ from ldpaudit.commands.black_box.estimators.events import (
     choose_events,
     delta_event,
 )
-from ldpaudit.commands.black_box.estimators.forms import OutputForm
-from ldpaudit.commands.black_box.estimators.outputs import OutputTable, joined
-from ldpaudit.commands.black_box.plain import PLAIN
+from ldpaudit.commands.black_box.estimators.outputs import OutputForm, OutputTable, joined
 from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest, Claim
-from ldpaudit.commands.black_box.result import BlackBoxAudit, PairFound
+from ldpaudit.commands.black_box.result import (
+    BlackBoxAudit,
+    Claimed,
+    DeltaBound,
+    EpsilonBound,
+    PairFound,
+    Power,
+    Value,
+    Witness,
+)
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
@@ -28,8 +37,10 @@ from ldpaudit.estimators.epsilon.guesses import (
     epsilon_lower,
 )
 from ldpaudit.randomness import child_generator
-from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.tasks.processes import Processes
+from ldpaudit.result import Verdict
+from ldpaudit.work.memory import Scratch
+from ldpaudit.work.progress import NoProgress, Progress
+from ldpaudit.work.tasks import processes
 
 CHUNK = 20_000
 """Outputs of one call, at most."""
@@ -39,6 +50,7 @@ _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 _MOST_ENTRIES = 50_000_000
 _MOST_WORKERS = 8
+_Draw: TypeAlias = Callable[[Sequence[DrawTask]], list[Any]]
 
 
 def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) -> BlackBoxAudit:
@@ -62,14 +74,15 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
     """
     progress = progress or NoProgress()
     path = (*request.path, str(Path.cwd()))
-    place = RandomizerPlace(request.function, request.features, request.inputs, path)
+    randomizer = Randomizer(request.function, request.features, request.inputs, path)
     most, seconds = _processes(request), request.timeout
-    with Processes(PREPARE, place, most, seconds=seconds, wire=PLAIN) as pool:
+    with Scratch() as scratch, processes(most, 1, scratch.folder, seconds=seconds) as pool:
         progress.step("trying the function")
-        widths = _probe(pool, request, progress)
+        draw = partial(drawn, pool, randomizer, progress=progress)
+        widths = _probe(draw, request)
         training = _training_size(request, widths)
         progress.step("sampling, to choose an event")
-        tables = _samples(pool, request, training, progress)
+        tables = _samples(draw, request, training)
         candidates = 2 * (request.samples - training)
         progress.step("choosing an event")
         goal = Goal(candidates, 1 - request.confidence, request.claim.delta)
@@ -78,7 +91,7 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
         events = _events(choices[0], tables, request.claim)
         progress.step("testing the event on fresh outputs")
         form = OutputForm.of(tables[0])
-        counts = _test(pool, request, choices[0], events, (candidates, form), progress)
+        counts = _test(draw, request, choices[0], events, (candidates, form))
     return _outcome(request, choices, events, counts, _opaque(tables, choices[0], request))
 
 
@@ -87,13 +100,13 @@ def _processes(request: BlackBoxRequest) -> int:
     return max(min(wanted, 2 * request.samples // CHUNK + 1), 1)
 
 
-def _probe(pool: Processes, request: BlackBoxRequest, progress: Progress) -> int:
+def _probe(draw: _Draw, request: BlackBoxRequest) -> int:
     """Draw a few outputs of each input twice; return how many entries of 8 bytes one takes."""
     firsts: list[OutputTable] = []
     for i in range(len(request.inputs)):  # One by one: each call may answer with 256 MiB.
         keys = [("probe", str(i), str(call)) for call in range(2)]
         tasks = [DrawTask(i, _PROBE, request.seed, key) for key in keys]
-        one, other = drawn(pool, tasks, progress)
+        one, other = draw(tasks)
         if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
             raise InputError(
                 "The function must draw from the generator that it is given; two calls with "
@@ -116,15 +129,13 @@ def _training_size(request: BlackBoxRequest, width: int) -> int:
     return max(min(wanted, fit), FEWEST_SAMPLES // 2)
 
 
-def _samples(
-    pool: Processes, request: BlackBoxRequest, n: int, progress: Progress
-) -> list[OutputTable]:
+def _samples(draw: _Draw, request: BlackBoxRequest, n: int) -> list[OutputTable]:
     tasks = [
         DrawTask(i, size, request.seed, ("training", str(i), str(number)))
         for i in range(len(request.inputs))
         for number, size in enumerate(_chunks(n))
     ]
-    parts = drawn(pool, tasks, progress)
+    parts = draw(tasks)
     tables = [
         joined([table for task, table in zip(tasks, parts, strict=True) if task.chosen == i])
         for i in range(len(request.inputs))
@@ -145,12 +156,11 @@ def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> 
 
 
 def _test(
-    pool: Processes,
+    draw: _Draw,
     request: BlackBoxRequest,
     choice: PairChoice,
     events: tuple[Event, ...],
     sizes: tuple[int, OutputForm],
-    progress: Progress,
 ) -> list[GuessCounts]:
     """Draw candidates whose inputs are chosen by fair coins, and count the events' guesses."""
     candidates, form = sizes
@@ -162,7 +172,7 @@ def _test(
         for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
         for number, size in enumerate(_chunks(n))
     ]
-    guesses = np.array(drawn(pool, tasks, progress), dtype=np.int64)  # (tasks, events, 2 guesses)
+    guesses = np.array(draw(tasks), dtype=np.int64)  # (tasks, events, 2 guesses)
     is_first = np.array([task.chosen == choice.first for task in tasks])
     first, second = guesses[is_first].sum(axis=0), guesses[~is_first].sum(axis=0)
     return [
@@ -196,34 +206,68 @@ def _outcome(
 ) -> BlackBoxAudit:
     alpha, claim, best = 1 - request.confidence, request.claim, choices[0]
     claimed = claim.epsilon
-    # The verdict rests on both bounds: an honest claim is refuted with probability alpha at most.
+    # The verdict depends on both bounds: an honest claim is refuted with probability alpha at most.
     first = alpha if claimed is None else EPSILON_SHARE * alpha
     second = DELTA_SHARE * alpha
+    bound = epsilon_lower(counts[0], first, claim.delta).epsilon
+    shift = None if claimed is None else delta_lower(counts[1], claimed, second)
+    verdict: Verdict = "inconclusive"
+    detectable = None
+    if claimed is not None:
+        detectable = detectable_epsilon(counts[0], claimed, first, claim.delta)
+        if bound > claimed or (shift is not None and shift > claim.delta):
+            verdict = "fail"
+        elif detectable <= claimed + request.max_excess and not opaque:
+            verdict = "pass"
+    certified: dict[str, Any] = {"kind": "certified", "side": "lower", "level": request.confidence}
+    tested = [_plain(request.inputs[i]) for i in (best.first, best.second)]
     return BlackBoxAudit(
+        schema_version="1.0",
+        verdict=verdict,
         function=request.function,
-        inputs=request.inputs,
+        inputs=[*map(_plain, request.inputs)],
         samples=request.samples,
         seed=request.seed,
-        confidence=request.confidence,
-        claim=claim,
-        epsilon_lower=epsilon_lower(counts[0], first, claim.delta).epsilon,
-        delta_lower=None if claimed is None else delta_lower(counts[1], claimed, second),
-        detectable=None
-        if claimed is None
-        else detectable_epsilon(counts[0], claimed, first, claim.delta),
-        max_excess=request.max_excess,
-        candidates=counts[0].candidates,
-        right=counts[0].right,
-        wrong=counts[0].wrong,
-        pair=(best.first, best.second),
-        event=events[0].describe(),
+        claim=Claimed(epsilon=claimed, delta=claim.delta),
+        epsilon_lower=EpsilonBound(
+            value=bound,
+            low=bound,
+            unit="nats",
+            n=counts[0].candidates,
+            count=counts[0].right,
+            method="right guesses of which of two inputs was given, event chosen beforehand",
+            assumptions=["the outputs of the function are independent and identically distributed"],
+            reference="Steinke, Nasr & Jagielski (2023), Theorem 5.2",
+            **certified,
+        ),
+        delta_lower=None
+        if shift is None or claimed is None
+        else DeltaBound(value=shift, low=shift, epsilon=claimed, **certified),
+        power=Power(
+            detectable_epsilon=detectable,
+            probability=0.9,
+            max_undetected_excess=request.max_excess,
+        ),
+        witness=Witness(
+            inputs=tested,
+            candidates=counts[0].candidates,
+            guesses=counts[0].right + counts[0].wrong,
+            right=counts[0].right,
+            event=events[0].describe(),
+        ),
         pairs=[_pair(request, choice) for choice in choices],
-        opaque=opaque,
+        opaque_entries=opaque,
     )
 
 
 def _pair(request: BlackBoxRequest, choice: PairChoice) -> PairFound:
     counts = choice.counts
     odds = (counts.right + 0.5) / (counts.wrong + 0.5)
-    inputs = request.inputs[choice.first], request.inputs[choice.second]
-    return PairFound(inputs, max(math.log(odds), 0.0), counts.guesses / counts.candidates)
+    values = max(math.log(odds), 0.0), counts.guesses / counts.candidates
+    epsilon, guessed = (Value(kind="estimated", value=value) for value in values)
+    inputs = [_plain(request.inputs[i]) for i in (choice.first, choice.second)]
+    return PairFound(inputs=inputs, epsilon=epsilon, guessed=guessed)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | list) else repr(value)

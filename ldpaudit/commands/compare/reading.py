@@ -8,18 +8,17 @@ from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.outputs import read_result
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
-from ldpaudit.datasets.beside.canaries import with_canaries
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.beside.public_posterior import with_public_posterior
+from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.release import LabelDeclaration, Release
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import LETTERS
-from ldpaudit.running.progress import Progress
+from ldpaudit.work.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,8 @@ class CompareRequest(AuditOptions):
         all releases.
     force : bool
         Whether releases are compared although their data differ.
-    resume, answers : None
-        No options here: the guesses of rows that are paired are never written, and releases are
-        compared one with the other.
+    answers : None
+        No option here: releases are compared one with the other.
     """
 
     inputs: Annotated[
@@ -52,9 +51,7 @@ class CompareRequest(AuditOptions):
     ] = ()
     test: Annotated[
         str | None,
-        Option(
-            "Rows with true labels that are in no release: to score what was learnt.", file=True
-        ),
+        Option("Rows of no release, with true labels, to score on.", file=True),
     ] = None
     model: Annotated[
         ModelKind,
@@ -63,7 +60,6 @@ class CompareRequest(AuditOptions):
     force: Annotated[bool, Option("Compare although the data differ; nothing is paired then.")] = (
         False
     )
-    resume: None = None
     answers: None = None
     command: str = "ldpaudit compare …"
 

@@ -4,31 +4,31 @@ Guesses and scores of single rows stay here; the comparison holds counts, estima
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import ldpaudit
-from ldpaudit.api import cluster_of, policy_of
+from ldpaudit.api import cluster_of, plan_of, policy_of, seed_of
+from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Plan
-from ldpaudit.commands.compare.auditing import audited, plan_for, shared_plan
-from ldpaudit.commands.compare.differences.differences import all_differences
+from ldpaudit.commands.compare.differences import Side, all_differences, attack_scores
 from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_data import fingerprints, pairable
-from ldpaudit.commands.compare.sentence import intervals_of, sentences
-from ldpaudit.commands.compare.side import Side, attack_scores
+from ldpaudit.commands.compare.sentences import intervals_of, sentences
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
-from ldpaudit.datasets.formats.watching import unchanged
+from ldpaudit.datasets.formats.locations import unchanged
+from ldpaudit.datasets.groups import read_slices
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.judging.policy import Policy, default_policy
-from ldpaudit.pipeline import run_info
+from ldpaudit.pipeline.audit import audit, run_info
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import Comparison, Fingerprint
-from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.running.scratch import Scratch
-from ldpaudit.running.stopping import Stop
-from ldpaudit.tasks import Tasks, Threads
+from ldpaudit.work.memory import Scratch
+from ldpaudit.work.progress import NoProgress, Progress, Stop
+from ldpaudit.work.tasks import Tasks, Threads
 
 _AUDIT = "comparison"
 _MISMATCH = (
@@ -40,7 +40,7 @@ _STORED = (
     "than those of releases that are audited together."
 )
 _ORDER = (
-    "Whether the rows are in the same order could not be told from the features; pairing takes it "
+    "Whether the rows are in the same order could not be seen from the features; pairing takes it "
     "for granted."
 )
 
@@ -182,3 +182,68 @@ def _one_sided(results: list[AuditResult]) -> list[Note]:
         "chosen among those that ran on each; why one was left out is said for each release."
     )
     return [Note.info(_AUDIT, text)]
+
+
+def shared_plan(request: CompareRequest, inputs: tuple[Input, ...]) -> Plan:
+    """Return the plan of all audits: one seed, so that all releases have the same halves."""
+    releases = [item for item in inputs if isinstance(item, ReleaseInput)]
+    seed = seed_of(request, next(filter(None, (item.release.sha256 for item in releases)), None))
+    # The groups of the first release hold the same people in all.
+    slices = read_slices(releases[0].path, request.slices, request) if releases else ()
+    return plan_of(request, seed, slices)
+
+
+def plan_for(item: Input, request: CompareRequest, plan: Plan) -> Plan:
+    """Return the plan for a release; a release of other people has its own groups."""
+    if not isinstance(item, ReleaseInput):
+        return plan
+    if all(len(column.codes) == len(item.release) for column in plan.slices):
+        return plan
+    return replace(plan, slices=read_slices(item.path, request.slices, request))
+
+
+def audited(
+    item: Input, request: CompareRequest, plan: Plan, policy: Policy | None, progress: Progress
+) -> tuple[AuditResult, HeldOutGuesses | None]:
+    """Return the result of an input; of a release, which is audited here, also its guesses."""
+    if not isinstance(item, ReleaseInput):
+        return item.result, None
+    guesses = HeldOutGuesses()
+    try:
+        result = audit(
+            item.release,
+            plan,
+            policy,
+            only=request.only,
+            skip=request.skip,
+            progress=_Named(progress, item.release.name),
+            command=request.command,
+            notes=item.notes,
+            guesses=guesses,
+            stop=request.stop,
+        )
+    except InputError as error:
+        raise InputError(f"{item.release.name}: {error}") from None
+    return result, guesses
+
+
+class _Named:
+    """Progress that names the release."""
+
+    def __init__(self, progress: Progress, name: str) -> None:
+        self._progress, self._name = progress, name
+
+    def step(self, text: str) -> None:
+        self._progress.step(f"{self._name}: {text}")
+
+    def advance(self, done: int, total: int) -> None:
+        self._progress.advance(done, total)
+
+    def remark(self, text: str) -> None:
+        self._progress.remark(f"{self._name}: {text}")
+
+    def phases(self, names: Sequence[str]) -> None:
+        self._progress.phases([f"{self._name}: {phase}" for phase in names])
+
+    def phase(self, number: int) -> None:
+        self._progress.phase(number)

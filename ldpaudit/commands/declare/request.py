@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _split(classes: str) -> "tuple[Label, ...]":
-    from ldpaudit.datasets.beside.priors import split_labels
+    from ldpaudit.datasets.probabilities import split_labels
 
     return split_labels(classes)
 

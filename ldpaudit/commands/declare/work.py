@@ -1,34 +1,36 @@
-"""The work of ``declare``: check claims against the file's labels, then write them."""
+"""The work of ``declare``: claims from options, checked against the file's labels, then written."""
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
+from ldpaudit.claim import classes_of, stated_claim
 from ldpaudit.commands.declare.request import DeclareRequest
-from ldpaudit.commands.declare.stated import claims_of_options, named_columns
 from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.datasets import read_release
-from ldpaudit.datasets.batchwise.opening import open_source
-from ldpaudit.datasets.beside.channel_tables import RELEASED
+from ldpaudit.datasets.channels import RELEASED, column_channels
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.domains import declared_labels
-from ldpaudit.datasets.formats.watching import watching
+from ldpaudit.datasets.formats.locations import watching
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
-from ldpaudit.datasets.names import called, missing_column, quoted
-from ldpaudit.datasets.roles import DEFAULT_LABEL
-from ldpaudit.datasets.writing.declaring import places_of, write_into
+from ldpaudit.datasets.names import DEFAULT_LABEL, called, missing_column, quoted
+from ldpaudit.datasets.reading import open_source
+from ldpaudit.datasets.writing import declared_places, write_into
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms import UNKNOWN, from_declaration
-from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
 from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
-from ldpaudit.options import LabelOptions
+from ldpaudit.mechanisms.view import DeclaredCoding
+from ldpaudit.options import LabelOptions, check_distinct, parse_label
+from ldpaudit.options.labels import KEYS
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
-from ldpaudit.running.progress import Progress
+from ldpaudit.terminal import say
+from ldpaudit.work.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -229,14 +231,14 @@ def _beside(labels: tuple[str, ...], table: Any) -> tuple[str, ...]:
     left = [one for one in before if one in table.names]
     return tuple(
         f"{called(one, table.names).capitalize()} seems to hold the values before they were "
-        "post-randomized: do not publish it beside the released one."
+        "post-randomized: do not publish it along with the released one."
         for one in left
     )
 
 
 def _written(table: Any, declared: Declared) -> Declared:
     request = declared.request
-    places = places_of(table, request.output)
+    places = declared_places(table, request.output)
     for place in places:
         check_place(place)
         if request.output is not None and os.path.lexists(place) and not request.overwrite:
@@ -250,3 +252,140 @@ def _written(table: Any, declared: Declared) -> Declared:
     content = declared_content(declared.claim)
     write_into(table, content, request.output)
     return replace(declared, written=places)
+
+
+_CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
+_WORDS: Final = {"mechanism": "mechanism"} | {field: key for key, (field, _) in KEYS.items()}
+
+
+def named_columns(request: DeclareRequest, names: Sequence[str]) -> tuple[LabelOptions, ...]:
+    """Return the private columns that the options name, each with what they say of it alone.
+
+    What is said of no column in particular holds for each that has nothing of its own. Without
+    ``--label`` a table of channels names the columns.
+
+    Parameters
+    ----------
+    request : DeclareRequest
+    names : sequence of str
+        The columns of the file: a name that holds a colon is one of them.
+
+    Raises
+    ------
+    InputError
+        If a column is named twice, or an option is about none of them.
+    """
+    shared, words = _shared(request), request.label
+    columns = [LabelOptions(label=one) if one in names else parse_label(one) for one in words]
+    check_distinct(one.label for one in columns)
+    if not columns and request.channel is not None:
+        variables = [one.variable for one in column_channels(request.channel, request.by, request)]
+        columns = [LabelOptions(label=_column(one, names)) for one in variables if one is not None]
+    if request.joint is not None:
+        return tuple(columns)
+    if shared and columns and all(one.stated() for one in columns):
+        word = _WORDS[next(iter(shared))]
+        raise InputError(f"--{word} is about none of the columns: each of them has its own claim.")
+    if len(columns) > 1 and (one_only := [k for k in ("classes", "labels") if k in shared]):
+        raise InputError(f"--{one_only[0]} must follow the --label that it is about.")
+    return tuple(one if one.stated() else replace(one, **shared) for one in columns)
+
+
+def _shared(request: DeclareRequest) -> dict[str, Any]:
+    """Return what the options say of no column in particular."""
+    claim = {field: getattr(request.claim, field) for field in _CLAIM}
+    values = claim | {"classes": request.classes, "by": request.by}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _column(variable: str, names: Sequence[str]) -> str:
+    """Return the column that holds the released values of a variable."""
+    released = f"{variable}{RELEASED}"
+    return released if released in names else variable
+
+
+def claims_of_options(
+    request: DeclareRequest, columns: Sequence[LabelOptions]
+) -> ColumnsDeclaration | None:
+    """Return what the options claim of these columns, None where they claim nothing.
+
+    Raises
+    ------
+    InputError
+        If they claim something of some columns only, or contradict one another.
+    """
+    if request.joint is not None:
+        return _jointly(request, columns)
+    if not any(_claimed(one) for one in columns):
+        return None
+    return ColumnsDeclaration(tuple(stated_claim(one, request) for one in columns))
+
+
+def _claimed(column: LabelOptions) -> bool:
+    return any(getattr(column, field) is not None for field in (*_CLAIM, "by"))
+
+
+def _jointly(request: DeclareRequest, columns: Sequence[LabelOptions]) -> ColumnsDeclaration:
+    """Return the claim that one mechanism released all columns together.
+
+    The labels of a column that states none are those that occur in the file.
+    """
+    assert request.joint is not None
+    if set(_shared(request)) != {"epsilon"}:
+        raise InputError(
+            f"--joint {request.joint} is given by --epsilon, and by nothing else of a claim."
+        )
+    if any(one.stated().keys() - {"classes"} for one in columns):
+        raise InputError("With --joint a column may give only its classes.")
+    if len(columns) < 2:
+        raise InputError("--joint needs at least two columns: --label A --label B.")
+    domains = [classes_of(one) for one in columns]
+    labels = tuple(LabelDeclaration(one.label) for one in columns)
+    parameters = {"domains": domains, "epsilon": request.claim.epsilon}
+    return ColumnsDeclaration(labels, Declaration(request.joint, parameters, "options"))
+
+
+def print_declared(declared: Declared, *, quiet: bool) -> None:
+    """Print what the file declares, and what was written; nothing when ``quiet``."""
+    if quiet:
+        return
+    name, claim = quoted(declared.name), declared.claim
+    if claim is None:
+        say(f"{name} declares nothing. Say what made its labels:")
+        say("  ldpaudit declare FILE --label COLUMN --mechanism rr --epsilon 1")
+        return
+    columns = list(zip(claim.labels, declared.columns, strict=True))
+    if declared.whole is None:
+        say(f"{name} declares {declared.columns[0].description}.")
+    else:
+        say(f"{name} declares {len(columns)} private columns:")
+    for label, mechanism in columns:
+        seen = "" if claim.joint is None else "seen alone: "
+        more = "" if declared.whole is None else f": {seen}{mechanism.description}"
+        say(f"  {'column':<12} {quoted(label.label)}{more}")
+        for what, value in _names(label, mechanism):
+            say(f"  {what:<12} {value}")
+    if declared.whole is not None:
+        say(f"  {'together':<12} {declared.whole.description}")
+    _print_written(declared)
+
+
+def _names(label: LabelDeclaration, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
+    if label.by is not None:
+        yield "strata by", quoted(label.by)
+    stated = mechanism.declaration()
+    for one in stated.get("strata", ()):
+        yield "stratum", quoted(str(one["value"]))
+    for one in stated.get("classes", ()):
+        yield "class", quoted(str(one))
+
+
+def _print_written(declared: Declared) -> None:
+    for text in declared.remarks:
+        say(f"  {'note':<12} {text}")
+    for place in declared.written:
+        here = place.is_relative_to(Path.cwd())
+        say(f"  {'written':<12} {place.relative_to(Path.cwd()) if here else place}")
+    asked = declared.request.claim != type(declared.request.claim)() or declared.request.label
+    if asked and not declared.written:
+        say("Nothing was written: it is declared so already.")

@@ -1,53 +1,75 @@
-"""How well a learner does on a release."""
+"""How well a learner does on a release: the result of ``ldpaudit learn`` and its summary."""
 
-from dataclasses import dataclass
-from typing import Any
-
-from ldpaudit.result import Estimate
+from ldpaudit.result import Estimate, Frozen
 from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result.numbers import number, percent
+from ldpaudit.terminal import say
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """The score of a learner on test rows.
+class StoredRelease(Frozen):
+    """What was learnt from."""
 
-    Attributes
-    ----------
-    release, mechanism, learner, correction : str
-        The release's name, its mechanism's name, the learner, and its loss in words.
-    rows, test_rows : int
-    score : Estimate
-        ``test_accuracy`` or ``test_squared_error`` of the learner on the release.
-    reference : Estimate or None
-        The same of that learner on the true labels of the same rows, where they are given.
-    constant : float
-        What the best constant answer reaches on the test rows.
-    warnings : tuple of str
-    """
-
-    release: str
-    mechanism: str
-    learner: str
-    correction: str
+    name: str
+    """The file's name."""
     rows: int
-    test_rows: int
-    score: Estimate
-    reference: Estimate | None
-    constant: float
-    warnings: tuple[str, ...] = ()
+    """Its rows."""
 
-    def stored(self) -> dict[str, Any]:
-        """Return what the JSON file holds."""
-        return {
-            "access": CONFIDENTIAL,
-            "schema_version": "1.0",
-            "release": {"name": self.release, "rows": self.rows},
-            "mechanism": self.mechanism,
-            "learner": self.learner,
-            "correction": self.correction,
-            "test_rows": self.test_rows,
-            "score": self.score.model_dump(),
-            "reference": None if self.reference is None else self.reference.model_dump(),
-            "constant": self.constant,
-            "warnings": list(self.warnings),
-        }
+
+class Learnt(Frozen):
+    """The score of a learner on test rows."""
+
+    access: str
+    """Who may see it."""
+    schema_version: str
+    """The version of this form."""
+    release: StoredRelease
+    """What was learnt from."""
+    mechanism: str
+    """The name of its mechanism."""
+    learner: str
+    """The learner."""
+    correction: str
+    """How its loss is corrected for the noise, in words."""
+    test_rows: int
+    """Rows that it was tested on."""
+    score: Estimate
+    """Its accuracy, or its squared error."""
+    reference: Estimate | None
+    """The same of that learner on the true labels; null where they were not given."""
+    constant: float
+    """What the best constant answer reaches."""
+    warnings: tuple[str, ...]
+    """Sentences for people."""
+
+
+def print_summary(learnt: Learnt, *, quiet: bool) -> None:
+    """Print the score, and what to compare it with; quiet: the score only."""
+    if not quiet:
+        say(CONFIDENTIAL)
+    say(f"{learnt.score.title}: {_shown(learnt.score)}.")
+    if quiet:
+        return
+    line = "  {:<12} {}".format
+    say(
+        line(
+            "learner",
+            f"{learnt.learner}, trained on {learnt.release.rows:,} rows; {learnt.correction}",
+        )
+    )
+    if learnt.reference is not None:
+        say(line("true labels", f"{_shown(learnt.reference)} by the same learner"))
+    say(line("constant", f"{_plain(learnt.constant, learnt.score)} by the best single answer"))
+    for warning in learnt.warnings:
+        say(line("warning", warning))
+
+
+def _shown(score: Estimate) -> str:
+    assert score.low is not None
+    assert score.high is not None
+    assert score.level is not None
+    ends = f"{_plain(score.low, score)} to {_plain(score.high, score)}"
+    return f"{_plain(score.value, score)} ({percent(score.level)}: {ends}; {score.n:,} test rows)"
+
+
+def _plain(value: float, score: Estimate) -> str:
+    return f"{100 * value:.2f} %" if score.unit == "proportion" else number(value)

@@ -6,17 +6,18 @@ import numpy as np
 
 from ldpaudit.api import seed_of
 from ldpaudit.commands.learn.request import LearnRequest
-from ldpaudit.commands.learn.result import Learnt
+from ldpaudit.commands.learn.result import Learnt, StoredRelease
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.scores import utility
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.formats.watching import unchanged
+from ldpaudit.datasets.companions import LabelledRows
+from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.mechanisms import UNKNOWN
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import ReleasedLabels
 from ldpaudit.result import Estimate
-from ldpaudit.running.progress import Progress
+from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.work.progress import Progress
 
 
 @unchanged()
@@ -41,11 +42,12 @@ def learn(request: LearnRequest, progress: Progress) -> Learnt:
     rng = child_generator(seed, "learn", "learner")
     found = utility(release, test, learner, request.confidence, rng)
     return Learnt(
-        release=release.name,
+        access=CONFIDENTIAL,
+        schema_version="1.0",
+        release=StoredRelease(name=release.name, rows=len(release)),
         mechanism=release.declaration.name if release.declaration is not None else UNKNOWN,
         learner="linear" if linear else request.learner,
         correction=found.correction.words,
-        rows=len(release),
         test_rows=len(test),
         score=found.estimate,
         reference=_reference(column, learner, request, progress),

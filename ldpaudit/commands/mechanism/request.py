@@ -9,7 +9,7 @@ from ldpaudit.options import Argument, FileOptions, Option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ldpaudit.commands.mechanism.specification import Specification
+    from ldpaudit.commands.mechanism.stating import Specification
     from ldpaudit.release import Label
 
 Prior = Annotated[
@@ -39,7 +39,7 @@ class DescribeRequest(LabelOptions):
     name: Annotated[str, Argument("The mechanism, for instance randomized-response.")]
     epsilon: Annotated[float | None, Option("ε, in nats.")] = None
     noise: Annotated[
-        float | None, Option("λ: the chance of a label drawn anew from all.", "--lambda")
+        float | None, Option("λ: the chance that a label is drawn again from all.", "--lambda")
     ] = None
     more: Annotated[
         tuple[str, ...],
@@ -56,7 +56,7 @@ class DescribeRequest(LabelOptions):
     @property
     def wanted(self) -> "Specification":
         """The mechanism that the options state."""
-        from ldpaudit.commands.mechanism.specification import Specification, settings
+        from ldpaudit.commands.mechanism.stating import Specification, settings
         from ldpaudit.mechanisms import full_name
 
         name, more = full_name(self.name), settings(self.more)

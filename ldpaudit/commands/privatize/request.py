@@ -26,7 +26,7 @@ def _full_name(name: str) -> str:
 
 
 def _split(classes: str) -> "tuple[Label, ...]":
-    from ldpaudit.datasets.beside.priors import split_labels
+    from ldpaudit.datasets.probabilities import split_labels
 
     return split_labels(classes)
 
@@ -60,7 +60,7 @@ class DataOptions:
     drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
     keep: Annotated[
         tuple[str, ...],
-        Option("A column that is released although it tells labels or names people (repeatable)."),
+        Option("A column to release although it reveals labels or identifies people (repeatable)."),
     ] = ()
     synthetic: Annotated[str | None, Option("Synthetic rows with a label column.", file=True)] = (
         None
@@ -137,7 +137,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
     ] = None
     noise: Annotated[
         float | None,
-        Option("λ: the chance of a label drawn anew, instead of --epsilon.", "--lambda"),
+        Option("λ: the chance that a label is drawn again, instead of --epsilon.", "--lambda"),
     ] = None
     classes: Annotated[
         "tuple[Label, ...] | None",
@@ -193,7 +193,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
     ] = None
     id_column: Annotated[
         str | None,
-        Option("The column that tells people apart: kept in --secret, for --remember.", "--id"),
+        Option("The column that identifies people: kept in --secret, for --remember.", "--id"),
     ] = None
     overwrite: Annotated[bool, Option("Replace files that exist.")] = False
     experimental: Annotated[

@@ -6,82 +6,79 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from ldpaudit.commands.privatize.columns.survey import ReleasedColumns, without_unused
-from ldpaudit.commands.privatize.columns.warnings import (
-    amount_warnings,
-    size_warnings,
-    vector_warnings,
+from ldpaudit.commands.outputs import check_apart, check_place, lies_in
+from ldpaudit.commands.privatize.columns import (
+    CHANGED,
+    PrivateColumns,
+    read_columns,
+    stated_columns,
 )
-from ldpaudit.commands.privatize.columns_release import VectorRelease, vector_release
-from ldpaudit.commands.privatize.features.generated_rows import FittedGenerator, fit_generator
-from ldpaudit.commands.privatize.features.synthetic_sample import (
+from ldpaudit.commands.privatize.features import (
     SyntheticSample,
-    check_sample,
+    fit_generator,
     synthetic_sample,
+    without_unused,
 )
-from ldpaudit.commands.privatize.labels.former import second_draw
-from ldpaudit.commands.privatize.labels.remembered import RememberedAnswers, check_remembered
-from ldpaudit.commands.privatize.places import check_places, check_roles
-from ldpaudit.commands.privatize.private_columns import LabelCounts, PrivateColumns
-from ldpaudit.commands.privatize.provenance import provenance, released_schema
-from ldpaudit.commands.privatize.reading import read_columns, stated_columns
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.result import PrivatizeSummary
-from ldpaudit.commands.privatize.stated import stated_release
-from ldpaudit.datasets.formats.batches import BatchSource
-from ldpaudit.datasets.formats.csv_batches import CsvBatches
-from ldpaudit.datasets.formats.dialect import Dialect
-from ldpaudit.datasets.formats.memory_batches import MemoryBatches
+from ldpaudit.commands.privatize.plan import StatedRelease, stated_release
+from ldpaudit.commands.privatize.release import RowRelease, row_release
+from ldpaudit.commands.privatize.remembered import RememberedAnswers
+from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
+from ldpaudit.commands.privatize.result import (
+    PrivatizeSummary,
+    released_schema,
+    second_draw,
+    warnings_of,
+)
+from ldpaudit.commands.privatize.scan import ReleasedColumns
+from ldpaudit.datasets.formats.csv_file import CsvFile
+from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.watching import check_unchanged, watching
-from ldpaudit.datasets.names import quoted
-from ldpaudit.datasets.writing.tables import (
+from ldpaudit.datasets.formats.tables import BatchSource, MemoryBatches
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.writing import (
     USUAL,
     TableFile,
+    check_format,
     check_holds,
     is_csv,
     write_declaration,
+    written_places,
 )
-from ldpaudit.files.writing import WholeFiles
-from ldpaudit.running.progress import NoProgress, Progress
+from ldpaudit.errors import InputError, OutputError
+from ldpaudit.work.files import WholeFiles
+from ldpaudit.work.progress import NoProgress, Progress
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Everything that the second pass needs."""
+    """Everything that the second pass needs; ``names`` are the released columns."""
 
     source: BatchSource
     columns: PrivateColumns
     names: tuple[str, ...]
-    rows: VectorRelease
+    rows: RowRelease
     schema: pa.Schema
-    watched: tuple[str, ...]
-    warnings: tuple[str, ...]
+    looked: ReleasedColumns
     sample: SyntheticSample | None
     letters: bool
-    remembered: RememberedAnswers | None = None
-    person: str | None = None
+    remembered: RememberedAnswers | None
+    person: str | None
 
     @property
     def read(self) -> list[str]:
         """The columns that are read: those that are released, and who a row is about."""
         return list(dict.fromkeys([*self.names, *filter(None, [self.person])]))
 
-    @property
-    def dialect(self) -> Dialect:
-        """How CSV is written: as the data are."""
-        return self.source.dialect if isinstance(self.source, CsvBatches) else USUAL
-
-    @property
-    def features(self) -> list[str]:
-        return [name for name in self.names if name not in self.columns.names]
-
-    @property
-    def secret(self) -> list[str]:
-        """What is kept aside: the private columns, and who a row is about."""
-        return [n for n in self.read if n in self.columns.names or n == self.person]
+    def batches(self) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
+        """Yield the rows, with the letters that they are written in where those are released."""
+        if self.letters and isinstance(self.source, CsvFile):
+            for batch, letters in self.source.batches_as_written(self.read):
+                yield batch, letters.select(list(self.names))
+        else:
+            yield from ((batch, None) for batch in self.source.batches(self.read))
 
 
 @watching()  # Checked before anything is published: a fault after that would be a second draw.
@@ -97,153 +94,176 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     """
     progress = progress or NoProgress()
     stated = stated_release(request)
-    check_places(request, stated)
+    _check_places(request, stated)
     declared = stated_columns(stated)
-    source = _opened(request)
+    data: Any = request.data
+    on_disk = isinstance(data, str | os.PathLike)
+    source: BatchSource = open_batches(data, request) if on_disk else MemoryBatches.of(data)
     if said := getattr(source, "remark", ""):
         progress.remark(f"Read the data as {said}.")
-    check_roles(stated, source)
+    _check_roles(stated, source)
     columns = read_columns(stated, declared, source, progress)
     again = tuple(second_draw(request, columns))
     for line in again:
         progress.remark(line)
-    plan = _plan(request, source, columns, progress)
-    warnings = plan.warnings + _write(plan, request, progress)
+    with WholeFiles(request.overwrite, last=True) as files:
+        memory = None
+        if request.remember is not None:
+            # Locked from before it is read: another run would draw other answers.
+            memory = files.add(request.remember, private=True, overwrite=True)
+        plan, warnings = _plan(request, source, columns, progress)
+        warnings += _write(plan, request, progress, files)
+        if plan.remembered is not None and memory is not None:
+            warnings += plan.remembered.write(memory)
     sampled = 0 if plan.sample is None else plan.sample.rows
     return PrivatizeSummary(request, columns, again + warnings, sampled, again)
 
 
-def _opened(request: PrivatizeRequest) -> BatchSource:
-    data: Any = request.data
-    if isinstance(data, str | os.PathLike):
-        return open_batches(data, request)
-    return MemoryBatches.of(data)
+def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
+    """Check the files that will be written against each other and against those that are read."""
+    others = [path for path in (request.secret, request.synthetic_out) if path is not None]
+    targets = [*written_places(request.output), *others]
+    data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
+    remembered = [] if request.remember is None else [request.remember]
+    tables = (request.public, request.synthetic, request.generator_data)
+    plan = request.plan if isinstance(request.plan, str | os.PathLike) else None
+    check_apart(
+        [*targets, *remembered], (*(data.paths if data else ()), plan, *stated.files, *tables)
+    )
+    folder = None if data is None or data.folder is None else Path(data.folder)
+    for place in remembered:
+        check_place(place)
+    for target in targets:
+        shown = quoted(target.name)
+        if folder is not None and lies_in(target, folder):
+            raise OutputError(f"{shown} would lie in the folder that is read; write it elsewhere.")
+        if target in (request.output, *others):
+            check_format(target)
+        check_place(target)
+        if os.path.lexists(target) and not request.overwrite:
+            raise OutputError(
+                f"{shown} exists already and is left as it is; --overwrite replaces it, but a "
+                "second draw of the same labels reveals more than one."
+            )
+
+
+def check_columns(options: DataOptions, roles: dict[str, str], source: BatchSource) -> None:
+    """Refuse a column that the data lack (InputError): of ``roles``, or to drop or to keep."""
+    named = [(name, "to drop") for name in options.drop] + [(n, "to keep") for n in options.keep]
+    for name, role in (*roles.items(), *named):
+        if name not in source.schema.names:
+            raise missing_column(name, role, source.schema.names)
+
+
+def _check_roles(stated: StatedRelease, source: BatchSource) -> None:
+    """Refuse strata that are no public, released column, and labels dropped or kept (InputError).
+
+    What one column is, another may not be: a private column is never a feature.
+    """
+    request, private = stated.columns[0], [one.label for one in stated.columns]
+    check_columns(request, dict.fromkeys(private, "label"), source)
+    for option, names in (("--drop", request.drop), ("--keep", request.keep)):
+        if {*names} & {*private}:
+            raise InputError(f"{option} must name other columns than the private ones.")
+    if request.id_column is not None:
+        check_columns(request, {request.id_column: "'id'"}, source)
+    if request.id_column in private:
+        raise InputError("--id must name another column than the private ones.")
+    for one in stated.columns:
+        if one.by is None:
+            continue
+        check_columns(request, {one.by: "'by'"}, source)
+        if one.by in private or one.by in request.drop:
+            raise InputError(
+                f"The strata of {quoted(one.label)} must be a public column that is released: "
+                f"{quoted(one.by)} is {'private' if one.by in private else 'dropped'}."
+            )
 
 
 def _plan(
     request: PrivatizeRequest, source: BatchSource, columns: PrivateColumns, progress: Progress
-) -> _Plan:
+) -> tuple[_Plan, tuple[str, ...]]:
     names = tuple(name for name in source.schema.names if name not in request.drop)
     features = pa.schema([source.schema.field(n) for n in names if n not in columns.names])
     # A generator is of a mechanism that releases one column only.
-    first = columns.first
-    check_sample(first.request, first.survey, features)
-    fitted = fit_generator(first.request, source, first.survey, features, progress)
-    rows = vector_release(request, columns, features, fitted)
-    released = rows.schema(features)
-    types = dict(zip(columns.names, rows.types, strict=True))
+    one, survey = columns.first.request, columns.first.survey
+    synthetic_sample(one, survey, features, None)
+    fitted = fit_generator(one, source, survey, features, progress)
+    rows = row_release(request, columns, features, fitted)
+    released, types = rows.schema(features), dict(zip(columns.names, rows.types, strict=True))
     fields = [
         pa.field(name, types[name] if name in types else released.field(name).type)
         for name in names
     ]
-    schema = released_schema(fields, columns, provenance(request, columns, fitted))
+    schema = released_schema(request, columns, fields, fitted)
     check_holds(request.output, schema)
-    traits = first.mechanism.traits
+    traits = columns.first.mechanism.traits
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
-    watched = tuple(features.names) if traits.feature_values_kept else ()
-    warnings = tuple(_warnings(columns, fitted))
-    sample = synthetic_sample(first.request, first.survey, schema, first.field, fitted)
+    watched = [n for n in features.names if n not in request.keep and traits.feature_values_kept]
+    looked = ReleasedColumns(watched, columns.names, survey.rows, source.schema.names)
+    sample = synthetic_sample(one, survey, schema, fitted)
     # Text that is not changed keeps its letters: 1.50 stays 1.50.
     letters = is_csv(request.output) and traits.features == "unchanged"
-    remembered = None
-    if request.remember is not None:
-        for one in columns:
-            check_remembered(one)
-        remembered = RememberedAnswers(request.remember, columns)
-    return _Plan(
-        source,
-        columns,
-        names,
-        rows,
-        schema,
-        watched,
-        warnings,
-        sample,
-        letters,
-        remembered,
-        request.id_column,
-    )
+    remembered = None if request.remember is None else RememberedAnswers(request.remember, columns)
+    warnings = (*warnings_of(columns), *(() if fitted is None else fitted.warnings))
+    person = request.id_column
+    plan = _Plan(source, columns, names, rows, schema, looked, sample, letters, remembered, person)
+    return plan, warnings
 
 
-def _warnings(columns: PrivateColumns, fitted: FittedGenerator | None) -> Iterator[str]:
-    """Yield what is to be said of the mechanisms, before any row is released."""
-    for one in columns:
-        about = "" if len(columns) == 1 else f"Private column {quoted(one.name)}: "
-        yield from (about + text for text in (*amount_warnings(one.mechanism), *one.warnings))
-    if len(columns) > 1:
-        alone = [one.mechanism.epsilon or 0.0 for one in columns]
-        yield from vector_warnings(columns.labels_epsilon, alone)
-    yield from size_warnings((one.mechanism for one in columns), columns.rows)
-    if fitted is not None:
-        yield from fitted.warnings
-
-
-def _write(plan: _Plan, request: PrivatizeRequest, progress: Progress) -> tuple[str, ...]:
+def _write(
+    plan: _Plan, request: PrivatizeRequest, progress: Progress, files: WholeFiles
+) -> tuple[str, ...]:
     """Write the release, with the true labels and the sample where asked, or nothing at all.
 
     Returns warnings of columns that tell more than they should.
     """
     progress.step("releasing")
-    private, done, again = plan.columns.names, 0, LabelCounts(plan.columns)
-    columns = ReleasedColumns(
-        *(plan.watched, request.keep, plan.columns.rows, private), plan.source.schema.names
-    )
-    with WholeFiles(request.overwrite, last=True) as files:
-        secret = None
-        if request.secret is not None:
-            true = pa.schema([pa.field(n, plan.source.schema.field(n).type) for n in plan.secret])
-            secret = TableFile(files.add(request.secret, private=True), true, plan.dialect)
-        release = TableFile(files.add(request.output), plan.schema, plan.dialect)
-        write_declaration(files, request.output, plan.schema)
-        for batch, letters in _batches(plan):
-            features, labels = batch.select(plan.features), [batch.column(n) for n in private]
-            codes = [one.codes(own) for one, own in zip(plan.columns, labels, strict=True)]
-            columns.watch(features, labels, codes)
-            again.add(codes)
-            new, released = plan.rows.release(features, labels, codes)
-            if plan.remembered is not None:
-                ids = batch.column(plan.person)
-                released = plan.remembered.repeat(ids, features, labels, released)
-            release.write(_together(plan, new, released, letters))
-            if secret is not None:
-                secret.write(batch.select(plan.secret))
-            done += len(batch)
-            progress.advance(done, plan.columns.rows)
-        warnings = columns.check()
-        check_unchanged()
-        again.check()
-        if plan.remembered is not None and request.remember is not None:
-            warnings += tuple(plan.remembered.check())
-            plan.remembered.write(files.add(request.remember, private=True, overwrite=True))
-        _write_sample(files, plan.sample, request.synthetic_out)
+    private, source, survey = plan.columns.names, plan.source, plan.columns.first.survey
+    dialect = source.dialect if isinstance(source, CsvFile) else USUAL
+    done, again = 0, [np.zeros_like(one.survey.counts) for one in plan.columns]
+    # What is kept aside: the private columns, and who a row is about.
+    aside = [name for name in plan.read if name in (*private, plan.person)]
+    secret = None
+    if request.secret is not None:
+        true = pa.schema([pa.field(name, source.schema.field(name).type) for name in aside])
+        secret = TableFile(files.add(request.secret, private=True), true, dialect)
+    release = TableFile(files.add(request.output), plan.schema, dialect)
+    write_declaration(files, request.output, plan.schema)
+    for batch, letters in plan.batches():
+        features = batch.select([name for name in plan.names if name not in private])
+        labels = [batch.column(name) for name in private]
+        codes = [one.codes(own) for one, own in zip(plan.columns, labels, strict=True)]
+        plan.looked.watch(features, labels)
+        for counts, own in zip(again, codes, strict=True):
+            np.add(counts, np.bincount(own, minlength=len(counts)), out=counts)
+        new, released = plan.rows.draw(features, labels, codes)
+        if plan.remembered is not None:
+            ids = batch.column(plan.person)
+            released = plan.remembered.repeat(ids, features, labels, released)
+        release.write(_together(plan, new, dict(zip(private, released, strict=True)), letters))
+        if secret is not None:
+            secret.write(batch.select(aside))
+        done += len(batch)
+        progress.advance(done, survey.rows)
+    warnings = plan.looked.check()
+    check_unchanged()
+    for one, counts in zip(plan.columns, again, strict=True):
+        before = one.survey.counts
+        same = one.survey.domain.drawn or np.array_equal(counts, before)
+        if counts.sum() != before.sum() or not same:
+            raise InputError(CHANGED)
+    if plan.sample is not None and request.synthetic_out is not None:
+        file = TableFile(files.add(request.synthetic_out), plan.sample.schema)
+        for batch in plan.sample.batches:
+            file.write(batch)
     return warnings
 
 
-def _write_sample(files: WholeFiles, sample: SyntheticSample | None, target: Path | None) -> None:
-    if sample is None or target is None:
-        return
-    file = TableFile(files.add(target), sample.schema)
-    for batch in sample.batches():
-        file.write(batch)
-
-
-def _batches(plan: _Plan) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
-    """Yield the rows, with the letters that they are written in where those are released."""
-    if plan.letters and isinstance(plan.source, CsvBatches):
-        for batch, letters in plan.source.batches_as_written(plan.read):
-            yield batch, letters.select(list(plan.names))
-    else:
-        yield from ((batch, None) for batch in plan.source.batches(plan.read))
-
-
 def _together(
-    plan: _Plan,
-    features: pa.RecordBatch,
-    released: list[pa.Array],
-    letters: pa.RecordBatch | None,
+    plan: _Plan, features: pa.RecordBatch, labels: dict[str, pa.Array], letters: Any
 ) -> pa.RecordBatch:
     """Return released features and labels as rows of the release."""
-    labels = dict(zip(plan.columns.names, released, strict=True))
     if letters is not None:
         for name, label in labels.items():
             letters = letters.set_column(plan.names.index(name), name, label)

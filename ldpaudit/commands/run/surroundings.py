@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ldpaudit.judging.policy import check_lines, load_policy
-from ldpaudit.judging.policy.explaining import WORDS
+from ldpaudit.judging.policy.explaining import CHECKS
 from ldpaudit.reports import render
 from ldpaudit.reports.annotations import annotations, of_decision
 from ldpaudit.reports.interface import Place, Surroundings
@@ -27,10 +27,9 @@ def surroundings_of(result: AuditResult, policy: object, status: int | None = No
     status : int, optional
         The exit status of the command.
     """
-    explained = WORDS["checks"]
     path = Path(policy) if isinstance(policy, str | Path) else None
     places = {} if path is None else _places(result, path)
-    return Surroundings(places, explained, status)
+    return Surroundings(places, CHECKS, status)
 
 
 def _places(result: AuditResult, path: Path) -> dict[str, Place]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
     assumptions_of_bounds,
@@ -15,6 +14,7 @@ from ldpaudit.reports.text.wording import (
     waiver_line,
 )
 from ldpaudit.result import AuditResult
+from ldpaudit.result.harmless import one_line
 from ldpaudit.terminal import say
 
 _PROGRAM: Final = "ldpaudit "

@@ -19,12 +19,11 @@ from ldpaudit.judging.policy import load_policy
 from ldpaudit.options import named_columns
 from ldpaudit.reports import render
 from ldpaudit.reports.interface import Surroundings
-from ldpaudit.reports.text.harmless import one_line
 from ldpaudit.result import AuditResult, Profile
+from ldpaudit.result.harmless import one_line
 from ldpaudit.result.public import public
-from ldpaudit.running.progress import Progress
-from ldpaudit.running.stopping import Stop
 from ldpaudit.terminal import others_read, say, stream, words_only
+from ldpaudit.work.progress import Progress, Stop
 
 PIPELINE: Final = ("sarif", "junit", "markdown")
 """Formats that other programs read, besides the result itself."""
@@ -44,8 +43,7 @@ def run_and_write(
     ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
     the reports are for, ``details`` whether the log of a service may show what was found.
 
-    Ctrl-C ends the audit early: what is finished is written. Finished parts (``--resume``) are kept
-    until the result of the whole audit is written.
+    Ctrl-C ends the audit early: what is finished is written.
     """
     discreet = profile == "public" or (others_read() and not details)
     stop = Stop.after(request.timeout)

@@ -49,10 +49,3 @@ class SelftestRequest:
             raise InputError(f"The 'threads' must be at least 1. Got {self.threads} instead.")
         if self.seed < 0:
             raise InputError("The seed must not be negative.")
-
-    @property
-    def seconds(self) -> float | None:
-        """How long releases are begun; None: to the end."""
-        if self.minutes is None:
-            return None if self.thorough else 600.0
-        return 60 * self.minutes

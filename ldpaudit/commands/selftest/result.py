@@ -1,147 +1,258 @@
-"""What a self-test found."""
+"""How often the audits of planted releases were right, and whether that is as documented."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, Literal
 
-from ldpaudit.commands.selftest.figures import CHANCE, LEVEL, Figure, figures
-from ldpaudit.commands.selftest.stored import StoredRow
+from ldpaudit.commands.selftest.planting import LEAKS
 from ldpaudit.commands.selftest.trial import Outcome
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.result import Frozen
+from ldpaudit.result.numbers import percent
+from ldpaudit.terminal import say
 
-Verdict = Literal["pass", "fail", "inconclusive"]
-_SIZES: Final = (1000, 2500, 10_000, 50_001)
-_VERDICTS: Final = ("pass", "fail", "inconclusive", "error")
+CHANCE: Final = 1e-4
+"""How often a good installation is said not to work, by all figures together."""
+LEVEL: Final = 0.95
+"""The confidence of each interval, and of certified bounds and policies by default."""
+_SIZES: Final = (500, 1000, 2500, 10_000, 50_001)
 
 
-@dataclass(frozen=True)
-class Selftest:
-    """Planted releases, how their audits ended, and what that says of the installation.
+class Figure(Frozen):
+    """How often something happened, against what is documented."""
 
-    Attributes
-    ----------
-    outcomes : tuple of Outcome
-        In the order of the plan.
-    planned : int
-        Releases of the plan.
-    seed : int
-    thorough : bool
-    seconds : float
-    """
+    id: str
+    """A stable name, such as ``false_alarms``."""
+    title: str
+    """What is counted."""
+    count: int
+    """How often it happened."""
+    n: int
+    """Of how many releases."""
+    value: float | None
+    """The observed share; null where there was no release."""
+    low: float
+    """The lower end of its Clopper–Pearson interval."""
+    high: float
+    """The upper end."""
+    level: float = LEVEL
+    """The interval's confidence."""
+    stated: float
+    """The share that is documented."""
+    side: Literal["at least", "at most"]
+    """What the documented share is of the true one."""
+    p_value: float
+    """How likely a count this bad is where the documented share is true."""
+    finding: Literal["as documented", "refuted", "too few"]
+    """Whether the count fits what is documented; "too few" if no count could refute it."""
 
-    outcomes: tuple[Outcome, ...]
+
+def figure(
+    name: str,
+    title: str,
+    count: int,
+    n: int,
+    stated: float,
+    side: Literal["at least", "at most"] = "at most",
+    share: float = 1.0,
+) -> Figure:
+    """Compare a count with what is documented; ``share`` is of the chance of a false alarm."""
+    from scipy.stats import binom
+
+    def p_value(count: int) -> float:
+        at_most = side == "at most"
+        return float(binom.sf(count - 1, n, stated) if at_most else binom.cdf(count, n, stated))
+
+    finding: Literal["as documented", "refuted", "too few"] = "as documented"
+    if p_value(count) <= CHANCE * share:
+        finding = "refuted"
+    elif p_value(n if side == "at most" else 0) > CHANCE * share:
+        finding = "too few"
+    low, high = clopper_pearson(count, n, 1 - LEVEL) if n else (0.0, 1.0)
+    return Figure(
+        id=name,
+        title=title,
+        count=count,
+        n=n,
+        value=count / n if n else None,
+        low=float(low),
+        high=float(high),
+        stated=stated,
+        side=side,
+        p_value=p_value(count),
+        finding=finding,
+    )
+
+
+def figures(outcomes: Collection[Outcome]) -> tuple[Figure, ...]:
+    """Return every figure; each has an equal share of the chance of refuting by bad luck."""
+    counted = list(_counted(outcomes))
+    share = 1 / sum(stated > 0 for *_, stated, _ in counted)
+    return tuple(figure(*one, share=share) for one in counted)
+
+
+def _counted(
+    outcomes: Collection[Outcome],
+) -> Iterator[tuple[str, str, int, int, float, Literal["at least", "at most"]]]:
+    broken = sum(one.verdict == "error" for one in outcomes)
+    yield "faults", "audits that could not run", broken, len(outcomes), 0.0, "at most"
+    for name in sorted({name for one in outcomes for name in one.held}):
+        held = [one.held[name] for one in outcomes if name in one.held]
+        title, missed = f"certified bound {name} above the truth", held.count(False)
+        yield f"missed.{name}", title, missed, len(held), 1 - LEVEL, "at most"
+    honest = [one for one in outcomes if not one.leaking and one.verdict != "error"]
+    accused, warned = (
+        sum(one.verdict == "fail" for one in honest),
+        sum(bool(one.warned) for one in honest),
+    )
+    title = "honest releases in which a violation is claimed"
+    yield "false_alarms", title, accused, len(honest), 1 - LEVEL, "at most"
+    title = "honest releases in which a check warns without cause"
+    yield "false_warnings", title, warned, len(honest), 1 - LEVEL, "at most"
+    revealing = {kind for kind, way in LEAKS.items() if "features-reveal-label" in way.found_by}
+    noise = {kind for kind, way in LEAKS.items() if way.noise}
+    groups = {
+        "noise": ("too little noise", noise),
+        "draws": ("draws that are not as declared", LEAKS.keys() - revealing - noise),
+        "columns": ("the label in columns or rows", revealing),
+    }
+    strong = [one for one in outcomes if one.leaking and one.strong]
+    for name, (of, kinds) in groups.items():
+        planted = [one for one in strong if one.setting.kind in kinds]
+        found = sum(one.found for one in planted)
+        yield (
+            f"found.{name}",
+            f"strong leaks of {of} that are found",
+            found,
+            len(planted),
+            0.95,
+            "at least",
+        )
+    promised = [one for one in outcomes if one.leaking and one.promised]
+    title, found = (
+        "leaks found that the audit says it would find",
+        sum(one.found for one in promised),
+    )
+    yield "found.promised", title, found, len(promised), 0.9, "at least"
+
+
+class Row(Frozen):
+    """How the audits of one group of releases ended."""
+
+    group: str
+    """What they have in common: mechanism, rows, labels, made or truth."""
+    name: str
+    """Its value."""
+    leaking: bool
+    """Whether they leak."""
+    n: int
+    """How many there are."""
+    ended: dict[str, int]
+    """How many audits ended with each verdict."""
+    found: int
+    """Of leaks: in how many a check that names the leak failed."""
+    warned: int
+    """In how many a check of level warn failed."""
+
+
+class Selftest(Frozen):
+    """What a self-test found."""
+
+    schema_version: str = "1.0"
+    """The version of this form."""
+    verdict: Literal["pass", "fail", "inconclusive"]
+    """Whether this installation works as documented."""
+    sentence: str
+    """The same for people."""
+    chance: float = CHANCE
+    """How often a good installation is said not to work."""
+    figures: tuple[Figure, ...]
+    """Coverage, false alarms and power."""
+    rows: tuple[Row, ...]
+    """How audits ended, group by group."""
+    releases: tuple[Outcome, ...]
+    """Each planted release: what it was, and how its audit ended."""
     planned: int
+    """Releases of the plan; fewer were audited where it ended early."""
     seed: int
+    """The seed of all releases and audits."""
     thorough: bool
+    """Whether it is the long plan."""
     seconds: float
+    """How long it took."""
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
-        """How often audits were right, against what is documented."""
-        return figures(self.outcomes)
-
-    @property
-    def verdict(self) -> Verdict:
-        """Fail where a figure refutes what is documented, pass where each could have."""
-        found = {figure.finding for figure in self.figures}
-        if "refuted" in found:
-            return "fail"
-        return "inconclusive" if "too few" in found or not found else "pass"
-
-    @property
-    def sentence(self) -> str:
-        """What to tell people."""
-        honest = [one for one in self.outcomes if not one.leaking]
-        leaking = [one for one in self.outcomes if one.leaking]
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], planned: int, seed: int, **about: Any) -> "Selftest":
+        """Judge outcomes: fail if a figure refutes what is documented, pass if each could have."""
+        every = figures(outcomes)
+        findings = {figure.finding for figure in every}
+        honest = [one for one in outcomes if not one.leaking]
+        leaking = [one for one in outcomes if one.leaking]
         accused = sum(one.verdict == "fail" for one in honest)
         found = sum(one.found for one in leaking)
-        claimed = f"{accused or 'no'} violation{'s' * (accused != 1)} claimed"
         counts = (
-            f"{len(honest):,} honest releases, {claimed}; {len(leaking):,} leaking releases, "
-            f"{found:,} found"
+            f"{len(honest):,} honest releases, {accused or 'no'} violation{'s' * (accused != 1)} "
+            f"claimed; {len(leaking):,} leaking releases, {found:,} found"
         )
-        if self.verdict == "fail":
-            wrong = "; ".join(f.title for f in self.figures if f.finding == "refuted")
-            return f"This installation does not work as documented ({wrong}): {counts}."
-        if self.verdict == "inconclusive":
-            return f"Too few releases to say whether this installation works: {counts}."
-        return f"This installation works as documented: {counts}."
+        wrong = "; ".join(figure.title for figure in every if figure.finding == "refuted")
+        verdict: Literal["pass", "fail", "inconclusive"] = "pass"
+        sentence = f"This installation works as documented: {counts}."
+        if "refuted" in findings:
+            verdict, sentence = (
+                "fail",
+                f"This installation does not work as documented ({wrong}): {counts}.",
+            )
+        elif "too few" in findings or not outcomes:
+            verdict = "inconclusive"
+            sentence = f"Too few releases to say whether this installation works: {counts}."
+        return cls(
+            verdict=verdict,
+            sentence=sentence,
+            figures=every,
+            rows=tuple(_rows(outcomes)),
+            releases=tuple(outcomes),
+            planned=planned,
+            seed=seed,
+            **about,
+        )
 
-    @property
-    def rows(self) -> tuple[StoredRow, ...]:
-        """How audits ended, group by group."""
-        return tuple(row for group, of in _GROUPS.items() for row in self._rows(group, of))
 
-    def _rows(self, group: str, of: Callable[[Outcome], Any]) -> Iterator[StoredRow]:
-        keys = sorted({(one.leaking, of(one)) for one in self.outcomes})
-        for leaking, key in keys:
-            members = [o for o in self.outcomes if (o.leaking, of(o)) == (leaking, key)]
+def _rows(outcomes: Collection[Outcome]) -> Iterator[Row]:
+    groups: dict[str, Any] = {
+        "mechanism": lambda one: one.setting.mechanism,
+        "rows": lambda one: max(size for size in _SIZES if size <= one.setting.rows),
+        "labels": lambda one: one.setting.classes,
+        "made": lambda one: one.setting.kind,
+        "truth": lambda one: one.setting.truth,
+    }
+    for group, value in groups.items():
+        for leaking, key in sorted({(one.leaking, value(one)) for one in outcomes}):
+            members = [one for one in outcomes if (one.leaking, value(one)) == (leaking, key)]
             ended = Counter(one.verdict for one in members)
-            found = sum(one.leaking and one.found for one in members)
-            warned = sum(bool(one.warned) for one in members)
-            counts = {verdict: ended[verdict] for verdict in _VERDICTS}
-            yield StoredRow(
+            last = _SIZES[_SIZES.index(key) + 1] - 1 if group == "rows" else 0
+            yield Row(
                 group=group,
-                name=_name(group, key),
+                name=f"{key:,} to {last:,}" if group == "rows" else str(key),
                 leaking=leaking,
                 n=len(members),
-                ended=counts,
-                found=found,
-                warned=warned,
+                ended={name: ended[name] for name in ("pass", "fail", "inconclusive", "error")},
+                found=sum(one.leaking and one.found for one in members),
+                warned=sum(bool(one.warned) for one in members),
             )
 
-    def stored(self) -> dict[str, Any]:
-        """Return what the JSON file holds."""
-        return {
-            "schema_version": "1.0",
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "chance": CHANCE,
-            "figures": [_stored(figure) for figure in self.figures],
-            "rows": [row.model_dump() for row in self.rows],
-            "releases": [one.stored() for one in self.outcomes],
-            "planned": self.planned,
-            "seed": self.seed,
-            "thorough": self.thorough,
-            "seconds": self.seconds,
-        }
 
-
-def _size(outcome: Outcome) -> int:
-    return next(most for most in _SIZES if outcome.setting.rows < most)
-
-
-def _name(group: str, key: Any) -> str:
-    if group != "rows":
-        return str(key)
-    place = _SIZES.index(key)
-    low = _SIZES[place - 1] if place else 500
-    return f"{low:,} to {key - (place < len(_SIZES) - 1):,}" if place < 3 else f"{low:,} to 50,000"
-
-
-def _stored(figure: Figure) -> dict[str, Any]:
-    low, high = figure.interval
-    return {
-        "id": figure.id,
-        "title": figure.title,
-        "count": figure.count,
-        "n": figure.n,
-        "value": figure.rate,
-        "low": low,
-        "high": high,
-        "level": LEVEL,
-        "stated": figure.stated,
-        "side": figure.side,
-        "p_value": figure.p_value,
-        "finding": figure.finding,
-    }
-
-
-_GROUPS: Final[dict[str, Callable[[Outcome], Any]]] = {
-    "mechanism": lambda one: one.setting.mechanism,
-    "rows": _size,
-    "labels": lambda one: one.setting.classes,
-    "made": lambda one: one.setting.kind,
-    "truth": lambda one: one.setting.truth,
-}
+def print_summary(tested: Selftest, *, quiet: bool) -> None:
+    """Print whether the installation works, and each figure; quiet: the sentence only."""
+    say(tested.sentence)
+    if quiet:
+        return
+    for one in tested.figures:
+        counted = f"{one.count:,} of {one.n:,} ({100 * one.low:.1f} to {100 * one.high:.1f} %"
+        documented = f"documented: {one.side} {percent(one.stated)})"
+        say(f"  {one.finding:<14} {one.title}: {counted}; {documented}")
+    if len(tested.releases) < tested.planned:
+        say(f"  {'ended early':<14} {len(tested.releases):,} of {tested.planned:,} releases")
+    say(
+        f"Intervals are at {percent(LEVEL)} (Clopper–Pearson). A good installation is said not to "
+        f"work in at most one self-test of {1 / CHANCE:,.0f}. Seed {tested.seed}."
+    )

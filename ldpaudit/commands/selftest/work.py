@@ -1,23 +1,22 @@
 """The work of ``selftest``: plant releases, audit each as ``run`` does, count."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+
+from pydantic import ValidationError
 
 import ldpaudit
 from ldpaudit.api import available_threads
-from ldpaudit.commands.selftest.plan import QUICK, THOROUGH, settings
-from ldpaudit.commands.selftest.planted import Setting
+from ldpaudit.commands.selftest.planting import Setting
 from ldpaudit.commands.selftest.request import SelftestRequest
 from ldpaudit.commands.selftest.result import Selftest
-from ldpaudit.commands.selftest.trial import Outcome, failed, outcome
-from ldpaudit.running.finished import Finished
-from ldpaudit.running.progress import Progress
-from ldpaudit.running.stopping import Stop
-from ldpaudit.tasks.processes import Processes
-
-_AUDITOR: Final = "ldpaudit.commands.selftest.work:auditor"
+from ldpaudit.commands.selftest.trial import Outcome, outcome, planned
+from ldpaudit.errors import OutputError
+from ldpaudit.work.memory import Scratch
+from ldpaudit.work.progress import Progress, Stop
+from ldpaudit.work.tasks import processes
 
 
 def selftest(request: SelftestRequest, progress: Progress) -> Selftest:
@@ -29,58 +28,56 @@ def selftest(request: SelftestRequest, progress: Progress) -> Selftest:
     ------
     InputError
         If an option is out of range.
+    OutputError
+        If the folder of finished releases cannot be made.
     """
     request.check()
-    start, stop = time.perf_counter(), Stop.after(request.seconds)
-    every = settings(THOROUGH if request.thorough else QUICK, request.seed)
-    finished = _finished(request)
-    done = {place: kept for place, one in enumerate(every) if (kept := _kept(finished, one))}
-    left = [place for place in range(len(every)) if place not in done]
+    usual = None if request.thorough else 600.0
+    seconds = usual if request.minutes is None else 60 * request.minutes
+    start, stop = time.perf_counter(), Stop.after(seconds)
+    every, kept = planned(request.thorough, request.seed), _kept(request)
+    done = {one.setting: one for one in _read(kept) if one.setting in set(every)}
     progress.step(f"auditing {len(every):,} planted releases")
     with stop.on_signals():
         stop.running = True
-        for place, result in _outcomes(every, left, request):
-            done[place] = result
-            finished.put(_key(every[place]), result.stored())
+        for one in _outcomes([setting for setting in every if setting not in done], request):
+            done[one.setting] = one
+            if kept is not None:
+                with kept.open("a", encoding="utf-8") as lines:
+                    lines.write(f"\n{one.model_dump_json()}")
             progress.advance(len(done), len(every))
             if stop.due():
                 break
-    outcomes = tuple(done[place] for place in sorted(done))
+    outcomes = [done[setting] for setting in every if setting in done]
     spent = time.perf_counter() - start
-    return Selftest(outcomes, len(every), request.seed, request.thorough, spent)
+    about = {"thorough": request.thorough, "seconds": spent}
+    return Selftest.of(outcomes, len(every), request.seed, **about)
 
 
-def _outcomes(
-    every: Sequence[Setting], left: Sequence[int], request: SelftestRequest
-) -> Iterator[tuple[int, Outcome]]:
-    """Yield the outcome of each release that is left, with its place, as it is done."""
+def _outcomes(left: list[Setting], request: SelftestRequest) -> Iterator[Outcome]:
+    """Yield the outcome of each release as it is done."""
     workers = min(request.threads or available_threads(), max(1, len(left)))
-    if workers == 1:
-        yield from ((place, outcome(every[place], request.seed)) for place in left)
-        return
-    with Processes(_AUDITOR, request.seed, most=workers) as processes:
-        for number, answer in processes.run([every[place] for place in left]):
-            place = left[number]
-            yield place, answer.content or failed(every[place], answer.reason)
+    with Scratch() as scratch, processes(workers, 1, scratch.folder) as pool:
+        for number, answer in pool.answers(outcome, left, request.seed):
+            broken = Outcome(setting=left[number], verdict="error", reason=answer.reason)
+            yield answer.content or broken
 
 
-def auditor(seed: int) -> Callable[[Setting], Outcome]:
-    """Return what plants and audits a release in a process of its own."""
-    return lambda setting: outcome(setting, seed)
-
-
-def _finished(request: SelftestRequest) -> Finished:
-    """Return where finished releases are kept: those of this seed, plan and version."""
+def _kept(request: SelftestRequest) -> Path | None:
+    """Return the file of finished releases: those of this seed, plan and version."""
     if request.resume is None:
-        return Finished()
+        return None
+    try:
+        request.resume.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"The folder cannot be made ({type(error).__name__}).") from None
     plan = "thorough" if request.thorough else "quick"
-    return Finished(Path(request.resume) / f"{plan}-{request.seed}-{ldpaudit.__version__}")
+    return request.resume / f"{plan}-{request.seed}-{ldpaudit.__version__}.jsonl"
 
 
-def _key(setting: Setting) -> str:
-    return f"{setting.kind}/{setting.number}"
-
-
-def _kept(finished: Finished, setting: Setting) -> Outcome | None:
-    kept: Any = finished.get(_key(setting))
-    return None if kept is None else Outcome.again(kept)
+def _read(kept: Path | None) -> Iterator[Outcome]:
+    """Read finished releases; one whose line a kill cut short is audited again."""
+    if kept is not None and kept.exists():
+        for line in kept.read_text(encoding="utf-8", errors="replace").split("\n"):
+            with suppress(ValidationError):
+                yield Outcome.model_validate_json(line)

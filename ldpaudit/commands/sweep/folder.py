@@ -14,12 +14,10 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, OutputError
-from ldpaudit.files.documents import parse_json, read_document
-from ldpaudit.files.drafts import remove_left_over
-from ldpaudit.files.limits import DOCUMENT_BYTES
-from ldpaudit.files.writing import WholeFiles
-from ldpaudit.reports.json_report import as_json
 from ldpaudit.result import AuditResult, Decision, Estimate, Verdict
+from ldpaudit.work.documents import as_json, parse_json, read_document
+from ldpaudit.work.files import WholeFiles
+from ldpaudit.work.limits import DOCUMENT_BYTES
 
 _FORMAT: Final = "ldpaudit-sweep"
 _MANIFEST: Final = "manifest"
@@ -41,7 +39,7 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
     options = {
         name: getattr(request, name)
         for name in (
-            *("label", "labels", "generator", "test_share", "learner", "budget", "repeats"),
+            *("label", "labels", "generator", "test_share", "learner", "repeats"),
             *("queries", "neighbors", "metric", "exact"),
             *("separator", "decimal", "encoding", "sheet", "header"),
         )
@@ -136,8 +134,6 @@ class SweepFolder:
             key = secrets.token_hex(32)
             content = {"format": _FORMAT, "key": key, "digests": _digests(key, options)}
             self.keep_part(_MANIFEST, content)
-        for folder in (self.path, self._points):
-            remove_left_over(folder)
 
     def _check(self, options: dict[str, Any]) -> None:
         shown, stored = quoted(self.path.name), self.kept_part(_MANIFEST)
@@ -172,7 +168,7 @@ class SweepFolder:
         """Return what all points share; None without a whole file."""
         try:
             text = read_document(self.path / f"{name}.json", DOCUMENT_BYTES)
-            content = parse_json(text, name, "It is no whole file.")
+            content = parse_json(text, name, "It is incomplete.")
         except (OSError, ValueError):
             return None
         return content if isinstance(content, dict) else None

@@ -1,35 +1,22 @@
 """The page of a sweep: the answer, the frontier of leakage against utility, every point."""
 
-import math
-from collections.abc import Sequence
 from typing import Final
 
-from ldpaudit.commands.sweep.result import SIMULATED, Sweep
-from ldpaudit.commands.sweep.summary import Mean, Setting
-from ldpaudit.commands.sweep.text import (
+from ldpaudit.commands.sweep.result import (
+    SIMULATED,
+    Mean,
+    Neighbour,
+    Sweep,
     cell,
-    headers,
-    leakage_of,
-    leakage_words,
-    setting_row,
-    utility_words,
+    named,
+    value_text,
 )
 from ldpaudit.mechanisms import traits_of
-from ldpaudit.reports.charts import specifications as charts
-from ldpaudit.reports.charts.frontier import (
-    MOST_LINES,
-    Outcome,
-    Path,
-    Spot,
-    frontier,
-    sample_of,
-    shape_of,
-)
-from ldpaudit.reports.charts.intervals import Figure, Sample, Table, rule_sample
-from ldpaudit.reports.pages.page import Sheet, Tile, render_sheet
-from ldpaudit.reports.parts.part import Part
-from ldpaudit.reports.text.numbers import number, percent, rows
+from ldpaudit.reports.charts.figure import Figure, Rule, Table
+from ldpaudit.reports.charts.planes import MOST_LINES, Outcome, Path, Spot, frontier_figure
+from ldpaudit.reports.pages.page import Section, Tile, render_sheet
 from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result.numbers import number, percent, rows
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
 _AUDIT: Final = (
@@ -45,19 +32,18 @@ _AUDIT: Final = (
 
 def sweep_page(sweep: Sweep) -> str:
     """Return the page."""
-    request = sweep.request
-    settings = len(sweep.settings)
-    sheet = Sheet(
+    mechanisms, settings = len(sweep.least_noise), len(sweep.points)
+    least = "; ".join(f"{one.mechanism}: {named(one)}" for one in sweep.least_noise.values())
+    return render_sheet(
         what="Sweep before releasing",
-        title=f"{_amount(len(request.mechanisms), 'mechanism')}, {_amount(settings, 'setting')}",
-        lead=f"Least noise with no violation found: {'; '.join(n.short() for n in sweep.least)}.",
+        title=f"{_amount(mechanisms, 'mechanism')}, {_amount(settings, 'setting')}",
+        lead=f"Least noise with no violation found: {least}.",
         tiles=_tiles(sweep),
-        parts=(_frontier_part(sweep), _least_part(sweep)),
+        sections=(_frontier_part(sweep), _least_part(sweep)),
         more=(_points_part(sweep),),
         notes=_notes(sweep),
         access=CONFIDENTIAL,
     )
-    return render_sheet(sheet)
 
 
 def _amount(count: int, what: str) -> str:
@@ -66,14 +52,14 @@ def _amount(count: int, what: str) -> str:
 
 def _tiles(sweep: Sweep) -> tuple[Tile, ...]:
     tiles = [
-        Tile("rows released in each draw", rows(sweep.rows)),
-        Tile("draws of each setting", str(sweep.request.repeats)),
+        Tile("rows released in each draw", rows(sweep.run.rows)),
+        Tile("draws of each setting", str(sweep.run.repeats)),
     ]
-    if sweep.test_rows is not None:
-        tiles.append(Tile("rows held out", rows(sweep.test_rows)))
-    if sweep.reference is not None:
-        value = number(float(sweep.reference["value"]))
-        tiles.append(Tile(utility_words(sweep), value, "learnt from the true labels"))
+    if sweep.run.test_rows is not None:
+        tiles.append(Tile("rows held out", rows(sweep.run.test_rows)))
+    if sweep.from_truth is not None:
+        value = number(sweep.from_truth)
+        tiles.append(Tile(sweep.measures[1], value, "learnt from the true labels"))
     return tuple(tiles)
 
 
@@ -85,22 +71,24 @@ def _notes(sweep: Sweep) -> tuple[str, ...]:
         "among many settings by their verdicts favours those that passed by luck.",
         f"Intervals of one draw hold at {level}; averages of several draws at the lower level "
         "that the JSON states. Utility is that of one kind of learner.",
-        *sweep.warnings,
+        *sweep.notes[1:],
     )
 
 
-def _least_part(sweep: Sweep) -> Part:
+def _least_part(sweep: Sweep) -> Section:
+    parameter = sweep.points[0].parameter
     body = tuple(
         (
             least.mechanism,
-            "none of the grid" if least.found is None else least.found.value_text,
-            "–" if least.found is None else f"{least.found.passes} of {least.found.draws}",
-            "–" if least.share is None else number(least.share[0], "down"),
-            _neighbour(least.less),
-            _neighbour(least.more),
-            ", ".join(s.value_text for s in least.exceptions) or "none",
+            "none of the grid" if least.value is None else value_text(parameter, least.value),
+            "–" if least.value is None else f"{least.passes} of {least.draws}",
+            "–" if least.pass_share is None else number(least.pass_share.low, "down"),
+            _neighbour(parameter, least.less_noise),
+            _neighbour(parameter, least.more_noise),
+            ", ".join(value_text(parameter, v) for v in least.more_noise_that_does_not_pass)
+            or "none",
         )
-        for least in sweep.least
+        for least in sweep.least_noise.values()
     )
     head = (
         "Mechanism",
@@ -116,26 +104,27 @@ def _least_part(sweep: Sweep) -> Part:
         "bound on the share holds for all settings of a mechanism together, because one of them "
         "was chosen by its verdicts. That more noise passes too is checked, not assumed."
     )
-    lead = " ".join(least.sentence() for least in sweep.least)
+    lead = " ".join(least.sentence for least in sweep.least_noise.values())
     tables = (("By mechanism", Table(head, body)),)
-    return Part("least-noise", "Least noise", intro, tables=tables, lead=lead)
+    return Section("least-noise", "Least noise", (lead, intro), tables=tables)
 
 
-def _neighbour(setting: Setting | None) -> str:
-    if setting is None:
+def _neighbour(parameter: str, one: Neighbour | None) -> str:
+    if one is None:
         return "none on the grid"
-    return f"{setting.value_text}: {setting.outcome} passed"
+    outcome = f"{one.verdict}, {one.passes} of {one.draws}"
+    return f"{value_text(parameter, one.value)}: {outcome} passed"
 
 
-def _points_part(sweep: Sweep) -> Part:
-    table = Table(headers(sweep), tuple(setting_row(s) for s in sweep.settings))
-    means = {name: [m for s in sweep.settings if (m := s.mean(name))] for name in _AUDIT}
+def _points_part(sweep: Sweep) -> Section:
+    table = _settings_table(sweep)
+    means = {name: [s.means[name] for s in sweep.points if name in s.means] for name in _AUDIT}
     titles = {name: some[0].title for name, some in means.items() if some}
     more = Table(
         ("Mechanism", "Value", *titles.values()),
         tuple(
-            (s.mechanism, s.value_text, *(cell(s.mean(name)) for name in titles))
-            for s in sweep.settings
+            (s.mechanism, s.value_text, *(cell(s.means.get(name)) for name in titles))
+            for s in sweep.points
         ),
     )
     tables = [("Leakage and utility", table), ("More of the audit", more)]
@@ -143,15 +132,15 @@ def _points_part(sweep: Sweep) -> Part:
         head = ("Mechanism", "Values", "Verdict", "The worst draw")
         tables.append(("Why a setting did not pass", Table(head, reasons)))
     intro = "Every setting, averaged over its draws, with confidence intervals in brackets."
-    return Part("points", "Every setting", intro, tables=tuple(tables))
+    return Section("points", "Every setting", (intro,), tables=tuple(tables))
 
 
 def _reasons(sweep: Sweep) -> tuple[tuple[str, ...], ...]:
     """Return why settings did not pass, each reason once for a mechanism."""
     values: dict[tuple[str, str, str], list[str]] = {}
-    for setting in sweep.settings:
+    for setting in sweep.points:
         if setting.verdict != "pass":
-            key = (setting.mechanism, setting.verdict, setting.reason)
+            key = (setting.mechanism, setting.verdict, setting.sentence)
             values.setdefault(key, []).append(setting.value_text)
     return tuple(
         (mechanism, ", ".join(texts), verdict, reason)
@@ -159,53 +148,39 @@ def _reasons(sweep: Sweep) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _frontier_part(sweep: Sweep) -> Part:
-    figure = frontier_figure(sweep)
+def _frontier_part(sweep: Sweep) -> Section:
+    figure = leakage_figure(sweep)
     intro = (
         "Each mark is one setting. Further left, attackers learn less; further up, an honest "
         "learner learns more. Filled: every draw passed; hollow: not; orange: a draw violated the "
         "policy. A mechanism that lies above and left of another is better at that leakage."
     )
-    if sweep.request.numeric:
+    if sweep.numeric:
         intro = intro.replace("further up", "further down").replace("above", "below")
     missing = "" if figure is not None else "Not drawn: leakage or utility was not measured."
     drawn = () if figure is None else (figure,)
-    return Part("frontier", "Leakage against utility", intro, drawn, missing=missing)
+    return Section("frontier", "Leakage against utility", (intro,), drawn, missing=missing)
 
 
-def frontier_figure(sweep: Sweep) -> Figure | None:
+def leakage_figure(sweep: Sweep) -> Figure | None:
     """Return leakage against utility, a line for each mechanism; None without a point."""
-    paths = [
-        path for name in sweep.request.mechanisms[:MOST_LINES] if (path := _path(sweep, name)).spots
-    ]
-    spots = [spot for path in paths for spot in path.spots]
-    if not spots:
-        return None
-    upright, level = _references(sweep)
-    x = axis_around(leakage_words(sweep), [e for s in spots for e in s.x_ends], upright)
-    y = axis_around(utility_words(sweep), [e for s in spots for e in s.y_ends], level)
-    title = "Leakage against utility"
-    description = " ".join(
-        f"{path.label}: from {number(path.spots[0].x)} and {number(path.spots[0].y)} at the least "
-        f"noise to {number(path.spots[-1].x)} and {number(path.spots[-1].y)} at the most."
-        for path in paths
+    paths, table = (
+        [_path(sweep, name) for name in list(sweep.least_noise)[:MOST_LINES]],
+        _settings_table(sweep),
     )
-    drawing = charts.draw(
-        lambda width: frontier(paths, (upright, level), x, y, width), title, description, "paths"
-    )
-    legend: list[tuple[Sample, str]] = [
-        (sample_of(i), f"{path.label} ({shape_of(i)})") for i, path in enumerate(paths)
-    ]
-    legend += [(rule_sample(rule), rule.legend) for rule in (upright, level) if rule is not None]
-    table = Table(headers(sweep), tuple(setting_row(s) for s in sweep.settings))
-    return Figure("paths", title, description, drawing, table, tuple(legend))
+    title, rules = "Leakage against utility", _references(sweep)
+    return frontier_figure(title, paths, sweep.measures, rules, table)
+
+
+def _settings_table(sweep: Sweep) -> Table:
+    return Table(sweep.headers, tuple(s.row() for s in sweep.points))
 
 
 def _path(sweep: Sweep, mechanism: str) -> Path:
     able = [
         (s, leak, s.test)
-        for s in sweep.settings
-        if s.mechanism == mechanism and (leak := leakage_of(s)) and s.test
+        for s in sweep.points
+        if s.mechanism == mechanism and (leak := s.leakage) and s.test
     ]
     spots = tuple(
         Spot(
@@ -226,29 +201,16 @@ def _ends(mean: Mean) -> tuple[float, float]:
     return low, mean.value if mean.high is None else mean.high
 
 
-def _references(sweep: Sweep) -> tuple[charts.Rule | None, charts.Rule | None]:
+def _references(sweep: Sweep) -> tuple[Rule | None, Rule | None]:
     """Return the accuracy from the features alone, and a learner's score with the true labels."""
     name = "attack.features-only.accuracy"
-    whole = (s for s in sweep.settings if traits_of(s.mechanism).features == "unchanged")
-    alone = [m.value for s in whole if (m := s.mean(name)) is not None]
+    whole = (s for s in sweep.points if traits_of(s.mechanism).features == "unchanged")
+    alone = [s.means[name].value for s in whole if name in s.means]
     upright = level = None
-    if alone and not sweep.request.numeric:
-        value = sum(alone) / len(alone)
-        legend = f"attacker who sees the true features alone: {number(value)}"
-        upright = charts.Rule(value, "", legend, 2)
-    if sweep.reference is not None:
-        value = float(sweep.reference["value"])
-        level = charts.Rule(value, "", f"learnt from the true labels: {number(value)}", 1)
+    if alone and not sweep.numeric:
+        mean = sum(alone) / len(alone)
+        legend = f"attacker who sees the true features alone: {number(mean)}"
+        upright = Rule(mean, "", legend, 2)
+    if (value := sweep.from_truth) is not None:
+        level = Rule(value, "", f"learnt from the true labels: {number(value)}", 1)
     return upright, level
-
-
-def axis_around(title: str, ends: Sequence[float], rule: charts.Rule | None) -> charts.Axis:
-    """Return an axis that shows these ends and a rule, with some room around them."""
-    shown = [end for end in [*ends, *([] if rule is None else [rule.at])] if math.isfinite(end)]
-    low, high = min(shown), max(shown)
-    share = low >= 0 and high <= 1
-    if not share and charts.far_apart(shown):
-        return charts.Axis.around(title, shown, 0.06)
-    pad = 0.06 * (high - low) or 0.05 * max(abs(high), 1.0)
-    top = min(high + 1.6 * pad, 1.0) if share else high + 1.6 * pad
-    return charts.Axis(title, max(low - pad, 0.0) if low >= 0 else low - pad, top)

@@ -106,7 +106,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
 
     def privatized(self, point: "Point", seed: int) -> ColumnRequest:
         """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
-        from ldpaudit.commands.privatize.checks import options_of
+        from ldpaudit.commands.privatize.plan import options_of
 
         takes = ("data", "label", "drop", *options_of(point.mechanism))
         shared = [field.name for field in fields(DataOptions) if field.name in takes]

@@ -1,55 +1,452 @@
-"""The result of a sweep."""
+"""What a sweep found: each setting's summary, and the least noise that keeps a verdict."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from ldpaudit import __version__
-from ldpaudit.commands.sweep.least_noise import LeastNoise
-from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.summary import Setting
+from pydantic import ConfigDict, Field
+
+from ldpaudit.commands.sweep.grid import Parameter
+from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.reports.text.wording import PUBLISH
+from ldpaudit.result import Decision, Estimate, Frozen, Kind, Number, Unit, Verdict, readable
 from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result.numbers import DIGITS, exactly, number, percent
+from ldpaudit.terminal import say, show
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+REPORTED: Final = (
+    "attack.best.accuracy",
+    "attack.best.advantage",
+    "attack.features-only.accuracy",
+    "attack.prior.accuracy",
+    "attack.utility_bound",
+    "instance_loss.mean",
+    "instance_loss.mean_lower",
+    "mechanism.epsilon_lower",
+    "numeric.best.bin_accuracy",
+    "numeric.best.bin_advantage",
+    "numeric.best.mse",
+    "numeric.best.within_5",
+    "numeric.features-only.bin_accuracy",
+    "numeric.features-only.mse",
+    "power.min_detectable_excess",
+)
+"""The audit's estimates that a point repeats; the files of --out hold all of them."""
 SIMULATED: Final = (
     "Every draw is a simulation with a seeded generator: nothing was released, and no table that "
     "was simulated is kept."
 )
+_LEAST_LEVEL: Final = 0.5
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("fail", "inconclusive", "pass")
+_GRAVEST_FIRST: Final[tuple[Decision, ...]] = ("do not publish", "not yet", "publish")
+
+Ended = Verdict | Literal["failed"]
+"""The worst verdict of a setting's draws; "failed" where one could not be measured."""
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """The result of a sweep.
+class Mean(Frozen):
+    """A number of the audits of one setting, averaged over its draws."""
 
-    Attributes
-    ----------
-    request : SweepRequest
-    settings : tuple of Setting
-        Mechanism by mechanism, the least noise first.
-    least : tuple of LeastNoise
-        For each mechanism.
-    reference : mapping or None
-        The stored score of a learner with the true labels.
-    level : float
-        The confidence of intervals of one draw.
-    rows, test_rows, seed : int
-        Rows of each simulated release; rows that learners were tested on; the root seed.
-    warnings : tuple of str
+    title: str
+    """What people call it."""
+    kind: Kind
+    """How sure it is."""
+    unit: Unit
+    """The unit of the value."""
+    value: Number
+    """The mean."""
+    low: Number | None
+    """The mean of the lower ends: by the union bound they hold at ``level`` together."""
+    high: Number | None
+    """The mean of the upper ends."""
+    level: float | None
+    """The confidence of the interval, one minus the sum of the draws' errors; null where that is
+    not above one half, and there is no interval."""
+    repeats: list[Number]
+    """The number of each draw."""
+
+    @classmethod
+    def of(cls, estimates: Sequence[Mapping[str, Any]]) -> "Mean":
+        """Average stored estimates of one id."""
+        first, values = estimates[0], [float(e["value"]) for e in estimates]
+        levels = [e["level"] for e in estimates]
+        level = None if None in levels else 1 - sum(1 - value for value in levels)
+        if level is not None and level <= _LEAST_LEVEL:
+            level = None
+        finite = all(map(math.isfinite, values))
+        return cls(
+            title=str(first.get("title") or readable(first["id"])),
+            kind=first["kind"],
+            unit=first["unit"],
+            value=math.fsum(values) / len(values) if finite else math.inf,
+            low=None if level is None else _mean(estimates, "low"),
+            high=None if level is None else _mean(estimates, "high"),
+            level=level,
+            repeats=values,
+        )
+
+
+def _mean(estimates: Sequence[Mapping[str, Any]], end: str) -> float | None:
+    ends = [e[end] for e in estimates]
+    if any(value is None for value in ends):
+        return None
+    return sum(map(float, ends)) / len(ends)
+
+
+class Ends(Frozen):
+    """The probability that a draw passes, by an interval."""
+
+    low: float
+    """The lower end."""
+    high: float
+    """The upper end."""
+    level: float
+    """The confidence of the interval."""
+
+
+class Share(Ends):
+    """The share of draws that pass."""
+
+    value: float
+    """The share."""
+    n: int
+    """The draws that were measured."""
+    count: int
+    """Those that pass."""
+
+
+def _interval(passes: int, measured: int, level: float) -> dict[str, float]:
+    """Return the Clopper–Pearson interval of the share of draws that would pass."""
+    low, high = clopper_pearson(passes, measured, 1 - level)
+    return {"low": float(low), "high": float(high), "level": level}
+
+
+def value_text(parameter: str, value: float) -> str:
+    """Return a parameter's symbol and value."""
+    return f"{'λ' if parameter == 'lambda' else 'ε'} = {value:.6g}"
+
+
+class Setting(Frozen):
+    """A mechanism at one amount of noise; what audits and learners measured stands under its id."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+    __pydantic_extra__: dict[str, Mean] = Field(init=False)
+
+    mechanism: str
+    """Its name."""
+    parameter: Parameter
+    """Which parameter was set: lambda or epsilon."""
+    value: Number
+    """Its value."""
+    epsilon: Number | None
+    """ε in nats, exact."""
+    noise: Annotated[Number | None, Field(alias="lambda")]
+    """λ, exact, where it has one."""
+    verdict: Ended
+    """The worst verdict of the draws; failed where one could not be measured."""
+    decision: Decision
+    """Whether a release made this way may be published, by the worst draw."""
+    verdicts: dict[Verdict, int]
+    """How many draws have which verdict."""
+    sentence: str
+    """The worst verdict in words."""
+    pass_share: Share | None
+    """The share of draws that pass; null where none could be measured."""
+    failed: list[str]
+    """Why draws could not be measured."""
+    correction: str
+    """How the learner's loss is corrected for the noise."""
+
+    @property
+    def means(self) -> dict[str, Mean]:
+        """What was measured, by id."""
+        return self.__pydantic_extra__
+
+    @property
+    def test(self) -> Mean | None:
+        """The learner's score."""
+        return self.means.get(ACCURACY) or self.means.get(SQUARED_ERROR)
+
+    @property
+    def leakage(self) -> Mean | None:
+        """The measure of leakage; None where there is none.
+
+        Groups of numeric labels differ between mechanisms, so guesses of numbers are compared by
+        how many lie within 5 % of the declared range.
+        """
+        numeric = SQUARED_ERROR in self.means
+        return self.means.get("numeric.best.within_5" if numeric else "attack.best.accuracy")
+
+    @property
+    def passes(self) -> int:
+        """How many draws passed."""
+        return self.verdicts.get("pass", 0)
+
+    @property
+    def draws(self) -> int:
+        """How many draws there were, measured or not."""
+        return sum(self.verdicts.values()) + len(self.failed)
+
+    @property
+    def value_text(self) -> str:
+        """The parameter's symbol and value."""
+        return value_text(self.parameter, self.value)
+
+    @property
+    def outcome(self) -> str:
+        """The verdict and how many draws passed."""
+        return f"{self.verdict}, {self.passes} of {self.draws}"
+
+    def row(self) -> tuple[str, ...]:
+        """Return it as a row under :meth:`Sweep.headers`."""
+        return (
+            self.mechanism,
+            self.value_text,
+            "–" if self.epsilon is None else exactly(self.epsilon, DIGITS),
+            self.verdict,
+            PUBLISH[self.decision],
+            f"{self.passes} of {self.draws}",
+            cell(self.leakage),
+            cell(self.test),
+        )
+
+
+def setting_of(
+    mechanism: str,
+    parameter: Parameter,
+    value: float,
+    contents: Sequence[Mapping[str, Any]],
+    failed: Sequence[str],
+    level: float,
+) -> Setting:
+    """Combine the draws of one setting.
+
+    ``contents`` are those of the files of the measured draws, in their order; ``failed`` says why
+    the others could not be measured; ``level``: of the interval of the share that passes.
+    """
+    first: Mapping[str, Any] = contents[0] if contents else {}
+    counts: Counter[Verdict] = Counter(content["verdict"] for content in contents)
+    worst = next((word for word in _WORST_FIRST if word in counts), None)
+    decisions = [content.get("decision", "not yet") for content in contents]
+    passes, n, share = counts["pass"], len(contents), None
+    if n:
+        share = Share(**_interval(passes, n, level), value=passes / n, n=n, count=passes)
+    sentences = [str(one["sentence"]) for one in contents if one["verdict"] == worst]
+    exact = {name: first.get(name) for name in ("epsilon", "lambda")}
+    return Setting(
+        mechanism=mechanism,
+        parameter=parameter,
+        value=value,
+        **{name: None if found is None else float(found) for name, found in exact.items()},
+        verdict="failed" if failed or worst is None else worst,
+        decision="not yet" if failed or not decisions else min(decisions, key=_GRAVEST_FIRST.index),
+        verdicts=dict(counts),
+        sentence=[*failed, *sentences, ""][0],
+        pass_share=share,
+        failed=list(failed),
+        correction=", ".join(sorted({str(content["correction"]) for content in contents})),
+        **dict(_means(contents)),
+    )
+
+
+def _means(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    draws = [{e["id"]: e for e in content["result"]["estimates"]} for content in contents]
+    for name in REPORTED:
+        if draws and all(name in draw for draw in draws):
+            yield name, Mean.of([draw[name] for draw in draws])
+    if contents:
+        tests = [content["test"] for content in contents]
+        yield tests[0]["id"], Mean.of(tests)
+
+
+class Neighbour(Frozen):
+    """The next setting of the grid with less, or more, noise."""
+
+    value: Number
+    """The value of its parameter."""
+    verdict: Ended
+    """Its worst verdict."""
+    passes: int
+    """Draws that pass."""
+    draws: int
+    """Draws that were measured."""
+
+    @classmethod
+    def of(cls, setting: Setting | None) -> "Neighbour | None":
+        """Return a setting as a neighbour."""
+        names = cls.model_fields
+        return None if setting is None else cls(**{name: getattr(setting, name) for name in names})
+
+
+class LeastNoise(Frozen):
+    """The least noise of one mechanism at which every draw passed.
+
+    That more noise passes too is checked, never assumed: draws are random, and an audit of little
+    power may be inconclusive at any noise.
     """
 
-    request: SweepRequest
-    settings: tuple[Setting, ...]
-    least: tuple[LeastNoise, ...]
-    reference: dict[str, Any] | None
-    level: float
-    rows: int
-    test_rows: int | None
+    mechanism: str
+    """Its name."""
+    parameter: str | None
+    """Which parameter was set; null where no setting passes."""
+    value: Number | None
+    """Its value."""
+    epsilon: Number | None
+    """ε in nats."""
+    passes: int | None
+    """Draws that pass."""
+    draws: int | None
+    """Draws that were measured."""
+    pass_share: Ends | None
+    """The probability that a draw passes there, valid for all settings of the mechanism together,
+    since one of them is chosen by its verdicts."""
+    less_noise: Neighbour | None
+    """The next setting with less noise."""
+    more_noise: Neighbour | None
+    """The next setting with more noise."""
+    more_noise_that_does_not_pass: list[Number]
+    """Values with more noise at which draws do not pass all the same."""
+    sentence: str
+    """The answer in words."""
+
+
+def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> LeastNoise:
+    """Return the least noise of one mechanism at which every draw passed.
+
+    ``settings``: of this mechanism, the least noise first; ``level``: the confidence of the
+    interval, for all of them together (Bonferroni).
+    """
+    place = next((i for i, s in enumerate(settings) if s.verdict == "pass"), None)
+    stated = ("parameter", "value", "epsilon", "passes", "draws")
+    if place is None:
+        best = max(settings, key=lambda s: s.passes, default=None)
+        best = best if best is not None and best.passes else None
+        nearest = f" Nearest to it: {named(best)}, {_outcome(best)}." if best else ""
+        return LeastNoise(
+            mechanism=mechanism,
+            **dict.fromkeys((*stated, "pass_share", "less_noise")),
+            more_noise=Neighbour.of(best),
+            more_noise_that_does_not_pass=[],
+            sentence=f"{mechanism}: no setting of the grid passed in every draw.{nearest}",
+        )
+    least, rest = settings[place], settings[place + 1 :]
+    less = settings[place - 1] if place else None
+    ends = _interval(least.passes, least.passes, 1 - (1 - level) / len(settings))
+    share, exceptions = ends | {"level": level}, [s for s in rest if s.verdict != "pass"]
+    draws = "the one draw" if least.draws == 1 else f"any of {least.draws} draws"
+    low = number(share["low"], "down")
+    parts = [
+        f"{mechanism}: {named(least)}, no violation found in {draws}",
+        f"a draw passes with probability {low} or more ({percent(level)})",
+        "it is the least noise of the grid, so less may do"
+        if less is None
+        else f"less noise, {named(less)}: {_outcome(less)}",
+    ]
+    if exceptions:
+        values = ", ".join(setting.value_text for setting in exceptions)
+        parts.append(f"more noise does not always pass: {values}")
+    return LeastNoise(
+        mechanism=mechanism,
+        **{name: getattr(least, name) for name in stated},
+        pass_share=Ends(**share),
+        less_noise=Neighbour.of(less),
+        more_noise=Neighbour.of(rest[0] if rest else None),
+        more_noise_that_does_not_pass=[setting.value for setting in exceptions],
+        sentence="; ".join(parts) + ".",
+    )
+
+
+def named(setting: Setting | LeastNoise) -> str:
+    """Return a setting's value, with ε where that is not it."""
+    if setting.parameter is None or setting.value is None:
+        return "none of the grid"
+    text = value_text(setting.parameter, setting.value)
+    if setting.epsilon is None or setting.parameter == "epsilon":
+        return text
+    return f"{text} (ε = {number(setting.epsilon)})"
+
+
+def _outcome(setting: Setting) -> str:
+    if setting.verdict == "failed":
+        return "could not be measured"
+    return f"{setting.outcome} draws passed"
+
+
+class Facts(Frozen):
+    """How to repeat the sweep."""
+
     seed: int
-    warnings: tuple[str, ...]
+    """The root of all randomness."""
+    rows: int
+    """Rows of each simulated release."""
+    test_rows: int | None
+    """Rows that learners were tested on."""
+    repeats: int
+    """Draws of each setting."""
+    learner: str
+    """The learner."""
+
+
+class Sweep(Frozen):
+    """Mechanisms over a grid of noise: simulated, audited, and learnt from."""
+
+    access: str = CONFIDENTIAL
+    """Who may see it."""
+    ldpaudit_version: str
+    """The version that made it."""
+    points: list[Setting]
+    """The settings, mechanism by mechanism, the least noise first."""
+    least_noise: dict[str, LeastNoise]
+    """The answer, by the name of the mechanism."""
+    reference: dict[str, Estimate] | None
+    """The learner's score with the true labels, under its id."""
+    notes: list[str]
+    """Sentences for people."""
+    run: Facts
+    """How to repeat it."""
 
     def __repr__(self) -> str:
-        return f"Sweep({len(self.settings)} settings of {', '.join(self.request.mechanisms)})"
+        return f"Sweep({len(self.points)} settings of {', '.join(self.least_noise)})"
+
+    def stored(self) -> dict[str, Any]:
+        """Return the result for JSON: the same however the sweep was run."""
+        return self.model_dump(by_alias=True)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether labels are numbers: learners are then regressors."""
+        from ldpaudit.mechanisms import traits_of
+
+        return traits_of(self.points[0].mechanism).numeric
+
+    @property
+    def level(self) -> float:
+        """The confidence of intervals of one draw."""
+        return next(s.pass_share.level for s in self.points if s.pass_share is not None)
+
+    @property
+    def measures(self) -> tuple[str, str]:
+        """The names of the measures of leakage and of utility."""
+        if self.numeric:
+            return "strongest guess: within 5 % of the range", "test squared error"
+        return "strongest attack: accuracy", "test accuracy"
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers of settings' rows."""
+        head = ("Mechanism", "Value", "ε (nats)", "Verdict", "Publish", "Passed")
+        return (*head, *self.measures)
+
+    @property
+    def from_truth(self) -> float | None:
+        """What a learner scores that is given the true labels."""
+        return None if self.reference is None else next(iter(self.reference.values())).value
 
     def to_frame(self) -> "pd.DataFrame":
         """Return one row for each setting: its noise, its verdict, and averages of its numbers."""
@@ -58,27 +455,39 @@ class Sweep:
         stated = ("mechanism", "parameter", "value", "epsilon", "noise", "verdict")
         rows = [
             {name: getattr(setting, name) for name in stated}
-            | {mean.id: mean.value for mean in setting.means}
-            | ({} if setting.test is None else {setting.test.id: setting.test.value})
-            for setting in self.settings
+            | {name: mean.value for name, mean in setting.means.items()}
+            for setting in self.points
         ]
         return pd.DataFrame(rows)
 
-    def stored(self) -> dict[str, Any]:
-        """Return the result for JSON: the same however the sweep was run."""
-        measure = None if self.reference is None else {self.reference["id"]: self.reference}
-        return {
-            "access": CONFIDENTIAL,
-            "ldpaudit_version": __version__,
-            "points": [setting.stored(self.level) for setting in self.settings],
-            "least_noise": {least.mechanism: least.stored() for least in self.least},
-            "reference": measure,
-            "notes": [SIMULATED, *self.warnings],
-            "run": {
-                "seed": self.seed,
-                "rows": self.rows,
-                "test_rows": self.test_rows,
-                "repeats": self.request.repeats,
-                "learner": self.request.learner,
-            },
-        }
+
+def cell(mean: Mean | None) -> str:
+    """Return a number with its interval; a one-sided bound is marked."""
+    if mean is None:
+        return "–"
+    if mean.low is None and mean.high is None:
+        return number(mean.value)
+    if mean.high is None:
+        return f"≥ {number(mean.value, 'down')}"
+    if mean.low is None:
+        return f"≤ {number(mean.value, 'up')}"
+    return f"{number(mean.value)} [{number(mean.low, 'down')}, {number(mean.high, 'up')}]"
+
+
+def print_summary(sweep: Sweep, *, quiet: bool) -> None:
+    """Print the least noise of each mechanism, then every setting."""
+    if not quiet:
+        say(CONFIDENTIAL)
+    for least in sweep.least_noise.values():
+        say(least.sentence)
+    if quiet:
+        return
+    show("Every setting", sweep.headers, [setting.row() for setting in sweep.points])
+    for setting in sweep.points:
+        if setting.failed:
+            say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
+    if sweep.from_truth is not None:
+        say(f"\n  learnt from the true labels: {number(sweep.from_truth)}")
+    for text in sweep.notes[1:]:
+        say(f"  {'warning':<12} {text}")
+    say("Simulated draws; nothing was released.")

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
@@ -21,7 +21,7 @@ from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.joint import from_declaration as joint_claim
 from ldpaudit.mechanisms.label_range import nearest
-from ldpaudit.modelling.encoding import DesignMatrix
+from ldpaudit.models.encoding import DesignMatrix
 from ldpaudit.release import (
     FeatureTable,
     FileColumns,
@@ -36,11 +36,11 @@ _GRID: Final = 33
 """Points of a number's range at most."""
 _CELLS: Final = 1 << 26
 """Entries up to which the law of all columns together is used."""
-_UNCLAIMED: Final = "private columns of which no channel is declared are left out"
+_UNCLAIMED: Final = "private columns without a declared channel are left out"
 _TOO_MANY: Final = "one mechanism released them together, on too many vectors"
 Way = Literal["posterior", "together", "expanded", "at their word", "left out"]
 _WORDS: Final[Mapping[Way, str]] = {
-    "posterior": "the other private columns as what they tell of their true values",
+    "posterior": "the other private columns by what they reveal about their true values",
     "together": "through the channel of all private columns together",
     "expanded": "each row with all values that the other private columns may have, weighted",
     "at their word": "the other private columns at their word",
@@ -77,7 +77,7 @@ class OtherColumns:
 
     def posterior(self, features: FeatureTable) -> FloatArray:
         """Return what the released values tell of the true ones, float64 of shape (n, Σw)."""
-        from ldpaudit.learners.noisy_columns import posteriors
+        from ldpaudit.models.noisy_columns import posteriors
 
         found = posteriors(_design(features), self.likelihoods)
         return np.hstack([q @ v for q, v in zip(found, self.values, strict=True)])
@@ -90,7 +90,7 @@ class OtherColumns:
     @cached_property
     def law(self) -> FloatArray | None:
         """P(all released columns | the others' values, label), (n, c, k); None if too large."""
-        from ldpaudit.learners.noisy_columns import COMBINATIONS, independent_law
+        from ldpaudit.models.noisy_columns import COMBINATIONS, independent_law
 
         if self.together is not None or self.own is None:
             return self.together
@@ -101,7 +101,7 @@ class OtherColumns:
 
     def expanded(self, features: FeatureTable) -> FloatArray:
         """Return the weight of each combination of true values, float64 of shape (n, c)."""
-        from ldpaudit.learners.noisy_columns import combination_weights
+        from ldpaudit.models.noisy_columns import combination_weights
 
         assert self.law is not None
         return combination_weights(_design(features), self.likelihoods, self.law, self.combinations)
@@ -128,7 +128,7 @@ class OtherColumns:
     @property
     def combinations(self) -> FloatArray:
         """What stands for each combination of true values, row-major, float64 of shape (c, Σw)."""
-        from ldpaudit.learners.noisy_columns import combinations
+        from ldpaudit.models.noisy_columns import combinations
 
         return combinations(self.values)
 
@@ -218,12 +218,12 @@ def row_likelihood(column: Release, claim: Mechanism) -> FloatArray | None:
 
     None where the claim has no channel of the label alone.
     """
-    if isinstance(claim, LabelByStratum):
-        if column.strata is None or set(claim.classes) != set(column.classes):
+    if (strata := claim.offers(LabelByStratum)) is not None:
+        if column.strata is None or set(strata.classes) != set(column.classes):
             return None
-        released = _places(column.outputs, claim.outputs)[column.released]
-        likelihood = claim.row_likelihood(column.strata.codes, released)
-        return np.asarray(likelihood[:, _places(column.classes, claim.classes)])
+        released = _places(column.outputs, strata.outputs)[column.released]
+        likelihood = strata.row_likelihood(column.strata.codes, released)
+        return np.asarray(likelihood[:, _places(column.classes, strata.classes)])
     channel = aligned_channel(AuditContext(column, claim, Plan(seed=0)))
     return None if channel is None else np.asarray(channel.matrix.T[column.released])
 
@@ -233,8 +233,8 @@ def _told_number(
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     assert column.numeric is not None
     assert test.numbers is not None
-    stated = _claim(column)
-    if not isinstance(stated, NumericMechanism):
+    stated = _claim(column).offers(NumericMechanism)
+    if stated is None:
         return None
     low, high = stated.label_bounds
     grid = stated.label_values
@@ -256,7 +256,7 @@ def _together(
     joint: JointMechanism,
 ) -> OtherColumns:
     """Return the columns that one mechanism released together."""
-    from ldpaudit.learners.noisy_columns import COMBINATIONS
+    from ldpaudit.models.noisy_columns import COMBINATIONS
 
     columns, channel = file.columns, joint.channel()
     sizes = [len(column.classes) for column in columns]

@@ -9,10 +9,10 @@ from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.commands.utility.companions import row_likelihood
 from ldpaudit.errors import InputError
-from ldpaudit.learners.noise_model import Noise
-from ldpaudit.mechanisms import ExplicitChannel, Mechanism, from_declaration
+from ldpaudit.mechanisms import ExplicitChannel, Mechanism, family, from_declaration
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.capabilities import LabelByStratum, SyntheticFeatures
+from ldpaudit.models.corrections import Noise
 from ldpaudit.release import FloatArray, Release
 
 TRUE: Final = "the true labels"
@@ -54,16 +54,17 @@ def correction_for(release: Release) -> LossCorrection:
         If the claim's labels are not those of the release.
     """
     claim = from_declaration(release.declaration, release.classes)
-    if isinstance(claim, SyntheticFeatures) and release.synthetic is not None:
-        stated = {**claim.declaration(), "classes": list(release.classes)}
-        ordered = type(claim).from_parameters(stated, ())
+    double, strata = claim.offers(SyntheticFeatures), claim.offers(LabelByStratum)
+    if double is not None and release.synthetic is not None:
+        stated = {**double.declaration(), "classes": list(release.classes)}
+        ordered = family(double.name).from_parameters(stated, ()).offers(SyntheticFeatures)
         return LossCorrection(ordered, "unbiased", _UNBIASED)
-    if isinstance(claim, LabelByStratum) and release.strata is not None:
-        return _by_stratum(release, claim)
+    if strata is not None and release.strata is not None:
+        return _by_stratum(release, strata)
     channel = aligned_channel(AuditContext(release, claim, Plan(seed=0)))
     if channel is None:
         return LossCorrection(None, None, _RAW)
-    words = _LABEL_ONLY if isinstance(claim, SyntheticFeatures) else _FORWARD
+    words = _LABEL_ONLY if double is not None else _FORWARD
     return LossCorrection(channel, "forward", words)
 
 
@@ -90,7 +91,7 @@ def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> Los
     columns : int
         p.
     """
-    from ldpaudit.learners.numeric_labels import debiased_labels, unbiased_values
+    from ldpaudit.models.corrections import debiased_labels, unbiased_values
 
     claim = claim.after_rounding
     try:

@@ -40,7 +40,7 @@ def iwp_model(
     rng : numpy.random.Generator
     """
     from ldpaudit.learners import IWPClassifier
-    from ldpaudit.learners.iwp.losses import LOSSES
+    from ldpaudit.models.iwp_losses import LOSSES
 
     size = float((matrix.astype(np.float64) ** 2).sum(axis=1).mean())
     settings: dict[str, Any] = {**_SETTINGS, "step": min(_LARGEST_STEP, 0.5 / (1 + size))}
@@ -61,12 +61,13 @@ def feature_noise(claim: Mechanism | None, release: Release) -> float:
     InputError
         If there is noise and a feature is no number, or missing.
     """
-    if not isinstance(claim, NoisyFeatures):
+    noisy = None if claim is None else claim.offers(NoisyFeatures)
+    if noisy is None:
         return 0.0
     features = release.features
     if features.categorical.shape[1] or np.isnan(features.numeric).any():
         raise InputError("Noisy features must be numbers without gaps for the learner 'iwp'.")
-    return float(claim.sigma)
+    return float(noisy.sigma)
 
 
 def as_released(features: FeatureTable) -> Float32Array:

@@ -6,7 +6,6 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ldpaudit.attacks.corrected_classifiers import is_image_table, pixels
 from ldpaudit.commands.utility import LearnerKind
 from ldpaudit.commands.utility.companions import OtherColumns, Way
 from ldpaudit.commands.utility.corrections import (
@@ -24,7 +23,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.modelling.encoding import BoostingMatrix, DesignMatrix
+from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix, is_image_table, pixels
 from ldpaudit.release import (
     FeatureTable,
     Float32Array,
@@ -212,7 +211,7 @@ class Learner:
             return table, asked
         wide = _widened(asked, self.beside.test_block(len(rows)))
         if way == "expanded":
-            from ldpaudit.learners.noisy_columns import expanded
+            from ldpaudit.models.noisy_columns import expanded
 
             return expanded(table, self.beside.combinations.astype(np.float32)), wide
         if way == "posterior":
@@ -229,7 +228,7 @@ class Learner:
 
     def network(self, features: FeatureTable) -> Any:
         """Return the network's options: a convolutional one where rows are square images."""
-        from ldpaudit.learners.network import NetworkOptions
+        from ldpaudit.models.network import NetworkOptions
 
         if self.model != "network":
             return None
@@ -252,7 +251,7 @@ def _widened(table: Float32Array, block: FloatArray) -> Float32Array:
 
 def _mixture(table: Float32Array, asked: Float32Array, beside: OtherColumns) -> IntArray:
     """Return the answers of a logistic model of all columns that were released together."""
-    from ldpaudit.learners.noisy_columns import fit_mixture, prior
+    from ldpaudit.models.noisy_columns import fit_mixture, prior
 
     assert beside.together is not None
     others = [prior(table, one, _PENALTY) for one in beside.likelihoods]
@@ -269,8 +268,8 @@ def _logistic(
     Its indicators are not standardised: rare levels then count for less, which helps on noisy
     labels, and fewer steps are needed.
     """
-    from ldpaudit.learners.fitting import Rows
-    from ldpaudit.learners.logistic import (
+    from ldpaudit.models.learners import Rows
+    from ldpaudit.models.logistic import (
         ForwardLoss,
         LogitLoss,
         Stopping,
@@ -280,18 +279,17 @@ def _logistic(
 
     noise, (table, asked) = correction.noise, tables
     channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
+    double = None if noise is None else noise.offers(SyntheticFeatures)
     if noise is not None:
-        channel = (
-            noise.label_channel if isinstance(noise, SyntheticFeatures) else cast(Channel, noise)
-        )
+        channel = cast(Channel, noise) if double is None else double.label_channel
     rows: Any = table
     known = Rows.labelled(rows, release.released, np.ones(len(rows)), channel, correction.name)
     if correction.likelihood is not None:
         known = replace(known, answers=correction.likelihood)
-    if isinstance(noise, SyntheticFeatures) and release.synthetic is not None:
+    if double is not None and release.synthetic is not None:
         matrix = _filled(DesignMatrix.fit(release.features))
         more: Any = matrix(release.synthetic.features)
-        known = known.with_synthetic(more, release.synthetic.labels, noise)
+        known = known.with_synthetic(more, release.synthetic.labels, double)
     answers = known.answers.astype(np.float32)
     loss: LogitLoss = ForwardLoss(answers) if known.forward else TargetLoss(answers)
     # Further steps move the accuracy on test rows by less than its interval's rounding.

@@ -7,9 +7,9 @@ from typing import Any
 from ldpaudit.api import read_with
 from ldpaudit.api.reading import opened, read_columns
 from ldpaudit.commands.utility.companions import OtherColumns, other_columns
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows
-from ldpaudit.datasets.private_columns import ColumnsReport
+from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.datasets.several import ColumnsReport
 from ldpaudit.errors import InputError
 from ldpaudit.options import ReleaseOptions, named_columns
 from ldpaudit.release import FileColumns, Release

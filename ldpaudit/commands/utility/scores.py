@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpaudit.commands.utility.corrections import LossCorrection
 from ldpaudit.commands.utility.learner import Learner
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper

@@ -1,33 +1,36 @@
-"""What was done to released labels after the noise, which reveals nothing of the true ones.
+"""What was done to released labels after the noise, and whether true labels are of these rows.
 
-Rows selected by their released label: each column of the channel is scaled by one factor. Labels
-overwritten by a rule on features: the released label is fixed, whatever the true one is. Columns
-computed from released labels: these reconstruct them.
+Neither reveals anything of the true labels. Rows selected by their released label: each column of
+the channel is scaled by one factor. Labels overwritten by a rule on features: the released label
+is fixed, whatever the true one is. Columns computed from released labels: these reconstruct them.
 """
 
+import math
 from collections.abc import Collection, Iterator
 from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from scipy.special import gammaln
 from scipy.stats import chi2
 
 from ldpaudit.estimators.assumptions.columns import Columns
 from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
+from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray, label_table
 
 _SURE: Final = 1e-3
 _FITS: Final = 0.01
 _ROUNDS: Final = 500
+# Rows of a value whose released labels are all the same, and of each kind of true label.
 _FEWEST_ROWS, _FEWEST_TRUE = 8, 3
-"""Rows of a value whose released labels are all the same, and of each kind of true label."""
 _LEAVES, _LEAF = 64, 20
 _MOST_ROWS: Final = 20_000
+# Rows before and after, from whose released labels a column may be computed.
 _REACH: Final = 15
-"""Rows before and after, from whose released labels a column may be computed."""
 _MOST_LABELS: Final = 6
+# A column is computed from released labels if they leave no larger share of it open: rounding.
 _UNEXPLAINED: Final = 1e-3
-"""A column is computed from released labels if they leave no larger share of it open: rounding."""
 
 
 def is_selected(counts: CountTable, channel: FloatArray) -> bool:
@@ -155,3 +158,39 @@ def _unexplained(column: FloatArray, labels: IntArray) -> float:
     weights = np.linalg.lstsq(design[fit], middle[fit], rcond=None)[0]
     missed = middle[held] - design[held] @ weights
     return float(min(missed.var() / middle[held].var(), 1.0))
+
+
+_MOST_SHIFT: Final = 3
+# By what factor another explanation must beat the claim: honest releases reach it once in 1e9.
+_OVERWHELMING: Final = math.log(1e9)
+_NO_DEPENDENCE: Final = 0.01
+_ROUNDING: Final = 1e-9
+
+
+def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) -> int | None:
+    """Return by how many rows the true labels are shifted; 0 if not, None if they are of others.
+
+    Row i of the release fits the true label of row i + shift. Every alternative is a likelihood
+    ratio against the claimed channel, (k, m): under the claim it exceeds c at most once in c.
+    """
+    k, m = channel.shape
+    shifts = [s for s in range(-_MOST_SHIFT, _MOST_SHIFT + 1) if s]
+    tables = {s: label_table(np.roll(truth, -s), released, k, m) for s in (0, *shifts)}
+    logs = np.log(np.maximum(channel, _ROUNDING))
+    fits = {s: float((table * logs).sum()) for s, table in tables.items()}
+    best = max(shifts, key=lambda s: fits[s])
+    blind = _fit_without_truth(tables[0].sum(axis=0))
+    enough = _OVERWHELMING + math.log(len(shifts) + 1)
+    if fits[best] > max(fits[0], blind) + enough:
+        return best
+    counts = tables[0]
+    shares = np.tile(counts.sum(axis=0) / max(counts.sum(), 1), (k, 1))
+    independent = likelihood_ratio_p_value(counts, shares) > _NO_DEPENDENCE
+    return None if blind > fits[0] + enough and independent else 0
+
+
+def _fit_without_truth(released: IndexArray) -> float:
+    """Return the log-likelihood of labels drawn blindly, shares of Jeffreys' prior (KT)."""
+    m = len(released)
+    ends = gammaln(m / 2) - m * gammaln(0.5) - gammaln(released.sum() + m / 2)
+    return float(ends + gammaln(released + 0.5).sum())

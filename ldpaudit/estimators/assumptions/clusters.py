@@ -15,9 +15,9 @@ from sklearn.utils import gen_batches
 from ldpaudit.arrays import GOLDEN
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
-Mixed = npt.NDArray[np.uint64]
-LARGEST: Final = 30
-"""Equal rows that are more are no cluster: so many are equal by chance, as in a small table."""
+_Mixed = npt.NDArray[np.uint64]
+# Equal rows that are more are no cluster: so many are equal by chance, as in a small table.
+_LARGEST: Final = 30
 FEW_VALUES: Final = 50
 _DIRECTIONS: Final = 4
 _SHIFTS: Final = 3
@@ -29,16 +29,16 @@ _FEW_COLUMNS: Final = 16
 _MOST_JOINED: Final = 6
 _MOST_COLUMNS: Final = 64
 _MOST_PAIRS: Final = 50_000
+# Equal so many times as often as any two rows: a column that is the person's, it seems.
 _PERSISTS: Final = 1.5
-"""Equal so many times as often as any two rows: a column that is the person's, it seems."""
 _LEAST_SHARE: Final = 1e-3
+# The share of rows that are in groups of at most 30 when enough columns have joined.
 _NARROW: Final = 0.8
-"""The share of rows that are in groups of at most 30 when enough columns have joined."""
 _SEVERAL: Final = 0.2
+# Entries of a table that are looked at at once.
 _ENTRIES: Final = 1 << 18
-"""Entries of a table that are looked at at once."""
+# Nearly equal: by less than this share of a standard deviation in any direction.
 _WIDTH: Final = 0.1
-"""Nearly equal: by less than this share of a standard deviation in any direction."""
 
 
 def equal_rows(features: FeatureTable) -> IndexArray:
@@ -115,7 +115,7 @@ class _Search:
             order = np.argsort(mixed, kind="stable")
             codes = _codes(mixed, order)
             sizes = np.bincount(codes)
-            few = sizes <= LARGEST
+            few = sizes <= _LARGEST
             narrow = bool(sizes[few].sum() >= _NARROW * len(codes))
             if narrow and sizes[few & (sizes > 1)].sum() < _SEVERAL * len(codes):
                 return found
@@ -152,8 +152,7 @@ def _equal_shares(columns: list[IntArray], first: IndexArray, second: IndexArray
     return np.array([np.mean(column[first] == column[second]) for column in columns])
 
 
-def _codes(mixed: Mixed, order: IndexArray) -> IndexArray:
-    """Return codes from 0 of equal numbers, given their order."""
+def _codes(mixed: _Mixed, order: IndexArray) -> IndexArray:
     steps = np.concatenate([[False], mixed[order[1:]] != mixed[order[:-1]]])
     codes = np.empty(len(order), dtype=np.int64)
     codes[order] = np.cumsum(steps)
@@ -230,7 +229,7 @@ def _rows_at_once(columns: int) -> int:
     return max(_ENTRIES // max(columns, 1), 1)
 
 
-def _mixed(columns: Iterable[IntArray], n: int) -> Mixed:
+def _mixed(columns: Iterable[IntArray], n: int) -> _Mixed:
     """Return one number for each row, the same for rows that are equal in all columns."""
     mixed = np.zeros(n, dtype=np.uint64)
     for column in columns:
@@ -246,7 +245,7 @@ def _components(first: IndexArray, second: IndexArray, n: int) -> IndexArray:
 
 def without_large(codes: IndexArray) -> IndexArray:
     """Return the codes from 0, rows of a cluster above 30 each on its own."""
-    alone = np.bincount(codes)[codes] > LARGEST
+    alone = np.bincount(codes)[codes] > _LARGEST
     fresh = codes.copy()
     fresh[alone] = codes.max() + 1 + np.arange(int(alone.sum()))
     return np.unique(fresh, return_inverse=True)[1].astype(np.int64)

@@ -13,23 +13,22 @@ import numpy as np
 
 from ldpaudit.arrays import HalfArray
 from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins, logit, tilts
-from ldpaudit.modelling.association import association, strongest
-from ldpaudit.modelling.screening import most_bins
+from ldpaudit.models.screening import association, most_bins, strongest
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 
-MOST_SIGNALS: Final = 512
+_MOST_SIGNALS: Final = 512
+# Standard errors.
 _CLEAR: Final = 3.5
-"""Standard errors."""
 _MARGIN: Final = 1.25
 _SPEAKS: Final = 0.01
 _NOTHING: Final = 1e-9
 _MOST_DOUBT: Final = 3.0
 _SURE_SHARE: Final = 0.6
 _DETERMINED: Final = 0.97
+# Nats by which the surest rows may be surer.
 _LEVEL: Final = 0.5
-"""Nats by which the surest rows may be surer."""
+# Two columns that go together this closely given the released label are versions of one.
 _COPY: Final = 0.8
-"""Two columns that go together this closely given the released label are versions of one."""
 
 
 def bin_frequencies(
@@ -65,7 +64,7 @@ def signals(
     """
     same = np.zeros(len(side), dtype=np.int64)
     made = np.zeros((len(side), features.width))
-    for column in looked_at(features, released, MOST_SIGNALS):
+    for column in looked_at(features, released, _MOST_SIGNALS):
         for way in (halves, Halves(halves.test, halves.learn)):
             bins, size = column_bins(features, column, way.learn)
             made[way.test, column] = tilts(bins, size, side, same, way)
@@ -200,14 +199,12 @@ def _explained(
 
 
 def _centred(values: FloatArray, codes: IntArray) -> FloatArray:
-    """Return columns less their mean among rows of the same code."""
     rows = np.maximum(np.bincount(codes), 1)
     sums = [np.bincount(codes, weights=column) / rows for column in values.T]
     return np.asarray(values - np.stack(sums, axis=1)[codes])
 
 
 def _correlations(values: FloatArray, column: int) -> FloatArray:
-    """Return the correlation of one column with each, float64 of shape (c,)."""
     spread = np.maximum(values.std(axis=0), 1e-12)
     scaled = (values - values.mean(axis=0)) / spread
     return np.asarray(scaled.T @ scaled[:, column] / len(values))

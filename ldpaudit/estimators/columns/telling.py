@@ -1,29 +1,29 @@
-"""How many labels one column tells by itself, learnt on some rows and counted on others."""
+"""How many labels one column shows by itself: learnt on some rows and counted on others."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.arrays import FloatArray, IntArray
+from ldpaudit.models.screening import associations, projected, strongest
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 Values = npt.NDArray[Any]
-
 MOST_CELLS: Final = 4096
 """A number with more different values is put into this many bins of equally many rows …"""
-MOST_NOISY_CELLS: Final = 256
-"""… or this many where labels are noisy: a bin must hold enough of them."""
+# … or this many where labels are noisy: a bin must hold enough of them.
+_MOST_NOISY_CELLS: Final = 256
+# The share of the guesses beyond the most frequent label that must be right for accuracy to count.
 _LEAST_LIFT: Final = 0.9
-"""The share of the guesses beyond the most frequent label that must be right for accuracy to
-count."""
-LEAST_ROWS: Final = 10.0
-"""Labels of fewer rows are left out of the mean over labels."""
+# Labels of fewer rows are left out of the mean over labels.
+_LEAST_ROWS: Final = 10.0
 
 
 @dataclass(frozen=True)
 class Told:
-    """The share of labels that a column tells.
+    """The share of labels that a column reveals.
 
     Attributes
     ----------
@@ -67,18 +67,13 @@ def cells_of(values: Values, most: int = MOST_CELLS) -> tuple[npt.NDArray[np.int
     distinct, codes = np.unique(values, return_inverse=True)
     if len(distinct) <= most or not np.issubdtype(values.dtype, np.floating):
         return codes.astype(np.int64), len(distinct)
-    starts = _starts(codes, most)
+    ranks = np.sort(codes)
+    starts = np.unique(ranks[np.arange(1, most) * len(ranks) // most])
     return np.searchsorted(starts, codes, side="right").astype(np.int64), len(starts) + 1
 
 
-def _starts(codes: npt.NDArray[np.intp], most: int) -> npt.NDArray[np.intp]:
-    """Return where bins of equally many rows begin, as codes of the sorted values."""
-    ranks = np.sort(codes)
-    return np.unique(ranks[np.arange(1, most) * len(ranks) // most])
-
-
 def told(values: Values, weights: FloatArray, most: int = MOST_CELLS) -> Told:
-    """Return the share of labels that a column tells.
+    """Return the share of labels that a column reveals.
 
     On one half of the rows (those at even places) the label that is commonest in each cell, as a
     share of its own frequency, is learnt; it is counted on the other half, and the reverse. Rows
@@ -136,7 +131,7 @@ def _right(guess: npt.NDArray[np.int64], weights: FloatArray) -> FloatArray:
 
 def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Told:
     n, totals = float(len(weights)), weights.sum(axis=0)
-    counted = totals >= LEAST_ROWS
+    counted = totals >= _LEAST_ROWS
     if counted.sum() < 2:
         return Told(0.0, 0.0, int(n))
     right, squares = balanced[:, counted]
@@ -153,3 +148,185 @@ def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Tol
     if share > 1 + 2.5 * error + 1e-9:  # More than all: its noise is that of the released label.
         return Told(0.0, 0.0, int(n), derived=True)
     return Told(min(max(share, 0.0), 1.0), error, max(round(wrong), 0))
+
+
+LIMIT: Final = 0.98
+"""A column that tells this share of the labels is said to decide them."""
+LAGS: Final = (-3, -2, -1, 1, 2, 3)
+"""Distances to the rows of which a column's value is looked at."""
+_LEAST: Final = 0.95
+MOST_ERROR: Final = 0.02
+"""With a larger standard error, a share says too little."""
+_GLANCE: Final = 2_000
+_NOISY_GLANCE: Final = 10_000
+_WORTH: Final = 0.9
+# A column that surely tells less of the first rows is not looked at further.
+_SURELY: Final = 5.0
+_MOST_CELLS: Final = 10_000_000
+_FEWEST: Final = 2_000
+_MOST_ROWS: Final = 50_000
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What single columns tell.
+
+    Attributes
+    ----------
+    best : Told
+        The most that a column reveals about the label in its own row.
+    deciding : tuple of int
+        The columns, by position, that decide the label of their row.
+    lagged : tuple of (int, int)
+        Those that decide the label of another row, with the distance to the row of the value.
+    flags : tuple of int
+        Those whose value follows from the label, and that so tell apart groups of labels.
+    position : Told
+        What the row number reveals.
+    rows : int
+        How many rows were looked at.
+    """
+
+    best: Told
+    deciding: tuple[int, ...]
+    lagged: tuple[tuple[int, int], ...]
+    flags: tuple[int, ...]
+    position: Told
+    rows: int
+
+
+def rows_to_scan(rows: int, columns: int, classes: int, rng: np.random.Generator) -> IndexArray:
+    """Return rows in random order, so many that a scan takes about a second."""
+    cells = max(columns, 1) * max(classes, 4) // 4
+    most = min(_MOST_ROWS, max(_FEWEST, _MOST_CELLS // cells))
+    return rng.permutation(rows)[:most]
+
+
+def scan(
+    columns: Iterable[Values],
+    rows: IndexArray,
+    weights: FloatArray,
+    n: int,
+    labels: IntArray | None = None,
+) -> Scan:
+    """Look at every column.
+
+    Parameters
+    ----------
+    columns : iterable of arrays of shape (n,)
+        Numbers or codes in the order of the rows.
+    rows : int64 array of shape (s,)
+        The rows to look at, in random order.
+    weights : float64 array of shape (s, k)
+        Their labels, see :func:`ldpaudit.estimators.columns.telling.label_weights`.
+    n : int
+        How many rows there are.
+    labels : int32 array of shape (s,), optional
+        The labels themselves, where they are known: flags are looked for then.
+    """
+    look = _Look(weights)
+    position = look.at(np.arange(n, dtype=float), rows)
+    # Then anything less the row's number tells labels too, true ones or released ones.
+    counted = decides(position) or position.derived
+    best, deciding, lagged, flags = Told(0.0, 0.0, 0), [], [], []
+    for place, column in enumerate(columns):
+        own = look.at(column, rows)
+        if own.error <= MOST_ERROR and own.share > best.share:
+            best = own
+        if decides(own) or (not counted and decides(look.at_without_count(column, rows))):
+            deciding.append(place)
+            continue
+        if labels is not None and _is_flag(column[rows], labels, weights.shape[1]):
+            flags.append(place)
+            continue
+        lag = next((lag for lag in LAGS if decides(look.at(column, rows, lag))), None)
+        if lag is not None:
+            lagged.append((place, lag))
+    return Scan(best, tuple(deciding), tuple(lagged), tuple(flags), position, len(rows))
+
+
+def _is_flag(values: Values, labels: IntArray, classes: int) -> bool:
+    """Return whether a column of fewer values than there are labels follows from the label."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    if not 1 < len(distinct) < classes:
+        return False
+    return decides(told(labels, label_weights(codes.astype(np.int32), len(distinct))))
+
+
+def decides(one: Told) -> bool:
+    """Return whether a share is at least 98 %, and surely, by three standard errors, 95 %."""
+    return one.share >= max(LIMIT, _LEAST + 3 * one.error) and one.error <= MOST_ERROR
+
+
+class _Look:
+    """Looks at columns, at a few rows first."""
+
+    def __init__(self, weights: FloatArray) -> None:
+        self._weights = weights
+        known = bool(np.isin(weights[:_GLANCE], (0.0, 1.0)).all())
+        self._cells = MOST_CELLS if known else _MOST_NOISY_CELLS
+        self._few = _GLANCE if known else _NOISY_GLANCE
+        first, every = (part.sum(axis=0) >= _LEAST_ROWS for part in (weights[: self._few], weights))
+        self._glances = len(weights) > 2 * self._few and bool((first == every).all())
+
+    def at(self, column: Values, rows: IndexArray, lag: int = 0) -> Told:
+        """Return what a column's values, ``lag`` rows away, tell of the rows' labels."""
+        if lag == 0:
+            return self._of(column[rows], self._weights)
+        near = rows + lag
+        inside = (near >= 0) & (near < len(column))
+        return self._of(column[near[inside]], self._weights[inside])
+
+    def at_without_count(self, column: Values, rows: IndexArray) -> Told:
+        """Return what a number tells when the row's own number has been taken from it."""
+        if not np.issubdtype(column.dtype, np.floating):
+            return Told(0.0, 0.0, 0)
+        return self._of(column[rows].astype(np.float64) - rows, self._weights)
+
+    def _of(self, values: Values, weights: FloatArray) -> Told:
+        glance = values[: self._few]
+        if self._glances and len(np.unique(glance)) <= self._few // 10:
+            first = told(glance, weights[: self._few], self._cells)
+            if first.share + _SURELY * first.error < _WORTH:
+                return first
+        return told(values, weights, self._cells)
+
+
+MOST_SCANNED: Final = 256
+"""Columns that are scanned one by one."""
+_MOST_ROWS_SCORED: Final = 5_000
+
+
+def worth_scanning(
+    features: FeatureTable, codes: IntArray, rows: IndexArray, places: list[int]
+) -> list[int]:
+    """Return the columns that a scan must see, in order.
+
+    Parameters
+    ----------
+    features : FeatureTable
+        n rows in their order.
+    codes : int32 array of shape (n,)
+        True or released labels.
+    rows : int64 array of shape (s,)
+        Rows of the scan, in random order; 5,000 of them are looked at.
+    places : list of int
+        The columns to choose from.
+
+    Notes
+    -----
+    A column is scored by the label of its own row, also with the row's number taken from it, and by
+    the labels of the rows of :data:`LAGS`. Half of the columns are those of the own label.
+    """
+    rows = np.sort(rows[:_MOST_ROWS_SCORED])
+    table = projected(features.take(rows), tuple(places))
+    # A column at row t that tells the label of row t - lag, seen ``lag`` rows away from there.
+    near = [codes[(rows - lag) % len(codes)] for lag in LAGS]
+    own, *lagged = associations(table, [codes[rows], *near])
+    counted = replace(table, numeric=(table.numeric - rows[:, None]).astype(np.float32))
+    width = table.numeric.shape[1]
+    others = [*lagged, np.append(associations(counted, [codes[rows]])[0][:width], own[width:])]
+    kept = set(strongest(own, MOST_SCANNED // 2).tolist())
+    for scores in others:
+        kept.update(strongest(scores, MOST_SCANNED // 2 // len(others)).tolist())
+    return [places[i] for i in sorted(kept)]

@@ -1,213 +1,81 @@
-"""What an audit could have found: the probability that a bound exceeds a limit.
+"""What an audit could have found: the bound on simulated counts.
 
-Computed from binomial distributions, without data and without normal approximations: how likely is
-it that one of a design's two methods, at its share of the error probability, bounds ε above a
-limit, if the release was made by a given channel?
+How likely is it that a bound of ε exceeds a limit, if the release was made by a given channel? As
+many releases as are needed are drawn, with a seed of their own, and bounded as the release itself.
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.signal import fftconvolve
-from scipy.stats import binom
 
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import largest_accuracy
-from ldpaudit.estimators.epsilon.strongest import BoundDesign
-from ldpaudit.estimators.intervals.binomial import trials_upper
-from ldpaudit.estimators.intervals.odds_ratio import upper_tail_probability
+from ldpaudit.estimators.epsilon.strongest import BoundDesign, design_bounds
+from ldpaudit.estimators.epsilon.subgroups import CANDIDATES, CHOSEN_SHARE, betraying
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
-_REACH = 9.0
-_NODES = 801
-_SLOW_NODES = 41
+WANTED_POWER = 0.9
+_DRAWS, _MORE_DRAWS = 200, 1000
+_CLEAR = 0.08
+"""Four standard errors of the share found among the first draws; a nearer one needs more draws."""
 _LARGEST_EPSILON = 60.0
 _NOTHING = 1e-9
 _WORTH_FINDING = 0.5
+_MOST_ROWS = 1e12
+_PRECISION = 1.02
+_SEEN = 5.5
+"""Standard errors by which a group must stand out for a model to rank its rows first."""
+_FEWEST_SEEN = 40
+"""Rows of a group that a model must have seen: twice its smallest leaf."""
+_FEW_LABELS = 12
+_MIXTURE_WORK, _MIXTURE_STEPS = 1e9, (20, 1000)
+
+Draw = Callable[[int, np.random.Generator], BoolArray]
+"""From a number of draws: whether each simulated release is found to exceed the limit."""
 
 
-@dataclass(frozen=True, eq=False)
-class SumOfBinomials:
-    """The distribution of a sum of independent binomial counts.
-
-    Parameters
-    ----------
-    trials : int64 array of shape (g,)
-    probabilities : float64 array of shape (g,)
-    """
-
-    trials: IndexArray
-    probabilities: FloatArray
-
-    def survival(self, least: FloatArray) -> FloatArray:
-        """Return P(sum ≥ least) for an array of thresholds."""
-        trials, chances = self._merged()
-        if len(trials) == 1:
-            return np.asarray(binom.sf(np.asarray(least) - 1, trials[0], chances[0]))
-        start, mass = self._mass(trials, chances)
-        tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
-        index = np.clip(np.asarray(least) - start, 0, len(mass)).astype(np.int64)
-        return np.asarray(np.minimum(tail[index], 1.0))
-
-    def window(self, nodes: int) -> tuple[FloatArray, FloatArray]:
-        """Return at most ``nodes`` values that cover the distribution, and their weights."""
-        mean = float(self.trials @ self.probabilities)
-        spread = math.sqrt(float(self.trials @ (self.probabilities * (1 - self.probabilities))))
-        low = max(math.floor(mean - _REACH * spread - 20), 0)
-        high = min(math.ceil(mean + _REACH * spread + 20), int(self.trials.sum()))
-        values = np.unique(np.round(np.linspace(low, high, nodes)))
-        edges = np.ceil((values[1:] + values[:-1]) / 2)
-        survival = np.concatenate([[1.0], self.survival(edges), [0.0]])
-        return values, survival[:-1] - survival[1:]
-
-    def _merged(self) -> tuple[IndexArray, FloatArray]:
-        used = self.trials > 0
-        chances, where = np.unique(np.round(self.probabilities[used], 14), return_inverse=True)
-        trials = np.bincount(where, weights=self.trials[used]).astype(np.int64)
-        return (trials, chances) if len(trials) else (np.zeros(1, np.int64), np.zeros(1))
-
-    def _mass(self, trials: IndexArray, chances: FloatArray) -> tuple[int, FloatArray]:
-        start, mass = 0, np.ones(1)
-        for n, p in zip(trials, chances, strict=True):
-            reach = _REACH * math.sqrt(n * p * (1 - p)) + 20
-            low, high = max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), int(n))
-            mass = np.maximum(fftconvolve(mass, binom.pmf(np.arange(low, high + 1), n, p)), 0.0)
-            start += low
-        return start, mass
+def is_found(draw: Draw, wanted: float = WANTED_POWER) -> bool:
+    """Return whether simulated releases are found to exceed a limit with a wanted probability."""
+    rng = np.random.default_rng(0)
+    found = draw(_DRAWS, rng)
+    if abs(found.mean() - wanted) <= _CLEAR:
+        found = np.concatenate([found, draw(_MORE_DRAWS, rng)])
+    return bool(found.mean() >= wanted)
 
 
-def _binomial(n: int, probability: float) -> SumOfBinomials:
-    return SumOfBinomials(np.array([n]), np.array([probability]))
-
-
-def detection_power(
-    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
+def smallest(
+    found: Callable[[float], bool], low: float, high: float, most: float, *, ratio: bool = False
 ) -> float:
-    """Return the probability that the likelier of a design's two methods bounds ε above a limit.
+    """Return the smallest number that is found, to 2 %, rounded up; ∞ where none up to ``most`` is.
 
-    Parameters
-    ----------
-    design : BoundDesign
-    sizes : int64 array of shape (k,)
-        Rows of each true label.
-    channel : float64 array of shape (k, m)
-        The channel that made the release.
-    limit : float
-        ε in nats, at least 0.
-    alpha : float
-        The whole error probability; each method has its share.
-
-    Returns
-    -------
-    float
-        A lower bound of the probability that the strongest bound exceeds the limit, up to a
-        quadrature error below 1e-3.
+    It is looked for above ``low``, which is not found; ``ratio``: by the ratio of its bounds, and
+    not by their difference.
     """
-    right = SumOfBinomials(design.plan.keep, design.plan.success(channel))
-    by_guesses = accuracy_power(right, design.plan.sizes, limit, alpha * design.weights["accuracy"])
-    # The event is rarer where the channel is sharper: then the guesses find what it misses.
-    return max(by_guesses, _by_event(design, sizes, channel, limit, alpha))
+    while not found(high):
+        low, high = high, 2 * high
+        if high > most:
+            return math.inf
+    while high / low > _PRECISION if ratio else high - low > 0.002 + 0.01 * high:
+        middle = math.sqrt(low * high) if ratio else (low + high) / 2
+        low, high = (low, middle) if found(middle) else (middle, high)
+    return high
 
 
-def _by_event(
-    design: BoundDesign, sizes: IndexArray, channel: FloatArray, limit: float, alpha: float
-) -> float:
-    pair, level = design.pair, alpha * design.weights["two-sided"]
-    if pair.single:
-        return event_power(pair.table(sizes[:, None] * channel), pair.share, limit, level)
-    success, groups = channel[:, pair.guess == 1].sum(axis=1), [pair.groups == g for g in (0, 1)]
-    negative, positive = (SumOfBinomials(sizes[group], success[group]) for group in groups)
-    return two_sided_power(negative, positive, limit, level)
+def smallest_excess(found: Callable[[float], bool], limit: float) -> float:
+    """Return the smallest excess over a limit, up to 60 nats, at which releases are found."""
+    return smallest(lambda excess: found(limit + excess), 0.0, 0.05, _LARGEST_EPSILON)
 
 
-def least_count(n: FloatArray | int, probability: FloatArray | float, alpha: float) -> FloatArray:
-    """Return the smallest count whose Clopper–Pearson lower bound exceeds a probability."""
-    # At the count itself the tail must fall below alpha, not just reach it.
-    return np.asarray(binom.isf(alpha, n, np.minimum(probability, 1.0)) + 1, dtype=np.float64)
-
-
-def accuracy_power(right: SumOfBinomials, sizes: IndexArray, limit: float, alpha: float) -> float:
-    """Return the probability that right guesses bound ε above a limit, in nats.
-
-    ``sizes``: rows of each label, int64 of shape (k,), as in
-    :func:`ldpaudit.estimators.epsilon.bounds.accuracy_bound`.
-    """
-    least = least_count(int(sizes.sum()), largest_accuracy(limit, sizes), alpha)
-    return float(right.survival(least))
-
-
-def two_sided_power(
-    negative: SumOfBinomials, positive: SumOfBinomials, limit: float, alpha: float
-) -> float:
-    """Return the probability that an event's counts in two groups bound ε above a limit, in nats.
-
-    See :func:`ldpaudit.estimators.epsilon.bounds.two_sided_bound`; the positive group should have
-    the event.
-    """
-    hits, weights = negative.window(_NODES)
-    high = trials_upper(hits, int(negative.trials.sum()), alpha / 2)
-    needed = np.minimum(math.exp(limit) * high, 1 - math.exp(-limit) * (1 - high))
-    n = int(positive.trials.sum())
-    least = np.where(needed < 1, least_count(n, needed, alpha / 2), n + 1)
-    return float(weights @ np.where(least <= n, positive.survival(least), 0.0))
-
-
-def event_power(table: FloatArray, share: float, limit: float, alpha: float) -> float:
-    """Return the probability that an event in two labels bounds ε above a limit, in nats.
-
-    ``table``: the rows expected of label 0 and label 1, without and with the event; ``share`` as in
-    :func:`ldpaudit.estimators.epsilon.two_sided.event_bound`.
-    """
-    n0, n1 = (round(float(rows)) for rows in table.sum(axis=1))
-    chances = table[:, 1] / np.maximum(table.sum(axis=1), 1e-300)
-    values, weights = _binomial(n0, chances[0]).window(_NODES)
-    # The critical count grows with u, almost linearly from node to node. Nodes are multiples of a
-    # power of two, so that neighbouring channels share most of them.
-    step = 2 ** max(round(math.log2((values[-1] - values[0] + 1) / _SLOW_NODES)), 0)
-    nodes = np.minimum(step * np.arange(values[0] // step, values[-1] // step + 2), n0)
-    ratios = np.full(len(nodes), 2 * limit)
-    if share > 0:
-        often, least = trials_upper(nodes, n0, share * alpha), math.exp(-limit)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            by_rate = np.where(often < least, np.log1p(-often) - np.log(least - often), np.inf)
-        ratios = np.minimum(ratios, by_rate)
-    level = (1 - share) * alpha
-    critical = [
-        _least_true(n0, n1, int(u), theta, level)
-        for u, theta in zip(nodes, ratios.tolist(), strict=True)
-    ]
-    needed = np.ceil(np.interp(values, nodes, critical))
-    return float(weights @ binom.sf(needed - 1, n1, chances[1]))
-
-
-@lru_cache(maxsize=4096)
-def _least_true(n0: int, n1: int, false: int, log_theta: float, alpha: float) -> int:
-    """Return the smallest count of true positives that refutes a log odds ratio, n₁ + 1 if none."""
-    if math.isinf(log_theta):
-        return n1 + 1
-
-    def refutes(true: int) -> bool:
-        if true > n1:
-            return True
-        table = np.array([[n0 - false, false], [n1 - true, true]])
-        return true > 0 and false < n0 and upper_tail_probability(table, log_theta) < alpha
-
-    odds = math.exp(log_theta) * false / max(n0 - false, 1)
-    # Where the observed odds ratio is the refuted one: the critical count lies a little above.
-    low = min(max(int(n1 * odds / (1 + odds)) - 1, -1), n1)
-    while low >= 0 and refutes(low):
-        low = max(low - 16, -1)
-    step = 1 + int(math.sqrt(n1))
-    while not refutes(low + step):
-        low += step
-    return min(low + 1 + bisect_left(range(low + 1, low + step), True, key=refutes), n1 + 1)
+def further_rows(enough: Callable[[float], bool], rows: int) -> float:
+    """Return how many more rows suffice, by whether a multiple is enough; ∞ where 10^12 do not."""
+    if enough(1.0):
+        return 0.0
+    factor = smallest(enough, 1.0, 2.0, _MOST_ROWS / rows, ratio=True)
+    return float(math.ceil(rows * (factor - 1))) if factor < math.inf else math.inf
 
 
 def sharpened(channel: Channel, epsilon: float) -> Channel:
@@ -227,7 +95,7 @@ def sharpened(channel: Channel, epsilon: float) -> Channel:
         return channel
     if channel.epsilon < _NOTHING:
         if channel.outputs != channel.classes:
-            raise InsufficientDataError("the claimed channel tells no two labels apart")
+            raise InsufficientDataError("the claimed channel does not distinguish any two labels")
         return RandomizedResponse.from_epsilon(channel.classes, epsilon).channel
     logs = np.log(np.where(channel.matrix > 0, channel.matrix, 1.0))
 
@@ -239,7 +107,7 @@ def sharpened(channel: Channel, epsilon: float) -> Channel:
     top = 1.0
     while powered(top).epsilon < epsilon:
         top *= 2
-    return powered(float(brentq(lambda s: powered(s).epsilon - epsilon, 0.0, top, xtol=1e-12)))
+    return powered(float(brentq(lambda s: powered(s).epsilon - epsilon, 0.0, top, xtol=1e-9)))
 
 
 def worth_looking_for(channel: Channel) -> Channel:
@@ -253,34 +121,135 @@ def worth_looking_for(channel: Channel) -> Channel:
     return sharpened(channel, _WORTH_FINDING)
 
 
-def smallest_detectable(power: Callable[[float], float], limit: float, wanted: float) -> float:
-    """Return the smallest ε above a limit that is found with a wanted probability, in nats.
+@dataclass(frozen=True, eq=False)
+class Claimed:
+    """What is claimed of a release with true labels, and how it is bounded.
 
-    Parameters
+    Attributes
     ----------
-    power : callable
-        From an ε to the probability of finding that it exceeds the limit; growing.
+    sizes : int64 array of shape (k,)
+        Rows of each true label.
+    channel : Channel
+        The claimed one.
     limit : float
-        In nats.
-    wanted : float
-        For instance 0.9.
-
-    Returns
-    -------
-    float
-        To 1e-4 nats, rounded up; ∞ where no ε up to 60 nats above is found so often.
+        The claimed ε in nats.
     """
-    step = 0.05
-    low, high = limit, limit + step
-    while power(high) < wanted:
-        low, step = high, 2 * step
-        high = high + step
-        if high > limit + _LARGEST_EPSILON:
+
+    sizes: IndexArray
+    channel: Channel
+    limit: float
+
+    @property
+    def presumed(self) -> FloatArray:
+        """The channel that bounds are designed for, float64 of shape (k, m)."""
+        return worth_looking_for(self.channel).matrix
+
+    def smallest_excess(self, alpha: float) -> float:
+        """Return the smallest excess over the claim that all rows share and that is found."""
+        design = design_bounds(self.sizes, self.presumed)
+        if design is None:
             return math.inf
-    while high - low > 1e-4:
-        middle = (low + high) / 2
-        if power(middle) < wanted:
-            low = middle
-        else:
-            high = middle
-    return high
+
+        def found(epsilon: float) -> bool:
+            worse = sharpened(self.channel, epsilon).matrix
+            return self._is_found(design, self.sizes, worse, alpha)
+
+        return smallest_excess(found, self.limit)
+
+    def further_rows(self, epsilon: float, alpha: float) -> float:
+        """Return how many more rows find that a release has ``epsilon``, 0 where these do."""
+        worse = sharpened(self.channel, epsilon).matrix
+
+        def enough(factor: float) -> bool:
+            rows = np.ceil(self.sizes * factor).astype(np.int64)
+            return self._is_found(design_bounds(rows, self.presumed), rows, worse, alpha)
+
+        return further_rows(enough, int(self.sizes.sum()))
+
+    def smallest_clear_share(self, alpha: float) -> float:
+        """Return the smallest share of rows, at random, whose release in the clear is found."""
+        design = design_bounds(self.sizes, self.presumed)
+        clear, claimed = clear_channel(self.presumed, self.sizes), self.channel.matrix
+
+        def found(share: float) -> bool:
+            mixed = (1 - share) * claimed + share * clear
+            return self._is_found(design, self.sizes, mixed, alpha)
+
+        return smallest(found, 1e-5, 1.0, 1.0, ratio=True)
+
+    def smallest_clear_group(self, alpha: float, fitted: float) -> float:
+        """Return the smallest share of rows that, told apart by features, is found in the clear.
+
+        The group is one of those of :mod:`ldpaudit.estimators.epsilon.subgroups`, filled up with
+        rows released as claimed. More than a dozen labels count as two, the commonest and the
+        others, which understates the power. ``alpha`` is for all groups, both ways round;
+        ``fitted`` is the share of rows that a model is fitted on. Half of the rows are counted.
+        """
+        rows, one, clear_one = self._simplified()
+        betrayed = float(rows @ (one * (clear_one > 0)).sum(axis=1)) / rows.sum()
+        spread = math.sqrt(betrayed * (1 - betrayed))
+
+        def found(share: float) -> bool:
+            seen = share * fitted * rows.sum()
+            if seen < _FEWEST_SEEN or (1 - betrayed) * math.sqrt(seen) < _SEEN * spread:
+                return False
+            top = next((t for t in sorted(CANDIDATES) if t >= share), 0.5)
+            clear = min(share / top, 1.0)
+            inside = np.floor(rows * top / 2).astype(np.int64)
+            mixed = (1 - clear) * one + clear * clear_one
+            level = alpha / 2 * CHOSEN_SHARE
+            return self._is_found(design_bounds(inside, mixed), inside, mixed, level)
+
+        return smallest(found, 1e-5, 1.0, 1.0, ratio=True)
+
+    def _is_found(
+        self, design: BoundDesign | None, sizes: IndexArray, matrix: FloatArray, alpha: float
+    ) -> bool:
+        if design is None:
+            return False
+        return is_found(
+            lambda draws, rng: design.exceeding(sizes, matrix, self.limit, alpha, draws, rng)
+        )
+
+    def _simplified(self) -> tuple[IndexArray, FloatArray, FloatArray]:
+        """Return rows by label, the claimed channel and that in the clear, for a dozen labels."""
+        sizes, channel = self.sizes, self.channel.matrix
+        if len(sizes) <= _FEW_LABELS:
+            return sizes, channel, clear_channel(self.presumed, sizes)
+        first = int(sizes.argmax())
+        kind = betraying(self.presumed, sizes)[first]
+        others = np.arange(len(sizes)) != first
+        rest = sizes[others] @ channel[others] / max(int(sizes[others].sum()), 1)
+        hits = np.array([channel[first, kind].sum(), rest[kind].sum()])
+        rows = np.array([sizes[first], sizes[others].sum()], dtype=np.int64)
+        return rows, np.stack([hits, 1 - hits], axis=1), np.eye(2)
+
+
+def clear_channel(channel: FloatArray, sizes: IndexArray) -> FloatArray:
+    """Return the channel that reveals each label as plainly as its outputs allow.
+
+    Where outputs are the classes, the labels themselves; else for each label the output that is
+    likelier than usual by the largest factor. Parameters as for
+    :func:`ldpaudit.estimators.epsilon.subgroups.betraying`; float64 of shape (k, m).
+    """
+    k, m = channel.shape
+    if k == m:
+        return np.eye(k)
+    usual = np.maximum(sizes @ channel / max(int(sizes.sum()), 1), 1e-300)
+    return np.asarray(np.eye(m)[(channel / usual).argmax(axis=1)])
+
+
+def label_mixtures(table: IndexArray, channel: FloatArray) -> FloatArray:
+    """Return the shares of true labels in groups of rows, float64 of shape (g, k).
+
+    The likeliest shares given the groups' released labels (``table``, shape (g, m)), if the channel
+    (k, m) made them: expectation maximisation from equal shares. Stopped early, or with few rows,
+    it takes a group for more mixed than it is, and power for smaller.
+    """
+    shares = np.full((len(table), len(channel)), 1 / len(channel))
+    rows = np.maximum(table.sum(axis=1, keepdims=True), 1)
+    for _ in range(int(np.clip(_MIXTURE_WORK / (shares.size * channel.shape[1]), *_MIXTURE_STEPS))):
+        expected = np.maximum(shares @ channel, 1e-300)
+        shares = shares * ((table / rows / expected) @ channel.T)
+        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    return shares

@@ -6,14 +6,20 @@ What is expected is decided before any outcome is seen, so the maximum is valid.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import chi2
 
-from ldpaudit.estimators.epsilon.accuracy_design import AccuracyPlan, best_plan
 from ldpaudit.estimators.epsilon.bounds import CountTable, EpsilonBound, class_counts
-from ldpaudit.estimators.epsilon.two_sided import TwoSidedPlan, best_two_sided, odds_ratio_plan
+from ldpaudit.estimators.epsilon.designs import (
+    AccuracyPlan,
+    EventPlan,
+    best_event,
+    best_plan,
+    odds_ratio_plan,
+)
 from ldpaudit.release import FloatArray, IndexArray
 
 METHODS = ("accuracy", "two-sided")
@@ -23,7 +29,10 @@ PRIMARY_SHARE = 0.9
 """The share of the error probability that the method expected to be strongest gets."""
 DESIGN_ALPHA = 0.05
 PILOT_SHARE = 0.1
-"""Without a claim, the share of rows spent on learning which method to prefer."""
+"""Without a claim, the least and the largest share of rows spent on learning what to prefer."""
+MOST_PILOT = 1 / 3
+_ROWS_PER_CELL = 25
+"""Of the pilot, where it is not randomized response."""
 PILOT_ALPHA = 3e-3
 """The level at which designs are compared then: an event that is rare in few rows is unsure."""
 _SELECTED_SHARE = 0.025
@@ -39,9 +48,9 @@ class BoundDesign:
     ----------
     plan : AccuracyPlan
         Which guesses are scored on which rows.
-    pair : TwoSidedPlan
+    pair : EventPlan
         Which event distinguishes which labels.
-    odds : TwoSidedPlan
+    odds : EventPlan
         The odds ratio of two labels and two outputs.
     primary : str
         The method expected to be strongest.
@@ -51,10 +60,47 @@ class BoundDesign:
     """
 
     plan: AccuracyPlan
-    pair: TwoSidedPlan
-    odds: TwoSidedPlan
+    pair: EventPlan
+    odds: EventPlan
     primary: str
     weights: Mapping[str, float]
+
+    def exceeding(
+        self,
+        sizes: IndexArray,
+        channel: FloatArray,
+        limit: float,
+        alpha: float,
+        draws: int,
+        rng: np.random.Generator,
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether ε is bounded above a limit in simulated releases, bool of shape (draws,).
+
+        ``channel``: the one that makes the releases of rows with true labels as frequent as
+        ``sizes``.
+        """
+        events = [self.pair.guess == value for value in (0, 1, -1)]
+        right = self.plan.right
+        chances = np.stack(
+            [
+                (channel * (right == is_right))[:, event].sum(axis=1)
+                for is_right in (True, False)
+                for event in events
+            ],
+            axis=1,
+        )
+        chances = chances / chances.sum(axis=1, keepdims=True)
+        shape, counted = (draws, len(sizes)), self.plan.keep
+        kept, rest = (rng.multinomial(n, chances, shape) for n in (counted, sizes - counted))
+        levels = {method: alpha * share for method, share in self.weights.items()}
+        found = self.plan.epsilon(kept[..., :3].sum(axis=(1, 2)), levels["accuracy"]) > limit
+        missed = ~found
+        if missed.any():
+            rows = (kept + rest)[missed].reshape(-1, len(sizes), 2, 3).sum(axis=2)[..., :2]
+            tables = np.stack([rows[:, self.pair.groups == g].sum(axis=1) for g in (0, 1)], axis=1)
+            bounds = self.pair.epsilon(tables, levels["two-sided"], exact=False)
+            found[missed] = bounds > limit
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,26 +116,33 @@ class BoundEvidence:
         Right guesses of the plan.
     methods : tuple of str
         The methods that may be believed.
+    share : float
+        Of the error probability.
     """
 
     design: BoundDesign
     counts: CountTable
     correct: int
     methods: tuple[str, ...] = METHODS
+    share: float = 1.0
 
-    def bound(self, method: str, alpha: float) -> EpsilonBound:
+    def by_method(self, method: str, alpha: float) -> EpsilonBound:
         """Return one method's lower bound of ε at level 1 − alpha, in nats."""
+        plan = self.design.plan
         if method == "accuracy":
-            return self.design.plan.bound(self.correct, alpha)
-        pair = self.design.pair if method == "two-sided" else self.design.odds
-        return replace(pair.bound(self.counts, alpha), method=method)
+            n, epsilon = int(plan.sizes.sum()), plan.epsilon(self.correct, alpha)
+        else:
+            pair = self.design.pair if method == "two-sided" else self.design.odds
+            table = pair.table(np.asarray(self.counts))
+            n, epsilon = int(table.sum()), pair.epsilon(table, alpha)
+        return EpsilonBound(float(epsilon), alpha, n, method)
 
-    def strongest(self, alpha: float) -> EpsilonBound:
+    def bound(self, alpha: float) -> EpsilonBound:
         """Return the largest bound, each method at its share of alpha: valid at 1 − alpha."""
-        shares = self.design.weights
-        bounds = [self.bound(method, alpha * shares[method]) for method in self.methods]
+        level, weights = alpha * self.share, self.design.weights
+        bounds = [self.by_method(method, level * weights[method]) for method in self.methods]
         best = max(bounds, key=lambda bound: bound.epsilon)
-        return replace(best, alpha=alpha)
+        return EpsilonBound(best.epsilon, alpha, best.n, best.method)
 
 
 def design_bounds(
@@ -114,7 +167,7 @@ def design_bounds(
     if np.count_nonzero(sizes) < 2:
         return None
     plan, by_accuracy = best_plan(sizes, channel, alpha)
-    pair, by_event = best_two_sided(sizes, channel, alpha)
+    pair, by_event = best_event(sizes, channel, alpha)
     odds = odds_ratio_plan(sizes, channel)
     primary, other = METHODS if by_accuracy >= by_event else METHODS[::-1]
     weights = {primary: PRIMARY_SHARE, other: 1 - PRIMARY_SHARE}
@@ -127,17 +180,16 @@ def design_bounds(
 
 
 def gather_evidence(
-    counts: CountTable, design: BoundDesign, rng: np.random.Generator
+    counts: CountTable, design: BoundDesign, rng: np.random.Generator, share: float = 1.0
 ) -> BoundEvidence:
     """Draw everything random that the bounds of a table need.
 
-    Parameters
-    ----------
-    counts : integer array of shape (k, m)
-        Rows by true label and output, the ones that ``design`` was made for.
+    ``counts``: rows by true label and output, the ones that ``design`` was made for; shape (k, m).
     """
-    counts = np.asarray(counts, dtype=np.int64)
-    return BoundEvidence(design, counts, design.plan.draw(counts, rng))
+    counts, sizes = np.asarray(counts, dtype=np.int64), class_counts(counts)
+    right = (counts * design.plan.right).sum(axis=1)
+    correct = int(rng.hypergeometric(right, sizes - right, design.plan.keep).sum())
+    return BoundEvidence(design, counts, correct, share=share)
 
 
 def epsilon_evidence(
@@ -150,8 +202,8 @@ def epsilon_evidence(
     counts : integer array of shape (k, m)
         Rows by true label and output.
     channel : float64 array of shape (k, m) or None
-        The claimed channel; None where there is none: then a random tenth of the rows shows which
-        method to prefer, and the bounds are computed from the others.
+        The claimed channel; None where there is none: then random rows, a tenth to a third, show
+        which method and event to prefer, and the bounds are computed from the others.
     rng : numpy.random.Generator
 
     Returns
@@ -167,13 +219,25 @@ def epsilon_evidence(
 
 
 def _split_pilot(counts: CountTable, rng: np.random.Generator) -> tuple[IndexArray, FloatArray]:
+    """Return the rows that are counted, and a channel presumed from the others.
+
+    A tenth of the rows shows whether it is randomized response; of any other channel more are
+    needed to choose an event, the more the larger it is.
+    """
     sizes = class_counts(counts)
-    pilot = np.stack(
-        [
-            rng.multivariate_hypergeometric(row, int(PILOT_SHARE * size), method="marginals")
-            for row, size in zip(counts, sizes, strict=True)
+
+    def drawn(rest: CountTable, share: float) -> IndexArray:
+        rows = [
+            rng.multivariate_hypergeometric(row, int(share * size), method="marginals")
+            for row, size in zip(rest, sizes, strict=True)
         ]
-    )
+        return np.stack(rows)
+
+    pilot = drawn(counts, PILOT_SHARE)
+    if _symmetric(pilot) is None:
+        share = min(MOST_PILOT, _ROWS_PER_CELL * counts.size / max(int(sizes.sum()), 1))
+        if share > PILOT_SHARE:
+            pilot = pilot + drawn(counts - pilot, share - PILOT_SHARE)
     return counts - pilot, presumed_channel(pilot)
 
 
@@ -183,15 +247,22 @@ def presumed_channel(pilot: CountTable) -> FloatArray:
     Randomized response with the observed share of kept labels where the rows do not speak against
     it, else their smoothed frequencies. A wrong guess costs strength, never validity.
     """
+    symmetric = _symmetric(pilot)
+    if symmetric is not None:
+        return symmetric
+    # Half a row in every cell, spread as the outputs are: an output never seen is not impossible.
+    smoothed = pilot + 0.5 * (pilot.sum(axis=0) + 0.5) / (pilot.sum() / 2 + 0.5)
+    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
+
+
+def _symmetric(pilot: CountTable) -> FloatArray | None:
+    """Return the randomized response that fits a few rows, None where they speak against it."""
     k, m = pilot.shape
     n, agreeing = pilot.sum(), np.trace(pilot) + 0.5
-    if k == m and agreeing / (n + 1) > 1 / k:
-        symmetric = np.full((k, k), (1 - agreeing / (n + 1)) / (k - 1))
-        np.fill_diagonal(symmetric, agreeing / (n + 1))
-        expected = symmetric * class_counts(pilot)[:, None]
-        far = np.sum((pilot - expected) ** 2 / np.maximum(expected, 0.5))
-        if chi2.sf(far, k * (k - 1) - 1) > _AGREES:
-            return symmetric
-    # Half a row in every cell, spread as the outputs are: an output never seen is not impossible.
-    smoothed = pilot + 0.5 * (pilot.sum(axis=0) + 0.5) / (n / 2 + 0.5)
-    return np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
+    if k != m or agreeing / (n + 1) <= 1 / k:
+        return None
+    symmetric = np.full((k, k), (1 - agreeing / (n + 1)) / (k - 1))
+    np.fill_diagonal(symmetric, agreeing / (n + 1))
+    expected = symmetric * class_counts(pilot)[:, None]
+    far = np.sum((pilot - expected) ** 2 / np.maximum(expected, 0.5))
+    return symmetric if chi2.sf(far, k * (k - 1) - 1) > _AGREES else None

@@ -8,12 +8,12 @@ is the same for all rows.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ldpaudit.estimators.epsilon.accuracy_design import best_plan
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound, class_counts
+from ldpaudit.estimators.epsilon.bounds import class_counts
+from ldpaudit.estimators.epsilon.designs import best_plan
 from ldpaudit.estimators.epsilon.strongest import (
     DESIGN_ALPHA,
     PILOT_ALPHA,
@@ -72,24 +72,6 @@ class Edge:
         return np.asarray(self.sign * scores >= self.least)
 
 
-@dataclass(frozen=True, eq=False)
-class SubgroupEvidence:
-    """The groups, counted: a bound at any level. The shares sum to at most 1."""
-
-    groups: tuple[tuple[float, BoundEvidence], ...]
-
-    def bound(self, alpha: float) -> EpsilonBound:
-        """Return the certified lower bound of ε at level 1 − alpha, in nats.
-
-        The largest of all groups, each at its share of alpha.
-        """
-        bounds = [evidence.strongest(alpha * share) for share, evidence in self.groups]
-        best = max(bounds, key=lambda bound: bound.epsilon, default=None)
-        if best is None:
-            return EpsilonBound(0.0, alpha, 0, "subgroups")
-        return replace(best, alpha=alpha)
-
-
 def betraying(channel: FloatArray, sizes: IndexArray) -> BoolArray:
     """Return which outputs are likelier than usual for each label, bool of shape (k, m).
 
@@ -123,7 +105,7 @@ def subgroup_tests(
     labels: tuple[int, int],
     share: float,
     rng: np.random.Generator,
-) -> list[tuple[float, BoundEvidence]]:
+) -> list[BoundEvidence]:
     """Choose groups on some rows and count them on others.
 
     Parameters
@@ -138,8 +120,8 @@ def subgroup_tests(
 
     Returns
     -------
-    list of (float, BoundEvidence)
-        The share of each group, and its counts.
+    list of BoundEvidence
+        The counts of each group, with its share.
     """
     factor = len(tested.scores) / max(len(choosing.scores), 1)
     best = max(
@@ -155,7 +137,7 @@ def subgroup_tests(
         counts = tested.counts(edge.inside(tested.scores), *labels)
         design = design_bounds(class_counts(counts), presumed, PILOT_ALPHA)
         if design is not None:
-            tests.append((share * part, gather_evidence(counts, design, rng)))
+            tests.append(gather_evidence(counts, design, rng, share * part))
     return tests
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray
+from ldpaudit.release import FloatArray, IndexArray
 
 _STEP: Final = 0.01
 """Log-odds are rounded to multiples of this, to the side that makes a bound weaker."""
@@ -67,6 +67,11 @@ class ShiftedCoins:
     def __len__(self) -> int:
         """Return the number of coins."""
         return int(self.counts.sum())
+
+    def draw(self, draws: int, rng: np.random.Generator) -> IndexArray:
+        """Draw how many coins come up, int64 of shape (draws,)."""
+        chances, shape = expit(self.odds), (draws, len(self.odds))
+        return np.asarray(rng.binomial(self.counts.astype(np.int64), chances, shape).sum(axis=1))
 
     def at_least(self, count: int, shift: float) -> float:
         """Return P(S ≥ count), never too small, with all log-odds shifted by ``shift``."""

@@ -6,7 +6,7 @@ function h of (y, x, z) and any A with TA = I
     E[h(Y, X, Z)] = E[Σ_y A[Z, y] Σ_z T[y, z] h(y, X, z)],
 
 because E[A[Z, y] | X] = P(Y = y | X). An outsider can average the right side. With h the payoff of
-:mod:`ldpaudit.estimators.loss.donsker_varadhan` this bounds E[ν] from below, provided that the
+:mod:`ldpaudit.estimators.loss.mean_loss` this bounds E[ν] from below, provided that the
 claim is true: the bound is "estimated", never certified. An insider puts
 1{Y = y} in the place of A[Z, y].
 """
@@ -18,20 +18,21 @@ import numpy as np
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower
-from ldpaudit.estimators.loss.payoff import margin, share_slope, share_term
-from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox, centred_inverse, onto_simplex
+from ldpaudit.estimators.loss.instance_loss import PosteriorBox, centred_inverse
+from ldpaudit.estimators.loss.mean_loss import margin, share_slope, share_term
+from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
 _TUNING_SHARE = 0.1
 _FEWEST_ROWS = 100
+# The least posterior of a label, as a share of its prior, that is tried.
 _FLOORS = np.exp(-np.arange(1.0, 9.01))
-"""The least posterior of a label, as a share of its prior, that is tried."""
 _HIGHEST = 30.0
 _MOST_TERMS = 200_000_000
 _BATCH_TERMS = 4_000_000
 _SHARES_ERROR = 0.02
+# A label is kept if its share is this many standard errors.
 _CLEAR_SHARE = 6.0
-"""A label is kept if its share is this many standard errors."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,6 @@ class _Averaged:
         return result
 
     def _label_payoffs(self, posterior: FloatArray, floor: float) -> FloatArray:
-        """Return Σ_z T[y,z] h(y, x, z) for each row and label, float64 of shape (n, k)."""
         eta = onto_simplex(self.offset + posterior @ self.inverse)
         eta = np.maximum(eta, floor * self.prior)
         eta /= eta.sum(axis=1, keepdims=True)
@@ -180,7 +180,6 @@ class _Averaged:
         return np.asarray(payoffs)
 
     def _amplification(self) -> FloatArray:
-        """Return max_j R_yj of each label, float64 of shape (k,); infinite if ε is."""
         seen = self.channel[:, self.channel.max(axis=0) > 0]
         if (seen == 0).any():
             return np.full(len(seen), np.inf)

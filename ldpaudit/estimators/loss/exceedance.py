@@ -19,8 +19,8 @@ import numpy as np
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import FloatArray, IndexArray
 
-COARSE_UNTIL = 25.0
-"""The grid of losses reaches at least this far, in nats, so that a policy's τ lies on it."""
+# The grid of losses reaches at least this far, in nats, so that a policy's τ lies on it.
+_COARSE_UNTIL = 25.0
 _STEP = 0.1
 
 
@@ -80,16 +80,6 @@ class Exceedance:
     low: FloatArray | None
     queries: int
 
-    def at(self, loss: float) -> tuple[float, float | None]:
-        """Return J and its lower bound at the first grid point at or above ``loss``.
-
-        J falls, so a lower bound at a larger τ is one at ``loss`` too; (0, 0) beyond the grid.
-        """
-        place = int(np.searchsorted(self.grid, loss - 1e-9))
-        if place == len(self.grid):
-            return 0.0, None if self.low is None else 0.0
-        return float(self.value[place]), None if self.low is None else float(self.low[place])
-
 
 def exceedance(
     losses: FloatArray, lower: FloatArray, budget: ErrorBudget, grid: FloatArray
@@ -147,7 +137,7 @@ def loss_grid(losses: FloatArray) -> FloatArray:
     most = max(1.0, float(finite.max())) if len(finite) else 1.0
     first, last = math.floor(2 * least), math.ceil(2 * most)
     fine = np.arange(5 * first, 5 * last + 1) * _STEP
-    coarse = np.arange(last + 1, int(2 * COARSE_UNTIL) + 1) / 2
+    coarse = np.arange(last + 1, int(2 * _COARSE_UNTIL) + 1) / 2
     return np.asarray(np.round(np.concatenate([fine, coarse]), 10))
 
 

@@ -8,83 +8,22 @@ References
 ----------
 Busa-Fekete, Muñoz Medina, Syed, Vassilvitskii (2023), "Label differential privacy and private
 training data release", section 6 and appendix D. Two statements are corrected here: the first
-denominator of Eq. (2) is P(z | 1 − y), and H is symmetric around 1/2 only when p₊ = 1/2, so it is
-least at :attr:`BinaryLoss.minimizer`, not at 1/2.
+denominator of Eq. (2) is P(z | 1 − y), and the loss of two labels is symmetric around η = 1/2, and
+least there, only when these are equally frequent.
 """
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit, logit, rel_entr
+from scipy.optimize import minimize_scalar
+from scipy.special import logit, rel_entr
 
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray, IntArray
 
 _BATCH_CELLS = 4_000_000
-
-
-@dataclass(frozen=True)
-class BinaryLoss:
-    """H: the averaged loss ν(x) of a binary label as a function of z = η(x) = P(Y = 1 | x).
-
-    H(z) = (2z − 1)(logit z − logit p₊) + z·a + (1 − z)·b, with a = KL(T₁‖T₀) and b = KL(T₀‖T₁)
-    for any channel T with two rows; symmetric flips π have a = b = (1 − 2π) log((1 − π)/π).
-
-    Parameters
-    ----------
-    prior : float
-        p₊ = P(Y = 1) in (0, 1).
-    forward, backward : float
-        a and b in nats, at least 0; infinite where an output betrays the label.
-    """
-
-    prior: float
-    forward: float = 0.0
-    backward: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.prior < 1:
-            raise InputError(f"The 'prior' parameter must lie in (0, 1). Got {self.prior!r}.")
-
-    @classmethod
-    def of_channel(cls, prior: float, channel: FloatArray | None) -> "BinaryLoss":
-        """Build it for a channel, float64 of shape (2, m); None leaves the features' part."""
-        if channel is None:
-            return cls(prior)
-        zero, one = np.asarray(channel, dtype=np.float64)
-        return cls(prior, float(rel_entr(one, zero).sum()), float(rel_entr(zero, one).sum()))
-
-    def value(self, posterior: FloatArray) -> FloatArray:
-        """Return H for float64 posteriors in [0, 1] of any shape; infinite at 0 and 1.
-
-        References
-        ----------
-        Lemma D.1, for any channel.
-        """
-        z = np.asarray(posterior, dtype=np.float64)
-        inner = (z > 0) & (z < 1)
-        z = np.where(inner, z, 0.5)
-        features = (2 * z - 1) * (logit(z) - logit(self.prior))
-        return np.where(inner, features + z * self.forward + (1 - z) * self.backward, np.inf)
-
-    @cached_property
-    def minimizer(self) -> float:
-        """z*, where H is least: between 1/2 and p₊ when a = b.
-
-        In t = logit z the derivative of H is 2(t − logit p₊) + 2 sinh t + a − b.
-        """
-        if math.isinf(self.forward) or math.isinf(self.backward):
-            return 0.5
-        tilt = self.forward - self.backward - 2 * float(logit(self.prior))
-
-        def slope(t: float) -> float:
-            return 2 * t + 2 * math.sinh(t) + tilt
-
-        reach = math.asinh(abs(tilt) / 2) + 1
-        return float(expit(brentq(slope, -reach, reach, xtol=1e-14)))
 
 
 def mean_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray | None) -> FloatArray:
@@ -102,32 +41,24 @@ def mean_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray | No
     Returns
     -------
     float64 array of shape (n,)
-        For two labels H(η₁), the paper's definition. For more, ν(y, z, x) is one-versus-rest (the
-        log-odds of y against all other labels together) and averaged over Y and Z given x. Infinite
-        where a label is certain.
+        ν(y, z, x) is one-versus-rest (the log-odds of y against all other labels together) and
+        averaged over Y and Z given x; for two labels that is the paper's definition. A sum of terms
+        a log(a/b) with a and b linear in η, so convex; infinite where a label is certain.
+
+    References
+    ----------
+    Lemma D.1, for any channel and number of labels.
     """
-    posterior = np.asarray(posterior, dtype=np.float64)
-    if posterior.shape[1] == 2:
-        return BinaryLoss.of_channel(float(prior[1] / prior.sum()), channel).value(posterior[:, 1])
-    return versus_rest(posterior, channel) - posterior @ logit(np.asarray(prior))
-
-
-def versus_rest(posterior: FloatArray, channel: FloatArray | None) -> FloatArray:
-    """Return Σ_y Σ_z η_y T[y,z] log(η_y T[y,z] / Σ_{j≠y} η_j T[j,z]), float64 of shape (n,).
-
-    The averaged loss before the prior log-odds are taken off. As a sum of terms a log(a/b) with a
-    and b linear in η it is convex.
-    """
-    k = posterior.shape[1]
+    posterior, k = np.asarray(posterior, dtype=np.float64), posterior.shape[1]
     matrix = np.ones((k, 1)) if channel is None else np.asarray(channel, dtype=np.float64)
-    result = np.zeros(len(posterior))
+    result = -(posterior @ logit(np.asarray(prior)))
     batch = max(1, _BATCH_CELLS // matrix.shape[1])
     for start in range(0, len(posterior), batch):
         part = posterior[start : start + batch]
         for y in range(k):
             others = np.delete(part, y, axis=1) @ np.delete(matrix, y, axis=0)
             result[start : start + batch] += rel_entr(part[:, y, None] * matrix[y], others).sum(1)
-    return result
+    return np.asarray(result)
 
 
 def row_loss(
@@ -181,3 +112,272 @@ def label_mean(prior: FloatArray, channel: FloatArray) -> float:
     others = (joint.sum(axis=0) - joint) / (1 - p)[:, None]
     divergences = rel_entr(joint / p[:, None], np.maximum(others, 0)).sum(axis=1)
     return float(p @ divergences)
+
+
+SMOOTHING = 0.5
+"""Added to each label's count in the estimate, so that no estimated loss is infinite."""
+
+
+@dataclass(frozen=True)
+class PosteriorBox:
+    """Posteriors of m rows, each with an interval for every label.
+
+    Attributes
+    ----------
+    estimate : float64 array of shape (m, k)
+        Rows sum to 1, entries strictly inside (0, 1).
+    low, high : float64 arrays of shape (m, k)
+        Ends of the intervals; low ≤ estimate ≤ high.
+    sizes : int32 array of shape (m,)
+        The neighbourhoods' sizes.
+    """
+
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    sizes: IntArray
+
+    @classmethod
+    def from_counts(cls, counts: IntArray, totals: IntArray, error: float) -> "PosteriorBox":
+        """Build it from label counts in neighbourhoods.
+
+        Parameters
+        ----------
+        counts : int32 array of shape (m, k)
+        totals : int32 array of shape (m,)
+            Neighbourhood sizes, at least 1.
+        error : float
+            The probability, for each row, that its box misses the mean posterior of the row's
+            neighbourhood: Bonferroni over the labels, half of it in each tail. Two labels share one
+            interval.
+
+        Returns
+        -------
+        PosteriorBox
+            The estimate is (count + 1/2)/(total + k/2).
+
+        Notes
+        -----
+        Given the features a count is a sum of independent indicators with different probabilities.
+        Clopper–Pearson remains valid for their mean (Hoeffding 1956: such a sum is less spread out
+        than the binomial with the same mean).
+        """
+        counts = np.asarray(counts)
+        k = counts.shape[1]
+        sizes = np.broadcast_to(np.asarray(totals)[:, None], counts.shape)
+        estimate = (counts + SMOOTHING) / (sizes + SMOOTHING * k)
+        tail = error / 2 if k == 2 else error / (2 * k)
+        low, high = _intervals(counts, sizes, tail)
+        return cls(estimate, np.minimum(low, estimate), np.maximum(high, estimate), sizes[:, 0])
+
+    def through(self, channel: FloatArray) -> "PosteriorBox":
+        """Carry a box for released labels back to true labels.
+
+        Parameters
+        ----------
+        channel : float64 array of shape (k, m)
+            P(z | y), of rank k, the same for all features.
+
+        Returns
+        -------
+        PosteriorBox
+            Contains η whenever this box contains ηT. For two labels and two outputs the ends of the
+            interval are mapped by η = (η̃ − T[0,1])/(T[1,1] − T[0,1]) and cut at 0 and 1. The
+            estimate is mapped likewise, put on the simplex, and kept half a standard error away
+            from 0, since no finite sample can tell a smaller share from none.
+
+        Raises
+        ------
+        InputError
+            If the channel loses a label (rank below k).
+        """
+        inverse, offset = centred_inverse(channel)
+        falling, rising = np.minimum(inverse, 0), np.maximum(inverse, 0)
+        low = np.clip(offset + self.low @ rising + self.high @ falling, 0, 1)
+        high = np.clip(offset + self.high @ rising + self.low @ falling, 0, 1)
+        variance = (self.estimate * (1 - self.estimate)) @ inverse**2 / self.sizes[:, None]
+        estimate = np.maximum(
+            onto_simplex(offset + self.estimate @ inverse), SMOOTHING * np.sqrt(variance)
+        )
+        estimate /= estimate.sum(axis=1, keepdims=True)
+        return PosteriorBox(
+            estimate, np.minimum(low, estimate), np.maximum(high, estimate), self.sizes
+        )
+
+
+def centred_inverse(channel: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (A, c), float64 of shapes (m, k) and (k,), with η = c + η̃A for every η̃ = ηT.
+
+    Any column of the inverse may be shifted, since released shares sum to 1; shifting it by its
+    median makes intervals for η narrowest. For randomized response each true label's share then
+    depends on its own released share alone.
+
+    Raises
+    ------
+    InputError
+        If the rank of the channel is below k.
+    """
+    channel = np.asarray(channel, dtype=np.float64)
+    if np.linalg.matrix_rank(channel, tol=1e-9) < len(channel):
+        raise InputError("The channel cannot be inverted: some label leaves no trace (ε → 0).")
+    inverse = np.linalg.pinv(channel)
+    offset = np.median(inverse, axis=0)
+    return np.asarray(inverse - offset), np.asarray(offset)
+
+
+def _intervals(counts: IntArray, sizes: IntArray, tail: float) -> tuple[FloatArray, FloatArray]:
+    """Return Clopper–Pearson ends, each distinct pair of count and size computed once."""
+    pairs = counts.astype(np.int64) << 32 | sizes.astype(np.int64)
+    distinct, place = np.unique(pairs, return_inverse=True)
+    count, size = distinct >> 32, distinct & 0xFFFFFFFF
+    low = clopper_pearson_lower(count, size, tail)[place]
+    high = clopper_pearson_upper(count, size, tail)[place]
+    return low.reshape(counts.shape), high.reshape(counts.shape)
+
+
+_BOUNDED_CELLS = 2_000_000
+_MOST_STEPS = 24
+_FEWEST_STEPS = 2
+# Terms of the loss that are differentiated at most: many rows of many labels get fewer steps.
+_WORK = 4e8
+_LEAST_PROBABILITY = 1e-12
+
+
+def mean_loss_lower(
+    box: PosteriorBox, prior_low: FloatArray, prior_high: FloatArray, channel: FloatArray | None
+) -> FloatArray:
+    """Return a lower bound of ν(x) for every posterior in the box and prior in the interval.
+
+    Parameters
+    ----------
+    box : PosteriorBox
+        m rows, k labels.
+    prior_low, prior_high : float64 arrays of shape (k,)
+        Intervals of the label shares, inside (0, 1).
+    channel : float64 array of shape (k, m) or None
+        P(z | y); None for the features' part alone.
+
+    Returns
+    -------
+    float64 array of shape (m,)
+        For two labels the exact minimum, that of a convex function cut to the interval, at the
+        worse end of the prior's (the loss is linear in its log-odds). For more labels a tangent's
+        minimum: below the exact one by the gap of a few Frank–Wolfe steps, never above it.
+    """
+    if box.estimate.shape[1] > 2:
+        return _tangent_bound(box, prior_high, channel)
+    bounds = []
+    for prior in (prior_low[1], prior_high[1]):
+
+        def loss(z: FloatArray, prior: float = float(prior)) -> FloatArray:
+            posterior = np.stack([1 - z, z], axis=-1).reshape(-1, 2)
+            return mean_loss(posterior, np.array([1 - prior, prior]), channel)
+
+        least = 0.5
+        if np.isfinite(loss(np.array(least))).all():
+            found = minimize_scalar(
+                lambda z: float(loss(z)[0]),
+                bounds=(0.0, 1.0),
+                method="bounded",
+                options={"xatol": 1e-10},
+            )
+            least = float(found.x)
+        bounds.append(loss(np.clip(least, box.low[:, 1], box.high[:, 1])))
+    return np.minimum(*bounds)
+
+
+def row_loss_lower(
+    box: PosteriorBox,
+    labels: IntArray,
+    released: IntArray,
+    prior_high: FloatArray,
+    channel: FloatArray | None,
+) -> FloatArray:
+    """Return a lower bound of ν(y_i, z_i, x_i) for every posterior in the box.
+
+    ν grows with the share of y and falls with the others' likelihood of z, so the bound puts the
+    share of y at its least and fills the rest with the labels that make z likeliest. Parameters as
+    in :func:`ldpaudit.estimators.loss.instance_loss.row_loss`, the prior at its upper ends.
+    """
+    rows = np.arange(len(labels))
+    k = box.estimate.shape[1]
+    matrix = np.ones((k, 1)) if channel is None else np.asarray(channel, dtype=np.float64)
+    likelihood = matrix[:, np.zeros_like(labels) if channel is None else released].T
+    least = box.low[rows, labels]
+    low, high = box.low.copy(), box.high.copy()
+    low[rows, labels] = high[rows, labels] = least
+    others = np.array(likelihood)
+    others[rows, labels] = 0.0
+    rest = (others * _least_point(-others, low, high)).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        odds = np.log(least * likelihood[rows, labels]) - np.log(rest)
+    return np.asarray(odds - logit(np.asarray(prior_high))[labels])
+
+
+def _tangent_bound(
+    box: PosteriorBox, prior_high: FloatArray, channel: FloatArray | None
+) -> FloatArray:
+    k = box.estimate.shape[1]
+    matrix = np.ones((k, 1)) if channel is None else np.asarray(channel, dtype=np.float64)
+    betraying = _betraying(matrix)
+    matrix = np.maximum(matrix, _LEAST_PROBABILITY)
+    work = max(1, len(box.estimate) * matrix.size)
+    steps = int(np.clip(_WORK / work, _FEWEST_STEPS, _MOST_STEPS))
+    cost = logit(np.asarray(prior_high))
+    bounds = np.empty(len(box.estimate))
+    batch = max(1, _BOUNDED_CELLS // matrix.size)
+    for start in range(0, len(bounds), batch):
+        part = slice(start, start + batch)
+        bounds[part] = _frank_wolfe(
+            box.estimate[part], box.low[part], box.high[part], matrix, cost, steps
+        )
+    return np.where((box.low[:, betraying] > 0).any(axis=1), np.inf, bounds)
+
+
+def _betraying(matrix: FloatArray) -> IntArray:
+    """Return the labels that some output proves: possible under them and under no other label."""
+    possible = matrix > 0
+    alone = possible & (possible.sum(axis=0) == 1) & (matrix.shape[1] > 0)
+    return np.flatnonzero(alone.any(axis=1)).astype(np.int32)
+
+
+def _frank_wolfe(
+    start: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    matrix: FloatArray,
+    cost: FloatArray,
+    steps: int,
+) -> FloatArray:
+    """Return the best tangent bound of the least mean loss F over each box.
+
+    F is homogeneous of degree 1, so F(η) ≥ ∇F(η₀)·η for any η₀, with equality at η₀.
+    """
+    point = np.maximum(start, _LEAST_PROBABILITY)
+    best = np.full(len(point), -np.inf)
+    for step in range(steps):
+        gradient = _gradient(point, matrix) - cost
+        vertex = _least_point(gradient, low, high)
+        best = np.maximum(best, (gradient * vertex).sum(axis=1))
+        point = point + 2.0 / (step + 3.0) * (np.maximum(vertex, _LEAST_PROBABILITY) - point)
+    return best
+
+
+def _gradient(point: FloatArray, matrix: FloatArray) -> FloatArray:
+    joint = point[:, :, None] * matrix
+    total = joint.sum(axis=1, keepdims=True)
+    ratio = joint / np.maximum(total - joint, 1e-15 * total)
+    inner = np.log(ratio) + 1 + ratio - ratio.sum(axis=1, keepdims=True)
+    return np.asarray((matrix * inner).sum(axis=2))
+
+
+def _least_point(gradient: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the probability vector in each box that makes ⟨gradient, ·⟩ least: greedy filling."""
+    order = np.argsort(gradient, axis=1)
+    room = np.take_along_axis(high - low, order, 1)
+    before = np.cumsum(room, axis=1) - room
+    left = 1 - low.sum(axis=1, keepdims=True)
+    filled = np.clip(left - before, 0.0, room)
+    point = np.empty_like(low)
+    np.put_along_axis(point, order, np.take_along_axis(low, order, 1) + filled, 1)
+    return point

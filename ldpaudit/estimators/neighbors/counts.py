@@ -24,19 +24,19 @@ from threadpoolctl import threadpool_limits
 
 from ldpaudit.arrays import Float32Array, FloatArray, IndexArray, IntArray
 from ldpaudit.errors import InputError
-from ldpaudit.running.progress import NoProgress, Progress
-from ldpaudit.tasks import Tasks, Threads
+from ldpaudit.work.progress import NoProgress, Progress
+from ldpaudit.work.tasks import Tasks, Threads
 
 EXACT_PAIRS: Final = 100_000_000
 """Up to so many pairs of queries and index rows, every pair is compared."""
 SECONDS_PER_PAIR: Final = 4e-9
+# A radius reaches the 48th nearest row of a sample: totals then have a relative standard deviation
+# of 1/√48 around k.
 _SAMPLED_NEIGHBORS: Final = 48
-"""A radius reaches the 48th nearest row of a sample: totals then have a relative standard deviation
-of 1/√48 around k."""
+# Cells are made for about 2/3 k rows, the least error for the time on a mixture …
 _CELL_ROWS: Final = 2 / 3
-"""Cells are made for about 2/3 k rows, the least error for the time on a mixture …"""
+# … and about 20 k rows are visited, which gave the error of an exact search there.
 _VISITED_ROWS: Final = 20
-"""… and about 20 k rows are visited, which gave the error of an exact search there."""
 _LEAST_CELL: Final = 256
 _MOST_CELLS: Final = 2048
 _LEAST_VISITS: Final = 24
@@ -46,11 +46,11 @@ _ASSIGNED_AT_ONCE: Final = 65_536
 _SAMPLED_AT_ONCE: Final = 16_000_000
 _FEWEST_AT_ONCE: Final = 8
 MOST_AT_ONCE: Final = 16_384
+# As many zeros and ones as an unsigned byte can add up.
 _RUN: Final = 255
-"""As many zeros and ones as an unsigned byte can add up."""
 _FAR: Final = np.float32(1e37)
+# In units of the farthest index row: squares of more overflow.
 _FARTHEST: Final = 1e15
-"""In units of the farthest index row: squares of more overflow."""
 
 
 def default_neighbors(n_index: int, dimensions: int | None = None) -> int:
@@ -69,7 +69,7 @@ def default_neighbors(n_index: int, dimensions: int | None = None) -> int:
     return min(n_index, max(20, min(round(wanted), n_index // 10)))
 
 
-class NeighborSearch(Protocol):
+class _NeighborSearch(Protocol):
     """A prepared search; ``batch`` queries are asked at once."""
 
     batch: int
@@ -88,7 +88,7 @@ def neighbor_search(
     *,
     seed: int = 0,
     exact: bool = False,
-) -> NeighborSearch:
+) -> _NeighborSearch:
     """Return a search for the labels of about k nearest index rows.
 
     One coordinate, and up to 10⁸ pairs of queries and index rows, are searched exactly:
@@ -126,7 +126,7 @@ def neighbor_search(
 
 
 def count_labels(
-    search: NeighborSearch,
+    search: _NeighborSearch,
     queries: Float32Array,
     tasks: Tasks | None = None,
     progress: Progress | None = None,
@@ -148,7 +148,7 @@ def count_labels(
     return np.concatenate(counts)
 
 
-def _counted(batch: slice, asked: tuple[NeighborSearch, Float32Array]) -> IntArray:
+def _counted(batch: slice, asked: tuple[_NeighborSearch, Float32Array]) -> IntArray:
     return asked[0].count(asked[1][batch])
 
 
@@ -179,7 +179,6 @@ class _Line:
         return np.stack(each, axis=1).astype(np.int32)
 
     def _first_of_k(self, asked: FloatArray) -> IndexArray:
-        """Return where the k nearest values of each query begin, by bisection."""
         values, low = self._values, np.zeros(len(asked), dtype=np.int64)
         high = np.full(len(asked), len(values) - self._k)
         while (low < high).any():
@@ -239,7 +238,6 @@ class _Rows:
         return counts
 
     def _located(self, queries: Float32Array) -> tuple[Float32Array, Float32Array]:
-        """Return q − origin and a one, of shape (m, d + 1), and ½‖q − origin‖²."""
         local = np.ones((len(queries), self.rows.shape[1]), dtype=np.float32)
         offsets = np.subtract(queries, self.origin, out=local[:, :-1])
         return local, np.float32(0.5) * np.einsum("ij,ij->i", offsets, offsets)
@@ -325,13 +323,11 @@ class _Cells:
         return np.ascontiguousarray(counts.T)
 
     def _moved(self, points: Float32Array) -> Float32Array:
-        """Return points near the origin, cut where products of float32 would overflow."""
         moved = (points - self._shift) * self._factor
         return np.clip(moved, -_FARTHEST, _FARTHEST, out=moved)
 
 
 def _means(sample: Float32Array, count: int, rng: np.random.Generator) -> Float32Array:
-    """Return k-means centers; one center is the origin."""
     import faiss
 
     if count <= 1:

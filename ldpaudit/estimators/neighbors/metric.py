@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.modelling.encoding import DesignMatrix, LevelsInAll, Limits
+from ldpaudit.models.encoding import DesignMatrix, LevelsInAll, Limits
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 
@@ -22,16 +22,16 @@ LEARNED_DESCRIPTION = (
     "index rows nor queries"
 )
 
-STANDARD_DEVIATIONS = 5.0
-"""Standardised values are cut at ± this, so that one odd value does not outweigh all columns."""
+# Standardised values are cut at ± this, so that one odd value does not outweigh all columns.
+_STANDARD_DEVIATIONS = 5.0
 MAX_LEVELS = 256
 """More levels than these, over all categorical columns, are merged, the rarest first."""
-LEAST_SHARE = 0.0005
-"""Where levels are merged at all, those on a smaller share of the rows are among them."""
+# Where levels are merged at all, those on a smaller share of the rows are among them.
+_LEAST_SHARE = 0.0005
 
-_LEVELS = LevelsInAll(MAX_LEVELS, LEAST_SHARE)
+_LEVELS = LevelsInAll(MAX_LEVELS, _LEAST_SHARE)
 _LIMITS = {
-    "l2": Limits(_LEVELS, STANDARD_DEVIATIONS, single=True),
+    "l2": Limits(_LEVELS, _STANDARD_DEVIATIONS, single=True),
     "raw": Limits(_LEVELS, single=True, standardise=False),
 }
 _FIT_ROWS = 200_000
@@ -124,7 +124,7 @@ def fit_metric(
     sample = table.take(_thinned(len(table), _FIT_ROWS, rng))
     design = DesignMatrix.fit(sample, _LIMITS[name])
     if design.width == 0:
-        raise InputError(f"No feature column tells rows apart in the metric '{name}'.")
+        raise InputError(f"No feature column distinguishes rows in the metric '{name}'.")
     words = _described(name, design)
     if design.width <= max_dimensions:
         return ColumnMetric(design, None, words)
@@ -167,14 +167,12 @@ def score_space(posterior: FloatArray) -> Float32Array:
 
 
 def _thinned(n: int, most: int, rng: np.random.Generator) -> IndexArray:
-    """Return at most ``most`` of n rows, in order."""
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _fitted_components(
     sample: FeatureTable, design: DesignMatrix, dimensions: int, rng: np.random.Generator
 ) -> Any:
-    """Return principal components fitted on as many rows as fit into one batch."""
     from sklearn.decomposition import PCA
 
     rows = _thinned(len(sample), max(1, _CELLS_AT_ONCE // design.width), rng)
@@ -183,10 +181,9 @@ def _fitted_components(
 
 
 def _described(name: MetricName, design: DesignMatrix) -> str:
-    """Return what the metric makes of the columns, in words."""
     words = "L2 distance"
     if len(design.columns):
-        scaled = f"in standard deviations (cut at ± {STANDARD_DEVIATIONS:g})"
+        scaled = f"in standard deviations (cut at ± {_STANDARD_DEVIATIONS:g})"
         words += (
             f", {len(design.columns)} numeric columns {'as they are' if name == 'raw' else scaled}"
         )

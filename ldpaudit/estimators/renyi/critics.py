@@ -13,22 +13,58 @@ import numpy as np
 from scipy.special import ndtri
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.renyi.cells import CellMap
 from ldpaudit.release import FloatArray
 
-Form = Literal["donsker-varadhan", "tangent"]
-_FORMS: tuple[Form, Form] = ("donsker-varadhan", "tangent")
+_BIN_ROWS = 60
+_MOST_BINS = 60
+_TRUST = 20.0
 
+
+@dataclass(frozen=True)
+class CellMap:
+    """The log ratio of counts in cells of the guess, shrunk towards the cell's mean guess.
+
+    With a fixed table the variational bound is a bound on the divergence between the distributions
+    over cells, with all cells counted jointly; grouping only loses divergence.
+    """
+
+    edges: FloatArray
+    table: FloatArray
+
+    @classmethod
+    def fit(cls, p: FloatArray, q: FloatArray) -> "CellMap":
+        """Learn quantile cells and their log ratios from guesses for rows of P and of Q."""
+        both = np.concatenate([p, q])
+        bins = int(np.clip(2 * min(len(p), len(q)) // _BIN_ROWS, 2, _MOST_BINS))
+        edges = np.unique(np.quantile(both, np.arange(1, bins) / bins))
+        cells = np.searchsorted(edges, both, side="right")
+        size = np.bincount(cells, minlength=len(edges) + 1)
+        mean = np.bincount(cells, both, minlength=len(edges) + 1) / np.maximum(size, 1)
+        share = len(p) / len(both)
+        odds = np.exp(np.clip(mean, -20, 20)) * share / (1 - share)
+        prior = odds / (1 + odds)
+        hits = np.bincount(cells[: len(p)], minlength=len(edges) + 1) + _TRUST * prior
+        misses = np.bincount(cells[len(p) :], minlength=len(edges) + 1) + _TRUST * (1 - prior)
+        table = np.log(hits / len(p)) - np.log(misses / len(q))
+        return cls(np.asarray(edges), np.asarray(table))
+
+    def __call__(self, guess: FloatArray) -> FloatArray:
+        """Return the table's entry for each guess, float64 of the same shape."""
+        return np.asarray(self.table[np.searchsorted(self.edges, guess, side="right")])
+
+
+_Form = Literal["donsker-varadhan", "tangent"]
+_FORMS: tuple[_Form, _Form] = ("donsker-varadhan", "tangent")
 _SCALES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3)
 _CLIPS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 12.0)
+# Standard errors between a mean and its bound at 95 %.
 _MARGIN = 1.85
-"""Standard errors between a mean and its bound at 95 %."""
 _LOWER, _UPPER = -1.06 * float(ndtri(0.02)), -1.06 * float(ndtri(0.03))
+# Above this the tangent's promise is not believed: where φ misjudges how often Q's far rows come it
+# loses the error itself, the other form only its logarithm.
 _TANGENT_UP_TO = 1.5
-"""Above this the tangent's promise is not believed: where φ misjudges how often Q's far rows come
-it loses the error itself, the other form only its logarithm."""
+# What the possibility of one far value costs a bound, in units of that value over n.
 _RANGE_COST = 3.0
-"""What the possibility of one far value costs a bound, in units of that value over n."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +106,7 @@ class ClippedCritic:
     """
 
     order: float
-    form: Form
+    form: _Form
     map: CellMap | None
     scale: float
     clip: float
@@ -139,7 +175,6 @@ def _best_of(
     scales: tuple[float, ...] = _SCALES,
     clips: tuple[float, ...] = _CLIPS,
 ) -> list[ClippedCritic]:
-    """Return for each order the critic that promises most; of equals the first."""
     guess = tuning if mapped is None else Scores(mapped(tuning.p), mapped(tuning.q))
     trial = _Trial.of(guess, np.array(orders), n_p, n_q)
     settings = list(product(scales, clips))
@@ -211,7 +246,6 @@ class _Trial:
         return np.stack([plain, np.where(tangent > _TANGENT_UP_TO, -np.inf, tangent), shift])
 
     def _donsker_varadhan(self, p: FloatArray, q: FloatArray, far: FloatArray) -> FloatArray:
-        """Return the bound at 95 % that moments give on n_p and n_q rows, shape (2, o)."""
         low = p[0] - _LOWER * np.sqrt(p[1] / self.n_p)
         high = q[0] + _UPPER * np.sqrt(q[1] / self.n_q) + far
         ratio = self.orders / (self.orders - 1)
@@ -234,5 +268,4 @@ def _moments(powers: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _log(values: FloatArray) -> FloatArray:
-    """Return logarithms, finite where a value is not positive."""
     return np.asarray(np.log(np.maximum(values, 1e-300)))

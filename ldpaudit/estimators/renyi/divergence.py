@@ -32,17 +32,18 @@ import numpy as np
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.renyi.critics import ClippedCritic, Scores, choose_critics
+from ldpaudit.release import FloatArray
 
 ORDERS = (1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """The orders α that audits look at."""
 TUNING_SHARE = 0.15
 FEWEST_ROWS = 50
 """Held-out rows that each side must have."""
+# The part of the error probability that the mean under Q gets where there are two bounds.
 _UPPER_SHARE = 0.6
-"""The part of the error probability that the mean under Q gets where there are two bounds."""
 _LARGEST_WASTE = 0.04
+# Above this order the bound of a smaller one is taken: one far row would decide its own.
 _LARGEST_OWN = 10.0
-"""Above this order the bound of a smaller one is taken: one far row would decide its own."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,6 @@ def bounds_on(
 
 
 def _groups(n_p: int, n_q: int) -> tuple[int, int]:
-    """Return how many rows of P and Q make a group: few, and few rows left over."""
     fewest = min(n_p, n_q)
     for size in range(1, 41):
         groups = fewest // size
@@ -156,3 +156,122 @@ def _groups(n_p: int, n_q: int) -> tuple[int, int]:
             return n_p // groups, n_q // groups
     groups = max(fewest // 8, 1)
     return max(n_p // groups, 1), max(n_q // groups, 1)
+
+
+# Effective rows of the weights e^{αφ} under Q below which an estimate is not supported.
+_FEWEST_EFFECTIVE = 30.0
+# The standard error, as a share of the divergence, that the part seen in Q may have.
+_WANTED = 0.012
+_CUTS = 60
+# Beyond this order no number of rows that occurs supports an estimate worth having.
+_LARGEST = 10.0
+_FAR = 25.0
+
+
+@dataclass(frozen=True)
+class RenyiPoint:
+    """Estimates of D_α in nats at one order.
+
+    Attributes
+    ----------
+    order : float
+        α.
+    value : float
+        The estimate to report.
+    effective_rows : float
+        Rows of Q that the exponential weights e^{αφ} leave: n (E w)²/E w².
+    supported : bool
+        Whether that is enough (30).
+    """
+
+    order: float
+    value: float
+    effective_rows: float
+    supported: bool
+
+
+def renyi_points(scores: Scores, orders: Sequence[float]) -> tuple[RenyiPoint, ...]:
+    """Return estimates for each order from held-out rows.
+
+    Parameters
+    ----------
+    scores : Scores
+        Calibrated guesses of log dP/dQ for rows that they were not fitted on.
+    orders : sequence of float
+        Ascending orders α in (1, 10].
+
+    Returns
+    -------
+    tuple of RenyiPoint
+        An order is supported only where all smaller ones are.
+
+    Raises
+    ------
+    InputError
+        If an order lies outside (1, 10], or the orders do not ascend.
+    InsufficientDataError
+        If a side has no row.
+    """
+    if not all(1 < order <= _LARGEST for order in orders) or list(orders) != sorted(orders):
+        raise InputError(f"Orders of an estimate must ascend within (1, {_LARGEST:g}].")
+    if not (len(scores.p) and len(scores.q)):
+        raise InsufficientDataError("An estimate of a divergence needs rows on both sides.")
+    p, q = np.clip(scores.p, -_FAR, _FAR), np.clip(scores.q, -_FAR, _FAR)
+    points: list[RenyiPoint] = []
+    for order in orders:
+        rows = _effective_rows(p, q, order)
+        held = rows >= _FEWEST_EFFECTIVE and all(point.supported for point in points)
+        value = max(0.0, _balanced(p, q, order))
+        points.append(RenyiPoint(order, value, rows, held))
+    return tuple(points)
+
+
+def calibration_error(scores: Scores, bins: int = 20) -> float:
+    """Return the expected calibration error of the discriminator, in [0, 1].
+
+    The mean over quantile bins of |share of P − mean probability of P|, both sides weighted as if
+    they had equally many rows.
+    """
+    both = np.concatenate([scores.p, scores.q])
+    weight = np.concatenate(
+        [np.full(len(scores.p), 0.5 / len(scores.p)), np.full(len(scores.q), 0.5 / len(scores.q))]
+    )
+    is_p = np.arange(len(both)) < len(scores.p)
+    chance = 1 / (1 + np.exp(-np.clip(both, -_FAR, _FAR)))
+    edges = np.unique(np.quantile(both, np.arange(1, bins) / bins))
+    cell = np.searchsorted(edges, both, side="right")
+    gap = np.bincount(cell, weight * (is_p - chance))
+    return float(np.abs(gap).sum())
+
+
+def _effective_rows(p: FloatArray, q: FloatArray, order: float) -> float:
+    """Return the fewer of what Q's own rows show and what P's rows say of E_Q[e^{2αφ}].
+
+    Few rows of Q lack the largest weights and so look like many effective ones.
+    """
+    top = max(float(p.max()), float(q.max()))
+    weights = np.exp(order * (q - q.max()))
+    direct = float(weights.sum() ** 2 / np.square(weights).sum())
+    first = float(np.exp((order - 1) * (p - top)).mean())
+    square = float(np.exp((2 * order - 1) * (p - top)).mean())
+    implied = len(q) * first**2 / square * math.exp(-top)
+    return min(direct, implied)
+
+
+def _balanced(p: FloatArray, q: FloatArray, order: float) -> float:
+    first, second = np.exp((order - 1) * p), np.exp(order * q)
+    mean = float(first.mean())
+    rough = max(math.log(mean) / (order - 1), 0.01)
+    order_q, order_p = np.sort(q), np.sort(p)
+    cumulative = np.cumsum(np.sort(second)) / len(q)
+    squares = np.cumsum(np.square(np.sort(second))) / len(q)
+    tail = np.cumsum(np.sort(first)[::-1])[::-1] / len(p)
+    cuts = np.unique(np.quantile(q, 1 - np.geomspace(1, 1 / len(q), _CUTS)))
+    below = np.searchsorted(order_q, cuts, side="right") - 1
+    above = np.searchsorted(order_p, cuts, side="right")
+    far = np.append(tail, 0.0)[above]
+    total = cumulative[below] + far
+    error = np.sqrt(np.maximum(squares[below] - cumulative[below] ** 2, 0) / len(q)) / total
+    allowed = np.flatnonzero(error <= _WANTED * rough)
+    chosen = int(allowed[-1]) if len(allowed) else 0
+    return order / (order - 1) * math.log(mean) - math.log(float(total[chosen]))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from typing import Any, Final
 
 from ldpaudit.audits.assumptions.stated import (
     CHANGED_ROWS,
@@ -11,25 +12,26 @@ from ldpaudit.audits.assumptions.stated import (
     SELECTED,
     SHARED_WITH_OTHERS,
 )
-from ldpaudit.audits.epsilon_proofs import (
-    INSIDER_SHARES,
-    SHARED_NOISE,
-    SUBGROUPS,
-    shares,
-)
-from ldpaudit.judging.checks.claimed_channel import CONSISTENCY
-from ldpaudit.judging.checks.declared_epsilon import beyond_the_policy
-from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence
-from ldpaudit.reports.text.numbers import number
+from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES, SHARED_NOISE, SUBGROUPS, shares
+from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
+from ldpaudit.judging.policy.sections import ClaimSection
+from ldpaudit.release import DeclaredColumns
+from ldpaudit.result.numbers import against, number
 
-DECLARED = "mechanism.epsilon"
-_ID = "claimed-epsilon"
-_QUESTION = "Does the release leak more about a label than the claimed ε?"
+CONSISTENCY = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
+_DECLARED = "mechanism.epsilon"
+_DIGITS: Final = 9
+"""A sum of ε is exact to so many digits."""
+_SHARE_IF_CHANGED = 0.1
 _REFUTED = (
     "the claim is refuted: the released label depends on the features, or on the row's place in "
     "the file, and not on the true label alone, as the declared mechanism would have it"
 )
-_IN_DOUBT = (
+_SHARES_NOISE = (
+    "the claim is refuted: rows of different people share noise, so anyone who knows one of "
+    "their labels can read the noise of the others"
+)
+IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "
     "of ε holds"
 )
@@ -46,7 +48,7 @@ _DOUBTS = {
     ),
     DOUBTFUL_COLUMNS: (
         "a column says more of the released label than the true one explains, and these rows do "
-        "not show whether it was computed from the released label, which gives nothing away, or "
+        "not show whether it was computed from the released label, which reveals nothing, or "
         "used by the mechanism, which refutes the claim"
     ),
     DOUBTFUL_ROWS: (
@@ -55,31 +57,64 @@ _DOUBTS = {
         "which refutes the claim"
     ),
 }
-_SHARE_IF_CHANGED = 0.1
-_SHARES_NOISE = (
-    "the claim is refuted: rows of different people share noise, so whoever knows one of their "
-    "labels reads the noise of the others"
-)
-_POWER_UNKNOWN = (
+POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
     "these do not"
 )
 
 
-def draft(case: Case) -> Draft | None:
-    """Return the check, None where the policy does not ask for it."""
-    section = case.policy.checks.claimed_epsilon
-    if section is None:
+def claimed_epsilon(case: Case, _: Any) -> Draft | None:
+    """Return the check of a column: by what is declared alone, where that is too much."""
+    estimates, known = case.evidence.estimates, case.known
+    beyond = beyond_the_policy(
+        *(case.policy.claim, case.claim.epsilon, "", known.columns),
+        evidence=(_DECLARED,) if _DECLARED in estimates else (),
+    )
+    return beyond if beyond is not None or case.by_strata else _measured(case)
+
+
+def beyond_the_policy(
+    claim: ClaimSection | None,
+    epsilon: float | None,
+    extent: str,
+    declared: DeclaredColumns | None,
+    evidence: tuple[str, ...] = (),
+) -> Draft | None:
+    """Return a check that fails because more is declared than a policy allows; None if it is not.
+
+    Exact arithmetic, whatever was measured.
+
+    Parameters
+    ----------
+    claim : ClaimSection or None
+    epsilon : float or None
+        What is declared of what was audited, in nats.
+    extent : str
+        What it is added up over, such as ``"over 2 releases"``.
+    declared : DeclaredColumns or None
+        All private columns of the files, where some of them are not audited.
+    evidence : tuple of str
+    """
+    most = None if claim is None else claim.limit.epsilon
+    if declared is not None and declared.epsilon is not None:
+        epsilon, columns = declared.epsilon, f"all {declared.count} private columns"
+        extent = f"of {columns} {extent}" if "releases" in extent else f"over {columns}"
+    if claim is None or most is None or epsilon is None or epsilon <= most * (1 + 1e-9):
         return None
-    beyond = _declares_too_much(case, section.level)
-    return beyond if beyond is not None or case.by_strata else _draft(case)
+    value, allowed = against(round(epsilon, _DIGITS), most, "up")
+    place = f" {extent}" if extent else ""
+    reason = f"ε = {value} is declared{place}, and the policy allows {allowed}{claim.limit.words}"
+    return drafted(Answer("fail", epsilon, reason), evidence, most, counted=True)
 
 
-def _draft(case: Case) -> Draft | None:
-    section, evidence = case.policy.checks.claimed_epsilon, case.evidence
-    assert section is not None
-    limit, allowed = case.claim.epsilon, case.policy.audit.max_undetected_excess
-    proofs = shares(_found(evidence))
+def _measured(case: Case) -> Draft:
+    evidence, limit = case.evidence, case.claim.epsilon
+    tests = {FEATURE_BLIND_TEST} & evidence.estimates.keys()
+    proofs = shares(set(evidence.bounds) | tests)
+
+    def best_bound(alpha: float) -> float | None:
+        found = ((name, part) for name, part in proofs.items() if name in evidence.bounds)
+        return max((evidence.bounds[name](alpha * part) for name, part in found), default=None)
 
     def failure(alpha: float) -> Answer | None:
         if CHANGED_ROWS in evidence.estimates:
@@ -87,12 +122,19 @@ def _draft(case: Case) -> Draft | None:
             alpha *= _SHARE_IF_CHANGED
         if limit is None or math.isinf(limit) or not proofs:
             return None
-        bound = _best_bound(proofs, evidence, alpha)
-        if _is_refuted(proofs, evidence, alpha, bound is not None and bound > limit):
+        bound = best_bound(alpha)
+        exceeded = bound is not None and bound > limit
+        # Where the released label depends on the features, bounds of ε miss their assumption. Where
+        # one of them exceeds the claim, it is refuted either way; this only decides how to put it.
+        share = 1.0 if exceeded else proofs.get(FEATURE_BLIND_TEST, 0.0)
+        if tests and evidence.estimates[FEATURE_BLIND_TEST].value <= alpha * share:
             return Answer("fail", None, _REFUTED + _in_a_group(proofs, evidence, alpha, limit))
-        if bound is not None and bound > limit:
+        if exceeded:
             return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
-        return Answer("fail", None, _SHARES_NOISE) if _shares_noise(evidence, alpha) else None
+        shared = evidence.estimates.get(SHARED_WITH_OTHERS)
+        if shared is not None and shared.value <= alpha * INSIDER_SHARES[SHARED_NOISE] / 2:
+            return Answer("fail", None, _SHARES_NOISE)
+        return None
 
     def test(alpha: float) -> Answer:
         if limit is None:
@@ -101,57 +143,18 @@ def _draft(case: Case) -> Draft | None:
             return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
         if not proofs:
             return Answer("inconclusive", None, "no audit could bound ε from below")
-        failed, bound = failure(alpha), _best_bound(proofs, evidence, alpha)
+        failed, bound = failure(alpha), best_bound(alpha)
         if failed is not None:
             return failed
         if bound is None:
-            return Answer("inconclusive", None, _IN_DOUBT)
-        weakness = _weakness(evidence, allowed.at(limit), alpha)
+            return Answer("inconclusive", None, IN_DOUBT)
+        weakness = _weakness(evidence, case.policy.audit.max_undetected_excess.at(limit), alpha)
         if weakness is not None:
             return Answer("inconclusive", bound, weakness, "lower")
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
 
     ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
-    return Draft(_ID, section.level, _QUESTION, limit, ids, test, failure=failure)
-
-
-def _declares_too_much(case: Case, level: str) -> Draft | None:
-    """Return a check that fails whatever was measured: more is declared than the policy allows."""
-    beyond = beyond_the_policy(case.policy.claim, case.claim.epsilon, "", case.declared)
-    if beyond is None:
-        return None
-    ids = (DECLARED,) if DECLARED in case.evidence.estimates else ()
-    return Draft(_ID, level, _QUESTION, beyond.limit, ids, lambda _: beyond.answer, counted=True)
-
-
-def _found(evidence: Evidence) -> set[str]:
-    tests = {FEATURE_BLIND_TEST} & evidence.estimates.keys()
-    return set(evidence.bounds) | tests
-
-
-def _best_bound(proofs: Mapping[str, float], evidence: Evidence, alpha: float) -> float | None:
-    bounds = [(evidence.bounds[i], part) for i, part in proofs.items() if i in evidence.bounds]
-    return max((bound(alpha * part) for bound, part in bounds), default=None)
-
-
-def _is_refuted(
-    proofs: Mapping[str, float], evidence: Evidence, alpha: float, exceeded: bool
-) -> bool:
-    """Return whether the released label is shown to depend on the features.
-
-    The bounds of ε then miss their assumption. Where one of them exceeds the claim, the claim is
-    refuted either way, and the test only decides how to put it.
-    """
-    if FEATURE_BLIND_TEST not in proofs:
-        return False
-    share = 1.0 if exceeded else proofs[FEATURE_BLIND_TEST]
-    return evidence.estimates[FEATURE_BLIND_TEST].value <= alpha * share
-
-
-def _shares_noise(evidence: Evidence, alpha: float) -> bool:
-    """Return whether rows of different people are shown to share noise."""
-    test = evidence.estimates.get(SHARED_WITH_OTHERS)
-    return test is not None and test.value <= alpha * INSIDER_SHARES[SHARED_NOISE] / 2
+    return drafted(test, ids, limit, failure=failure)
 
 
 def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, limit: float) -> str:
@@ -171,26 +174,22 @@ def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, l
 
 def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
-    for name, doubt in _DOUBTS.items():
-        if name in evidence.estimates:
-            return doubt
-    power = evidence.estimates.get(POWER)
-    if power is None and math.isinf(allowed):
-        return None
+    estimates = evidence.estimates
+    power = estimates.get(POWER)
+    doubt = next((words for name, words in _DOUBTS.items() if name in estimates), None)
+    if doubt is not None:
+        return doubt
     if power is None:
-        return "how much this audit could miss is not known"
-    if power.kind == "estimated" and _channel_is_refuted(evidence, alpha):
-        return _POWER_UNKNOWN
+        unknown = "how much this audit could miss is not known"
+        return None if math.isinf(allowed) else unknown
+    tests = (estimates[name].value for name in CONSISTENCY if name in estimates)
+    # Without true labels the power assumes that the claim is right about this release.
+    assumes_claim = power.kind == "estimated" and INSIDER not in evidence.bounds
+    if assumes_claim and any(p_value <= alpha for p_value in tests):
+        return POWER_UNKNOWN
     missed = evidence.undetected_excess(alpha)
-    return _too_weak(missed, allowed) if missed is not None and missed > allowed else None
-
-
-def _channel_is_refuted(evidence: Evidence, alpha: float) -> bool:
-    tests = (evidence.estimates.get(name) for name in CONSISTENCY)
-    return any(test is not None and test.value <= alpha for test in tests)
-
-
-def _too_weak(missed: float, allowed: float) -> str:
+    if missed is None or missed <= allowed:
+        return None
     if math.isinf(missed):
         return (
             "the audit is too weak: no excess over the claimed ε, however large, would have been "

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.release import DeclaredColumns
-from ldpaudit.result import Curve, Estimate, Finding, Side, Verdict
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.release import DeclaredColumns, IndexArray
+from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Side, Verdict
 
 POWER = "power.min_detectable_excess"
 CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
@@ -55,8 +57,63 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class Circumstances:
+    """How a release was audited: advice depends on it.
+
+    Attributes
+    ----------
+    truth : bool
+        Whether the true labels were given.
+    counts : int64 array of shape (k, m) or None
+        Rows by true and released label.
+    channel : Channel or None
+        The claimed one, in the order of the release's labels.
+    records : tuple of AuditRecord
+        The audits that were asked for.
+    left_out : mapping from audit id to option
+        The audits that were not, and the option that left each out.
+    holds_truth : bool
+        Whether the true labels are in the release itself.
+    declared : bool
+        Whether the file itself declares the claim.
+    changes : tuple of str
+        What has to be changed in the file before it is published, whatever its labels.
+    advisable : bool
+        Whether ``ldpaudit advise`` can take the release with its true labels.
+    columns : DeclaredColumns or None
+        All private columns that the file declares, where others are not audited.
+    """
+
+    truth: bool = True
+    counts: IndexArray | None = None
+    channel: Channel | None = None
+    records: tuple[AuditRecord, ...] = ()
+    left_out: Mapping[str, Literal["--only", "--skip"]] = field(default_factory=dict)
+    holds_truth: bool = False
+    declared: bool = True
+    changes: tuple[str, ...] = ()
+    advisable: bool = False
+    columns: DeclaredColumns | None = None
+
+    def absence(self, audit: str) -> str | None:
+        """Return why an audit has no numbers, or only a part of them; None if it ran."""
+        if audit in self.left_out:
+            return f"the audit {audit} was left out ({self.left_out[audit]})"
+        for record in self.records:
+            if record.id == audit and record.status != "ran":
+                did = "was stopped" if record.status == "stopped" else "did not run"
+                return f"the audit {audit} {did}: {record.reason.rstrip('.')}"
+        return None
+
+    @property
+    def stopped(self) -> tuple[AuditRecord, ...]:
+        """The audits that ended before they were done."""
+        return tuple(record for record in self.records if record.status == "stopped")
+
+
+@dataclass(frozen=True)
 class Case:
-    """Everything that a check may look at.
+    """Everything that a check of a column, and advice about it, may look at.
 
     Attributes
     ----------
@@ -66,34 +123,50 @@ class Case:
     evidence : Evidence
     rows : int
         The release's number of rows.
-    declared : DeclaredColumns or None
-        All private columns that the file declares, where others are not audited.
+    known : Circumstances
     by_strata : bool
-        Whether each stratum is held against a claim of its own.
+        Whether each stratum has a claim of its own.
     """
 
     policy: Policy
     claim: Mechanism
     evidence: Evidence
     rows: int
-    declared: DeclaredColumns | None = None
+    known: Circumstances = Circumstances()
     by_strata: bool = False
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of one check at one error probability."""
+    """The answer of one check at one error probability.
+
+    ``side``: whether ``observed`` is a confidence bound, and which.
+    """
 
     verdict: Verdict
     observed: float | None = None
     reason: str = ""
     side: Side | None = None
-    """Whether ``observed`` is a confidence bound, and which."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A check before its level is known."""
+    """A check before its level is known.
+
+    Attributes
+    ----------
+    id, level, question, limit, evidence
+        As those of the check.
+    test : callable
+        The answer at a one-sided error probability; a failure at one stays one at a larger.
+    own_error : float or None
+        The error probability of a check that takes no part in the correction for several.
+    counted : bool
+        Whether it says what is there, as counted or measured: it takes no share of the error
+        probability and has no confidence.
+    failure : callable or None
+        The answer where it is a failure, without the cost of the answer where it is none.
+    """
 
     id: str
     level: str
@@ -101,17 +174,32 @@ class Draft:
     limit: float | None
     evidence: tuple[str, ...]
     test: Callable[[float], Answer]
-    """The answer at a one-sided error probability; a failure at one stays one at a larger."""
     own_error: float | None = None
-    """The error probability of a check that takes no part in the correction for several."""
     counted: bool = False
-    """Whether it says what is there, as counted or measured: it takes no share of the error
-    probability and has no confidence."""
     failure: Callable[[float], Answer | None] | None = None
-    """The answer where it is a failure, without the cost of the answer where it is none."""
 
     def fails(self, alpha: float) -> bool:
         """Return whether the check fails at a one-sided error probability."""
         if self.failure is not None:
             return self.failure(alpha) is not None
         return self.test(alpha).verdict == "fail"
+
+
+Test = Callable[[float], Answer]
+
+
+def drafted(
+    test: Test | Answer,
+    evidence: tuple[str, ...] = (),
+    limit: float | None = None,
+    question: str = "",
+    *,
+    counted: bool = False,
+    failure: Callable[[float], Answer | None] | None = None,
+) -> Draft:
+    """Return a check whose row of the table adds its name, its level and what is left open here.
+
+    ``test``: the answer by error probability, or the same one at each.
+    """
+    asked = (lambda _: test) if isinstance(test, Answer) else test
+    return Draft("", "", question, limit, evidence, asked, counted=counted, failure=failure)

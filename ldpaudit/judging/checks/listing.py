@@ -1,64 +1,98 @@
-"""All checks in the order in which a report shows them; a new one is a line here."""
+"""All checks in the order in which a report shows them; a new one is a row of the table."""
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Final
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from ldpaudit.judging.checks import (
-    attack_limits,
-    claimed_channel,
-    claimed_epsilon,
-    composition,
-    exceedance,
-    features_reveal,
-    guessable_seed,
-    identifiers,
-    min_rows,
-    private_columns,
-    rare_classes,
-    renyi,
-    shared_noise,
-    undetected_excess,
+from ldpaudit.audits.assumptions.stated import (
+    AGREEMENT_TEST,
+    COMPOSED_EPSILON,
+    NOT_INDEPENDENT,
+    RARE_CLASSES,
+    SHARED_NOISE_TEST,
 )
-from ldpaudit.judging.checks.interface import Answer, Case, Draft
+from ldpaudit.estimators.epsilon.consistency import ACCUSED, HELD_UP
+from ldpaudit.judging.checks.claimed_epsilon import CONSISTENCY, claimed_epsilon
+from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
+from ldpaudit.judging.policy.sections import CLAIM
+from ldpaudit.release import DeclaredColumns
+from ldpaudit.result import CheckLevel, Curve, Estimate, Verdict
+from ldpaudit.result.numbers import number, percent, rows
+
+PRIVATE_COLUMNS: Final = "private-columns"
+_SEEDS = "seeds.p_value"
+# The error probability of this check alone. The right source leaves a p-value far below, so the
+# other checks need not share their level with it.
+_SEED_ERROR: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A check: how it is drafted, and the audit behind it, where it looks at one's numbers alone.
+class Row:
+    """A check: what it asks, and what answers that.
 
-    One that is there only where an audit found something to look at has a ``question`` to show
-    where that audit was left out.
+    Attributes
+    ----------
+    question : str
+        As a report shows it, where ``look`` asks nothing more exact.
+    look : callable
+        What is asked of a case by its section of the policy; None where there is nothing to ask.
+    audit : str or None
+        The audit behind it, where it looks at one's numbers alone.
+    level : "error", "warn" or None
+        Where no section of the policy asks for it.
+    counted, own_error : bool, float or None
+        As those of a draft.
+    where_found : bool
+        Whether it is there only where its audit found something; where that audit was left out it
+        is open.
     """
 
-    draft: Callable[[Case], Draft | None]
+    question: str
+    look: Callable[[Case, Any], Draft | None]
     audit: str | None = None
-    question: str | None = None
+    level: CheckLevel | None = None
+    counted: bool = False
+    own_error: float | None = None
+    where_found: bool = False
 
+    def draft(self, name: str, case: Case) -> Draft | None:
+        """Return the check of a case; None where it is not asked for, or there is none."""
+        section: Any = getattr(case.policy.checks, name.replace("-", "_"), None)
+        found = None if section is None and self.level is None else self.look(case, section)
+        return None if found is None else self._of(found, name, self.level or section.level)
 
-CHECKS: Final[Mapping[str, Listed]] = {
-    private_columns.ID: Listed(private_columns.draft),
-    "min-rows": Listed(min_rows.draft),
-    "claimed-epsilon": Listed(claimed_epsilon.draft),
-    "undetected-excess": Listed(undetected_excess.draft),
-    "claimed-channel": Listed(claimed_channel.draft, "mechanism"),
-    "rare-classes": Listed(rare_classes.draft, "mechanism"),
-    "features-reveal-label": Listed(features_reveal.draft),
-    "identifiers": Listed(identifiers.draft),
-    "guessable-seed": Listed(guessable_seed.draft, "seeds", guessable_seed.QUESTION),
-    "shared-noise": Listed(shared_noise.draft, "assumptions", shared_noise.QUESTION),
-    "composition": Listed(composition.draft, "assumptions", composition.QUESTION),
-    "instance-loss-exceedance": Listed(exceedance.draft, "instance-loss"),
-    "label-inference-advantage": Listed(attack_limits.draft_advantage, "label-inference"),
-    "label-inference-accuracy": Listed(attack_limits.draft_accuracy, "label-inference"),
-    "renyi-epsilon": Listed(renyi.draft, "renyi"),
-}
+    def unseen(self, name: str, case: Case) -> Draft | None:
+        """Return the check as open where it was not drafted and its audit was left out, else None.
+
+        Without a policy, whoever leaves an audit out asks no question that it answers.
+        """
+        known = case.known
+        could = known.truth or name != "shared-noise"
+        asked = case.policy.sha256 is not None and name in case.policy.checks.asked()
+        if not (self.where_found and asked and could and self.audit in known.left_out):
+            return None
+        found = drafted(Answer("inconclusive", None, "nothing was looked for"), counted=True)
+        level = getattr(case.policy.checks, name.replace("-", "_")).level
+        return replace(self._of(found, name, level), own_error=None)
+
+    def _of(self, found: Draft, name: str, level: str) -> Draft:
+        return replace(
+            found,
+            id=name,
+            level=level,
+            question=found.question or self.question,
+            counted=found.counted or self.counted,
+            own_error=self.own_error,
+        )
 
 
 def draft_checks(case: Case) -> list[Draft]:
     """Return the checks of a policy in their order, those switched off left out."""
-    drafts = [check.draft(case) for check in CHECKS.values()]
-    return [draft for draft in drafts if draft is not None and draft.level != "off"]
+    found = {name: row.draft(name, case) for name, row in CHECKS.items()}
+    unseen = [CHECKS[name].unseen(name, case) for name, draft in found.items() if draft is None]
+    every = (*found.values(), *unseen)
+    return [draft for draft in every if draft is not None and draft.level != "off"]
 
 
 def audit_behind(check: str) -> str | None:
@@ -66,10 +100,445 @@ def audit_behind(check: str) -> str | None:
     return CHECKS[check].audit if check in CHECKS else None
 
 
-def not_looked_for(name: str, level: str, left_out: Collection[str]) -> Draft | None:
-    """Return a check that was not drafted as open, if its audit was left out; else None."""
-    check = CHECKS[name]
-    if check.question is None or check.audit not in left_out:
+def left_out_columns(declared: DeclaredColumns | None, audited: int) -> Draft | None:
+    """Return the check, None where all declared columns were audited; no policy switches it off."""
+    if declared is None:
         return None
-    answer = Answer("inconclusive", None, "nothing was looked for")
-    return Draft(name, level, check.question, None, (), lambda _: answer, counted=True)
+    was = "was" if audited == 1 else "were"
+    reason = f"{audited} of {declared.count} private columns {was} audited"
+    found = drafted(Answer("fail", None, reason), counted=True)
+    return replace(
+        found, id=PRIVATE_COLUMNS, level="warn", question=CHECKS[PRIVATE_COLUMNS].question
+    )
+
+
+def _min_rows(case: Case, _: Any) -> Draft | None:
+    least = case.policy.audit.min_rows
+    if least is None:
+        return None
+    enough: Verdict = "pass" if case.rows >= least else "inconclusive"
+    reason = f"{rows(case.rows)} rows, {rows(least)} needed"
+    return drafted(Answer(enough, float(case.rows), reason), limit=float(least))
+
+
+def _undetected_excess(case: Case, section: Any) -> Draft | None:
+    epsilon = case.claim.epsilon
+    if epsilon is None or math.isinf(epsilon) or case.by_strata:
+        return None
+    allowed = section.max.at(epsilon)
+
+    def test(alpha: float) -> Answer:
+        missed = case.evidence.undetected_excess(alpha)
+        if missed is None:
+            return Answer("fail", None, "how much this audit could have missed is not known")
+        if math.isinf(missed) and missed > allowed:
+            return Answer("fail", missed, "this audit would have found no excess, however large")
+        if missed <= allowed:
+            words = f"an excess of {number(missed, 'up')} or more would have been found"
+            return Answer("pass", missed, words)
+        words = f"an excess of up to {number(missed, 'up')} over the claimed ε may be there"
+        return Answer("fail", missed, f"{words} and not have been noticed")
+
+    ids = (POWER,) if POWER in case.evidence.estimates else ()
+    return drafted(test, ids, None if math.isinf(allowed) else allowed)
+
+
+def _p_value(words: Mapping[str, tuple[str, str]]) -> Callable[[Case, Any], Draft | None]:
+    """Return a check by the first of some p-values: its words where it is small, and where not."""
+
+    def look(case: Case, _: Any) -> Draft | None:
+        name = next((name for name in words if name in case.evidence.estimates), None)
+        if name is None:
+            return None
+        p_value, (failed, passed) = case.evidence.estimates[name].value, words[name]
+
+        def test(alpha: float) -> Answer:
+            small = p_value <= alpha
+            return Answer("fail" if small else "pass", p_value, failed if small else passed)
+
+        return drafted(test, (name,))
+
+    return look
+
+
+_follow = _p_value(
+    dict.fromkeys(
+        CONSISTENCY,
+        (
+            "the released labels do not follow the claimed channel",
+            "the released labels agree with the claimed channel",
+        ),
+    )
+)
+
+
+def _claimed_channel(case: Case, section: Any) -> Draft | None:
+    found = _follow(case, section)
+    if found is not None or case.claim.channel is None:
+        return found
+    return drafted(Answer("inconclusive", None, "no audit compared the counts with the claim"))
+
+
+def _rare_classes(case: Case, _: Any) -> Draft | None:
+    found = case.evidence.estimates.get(RARE_CLASSES)
+    if found is None:
+        return None
+
+    def test(alpha: float) -> Answer:
+        if found.value > max(alpha, HELD_UP):
+            return Answer("pass", found.value, "the labels of rare classes agree with the claim")
+        if found.value <= min(alpha, ACCUSED):
+            return Answer("fail", found.value, found.title)
+        return Answer("inconclusive", found.value, f"{found.title}: too few people to be sure")
+
+    return drafted(test, (RARE_CLASSES,))
+
+
+def _guessable_seed(case: Case, _: Any) -> Draft | None:
+    found = case.evidence.estimates.get(_SEEDS)
+    if found is None:
+        return None
+    kind: Verdict = "pass"
+    if found.value <= _SEED_ERROR:
+        kind = "fail" if found.kind == "certified" else "inconclusive"
+    return drafted(Answer(kind, found.value, _SEED_WORDS[kind]), (_SEEDS,))
+
+
+_SEED_WORDS: Final[Mapping[Verdict, str]] = {
+    "pass": "the noise does not come from any of the common seeds and checksums tried",
+    "fail": "anybody can compute the noise and recover every true label",
+    "inconclusive": "the released labels follow numbers that anybody can compute: they are the "
+    "noise, or, in simulated data, drew the true labels",
+}
+
+
+def _composition(case: Case, _: Any) -> Draft | None:
+    composed, limit = case.evidence.estimates.get(COMPOSED_EPSILON), case.claim.epsilon
+    if composed is None:
+        return None
+    seem = "have" if composed.kind == "exact" else "seem to have"
+    reason = (
+        f"people {seem} several rows, each with fresh noise: for some the claim adds up to "
+        f"ε = {number(composed.value, 'up')}"
+    )
+    answer = Answer("fail", composed.value, reason)
+    if limit is not None and composed.value <= limit:
+        answer = Answer("pass", composed.value, "no person's rows add up to more than is claimed")
+    return drafted(answer, (COMPOSED_EPSILON,), limit)
+
+
+_KINDS = {
+    "columns.indices": "that number the rows",
+    "columns.identifiers": "that differ in (nearly) every row",
+    "columns.texts": "of free text",
+    "columns.dates": "of exact dates",
+}
+
+
+def _identifiers(case: Case, section: Any) -> Draft:
+    estimates = case.evidence.estimates
+    counts = {name: round(estimates[name].value) for name in _KINDS if name in estimates}
+    total = float(sum(counts.values()))
+    kinds = [f"{count} {_KINDS[name]}" for name, count in counts.items() if count]
+    if not counts:
+        answer = Answer("inconclusive", None, "the columns were not looked at when they were read")
+    elif total <= section.max:
+        answer = Answer("pass", total, "no column looks like an identifier")
+    else:
+        answer = Answer("fail", total, f"columns may lead back to a person: {', '.join(kinds)}")
+    return drafted(answer, tuple(counts), float(section.max))
+
+
+# Learnt from the released labels; it stands for the attack on features where no truth is known.
+_CLASSIFIER = "attack.classifier.accuracy"
+_BALANCED, _AUC = "attack.features-only.balanced_accuracy", "attack.features-only.auc"
+_POSITION, _ONE_COLUMN = "columns.position", "columns.told"
+# Shares of labels, and what it means if one is above the limit.
+_SHARES = {
+    _BALANCED: "the features alone reveal {} of the labels",
+    _CLASSIFIER: "the features alone reveal, by estimate, {} of the labels",
+    _AUC: "the features alone rank people by label (AUC {})",
+    _ONE_COLUMN: "one column reveals {} of the labels by itself",
+    _POSITION: "the order of the rows reveals {} of the labels",
+}
+TRUTH_INSIDE, DECIDED, ORDERED = "columns.truth", "columns.decided", "columns.ordered"
+_DECIDING, _LAGGED = "columns.deciding", "columns.lagged"
+_COLUMNS = {
+    _DECIDING: ("one column decides", "{} columns decide, each by itself,"),
+    _LAGGED: (
+        "one column of a row near by decides",
+        "{} columns of a row near by decide, each by itself,",
+    ),
+}
+_EXCESS, _MOST = "columns.row_order", 0.5
+_NOT_ONE = {
+    True: "no column by itself reveals the labels, nor does the order of the rows; what all "
+    "columns reveal together was not measured",
+    False: "no column by itself reveals the labels; what all columns together and the order of "
+    "the rows reveal was not measured",
+}
+
+
+def _features_reveal(case: Case, section: Any) -> Draft:
+    estimates = case.evidence.estimates
+    every = (TRUTH_INSIDE, *_SHARES, *_COLUMNS, ORDERED, DECIDED)
+    known = [name for name in every if name in estimates]
+    ids = tuple(name for name in known if name != _CLASSIFIER or _says_enough(estimates))
+    shares = {name: estimates[name].value for name in ids if name in _SHARES}
+    observed = max(shares.values(), default=0.0)
+    reasons, order = list(_revealing(estimates, ids, shares, section)), _order(estimates)
+    found = ", and ".join(reasons)
+    if not ids:
+        answer = Answer("inconclusive", None, "no label is known that features could reveal")
+    elif found:
+        little = "" if found == order else ": noise on the label protects little"
+        answer = Answer("fail", observed, f"{found}{little}")
+    elif {_BALANCED, _AUC, _CLASSIFIER} & shares.keys():
+        answer = Answer("pass", observed, "the features alone leave labels open")
+    else:
+        answer = Answer("pass", observed, _NOT_ONE[_POSITION in shares])
+    return drafted(answer, ids, section.max)
+
+
+def _says_enough(estimates: Mapping[str, Estimate]) -> bool:
+    """Return whether the classifier stands for the features, and beats the commonest label."""
+    ours, prior = estimates[_CLASSIFIER], estimates.get("attack.prior.accuracy")
+    if _AUC in estimates or prior is None or ours.low is None:
+        return False
+    return ours.low > prior.value + 0.5 * (1 - prior.value)
+
+
+def _order(estimates: Mapping[str, Estimate]) -> str:
+    excess = abs(estimates[_EXCESS].value) if _EXCESS in estimates else 0.0
+    return "the order of the rows reveals " + ("most labels" if excess >= _MOST else "labels")
+
+
+def _revealing(
+    estimates: Mapping[str, Estimate],
+    ids: tuple[str, ...],
+    shares: Mapping[str, float],
+    section: Any,
+) -> Iterator[str]:
+    """Yield what reveals labels, in words."""
+    counts = {i: round(estimates[i].value) for i in ids if i in _COLUMNS or i == ORDERED}
+    beyond = {name: share for name, share in shares.items() if share > section.max}
+    if counts.get(_DECIDING):
+        beyond.pop(_ONE_COLUMN, None)
+    if TRUTH_INSIDE in ids:
+        yield "the release holds the true labels themselves (--truth-column)"
+    if beyond:
+        name = next(iter(beyond))
+        yield _SHARES[name].format(percent(beyond[name]))
+    for name, (one, several) in _COLUMNS.items():
+        if counts.get(name):
+            which = several.format(counts[name]) if counts[name] > 1 else one
+            yield f"{which} at least 98 % of the labels"
+    if counts.get(ORDERED) and _POSITION not in beyond:
+        yield _order(estimates)
+    some = estimates[DECIDED].value if DECIDED in ids else 0.0
+    if some > section.max_decided and not counts.get(_DECIDING):
+        yield f"the value of one column decides the label of {100 * some:.2g} % of the people"
+
+
+_LOSSES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
+_MEANS, _MEAN_LOWER = (
+    ("instance_loss.mean", "instance_loss.mean_learned"),
+    ("instance_loss.mean_lower"),
+)
+_TOO_COARSE = (
+    "people's mean loss is certified to lie above its estimate by neighbours, so more people than "
+    "estimated may lose that much: the neighbourhoods are too coarse"
+)
+
+
+def _exceedance(case: Case, section: Any) -> Draft:
+    evidence, limit, at = case.evidence, section.max, section.at.at(case.claim.epsilon)
+    if at is None:
+        why = "nothing finite was claimed that the limit could follow"
+        question = "Is the share of people whose loss is far above the claimed ε too large?"
+        return drafted(Answer("inconclusive", None, why), limit=limit, question=question)
+    curves = [evidence.curves[name] for name in _LOSSES if name in evidence.curves]
+    curves = [curve for curve in curves if curve.low is not None]
+    places = [(curve, _grid_point(curve, at)) for curve in curves]
+    points = [(curve, place) for curve, place in places if place is not None]
+
+    def test(alpha: float) -> Answer:
+        if not points:
+            return Answer("inconclusive", None, "the instance-based loss was not estimated")
+        # One bound per metric: together they may err as often as one.
+        part = alpha / len(curves)
+        low = max(evidence.curve_bound(curve, place, part) for curve, place in points)
+        value = max(curve.value[place] for curve, place in points)
+        if low > limit:
+            return Answer("fail", low, "the lower bound of the share lies above the limit", "lower")
+        if value > limit:
+            return Answer("inconclusive", value, "the share's estimate straddles the limit")
+        # Where d nats of the mean are missed, a share of d/τ more people may lose τ nats: nobody
+        # loses less than 0 on average over what is released.
+        if value + _missed_mean(evidence) / max(at, 1e-9) > limit:
+            return Answer("inconclusive", value, _TOO_COARSE)
+        return Answer("pass", value, "the estimated share lies within the limit")
+
+    question = f"Is the share of people whose loss is at least {number(at)} nats too large?"
+    return drafted(test, tuple(curve.id for curve in curves), limit, question)
+
+
+def _missed_mean(evidence: Evidence) -> float:
+    """Return how much of the certified mean loss the estimates by neighbours miss, in nats."""
+    means = [evidence.estimates[name].value for name in _MEANS if name in evidence.estimates]
+    if _MEAN_LOWER not in evidence.estimates or not means:
+        return 0.0
+    return max(evidence.estimates[_MEAN_LOWER].value - max(means), 0.0)
+
+
+def _grid_point(curve: Curve, at: float) -> int | None:
+    """Return the first grid point at or above ``at``: J falls, so its bound is the safe one."""
+    return next((i for i, x in enumerate(curve.x) if x >= at - 1e-9), None)
+
+
+def _renyi(case: Case, section: Any) -> Draft:
+    evidence, limit, order = case.evidence, section.max, section.alpha
+    names = "renyi.release", "renyi.release.estimate"
+    bound, estimate = (evidence.curves.get(name) for name in names)
+
+    def test(alpha: float) -> Answer:
+        # D grows with the order, so a lower bound at the last grid point below it is safe.
+        points = [] if bound is None else [i for i, x in enumerate(bound.x) if x <= order + 1e-9]
+        if bound is None or not points:
+            return Answer("inconclusive", None, "the Rényi divergence was not audited there")
+        low = evidence.curve_bound(bound, points[-1], alpha)
+        if low > limit:
+            return Answer("fail", low, "the certified lower bound lies above the limit", "lower")
+        above = None if estimate is None else _grid_point(estimate, order)
+        if estimate is None or above is None:
+            reason = "the rows cannot support an estimate at this order"
+            return Answer("inconclusive", low, reason, "lower")
+        if estimate.value[above] <= limit:
+            return Answer("pass", estimate.value[above], "the estimate lies within the limit")
+        return Answer("inconclusive", estimate.value[above], "the estimate straddles the limit")
+
+    question = f"Is the Rényi divergence at order {number(order)} above the limit?"
+    return drafted(test, tuple(name for name in names if name in evidence.curves), limit, question)
+
+
+def _attack(what: str) -> Callable[[Case, Any], Draft]:
+    """Return how the score of the strongest attack, with its interval, is held against a limit."""
+
+    def look(case: Case, section: Any) -> Draft:
+        evidence, limit = case.evidence, section.max
+        score = evidence.estimates.get(name := f"attack.best.{what}")
+        if limit == CLAIM:  # The most that the claimed ε allows.
+            ceiling = evidence.estimates.get("attack.ceiling.advantage")
+            limit = None if ceiling is None else ceiling.value
+        if score is None or score.low is None or score.high is None:
+            answer = Answer("inconclusive", None, "no attack could be scored against true labels")
+            return drafted(answer, (name,) if score else (), limit)
+        why = "the attack could be scored only under the claim's own assumption"
+        if limit is None:
+            why = "nothing was claimed that the limit could follow"
+        elif NOT_INDEPENDENT in score.assumptions:
+            why = "rows share noise, so no certified interval holds for the attack's score"
+        if limit is None or score.kind != "certified":
+            return drafted(Answer("inconclusive", score.value, why), (name,), limit)
+        value, low, high, certain = score.value, score.low, score.high, score.level or 1.0
+
+        def test(alpha: float) -> Answer:
+            certified = low if alpha >= (1 - certain) / 2 else -math.inf
+            least = evidence.bounds[name](alpha) if name in evidence.bounds else certified
+            if least > limit:
+                return Answer(
+                    "fail", least, f"the best attack's {what} lies above the limit", "lower"
+                )
+            if high <= limit:
+                return Answer("pass", value, f"the best attack's {what} is within the limit")
+            return Answer("inconclusive", value, "the interval straddles the limit")
+
+        return drafted(test, (name,), limit)
+
+    return look
+
+
+CHECKS: Final[Mapping[str, Row]] = {
+    PRIVATE_COLUMNS: Row(
+        "Was every private column that is declared audited?",
+        lambda case, _: left_out_columns(case.known.columns, 1),
+        level="warn",
+    ),
+    "min-rows": Row(
+        "Has the release as many rows as the policy asks for?",
+        _min_rows,
+        level="error",
+        counted=True,
+    ),
+    "claimed-epsilon": Row(
+        "Does the release leak more about a label than the claimed ε?", claimed_epsilon
+    ),
+    "undetected-excess": Row(
+        "How large an excess over the claimed ε could this audit have missed?",
+        _undetected_excess,
+        counted=True,
+    ),
+    "claimed-channel": Row(
+        "Are the released labels distributed as the claimed mechanism makes them (p-value)?",
+        _claimed_channel,
+        "mechanism",
+    ),
+    "rare-classes": Row(
+        "Were the labels of rare classes released as claimed (p-value)?",
+        _rare_classes,
+        "mechanism",
+    ),
+    "features-reveal-label": Row(
+        "Do the features alone reveal the labels, whatever the noise?",
+        _features_reveal,
+        counted=True,
+    ),
+    "identifiers": Row(
+        "Are there columns that may lead back to a person?", _identifiers, counted=True
+    ),
+    "guessable-seed": Row(
+        "Can anybody compute the noise, from a common seed or a checksum (p-value)?",
+        _guessable_seed,
+        "seeds",
+        own_error=_SEED_ERROR,
+        where_found=True,
+    ),
+    "shared-noise": Row(
+        "Was noise drawn for each row on its own (p-value)?",
+        _p_value(
+            {
+                SHARED_NOISE_TEST: (
+                    "one row's noise reveals another's, or noise changes along the file",
+                    "no noise shared by rows was found, and none that changes along the file",
+                ),
+                AGREEMENT_TEST: (
+                    "in one part of the file the released labels relate to the features "
+                    "differently than elsewhere: noise may have been added differently there",
+                    "released labels relate to the features in the same way along the file; only "
+                    "true labels show whether rows share noise",
+                ),
+            }
+        ),
+        "assumptions",
+        where_found=True,
+    ),
+    "composition": Row(
+        "Is one person's label released several times, each time with fresh noise?",
+        _composition,
+        "assumptions",
+        counted=True,
+        where_found=True,
+    ),
+    "instance-loss-exceedance": Row("", _exceedance, "instance-loss"),
+    "label-inference-advantage": Row(
+        "Is the best label-inference attack's advantage above the limit?",
+        _attack("advantage"),
+        "label-inference",
+    ),
+    "label-inference-accuracy": Row(
+        "Is the best label-inference attack's accuracy above the limit?",
+        _attack("accuracy"),
+        "label-inference",
+    ),
+    "renyi-epsilon": Row("", _renyi, "renyi"),
+}

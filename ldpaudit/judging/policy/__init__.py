@@ -10,7 +10,6 @@ from ldpaudit.judging.policy.presets import (
     PRESETS,
     STARTER,
     preset,
-    preset_names,
     preset_text,
 )
 from ldpaudit.judging.policy.reading import default_policy, load_policy, parse_policy
@@ -30,6 +29,5 @@ __all__ = [
     "load_policy",
     "parse_policy",
     "preset",
-    "preset_names",
     "preset_text",
 ]

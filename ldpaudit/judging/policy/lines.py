@@ -8,14 +8,12 @@ from typing import Any, Final
 Place = tuple[str | int, ...]
 """Keys from the top down; a number counts the tables of an array from 0."""
 
+# Checks that are asked for outside of [checks].
 _ELSEWHERE: Final[dict[str, Place]] = {"min-rows": ("audit", "min_rows")}
-"""Checks that are asked for outside of ``[checks]``."""
+# Lines of one statement, at most: a text or a list over several.
 _LONGEST: Final = 60
-"""Lines of one statement, at most: a text or a list over several."""
-_MOST_LETTERS: Final = 1 << 18
-"""Letters that are parsed to find a line, which nobody waits for in a long text."""
-_EACH: Final = 20
-"""Letters that take as long as the start of a parser."""
+# Letters that are parsed to find a line, and how many take as long as the start of a parser.
+_MOST_LETTERS, _EACH = 1 << 18, 20
 
 
 def check_lines(text: str, checks: Iterable[str]) -> dict[str, int]:
@@ -34,18 +32,8 @@ def check_lines(text: str, checks: Iterable[str]) -> dict[str, int]:
 def line_of(text: str, place: str | Sequence[str | int]) -> int | None:
     """Return the line, from 1, in which a table or a key is written.
 
-    Parameters
-    ----------
-    text : str
-        TOML.
-    place : str or sequence
-        Such as ``"checks.claimed-epsilon"`` or ``("waivers", 1, "expires")``.
-
-    Returns
-    -------
-    int or None
-        The line of the nearest table around it where it is not written itself; None where there is
-        none.
+    ``place``: such as ``"checks.claimed-epsilon"`` or ``("waivers", 1, "expires")``. Where it is
+    not written itself, the line of the nearest table around it; None where there is none.
     """
     wanted = tuple(place.split(".")) if isinstance(place, str) else tuple(place)
     best, line = 0, None
@@ -59,11 +47,12 @@ def _places(text: str) -> Iterator[tuple[Place, int]]:
     """Yield every table and key with its line."""
     table: Place = ()
     arrays: Counter[str] = Counter()
-    for line, statement in _statements(text):
+    for line, statement, parsed in _statements(text):
+        paths = list(_paths(parsed))
         if not statement.startswith("["):
-            yield from ((table + path, line) for path in _paths(tomllib.loads(statement)))
+            yield from ((table + path, line) for path in paths)
             continue
-        (*_, table) = _paths(tomllib.loads(statement))
+        table = paths[-1]
         if statement.startswith("[["):
             name = str(table[0])
             table = (name, arrays[name])
@@ -71,30 +60,28 @@ def _places(text: str) -> Iterator[tuple[Place, int]]:
         yield from ((table[:end], line) for end in range(1, len(table) + 1))
 
 
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each header and each key with its value, and the line that it starts in."""
+def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield each header and each key with its value, parsed, and the line that it starts in."""
     lines, start, left = text.splitlines(), 0, _MOST_LETTERS
     while start < len(lines) and left > 0:
-        ends = range(start + 1, min(start + _LONGEST, len(lines)) + 1)
-        for end in ends:
+        for end in range(start + 1, min(start + _LONGEST, len(lines)) + 1):
             statement = "\n".join(lines[start:end])
             left -= len(statement) + _EACH
-            if left < 0 or _whole(statement):
+            parsed = _parsed(statement) if left >= 0 else None
+            if parsed is not None or left < 0:
                 break
         else:
             end = start + 1
-        statement = "\n".join(lines[start:end]).strip()
-        if statement and not statement.startswith("#") and _whole(statement):
-            yield start + 1, statement
+        if parsed:
+            yield start + 1, statement.strip(), parsed
         start = end
 
 
-def _whole(statement: str) -> bool:
+def _parsed(statement: str) -> dict[str, Any] | None:
     try:
-        tomllib.loads(statement)
+        return tomllib.loads(statement)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return None
 
 
 def _paths(parsed: Any, above: Place = ()) -> Iterator[Place]:

@@ -3,36 +3,18 @@
 import contextlib
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from ldpaudit.errors import InputError, PolicyError, did_you_mean, quoted
-from ldpaudit.files.documents import parse_toml, read_document, why_unreadable
-from ldpaudit.files.limits import POLICY_BYTES
 from ldpaudit.judging.policy.lines import Place, line_of
-from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, preset, preset_text
+from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, PRESETS, preset, preset_text
 from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
-
-_NO_CHECK = (
-    "The policy asks for no check, so nothing could be judged. Start from a preset: "
-    f'extends = "{DEFAULT}".'
-)
-
-
-class _MistakeError(Exception):
-    """What is wrong, and in which line."""
-
-    def __init__(self, message: str, line: int | None = None):
-        self.message, self.line = message, line
-
-    def at(self, name: str) -> PolicyError:
-        """Return it as an error of a file of that name; of a text without a name if empty."""
-        line = "" if self.line is None else f"line {self.line}"
-        place = ", ".join(filter(None, (name, line)))
-        return PolicyError(f"{place}: {self.message}" if place else self.message)
+from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
+from ldpaudit.work.limits import POLICY_BYTES
 
 
 def default_policy() -> Policy:
@@ -40,8 +22,28 @@ def default_policy() -> Policy:
     return Policy.model_validate(preset(DEFAULT) | {"name": DEFAULT})
 
 
-def parse_policy(text: str) -> Policy:
-    """Read a policy from TOML text.
+def load_policy(path: Path | str) -> Policy:
+    """Read a policy file, or a preset by its name; errors name the file and the line."""
+    if str(path).startswith(PREFIX):
+        name, policy = str(path), parse_policy(preset_text(str(path)))
+    else:
+        path = Path(path)
+        try:
+            text = read_document(path, POLICY_BYTES)
+        except (OSError, UnicodeDecodeError) as error:
+            why = why_unreadable(error)
+            named = f"{PREFIX}{path}"
+            meant = f" The preset is called {named}." if named in PRESETS else ""
+            raise PolicyError(
+                f"The policy file {quoted(path.name or str(path))} cannot be read: {why}.{meant}"
+            ) from None
+        name, policy = path.name, parse_policy(text, path.name)
+    extends = f", which extends {policy.extends}" if policy.extends else ""
+    return policy.model_copy(update={"name": f"{name}{extends}"})
+
+
+def parse_policy(text: str, name: str = "") -> Policy:
+    """Read a policy from TOML text; errors name the file, where it has a name.
 
     Raises
     ------
@@ -49,102 +51,67 @@ def parse_policy(text: str) -> Policy:
         If it is not TOML, has an unknown key (the nearest known one is named), a value out of
         range, a claim that no release could keep, or no check at all.
     """
-    try:
-        return _parsed(text)
-    except _MistakeError as mistake:
-        raise mistake.at("") from None
 
+    def wrong(message: str, place: str | Sequence[str | int] = (), line: int | None = None) -> Any:
+        line = line_of(text, place) if place else line
+        at = ", ".join(filter(None, (name, "" if line is None else f"line {line}")))
+        return PolicyError(f"{at}: {message}" if at else message)
 
-def load_policy(path: Path | str) -> Policy:
-    """Read a policy file, or a preset by its name; errors name the file and the line."""
-    if str(path).startswith(PREFIX):
-        return _named(parse_policy(preset_text(str(path))), str(path))
-    path = Path(path)
-    try:
-        text = read_document(path, POLICY_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
-        why = why_unreadable(error)
-        raise PolicyError(
-            f"The policy file {quoted(path.name or str(path))} cannot be read: {why}."
-        ) from None
-    try:
-        return _named(_parsed(text), path.name)
-    except _MistakeError as mistake:
-        raise mistake.at(path.name) from None
-
-
-def _named(policy: Policy, name: str) -> Policy:
-    extends = f", which extends {policy.extends}" if policy.extends else ""
-    return policy.model_copy(update={"name": f"{name}{extends}"})
-
-
-def _parsed(text: str) -> Policy:
     if not text.strip():
-        raise _MistakeError("The policy is empty; 'ldpaudit policy init' writes one to start from.")
+        raise wrong("The policy is empty; 'ldpaudit policy init' writes one to start from.")
     try:
         stated = parse_toml(text, "A policy")
     except InputError as error:
-        raise _MistakeError(str(error)) from None
+        raise wrong(str(error)) from None
     except ValueError as error:
         found = re.search(r" \(at line (\d+), column \d+\)", str(error))
-        line = int(found[1]) if found else None
         words = str(error).replace(found[0], "") if found else str(error)
-        raise _MistakeError(f"The policy is not valid TOML: {words}.", line) from None
+        line = int(found[1]) if found else None
+        raise wrong(f"The policy is not valid TOML: {words}.", line=line) from None
     if "schema" not in stated:
-        raise _MistakeError("The policy must state its version: 'schema = 1'.")
+        raise wrong("The policy must state its version: 'schema = 1'.")
     for own in OWN:
         if own in stated:
-            raise _MistakeError(f"Unknown key '{own}' in the policy.", line_of(text, own))
+            raise wrong(f"Unknown key '{own}' in the policy.", own)
+    base: dict[str, Any] = {}
+    with contextlib.suppress(PolicyError):  # A preset that there is not is said with its line.
+        base = preset(str(stated["extends"])) if "extends" in stated else {}
+    digest = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
     try:
-        policy = Policy.model_validate(_extended(stated) | {"sha256": _digest(text)})
+        policy = Policy.model_validate(_over(base, stated) | digest)
     except ValidationError as error:
         place, message = _first_error(error)
-        raise _MistakeError(message, line_of(text, place)) from None
+        raise wrong(message, place) from None
     if not policy.checks.asked() and policy.audit.min_rows is None:
-        raise _MistakeError(_NO_CHECK, line_of(text, "checks"))
-    _check_waivers(policy, text)
+        raise wrong(
+            "The policy asks for no check, so nothing could be judged. Start from a preset: "
+            f'extends = "{DEFAULT}".',
+            "checks",
+        )
+    for position, waiver in enumerate(policy.waivers):
+        if waiver.check not in policy.checks.asked():
+            raise wrong(_never_waived(waiver.check), ("waivers", position, "check"))
     return policy
 
 
-def _check_waivers(policy: Policy, text: str) -> None:
-    """Refuse a waiver that can never count: of a check that is not asked for."""
-    known, asked = check_names(), policy.checks.asked()
-    for position, waiver in enumerate(policy.waivers):
-        if waiver.check in asked:
-            continue
-        line = line_of(text, ("waivers", position, "check"))
-        if waiver.check in known:
-            raise _MistakeError(
-                f"A waiver names {waiver.check}, which this policy does not ask for: take the "
-                "waiver out, or ask for the check.",
-                line,
-            )
-        raise _MistakeError(
-            f"A waiver names {quoted(waiver.check)}, which is no check"
-            f"{_suggest(waiver.check, known)}",
-            line,
+def _never_waived(check: str) -> str:
+    """Return why a waiver can never count: of a check that is not asked for."""
+    if check in check_names():
+        return (
+            f"A waiver names {check}, which this policy does not ask for: take the waiver out, or "
+            "ask for the check."
         )
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _extended(stated: dict[str, Any]) -> dict[str, Any]:
-    """Return what a policy says together with its preset; its own keys win."""
-    with contextlib.suppress(PolicyError):  # A preset that there is not is said with its line.
-        return _over(preset(str(stated["extends"])), stated) if "extends" in stated else stated
-    return stated
+    suggestion = _suggest(check, check_names())
+    return f"A waiver names {quoted(check)}, which is no check{suggestion}"
 
 
 def _over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a policy says together with its preset; its own keys win."""
     merged = dict(base)
     for key, value in own.items():
         below = merged.get(key)
-        if isinstance(below, dict) and isinstance(value, dict):
-            merged[key] = _over(below, value)
-        else:
-            merged[key] = value
+        both = isinstance(below, dict) and isinstance(value, dict)
+        merged[key] = _over(below, value) if both else value  # type: ignore[arg-type]
     return merged
 
 
@@ -153,28 +120,25 @@ def _first_error(error: ValidationError) -> tuple[Place, str]:
     # A misspelt key also leaves the right one missing: name the misspelt one.
     first = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
     place: Place = tuple(part for part in first["loc"] if part != "lambda_")
-    name = ".".join(str(part) for part in place)
+    name, section = ".".join(str(part) for part in place), _section(place[:-1])
     if first["type"] == "extra_forbidden":
-        known = tuple(keys_of(_section(place[:-1])))
-        return place, f"Unknown key {quoted(name)} in the policy{_suggest(str(place[-1]), known)}"
+        suggestion = _suggest(str(place[-1]), keys_of(section))
+        return place, f"Unknown key {quoted(name)} in the policy{suggestion}"
     if first["type"] == "missing":
         return place, f"The policy must state '{name}'."
-    said = first["msg"].removeprefix("Value error, ").rstrip(".")
-    if first["type"] == "value_error" and (said[:1].isupper() or said.startswith("[")):
-        return place, said if said.endswith("?") else f"{said}."  # A sentence of its own.
+    words = first["msg"].removeprefix("Value error, ").rstrip(".")
+    if first["type"] == "value_error" and (words[:1].isupper() or words.startswith("[")):
+        return place, words if words.endswith("?") else f"{words}."  # A sentence of its own.
     if first["type"] == "literal_error":
-        said = _one_of(place, first["input"])
-    return place, f"The policy's '{name}' {_as_rest_of_sentence(said)}."
+        words = _one_of(keys_of(section)[str(place[-1])].annotation, first["input"])
+    elif not words.startswith(("must", "is")):
+        words = f"is not valid: {words}"
+    return place, f"The policy's '{name}' {words}."
 
 
-def _as_rest_of_sentence(said: str) -> str:
-    return said if said.startswith(("must", "is")) else f"is not valid: {said}"
-
-
-def _one_of(place: Place, value: Any) -> str:
+def _one_of(annotation: Any, value: Any) -> str:
     """Return which words a key takes, with the nearest to the one that was given."""
-    field = keys_of(_section(place[:-1]))[str(place[-1])]
-    kinds = [field.annotation, *get_args(field.annotation)]
+    kinds = [annotation, *get_args(annotation)]
     choices = [c for kind in kinds if get_origin(kind) is Literal for c in get_args(kind)]
     listed = ", ".join(f'"{c}"' if isinstance(c, str) else str(c) for c in choices)
     words = tuple(c for c in choices if isinstance(c, str))
@@ -192,5 +156,6 @@ def _section(place: Place) -> type[BaseModel]:
     return model
 
 
-def _suggest(word: str, known: tuple[str, ...]) -> str:
+def _suggest(word: str, known: Iterable[str]) -> str:
+    known = tuple(known)
     return did_you_mean(word, known, f"; it may be one of {', '.join(known)}.")

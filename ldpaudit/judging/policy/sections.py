@@ -1,11 +1,12 @@
 """What a policy may say: its sections, the keys of each, and what they mean.
 
-What each means is in ``words.toml``, beside this file.
+The descriptions are what ``ldpaudit policy explain`` and the page of policies say.
 """
 
 import datetime
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 
 from pydantic import (
@@ -19,226 +20,70 @@ from pydantic import (
 )
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
-from ldpaudit.judging.policy.limits import Loss, Share, share_of
 from ldpaudit.judging.policy.presets import preset_name
+from ldpaudit.mechanisms.listing import DEFAULT, UNKNOWN
 from ldpaudit.mechanisms.parameters import check_epsilon, check_number
-from ldpaudit.mechanisms.places import DEFAULT, UNKNOWN
 from ldpaudit.mechanisms.registry import family, full_name
 from ldpaudit.release import Declaration
 
 OWN: Final = ("sha256", "name")
 """Fields of a policy that no file states."""
-Correction = Literal["holm", "bonferroni", "none"]
+CLAIM: Final = "claim"
+"""The word for the claimed ε, and for what a claim of that ε allows."""
 _LONGEST_NAME = 200
-Allowed = Annotated[AllowedExcess, BeforeValidator(AllowedExcess.parse)]
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _existing(mechanism: str) -> str:
-    return family(full_name(mechanism)).traits.name
+@dataclass(frozen=True)
+class Loss:
+    """A loss in nats: so much, or so much more than the claimed ε."""
+
+    nats: float
+    above_claim: bool = False
+
+    def at(self, epsilon: float | None) -> float | None:
+        """Return it in nats; None where it needs a finite claim and there is none."""
+        if not self.above_claim:
+            return self.nats
+        return None if epsilon is None or math.isinf(epsilon) else epsilon + self.nats
+
+    @classmethod
+    def parse(cls, value: object) -> "Loss":
+        """Return what a policy states: a number of nats, or a text such as "claim + 5"."""
+        if isinstance(value, cls):
+            return value
+        words = value.replace(" ", "") if isinstance(value, str) else ""
+        above, nats = words.startswith(CLAIM), math.nan
+        if above:
+            value = words.removeprefix(CLAIM).removeprefix("+") or 0
+        if isinstance(value, int | float | str) and (above or not isinstance(value, bool | str)):
+            try:
+                nats = float(value)
+            except ValueError:
+                nats = math.nan
+        if not 0 <= nats < math.inf:
+            raise ValueError('must be nats from 0 up, such as 6.0, or a text such as "claim + 5"')
+        return cls(nats, above)
+
+
+def _share_of(value: object) -> float | Literal["claim"]:
+    if value == CLAIM:
+        return "claim"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(
+            'must be a share from 0 to 1, such as 0.05, or "claim" (the most that the claimed ε '
+            "allows)"
+        )
+    return float(value)
 
 
 def _within(noise: float) -> float:
     if not 0 < check_number("lambda", noise) <= 1:
         raise ValueError(f"The 'lambda' parameter must lie in (0, 1]. Got {noise:g} instead.")
     return noise
-
-
-class Limit(NamedTuple):
-    """The largest ε that a policy allows, in nats, and what of in words."""
-
-    epsilon: float | None
-    words: str
-
-
-_Epsilon = Annotated[float, AfterValidator(check_epsilon)]
-
-
-class ClaimSection(_Section):
-    """The claim that the release must keep; without it the file's declaration counts.
-
-    A release that declares more than the policy allows is a violation, whatever was measured; one
-    that declares less is held against what it declares.
-    """
-
-    mechanism: Annotated[str, AfterValidator(_existing)] | None = None
-    epsilon: _Epsilon | None = None
-    epsilon_per_release: _Epsilon | None = None
-    epsilon_total: _Epsilon | None = None
-    lambda_: Annotated[Annotated[float, AfterValidator(_within)] | None, Field(alias="lambda")] = (
-        None
-    )
-
-    _limit: Limit | None = None
-
-    def of(self, *, everything: bool, one_release: bool) -> "ClaimSection | None":
-        """Return the claim about one part of what was given, None where there is none.
-
-        Parameters
-        ----------
-        everything : bool
-            Whether it is all that was given: ``epsilon`` and ``epsilon_total`` count.
-        one_release : bool
-            Whether it is one release, with all its columns: ``epsilon_per_release`` counts.
-        """
-        if self._limit is not None:
-            return self
-        stated = [Limit(self.epsilon, ""), Limit(self.epsilon_total, " in total")] * everything
-        stated += [Limit(self.epsilon_per_release, " for each release")] * one_release
-        known = [limit for limit in stated if limit.epsilon is not None]
-        if not known and not everything:
-            return None
-        limit = min(known, key=lambda one: one.epsilon or 0.0, default=Limit(None, ""))
-        own = {"epsilon": limit.epsilon, "epsilon_per_release": None, "epsilon_total": None}
-        claim = self.model_copy(update=own)
-        claim._limit = limit
-        return claim if known or self.mechanism or self.lambda_ else None
-
-    @property
-    def limit(self) -> Limit:
-        """The largest ε that may be declared, and what of, in words such as ``" in total"``."""
-        return self._limit or Limit(self.epsilon, "")
-
-    def declaration(self, declared: str | None = None) -> Declaration:
-        """Return the claim as a declaration; ``declared`` is the file's mechanism."""
-        stated = {"epsilon": self.epsilon, "lambda": self.lambda_}
-        parameters = {key: value for key, value in stated.items() if value is not None}
-        return Declaration(self.mechanism or declared or DEFAULT, parameters, "policy")
-
-    @model_validator(mode="after")
-    def _can_be_claimed(self) -> "ClaimSection":
-        """Refuse what no release could claim."""
-        stated = self.declaration()
-        limited = any((self.epsilon, self.epsilon_per_release, self.epsilon_total))
-        if self.lambda_ is not None and limited:
-            raise ValueError("[claim] must state 'epsilon' or 'lambda', not both.")
-        if self.lambda_ is not None and "lambda" not in family(stated.name).traits.stated_by:
-            raise ValueError(f"A claim of {stated.name!r} must be stated by its epsilon.")
-        if stated.name == UNKNOWN and (stated.parameters or limited):
-            raise ValueError(f"The mechanism {UNKNOWN!r} claims nothing; give no ε or λ with it.")
-        if not stated.parameters and not limited and self.mechanism is None:
-            raise ValueError("[claim] must state 'epsilon', or a 'mechanism'.")
-        return self
-
-
-class AuditSection(_Section):
-    """How the audit runs, so that nobody can choose a favourable seed or level."""
-
-    seed: Annotated[int | None, Field(ge=0)] = None
-    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
-    correction: Correction = "holm"
-    min_rows: Annotated[int | None, Field(ge=1)] = None
-    max_undetected_excess: Allowed = AllowedExcess()
-
-
-class DecisionSection(_Section):
-    """What the exit status makes of the decision."""
-
-    not_yet: Literal["fail", "pass"] = "pass"
-
-
-class CheckSection(_Section):
-    """One check: how grave a violation is."""
-
-    level: Literal["error", "warn", "off"] = "error"
-
-
-class LimitSection(CheckSection):
-    """A check against a largest share."""
-
-    max: Annotated[float, Field(ge=0, le=1)]
-
-
-class AdvantageSection(CheckSection):
-    """A check against a largest share, or against what the claim allows."""
-
-    max: Annotated[Share, BeforeValidator(share_of)]
-
-
-class ExceedanceSection(LimitSection):
-    """J(τ) at τ = ``at`` nats must not exceed ``max``."""
-
-    at: Annotated[Loss, BeforeValidator(Loss.parse)]
-
-
-class RenyiSection(CheckSection):
-    """D_α of the release at order ``alpha`` must not exceed ``max`` nats."""
-
-    alpha: Annotated[float, Field(gt=1)] = 2.0
-    max: Annotated[float, Field(ge=0)]
-
-
-class RevealSection(CheckSection):
-    """The features alone must not tell more than ``max`` of the labels."""
-
-    max: Annotated[float, Field(ge=0, le=1)] = 0.98
-    max_decided: Annotated[float, Field(ge=0, le=1)] = 0.01
-
-
-class CountSection(CheckSection):
-    """No more than ``max`` columns of a kind."""
-
-    max: Annotated[int, Field(ge=0)] = 0
-
-
-class PowerSection(CheckSection):
-    """What may go unnoticed before somebody has to look."""
-
-    max: Allowed = AllowedExcess()
-
-
-class ChecksSection(_Section):
-    """The checks of a policy, each under its id."""
-
-    claimed_epsilon: Annotated[CheckSection | None, Field(alias="claimed-epsilon")] = None
-    undetected_excess: Annotated[PowerSection | None, Field(alias="undetected-excess")] = None
-    claimed_channel: Annotated[CheckSection | None, Field(alias="claimed-channel")] = None
-    rare_classes: Annotated[CheckSection | None, Field(alias="rare-classes")] = None
-    features_reveal_label: Annotated[RevealSection | None, Field(alias="features-reveal-label")] = (
-        None
-    )
-    identifiers: Annotated[CountSection | None, Field(alias="identifiers")] = None
-    guessable_seed: Annotated[CheckSection | None, Field(alias="guessable-seed")] = None
-    shared_noise: Annotated[CheckSection | None, Field(alias="shared-noise")] = None
-    composition: Annotated[CheckSection | None, Field(alias="composition")] = None
-    instance_loss_exceedance: Annotated[
-        ExceedanceSection | None, Field(alias="instance-loss-exceedance")
-    ] = None
-    label_inference_advantage: Annotated[
-        AdvantageSection | None, Field(alias="label-inference-advantage")
-    ] = None
-    label_inference_accuracy: Annotated[
-        LimitSection | None, Field(alias="label-inference-accuracy")
-    ] = None
-    renyi_epsilon: Annotated[RenyiSection | None, Field(alias="renyi-epsilon")] = None
-
-    def asked(self) -> tuple[str, ...]:
-        """Return the ids of the checks that are asked for."""
-        return tuple(name for name, section in self._sections() if section.level != "off")
-
-    def can_fail(self) -> bool:
-        """Return whether some release could fail by it: a check of level error that can be missed.
-
-        A share is never above 1, and an audit that may miss any excess misses none too many.
-        """
-        sections = (section for _, section in self._sections() if section.level == "error")
-        return any(not _always_kept(section) for section in sections)
-
-    def _sections(self) -> Iterator[tuple[str, CheckSection]]:
-        for name, field in type(self).model_fields.items():
-            section = getattr(self, name)
-            if section is not None:
-                yield str(field.alias), section
-
-
-def _always_kept(section: CheckSection) -> bool:
-    if isinstance(section, PowerSection):
-        return not math.isfinite(section.max.nats)
-    shares = LimitSection | AdvantageSection | RevealSection
-    return isinstance(section, shares) and section.max == 1
 
 
 def _one_line(text: str) -> str:
@@ -266,6 +111,344 @@ def _digest(value: object) -> object:
     return text
 
 
+_Mechanism = Annotated[str, AfterValidator(lambda name: family(full_name(name)).traits.name)]
+_Epsilon = Annotated[float, AfterValidator(check_epsilon)]
+_Allowed = Annotated[AllowedExcess, BeforeValidator(AllowedExcess.parse)]
+_OneLine = Annotated[str, AfterValidator(_one_line)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Limit(NamedTuple):
+    """The largest ε that a policy allows, in nats, and what of in words."""
+
+    epsilon: float | None
+    words: str
+
+
+class ClaimSection(_Section):
+    """The claim that the release must keep; without it the file's declaration counts.
+
+    A release that declares more than the policy allows is a violation, whatever was measured; one
+    that declares less is held against what it declares.
+    """
+
+    mechanism: _Mechanism | None = Field(
+        default=None,
+        description='The mechanism, such as "randomized-response"; without it the file\'s own, or '
+        "randomized response where the file declares none.",
+    )
+    epsilon: _Epsilon | None = Field(
+        default=None,
+        description="The largest ε that may be declared, in nats; above 0. Of several columns or "
+        "releases: the largest that all that was given may add up to.",
+    )
+    epsilon_per_release: _Epsilon | None = Field(
+        default=None,
+        description="The largest ε that one release may declare, all its private columns added up.",
+    )
+    epsilon_total: _Epsilon | None = Field(
+        default=None,
+        description="The largest ε that all private columns of all given releases may add up to "
+        "for a person.",
+    )
+    lambda_: Annotated[float, AfterValidator(_within)] | None = Field(
+        default=None,
+        alias="lambda",
+        description="In place of epsilon, for randomized response: the probability that a label is "
+        "redrawn.",
+    )
+
+    _limit: Limit | None = None
+
+    def of(self, *, everything: bool, one_release: bool) -> "ClaimSection | None":
+        """Return the claim about one part of what was given, None where there is none.
+
+        Parameters
+        ----------
+        everything : bool
+            Whether it is all that was given: ``epsilon`` and ``epsilon_total`` count.
+        one_release : bool
+            Whether it is one release, with all its columns: ``epsilon_per_release`` counts.
+        """
+        if self._limit is not None:
+            return self
+        stated = [Limit(self.epsilon, ""), Limit(self.epsilon_total, " in total")] * everything
+        stated += [Limit(self.epsilon_per_release, " for each release")] * one_release
+        known = [limit for limit in stated if limit.epsilon is not None]
+        if not known and not (everything and (self.mechanism or self.lambda_)):
+            return None
+        limit = min(known, key=lambda one: one.epsilon or 0.0, default=Limit(None, ""))
+        own = {"epsilon": limit.epsilon, "epsilon_per_release": None, "epsilon_total": None}
+        claim = self.model_copy(update=own)
+        claim._limit = limit
+        return claim
+
+    @property
+    def limit(self) -> Limit:
+        """The largest ε that may be declared, and what of, in words such as ``" in total"``."""
+        return self._limit or Limit(self.epsilon, "")
+
+    def declaration(self, declared: str | None = None) -> Declaration:
+        """Return the claim as a declaration; ``declared`` is the file's mechanism."""
+        stated = {"epsilon": self.epsilon, "lambda": self.lambda_}
+        parameters = {key: value for key, value in stated.items() if value is not None}
+        return Declaration(self.mechanism or declared or DEFAULT, parameters, "policy")
+
+    @model_validator(mode="after")
+    def _can_be_claimed(self) -> "ClaimSection":
+        stated = self.declaration()
+        limited = any((self.epsilon, self.epsilon_per_release, self.epsilon_total))
+        by_lambda = self.lambda_ is not None
+        for wrong, message in (
+            (by_lambda and limited, "[claim] must state 'epsilon' or 'lambda', not both."),
+            (
+                by_lambda and "lambda" not in family(stated.name).traits.stated_by,
+                f"A claim of {stated.name!r} must be stated by its epsilon.",
+            ),
+            (
+                stated.name == UNKNOWN and (stated.parameters or limited),
+                f"The mechanism {UNKNOWN!r} claims nothing; give no ε or λ with it.",
+            ),
+            (
+                not stated.parameters and not limited and self.mechanism is None,
+                "[claim] must state 'epsilon', or a 'mechanism'.",
+            ),
+        ):
+            if wrong:
+                raise ValueError(message)
+        return self
+
+
+class AuditSection(_Section):
+    """How the audit runs, so that nobody can choose a favourable seed or level."""
+
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        description="The seed of the audit's own randomness; it overrules --seed.",
+    )
+    confidence: float = Field(
+        default=0.95,
+        gt=0.5,
+        lt=1,
+        description="Of all checks of one level together. At 0.95 at most one honest release in 20 "
+        "fails by chance, at 0.99 one in 100: the better choice for a gate that runs often.",
+    )
+    correction: Literal["holm", "bonferroni", "none"] = Field(
+        default="holm",
+        description='How several checks share the error probability: "holm" (Holm\'s step-down '
+        'procedure), "bonferroni" (equal parts) or "none" (each has all of it, so that the '
+        "confidence is that of each check alone).",
+    )
+    min_rows: int | None = Field(
+        default=None,
+        ge=1,
+        description="Fewer rows are inconclusive; shown as the check min-rows.",
+    )
+    max_undetected_excess: _Allowed = Field(
+        default=AllowedExcess(),
+        description="How much more than the claimed ε may go unnoticed (at 90 % power) before "
+        'claimed-epsilon is inconclusive: nats (0.5), a share of the claim ("50%"), the larger of '
+        'two ([0.5, "50%"], the default), or "any".',
+    )
+
+
+class DecisionSection(_Section):
+    """What the exit status makes of the decision."""
+
+    not_yet: Literal["fail", "pass"] = Field(
+        default="pass",
+        description='The exit status where nothing is violated and the decision is "not yet": '
+        '"pass" is 0, "fail" is 3. The option --not-yet overrules it.',
+    )
+
+
+class CheckSection(_Section):
+    """One check: how grave a violation is."""
+
+    level: Literal["error", "warn", "off"] = Field(
+        default="error",
+        description='"error" decides the verdict and the exit status; "warn" leaves the verdict as '
+        'it is, but the decision becomes "not yet"; "off" asks nothing.',
+    )
+
+
+class LimitSection(CheckSection):
+    """A check against a largest share."""
+
+    max: _Share = Field(description="The largest share, from 0 to 1.")
+
+
+class AdvantageSection(CheckSection):
+    """A check against a largest share, or against what the claim allows."""
+
+    max: Annotated[float | Literal["claim"], BeforeValidator(_share_of)] = Field(
+        description='The largest gain, from 0 to 1, or "claim": the most that the claimed ε '
+        "allows, ½ tanh(ε/2) for two labels and tanh(ε/4) for more."
+    )
+
+
+class ExceedanceSection(LimitSection):
+    """J(τ) at τ = ``at`` nats must not exceed ``max``."""
+
+    at: Annotated[Loss, BeforeValidator(Loss.parse)] = Field(
+        description='The loss τ: nats, or "claim + 5" for so many nats above the claimed ε.'
+    )
+
+
+class RenyiSection(CheckSection):
+    """D_α of the release at order ``alpha`` must not exceed ``max`` nats."""
+
+    alpha: float = Field(default=2.0, gt=1, description="The order, above 1.")
+    max: float = Field(ge=0, description="The largest divergence, in nats.")
+
+
+class RevealSection(CheckSection):
+    """The features alone must not reveal more than ``max`` of the labels."""
+
+    max: _Share = Field(
+        default=0.98, description="The largest share of labels, balanced over them, or AUC."
+    )
+    max_decided: _Share = Field(
+        default=0.01,
+        description="The largest share of people whose label the value of one column may decide.",
+    )
+
+
+class CountSection(CheckSection):
+    """No more than ``max`` columns of a kind."""
+
+    max: int = Field(default=0, ge=0, description="The largest number of such columns.")
+
+
+class PowerSection(CheckSection):
+    """What may go unnoticed before somebody has to look."""
+
+    max: _Allowed = Field(
+        default=AllowedExcess(), description="As max_undetected_excess, with the same default."
+    )
+
+
+class ChecksSection(_Section):
+    """The checks of a policy, each under its id."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
+
+    claimed_epsilon: CheckSection | None = Field(
+        default=None,
+        description="Compares certified lower bounds on ε with the claimed ε. It fails when a "
+        "bound, at the policy's confidence, lies above the claim; it passes when none does and the "
+        "audit would have noticed an excess of max_undetected_excess with 90 % probability: nats, "
+        "or a share of the claimed ε such as '50%'; without it 0.5 nats, or half of the claim "
+        "where that is more.",
+    )
+    undetected_excess: PowerSection | None = Field(
+        default=None,
+        description="Says how large an excess of ε the audit could have missed, for policies with "
+        "max_undetected_excess = \"any\". It fails when that is more than 'max', or not known.",
+    )
+    claimed_channel: CheckSection | None = Field(
+        default=None,
+        description="Tests whether the released labels are distributed as the claimed mechanism "
+        "distributes them. It fails when the p-value is below one minus the confidence.",
+    )
+    rare_classes: CheckSection | None = Field(
+        default=None,
+        description="Tests, with true labels, whether the labels of each class with at most 50 "
+        "people were released as the claimed mechanism releases them: labels in the clear above "
+        "all. It fails when the exact p-value of all such classes is below 1 % and below one "
+        "minus the confidence, and is inconclusive when it is below 5 %: then there are too few "
+        "people to be sure.",
+    )
+    features_reveal_label: RevealSection | None = Field(
+        default=None,
+        description="Looks at what the features reveal without the released label: the accuracy, "
+        "balanced over labels, and the AUC of an attacker who learns from other people's labels, "
+        "and the same for the best single column and for the order of the rows. It fails when one "
+        "measured value lies above 'max', a column reveals 98 % of the labels of its own row or of "
+        "one near by, or rows near each other agree clearly more often than by chance: noise on "
+        "the label does not hide that. With true labels it also fails when the values of one "
+        "column decide the labels of more than 'max_decided' of the people, as target encoding "
+        "does, or missing values filled in by class.",
+    )
+    identifiers: CountSection | None = Field(
+        default=None,
+        description="Counts columns that may lead back to a person: those that number the rows, "
+        "are different in (nearly) every row, or hold free text or exact dates. It fails when "
+        "there are more than 'max' (default 0).",
+    )
+    guessable_seed: CheckSection | None = Field(
+        default=None,
+        description="Tries the seeds that people choose with common random generators, and "
+        "checksums of columns. It fails when one of them explains the noise: anybody can then "
+        "recover every true label. Without true labels it is then inconclusive: true labels "
+        "simulated with that seed look the same.",
+    )
+    shared_noise: CheckSection | None = Field(
+        default=None,
+        description="Tests, with true labels, whether what noise did to one row reveals what it "
+        "did to another: at any distance in the file, in equal or nearly equal rows, in groups "
+        "(--group), in rows of equal rank within a column's values; and whether a stretch of the "
+        "file or blocks of rows have other noise. Without: whether released labels relate to the "
+        "features in the same way along the file. It fails when the p-value is below one minus the "
+        "confidence. Where rows share noise, bounds of ε count one row of each group.",
+    )
+    composition: CheckSection | None = Field(
+        default=None,
+        description="Looks for people with several rows, each with noise of its own: groups "
+        "(--group) whose rows have one true label, or, with true labels, rows with equal features "
+        "and equal labels. It fails where there are some: ε is then that of a row times the rows "
+        "of a person.",
+    )
+    instance_loss_exceedance: ExceedanceSection | None = Field(
+        default=None,
+        description="Looks at J(τ), the share of people whose instance-based privacy loss is at "
+        "least 'at' nats. It fails when its lower bound lies above 'max', and passes when both the "
+        "bound and the estimate lie within.",
+    )
+    label_inference_advantage: AdvantageSection | None = Field(
+        default=None,
+        description="Looks at the strongest label-inference attack's gain in accuracy over an "
+        "attacker who sees the features alone. It fails when the certified interval lies wholly "
+        "above 'max', and passes when it lies wholly within.",
+    )
+    label_inference_accuracy: LimitSection | None = Field(
+        default=None,
+        description="Looks at the strongest label-inference attack's accuracy. It fails when the "
+        "certified interval lies wholly above 'max', and passes when it lies wholly within.",
+    )
+    renyi_epsilon: RenyiSection | None = Field(
+        default=None,
+        description="Looks at the Rényi divergence, at order 'alpha', between the released rows of "
+        "two true labels. It fails when its lower bound lies above 'max' nats.",
+    )
+
+    def asked(self) -> tuple[str, ...]:
+        """Return the ids of the checks that are asked for."""
+        return tuple(name for name, section in self._sections() if section.level != "off")
+
+    def can_fail(self) -> bool:
+        """Return whether some release could fail by it: a check of level error that can be missed.
+
+        A share is never above 1, and an audit that may miss any excess misses none too many.
+        """
+        sections = (section for _, section in self._sections() if section.level == "error")
+        return any(not _always_kept(section) for section in sections)
+
+    def _sections(self) -> Iterator[tuple[str, CheckSection]]:
+        for check, field in zip(check_names(), type(self).model_fields, strict=True):
+            section = getattr(self, field)
+            if section is not None:
+                yield check, section
+
+
+def _always_kept(section: CheckSection) -> bool:
+    if isinstance(section, PowerSection):
+        return not math.isfinite(section.max.nats)
+    shares = LimitSection | AdvantageSection | RevealSection
+    return isinstance(section, shares) and section.max == 1
+
+
 class Waiver(_Section):
     """A violation that somebody answers for: of one check, in one file, until a day.
 
@@ -273,18 +456,34 @@ class Waiver(_Section):
     no longer decides the exit status. A waiver covers violations, not inconclusive checks.
     """
 
-    check: str
-    release_sha256: Annotated[str, BeforeValidator(_digest)]
-    reason: Annotated[str, AfterValidator(_one_line)]
-    approved_by: Annotated[str, AfterValidator(_one_line)]
-    expires: Annotated[datetime.date, BeforeValidator(_date)]
+    check: str = Field(
+        description="The id of a check that the policy asks for; another is an error."
+    )
+    release_sha256: Annotated[str, BeforeValidator(_digest)] = Field(
+        description="The SHA-256 of the released file, 64 hexadecimal digits (sha256sum FILE; "
+        "results state it). Violations of several releases together need the one that the result "
+        "states for all of them. One changed byte ends the waiver."
+    )
+    reason: _OneLine = Field(description="Why it is accepted; it is repeated in results and pages.")
+    approved_by: _OneLine = Field(
+        description="Who answers for it; it is repeated in results and pages."
+    )
+    expires: Annotated[datetime.date, BeforeValidator(_date)] = Field(
+        description="The last day on which it counts, by UTC: 2026-12-31."
+    )
 
 
 class Policy(_Section):
-    """A whole policy; see the contract for its TOML form."""
+    """All that a policy says."""
 
-    schema_: Annotated[Literal[1], Field(alias="schema")] = 1
-    extends: Annotated[str, AfterValidator(preset_name)] | None = None
+    schema_: Literal[1] = Field(
+        default=1, alias="schema", description="The version of the format: 1."
+    )
+    extends: Annotated[str, AfterValidator(preset_name)] | None = Field(
+        default=None,
+        description="The preset to start from; every key that the policy states itself wins over "
+        "the preset's.",
+    )
     claim: ClaimSection | None = None
     audit: AuditSection = AuditSection()
     decision: DecisionSection = DecisionSection()
@@ -305,7 +504,7 @@ class Policy(_Section):
 
 def check_names() -> tuple[str, ...]:
     """Return the ids of the checks that a policy can ask for."""
-    return tuple(str(field.alias) for field in ChecksSection.model_fields.values())
+    return tuple(keys_of(ChecksSection))
 
 
 def keys_of(model: type[BaseModel]) -> dict[str, Any]:

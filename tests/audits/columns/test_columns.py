@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from ldpaudit import audit
-from ldpaudit.commands.selftest.leaks import LEAKS
-from ldpaudit.commands.selftest.plan import THOROUGH, settings
-from ldpaudit.commands.selftest.trial import outcome
+from ldpaudit.commands.selftest.planting import LEAKS
+from ldpaudit.commands.selftest.trial import outcome, planned
 from ldpaudit.datasets import declare
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.release import Declaration
@@ -93,14 +92,67 @@ def test_columns_that_tell_the_label_are_counted_without_the_truth() -> None:
     assert "rows near by" in told[1]
 
 
-def test_a_column_of_the_released_label_tells_no_more_than_that() -> None:
-    """At ε = 6 a copy of the released label is right as often as a column that is warned of."""
-    table = released(TRUTH, 6.0, 1)
-    table = table.append_column("again", pa.array(table["label"].to_numpy() * 7.0))
-    result = audited(table)
+HONEST_TRUTHS = [np.random.default_rng(100 + seed).integers(0, 3, N) for seed in range(4)]
+SORTED = np.argsort(np.array(released(TRUTH, 3.0, 1)["label"]), kind="stable")
+LABEL = {epsilon: np.array(released(TRUTH, epsilon, 2)["label"]) for epsilon in (1.0, 3.0, 6.0)}
+HARMLESS: dict[str, tuple[pa.Table, Any]] = {
+    **{f"honest {i}": (released(y, 1.0, i), y) for i, y in enumerate(HONEST_TRUTHS)},
+    **{f"honest {i}, no truth": (released(y, 1.0, i), None) for i, y in enumerate(HONEST_TRUTHS)},
+    # At ε = 6 a copy of the released label is right as often as a column that is warned of.
+    **{
+        f"copy at {epsilon}": (released(TRUTH, epsilon, 2, again=label * 7.0), None)
+        for epsilon, label in LABEL.items()
+    },
+    "sorted by release": (released(TRUTH, 3.0, 1).take(SORTED), TRUTH[SORTED]),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_tells_no_true_label_is_not_warned_of(case: str) -> None:
+    table, truth = HARMLESS[case]
+    result = audited(table, truth)
     assert check(result, "features-reveal-label").verdict == "pass"
-    told = {e.id: e.value for e in result.estimates}
-    assert told["columns.deciding"] == 0.0
+    if case.startswith("honest"):
+        assert check(result, "identifiers").verdict == "pass"
+        assert not [note for note in result.notes if note.audit == "columns"]
+    if case.startswith("copy"):
+        assert next(e.value for e in result.estimates if e.id == "columns.deciding") == 0.0
+
+
+CLAIMS = RNG.choice(6, N, p=[0.8, 0.15, 0.04, 0.005, 0.003, 0.002])
+ORDERS = {
+    "sorted": np.sort(TRUTH),
+    "blocks": np.repeat(RNG.integers(0, 3, N // 20), 20),
+    "in turn": ROW % 3,
+}
+WARNED: dict[str, tuple[pa.Table, Any, str]] = {
+    "flag": (released(TRUTH, 1.0, 1, secret=TRUTH == 0), TRUTH, ""),
+    "rare label": (
+        released((CLAIMS >= 3).astype(int), 1.0, 1, nclaims=CLAIMS),
+        (CLAIMS >= 3).astype(int),
+        "one column decides",
+    ),
+    **{
+        f"{name}{'' if given else ', no truth'}": (
+            released(truth, 2.0, 1),
+            truth if given else None,
+            "order of the rows",
+        )
+        for name, truth in ORDERS.items()
+        for given in (True, False)
+    },
+}
+
+
+@pytest.mark.parametrize("case", WARNED)
+def test_flags_rare_labels_and_orders_are_warned_of(case: str) -> None:
+    table, truth, words = WARNED[case]
+    result = audited(table, truth)
+    found = check(result, "features-reveal-label")
+    assert found.verdict == "fail"
+    assert words in found.reason
+    if "order" in words:
+        assert any("Shuffle the rows" in note.text for note in result.notes)
 
 
 @pytest.mark.parametrize("role", ["group", "id_column"])
@@ -111,7 +163,8 @@ def test_ids_and_groups_that_tell_the_label_are_warned_of(role: str, insider: bo
     number[np.argsort(TRUTH, kind="stable")] = ROW
     person = [f"P{i:05d}" for i in number]
     table = released(TRUTH, 1.0 if insider else 3.0, 1, person=person, mine=TRUTH)
-    result = audited(table, **{role: "person"}, **truth_in(insider))
+    truth = {"truth_column": "mine"} if insider else {"drop": ["mine"]}
+    result = audited(table, **{role: "person"}, **truth)
     assert check(result, "features-reveal-label").verdict == "fail"
     assert "1 that differ" in check(result, "identifiers").reason
     assert "P00" not in result.to_json()
@@ -119,70 +172,9 @@ def test_ids_and_groups_that_tell_the_label_are_warned_of(role: str, insider: bo
 
 def test_ids_in_no_order_tell_nothing() -> None:
     table = released(TRUTH, 1.0, 1, person=RNG.permutation(N), mine=TRUTH)
-    result = audited(table, id_column="person", **truth_in(True))
+    result = audited(table, id_column="person", truth_column="mine")
     assert check(result, "features-reveal-label").limit == 0.98
     assert not any("1 column" in note.text for note in result.notes)
-
-
-def truth_in(insider: bool) -> dict[str, Any]:
-    return {"truth_column": "mine"} if insider else {"drop": ["mine"]}
-
-
-def test_a_flag_is_found_with_the_truth() -> None:
-    found = check(
-        audited(released(TRUTH, 1.0, 1, secret=TRUTH == 0), TRUTH), "features-reveal-label"
-    )
-    assert found.verdict == "fail"
-
-
-def test_a_rare_label_that_a_count_decides_is_warned_of() -> None:
-    claims = RNG.choice(6, N, p=[0.8, 0.15, 0.04, 0.005, 0.003, 0.002])
-    rare = (claims >= 3).astype(int)
-    result = audited(released(rare, 1.0, 1, nclaims=claims), rare)
-    assert "one column decides" in check(result, "features-reveal-label").reason
-
-
-@pytest.mark.parametrize("insider", [True, False])
-@pytest.mark.parametrize("seed", range(4))
-def test_an_honest_release_is_not_warned_of(insider: bool, seed: int) -> None:
-    truth = np.random.default_rng(100 + seed).integers(0, 3, N)
-    result = audited(released(truth, 1.0, seed), truth if insider else None)
-    assert check(result, "features-reveal-label").verdict == "pass"
-    assert check(result, "identifiers").verdict == "pass"
-    assert not [note for note in result.notes if note.audit == "columns"]
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 3.0])
-def test_a_column_made_from_the_released_label_tells_no_true_one(epsilon: float) -> None:
-    table = released(TRUTH, epsilon, 2)
-    label = np.array(table["label"])
-    result = audited(table.add_column(0, "code", pa.array(label * 2.0)))
-    assert check(result, "features-reveal-label").verdict == "pass"
-
-
-ORDERS = {
-    "sorted": np.sort(TRUTH),
-    "blocks": np.repeat(RNG.integers(0, 3, N // 20), 20),
-    "in turn": ROW % 3,
-}
-
-
-@pytest.mark.parametrize("case", ORDERS)
-@pytest.mark.parametrize("insider", [True, False])
-def test_an_order_of_rows_that_tells_labels_is_warned_of(case: str, insider: bool) -> None:
-    truth = ORDERS[case]
-    result = audited(released(truth, 2.0, 1), truth if insider else None)
-    assert "order of the rows" in check(result, "features-reveal-label").reason
-    assert any("Shuffle the rows" in note.text for note in result.notes)
-
-
-def test_rows_sorted_by_the_released_label_are_not_warned_of() -> None:
-    """They tell the released label, which is known."""
-    truth = np.random.default_rng(0).integers(0, 2, 2000)
-    table = released(truth, 3.0, 0)
-    order = np.argsort(np.array(table["label"]), kind="stable")
-    result = audited(table.take(order), truth[order])
-    assert check(result, "features-reveal-label").verdict == "pass"
 
 
 def test_rows_in_a_weak_order_are_not_yet_to_be_published() -> None:
@@ -201,7 +193,7 @@ def test_rows_in_a_weak_order_are_not_yet_to_be_published() -> None:
 
 def test_a_share_with_a_large_error_is_none() -> None:
     """Noisy labels of many classes: the share that the number of the row tells is mostly noise."""
-    planted_ones = {s.number: s for s in settings(THOROUGH, 20260101) if s.kind not in LEAKS}
+    planted_ones = {s.number: s for s in planned(True, 20260101) if s.kind not in LEAKS}
     assert not outcome(planted_ones[384], 20260101).warned
 
 
@@ -216,30 +208,11 @@ IDENTIFYING = {
 @pytest.mark.parametrize("case", IDENTIFYING)
 def test_identifiers_are_counted(case: str) -> None:
     values, words = IDENTIFYING[case]
-    table = released(TRUTH, 1.0, 1, secret=values)
-    result = audited(table, TRUTH)
+    result = audited(released(TRUTH, 1.0, 1, secret=values), TRUTH)
     found = check(result, "identifiers")
     assert (found.verdict, found.level, found.observed) == ("fail", "warn", 1)
     assert words in found.reason
     assert any("secret" in note.text for note in result.notes)
-
-
-def test_unused_categories_are_counted() -> None:
-    values = pd.Categorical.from_codes(TRUTH, ["u", "v", "w", "UNUSED"])
-    result = audited(released(TRUTH, 1.0, 1, kind=pa.array(values)), TRUTH)
-    assert any("Categories that no row has" in note.text for note in result.notes)
-
-
-def test_features_that_only_together_tell_the_label_are_found_by_the_attack() -> None:
-    left = RNG.integers(0, 2, N)
-    truth = left ^ RNG.integers(0, 2, N)
-    table = released(truth, 1.0, 1, left=left, right=left ^ truth)
-    assert check(audited(table, truth), "features-reveal-label").verdict == "pass"
-    result = audited(table, truth, only=("mechanism", "label-inference"), budget=5)
-    auc = result.estimate("attack.features-only.auc")
-    assert auc is not None
-    assert auc.value > 0.99
-    assert check(result, "features-reveal-label").verdict == "fail"
 
 
 @pytest.mark.parametrize(
@@ -258,18 +231,30 @@ def test_a_policy_decides_how_grave_an_identifier_is(section: str, verdict: str)
     assert result.verdict == verdict  # Without the audit of the mechanism nothing passes.
 
 
-def test_the_page_counts_columns() -> None:
+def test_features_that_only_together_tell_the_label_are_found_by_the_attack() -> None:
+    left = RNG.integers(0, 2, N)
+    truth = left ^ RNG.integers(0, 2, N)
+    table = released(truth, 1.0, 1, left=left, right=left ^ truth)
+    assert check(audited(table, truth), "features-reveal-label").verdict == "pass"
+    result = audited(table, truth, only=("mechanism", "label-inference"))
+    auc = result.estimate("attack.features-only.auc")
+    assert auc is not None
+    assert auc.value > 0.99
+    assert check(result, "features-reveal-label").verdict == "fail"
+
+
+def test_what_the_page_and_the_notes_say_of_columns() -> None:
     page = audited(released(TRUTH, 1.0, 1, secret=TRUTH), TRUTH).to_html()
-    assert "Columns that tell, or follow from, 98 % of the labels" in page
+    assert "Columns that reveal, or follow from, 98 % of the labels" in page
     assert "noise on the label protects little" in page
+    values = pa.array(pd.Categorical.from_codes(TRUTH, ["u", "v", "w", "UNUSED"]))
+    result = audited(released(TRUTH, 1.0, 1, kind=values), TRUTH)
+    assert any("Categories that no row has" in note.text for note in result.notes)
+    few = audited(released(TRUTH, 1.0, 1).slice(0, 39), TRUTH[:39])
+    assert check(few, "features-reveal-label").verdict == "inconclusive"
 
 
-def test_few_rows_are_no_fault() -> None:
-    table = released(TRUTH, 1.0, 1).slice(0, 39)
-    assert check(audited(table, TRUTH[:39]), "features-reveal-label").verdict == "inconclusive"
-
-
-def test_columns_left_out_of_the_audit_are_still_in_the_file() -> None:
+def test_columns_left_out_and_true_labels_are_still_in_the_file() -> None:
     person = np.array([f"P{i:06d}" for i in np.random.default_rng(8).permutation(N)])
     table = released(TRUTH, 1.0, 4, person=person, ward=RNG.choice(["a", "b"], N))
     dropped = audited(table, TRUTH, only=("mechanism", "power"), drop=("person",))
@@ -279,12 +264,8 @@ def test_columns_left_out_of_the_audit_are_still_in_the_file() -> None:
     assert harmless.decision == "publish"
     assert "Remove the columns that this audit left out" in harmless.next_steps[0]
     assert any("1 column of the release took no part" in note.text for note in harmless.notes)
-
-
-def test_a_table_that_holds_its_true_labels_is_not_to_be_published() -> None:
     table = released(TRUTH, 1.0, 4, really=TRUTH)
-    result = audited(table, only=("mechanism", "power"), truth_column="really")
-    assert result.verdict == "pass"
-    assert result.decision == "not yet"
-    assert "holds the true labels" in check(result, "features-reveal-label").reason
-    assert "Remove the column of true labels" in result.next_steps[0]
+    held = audited(table, only=("mechanism", "power"), truth_column="really")
+    assert (held.verdict, held.decision) == ("pass", "not yet")
+    assert "holds the true labels" in check(held, "features-reveal-label").reason
+    assert "Remove the column of true labels" in held.next_steps[0]

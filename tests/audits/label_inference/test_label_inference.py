@@ -3,46 +3,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import binom
+from worlds import gaussian_release
 
-from ldpaudit.attacks import Knowledge, create_attack
-from ldpaudit.attacks.scoring.fold import score_fold
-from ldpaudit.attacks.scoring.measures import ACCURACY, ADVANTAGE, lower_bound, upper_bound
+from ldpaudit.attacks.scoring import ACCURACY, ADVANTAGE, score_fold
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
-from ldpaudit.audits.label_inference.curve import confidence_curve
-from ldpaudit.audits.label_inference.estimates import best_estimates, strongest
-from ldpaudit.audits.label_inference.groups import class_estimates
+from ldpaudit.audits.label_inference.estimates import (
+    best_estimates,
+    class_estimates,
+    confidence_curve,
+    strongest,
+)
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.audits.models import cross_fitted_posterior
-from ldpaudit.datasets.beside.slices import merged
+from ldpaudit.datasets.groups import merged
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.mechanisms import ExplicitChannel, RandomizedResponse, UnknownMechanism
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
-ATTACKED = ("released-label", "bayes", "oracle")
 FALSE_ALARM = 1e-6
 """The probability that a validity test fails by chance."""
 
 
-def gaussian_release(n, epsilon, seed, *, k=2, columns=3, shift=0.4):
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, k, n).astype(np.int32)
-    values = rng.normal(size=(n, columns)).astype(np.float32)
-    values += shift * (truth[:, None] - (k - 1) / 2)
-    mechanism = RandomizedResponse.from_epsilon(tuple(f"c{i}" for i in range(k)), epsilon)
-    return Release(
-        FeatureTable(values, np.zeros((n, 0), np.int32), (), columns),
-        ReleasedLabels(mechanism.sample(truth, rng)),
-        mechanism.classes,
-        mechanism.classes,
-        TrueLabels(truth),
-    ), mechanism
-
-
 def audited(release, claim, **plan):
-    context = AuditContext(release, claim, Plan(**({"seed": 1, "budget": 2.0} | plan)))
+    context = AuditContext(release, claim, Plan(**({"seed": 1} | plan)))
     audit = LabelInferenceAudit()
     assert audit.unavailable(context) is None
     return audit.run(context)
@@ -94,7 +80,7 @@ def test_bounds_are_functions_of_their_level(honest):
 
 def test_the_curve_falls_with_the_share_guessed():
     release, mechanism = gaussian_release(2000, 1.0, 21, shift=1.2)
-    finding = audited(release, mechanism, budget=0.6)
+    finding = audited(release, mechanism)
     (curve,) = finding.curves
     assert curve.id == "attack.best.accuracy_by_confidence"
     assert curve.kind == "certified"
@@ -107,28 +93,6 @@ def test_the_curve_falls_with_the_share_guessed():
     assert curve.value[-1] == pytest.approx(overall, abs=1e-9)
 
 
-def test_what_the_budget_leaves_out_is_named():
-    release, mechanism = gaussian_release(400, 1.0, 22)
-    finding = audited(release, mechanism, budget=0.0)
-    found = by_id(finding)
-    assert "attack.released-label.accuracy" in found
-    assert "attack.bayes.accuracy" not in found
-    assert any("bayes" in n.text and "--budget" in n.text for n in finding.notes)
-    # The same attacks give the same numbers whatever the budget.
-    richer = by_id(audited(release, mechanism, budget=1.0))
-    assert "attack.bayes.accuracy" in richer
-    for name in ("released-label", "oracle", "features-only"):
-        key = f"attack.{name}.accuracy"
-        assert found[key] == richer[key]
-
-
-def test_an_outsider_has_a_budget_too():
-    release, mechanism = gaussian_release(400, 1.0, 23)
-    finding = audited(replace(release, truth=None), mechanism, budget=0.0)
-    assert "attack.released-label.accuracy" in by_id(finding)
-    assert any("bayes" in n.text and "--budget" in n.text for n in finding.notes)
-
-
 class TestGroups:
     """Scores of the strongest attack by class and by slice."""
 
@@ -136,7 +100,7 @@ class TestGroups:
         release, mechanism = gaussian_release(2000, 1.0, 24, shift=1.0)
         codes = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         slices = merged("region", codes, [f"r{i}" for i in range(len(sizes))])
-        return release, audited(release, mechanism, budget=0.6, slices=(slices,))
+        return release, audited(release, mechanism, slices=(slices,))
 
     def test_groups_make_up_the_whole(self):
         release, finding = self.finding()
@@ -171,7 +135,7 @@ class TestGroups:
                     guess = np.where(right, truth, (truth + 1) % 3)
                     posterior = np.eye(3)[guess]
                     folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
-                runs.append(AttackRun(f"a{i}", f"A{i}", True, tuple(folds), 1, 1))
+                runs.append(AttackRun(f"a{i}", f"A{i}", tuple(folds)))
             best = strongest(runs)
             estimates, _ = class_estimates(context, best, len(runs))
             true = chances[int(best.name[1:])]
@@ -195,7 +159,7 @@ def test_the_curve_holds_at_every_cut():
             folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
             order = np.argsort(-sure[rows], kind="stable")
             means.append(np.cumsum(chance[rows][order]))
-        curve = confidence_curve(AttackRun("a", "A", True, tuple(folds), 1, 1), confidence)
+        curve = confidence_curve(AttackRun("a", "A", tuple(folds)), confidence)
         for share, low, high in zip(curve.x, curve.low, curve.high, strict=True):
             n = round(share * 150)
             true = sum(m[n - 1] for m in means) / (2 * n)
@@ -203,57 +167,6 @@ def test_the_curve_holds_at_every_cut():
                 missed += 1
                 break
     assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
-
-
-@pytest.mark.validate
-def test_intervals_cover_over_five_hundred_releases():
-    """Real attacks on simulated releases; each fitted attack's true score is that on fresh rows."""
-    audits, confidence, missed = 500, 0.9, np.zeros(4)
-    tail = (1 - confidence) / 2
-    for seed in range(audits):
-        true, runs = simulated_audit(seed)
-        bayes = next(run for run in runs if run.name == "bayes")
-        estimates, _ = best_estimates(runs, confidence)
-        for i, measure in enumerate((ACCURACY, ADVANTAGE)):
-            scores, best = true[measure.name], estimates[i]
-            low, high = (b(bayes.folds, measure, tail) for b in (lower_bound, upper_bound))
-            missed[i] += not low <= scores["bayes"] <= high
-            missed[2 + i] += not best.low <= max(scores.values()) <= best.high
-    # The fresh sample of 20,000 rows adds an error of a twentieth of the interval's width.
-    assert missed.max() <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
-
-
-def simulated_audit(seed, n=240, fresh=20_000):
-    """Return the attacks' scores on fresh rows, by measure, and their runs."""
-    release, mechanism = gaussian_release(n, 1.0, 10_000 + seed, shift=0.8)
-    more, _ = gaussian_release(fresh, 1.0, 20_000 + seed, shift=0.8)
-    rng, halves = np.random.default_rng(seed), np.arange(n) % 2
-    true = {measure.name: dict.fromkeys(ATTACKED, 0.0) for measure in (ACCURACY, ADVANTAGE)}
-    runs = {name: [] for name in ATTACKED}
-    for half in (0, 1):
-        fitting, held = (release.take(np.flatnonzero(halves == h)) for h in (half, 1 - half))
-        knowledge = Knowledge(mechanism.channel, seed=seed)
-        baseline = create_attack("features-only", knowledge).fit(fitting, rng)
-        theirs = [baseline.posterior(r).argmax(axis=1).astype(np.int32) for r in (held, more)]
-        for name in ATTACKED:
-            attack = create_attack(name, knowledge).fit(fitting, rng)
-            folds = [
-                score_fold(r.truth, attack.posterior(r), b, rate_alpha=0.05, rng=rng)
-                for r, b in zip((held, more), theirs, strict=True)
-            ]
-            for measure in (ACCURACY, ADVANTAGE):
-                true[measure.name][name] += measure.value(folds[1]) / 2
-            runs[name].append(folds[0])
-    return true, [AttackRun(name, name, True, tuple(folds), 1, 1) for name, folds in runs.items()]
-
-
-def test_intervals_cover_on_a_few_releases():
-    for seed in range(3):
-        true, runs = simulated_audit(seed, fresh=4000)
-        # At 99.9999 % an honest interval misses with probability 1e-6.
-        for i, measure in enumerate((ACCURACY, ADVANTAGE)):
-            best = best_estimates(runs, 1 - 1e-6)[0][i]
-            assert best.low <= max(true[measure.name].values()) <= best.high
 
 
 def test_the_same_seed_gives_the_same_finding():
@@ -396,7 +309,7 @@ class TestTheStrongest:
                 accuracy[i] += self.population(table) / 2
                 advantage[i] += (self.population(table) - self.population(baseline)) / 2
         return (
-            [AttackRun(f"a{i}", f"A{i}", True, tuple(f), 1, 1) for i, f in runs.items()],
+            [AttackRun(f"a{i}", f"A{i}", tuple(f)) for i, f in runs.items()],
             accuracy,
             advantage,
         )
@@ -429,8 +342,8 @@ def test_columns_that_models_cannot_learn_from_are_counted_in_a_note():
     codes[:4, 1] = 3
     values = release.features.numeric
     table = FeatureTable(values, codes, (1200, 4), 5)
-    texts = [n.text for n in audited(replace(release, features=table), mechanism, budget=0.0).notes]
+    texts = [n.text for n in audited(replace(release, features=table), mechanism).notes]
     assert any("another value in nearly every row: 1." in text for text in texts)
     assert any("values on fewer than 10 rows: 1." in text for text in texts)
-    plain = [note.text for note in audited(release, mechanism, budget=0.0).notes]
+    plain = [note.text for note in audited(release, mechanism).notes]
     assert not any("nearly every row" in text or "fewer than 10 rows" in text for text in plain)

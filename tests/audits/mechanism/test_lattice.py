@@ -5,21 +5,21 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.mechanisms import LabelRange
-from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
+from ldpaudit.mechanisms import LabelRange, Mechanism
+from ldpaudit.mechanisms.noise import Laplace, RangeFamily, Staircase
 from ldpaudit.result import AuditResult
 
 RANGE = LabelRange(0.0, 10.0)
 
 
-def audited(claim: Laplace | Staircase, released: np.ndarray, truth: np.ndarray) -> AuditResult:
+def audited(claim: Mechanism, released: np.ndarray, truth: np.ndarray) -> AuditResult:
     frame = pd.DataFrame({"x": np.arange(len(truth)) % 7, "label": released})
     return ldpaudit.audit(frame, truth, claim, only=("mechanism",), rng=1, threads=1)
 
 
 @pytest.mark.parametrize("family", [Laplace, Staircase])
 @pytest.mark.parametrize("whole", [True, False])
-def test_noise_in_1024_steps_is_honest(family: type[Laplace | Staircase], whole: bool) -> None:
+def test_noise_in_1024_steps_is_honest(family: RangeFamily, whole: bool) -> None:
     rng, claim = np.random.default_rng(3), family(RANGE, 1.0)
     truth = rng.uniform(0, 10, 6000)
     truth = np.rint(truth) if whole else truth

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism.local_reports import candidates, report_counts
+from ldpaudit.audits.mechanism.evidence import candidates, report_counts
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
 from ldpaudit.mechanisms import from_declaration

@@ -8,7 +8,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism.rare_classes import rare_finding
+from ldpaudit.audits.mechanism.special_cases import rare_finding
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

@@ -6,7 +6,7 @@ import pytest
 from ldpaudit.audits.epsilon_proofs import INSIDER_SHARES, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import MechanismAudit
-from ldpaudit.audits.mechanism.subgroups import subgroup_evidence
+from ldpaudit.audits.mechanism.evidence import subgroup_evidence
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, FloatArray, Release, ReleasedLabels, TrueLabels
 

@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.observational.audit import LOWER, ObservationalAudit
-from ldpaudit.audits.observational.canaries import canary_evidence
-from ldpaudit.audits.observational.evidence import matched_evidence
-from ldpaudit.audits.power.audit import EXCESS, PowerAudit
+from ldpaudit.audits.observational.evidence import evidence_at_hand
+from ldpaudit.audits.power import EXCESS, PowerAudit
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.mechanisms.response.model_based_rr import ModelBasedRR
+from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 FLOOR = 0.2
@@ -23,7 +23,7 @@ CLAIM = ModelBasedRR((0, 1), 0.5, FLOOR)
 @pytest.fixture(autouse=True)
 def _other_evidence_alone(monkeypatch):
     """Leave out the evidence of the public model, which would find more: test_public_model.py."""
-    monkeypatch.setattr("ldpaudit.audits.observational.at_hand.model_evidence", lambda _: None)
+    monkeypatch.setattr("ldpaudit.audits.observational.evidence.model_evidence", lambda _: None)
 
 
 def people(n, rng, *, cells=True, steep=4.0):
@@ -63,7 +63,7 @@ def excess_of(audited):
 
 
 def bound(audited, alpha=0.05):
-    evidence = [e for e in (matched_evidence(audited), canary_evidence(audited)) if e]
+    evidence = evidence_at_hand(audited)
     return max(part.bound(alpha / len(evidence)).epsilon for part in evidence)
 
 
@@ -91,31 +91,21 @@ def found(runs, **options):
     return sum(refuted(context(excess=planted, seed=s, **options)) for s in range(1, runs + 1))
 
 
-@pytest.mark.parametrize("name", ["cells", "canaries"])
-def test_a_planted_excess_is_found_nine_times_in_ten(name):
-    # Of 40 at 90 % fewer than 26 have p < 1e-5.
-    assert found(40, **SETTINGS[name]) >= 26
+RUNS = [("cells", 40), ("canaries", 40)]
+RUNS += [pytest.param(name, 300, marks=pytest.mark.validate) for name in SETTINGS]
 
 
-@pytest.mark.validate
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_planted_excess_is_found_as_often_as_stated_over_many_runs(name):
-    # Of 300 at 90 % fewer than 244 have p < 1e-6.
-    assert found(300, **SETTINGS[name]) >= 244
+@pytest.mark.parametrize(("name", "runs"), RUNS)
+def test_a_planted_excess_is_found_nine_times_in_ten(name, runs):
+    # Fewer than these have p < 1e-5.
+    assert found(runs, **SETTINGS[name]) >= binom.ppf(1e-5, runs, 0.9)
 
 
-@pytest.mark.parametrize("name", ["cells", "canaries"])
-def test_honest_releases_are_refuted_no_more_often_than_the_level_says(name):
-    # The matched rows are those at the floor, where the bound is tight. Of 40 at 5 % more than 10
-    # have p < 1e-5.
-    assert sum(refuted(context(seed=s, **SETTINGS[name])) for s in range(40)) <= 10
-
-
-@pytest.mark.validate
-@pytest.mark.parametrize("name", SETTINGS)
-def test_the_level_is_held_over_many_honest_releases(name):
-    # Of 300 at 5 % more than 36 have p < 1e-6.
-    assert sum(refuted(context(seed=s, **SETTINGS[name])) for s in range(300)) <= 36
+@pytest.mark.parametrize(("name", "runs"), RUNS)
+def test_honest_releases_are_refuted_no_more_often_than_the_level_says(name, runs):
+    # The matched rows are those at the floor, where the bound is tight; more have p < 1e-5.
+    refutations = sum(refuted(context(seed=seed, **SETTINGS[name])) for seed in range(runs))
+    assert refutations <= binom.isf(1e-5, runs, 0.05)
 
 
 def test_more_rows_find_less_and_a_smaller_error_probability_more():

@@ -6,33 +6,26 @@ import numpy as np
 import pytest
 from exact_divergence import divergence_of
 from scipy.stats import binom
+from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.renyi.audit import RenyiAudit
-from ldpaudit.audits.renyi.curves import at_or_above, bound_key, dp_epsilon
-from ldpaudit.audits.renyi.double_rr import mixture_epsilon
-from ldpaudit.audits.renyi.pairs import GuessedRows, candidate_pairs, worst_pair
-from ldpaudit.audits.renyi.release import RELEASE
-from ldpaudit.audits.renyi.sides import replaced_rows
+from ldpaudit.audits.renyi.curves import at_or_above, dp_epsilon
+from ldpaudit.audits.renyi.release import RELEASE, GuessedRows, candidate_pairs, worst_pair
+from ldpaudit.audits.renyi.synthetic import mixture_epsilon, replaced_rows
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
+from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.release import (
-    FeatureTable,
     Release,
     ReleasedLabels,
     SyntheticTable,
     TrueLabels,
 )
 from ldpaudit.result import Curve, Finding
-
-
-def features(matrix: np.ndarray) -> FeatureTable:
-    n, d = matrix.shape
-    return FeatureTable(matrix.astype(np.float32), np.empty((n, 0), dtype=np.int32), (), d)
 
 
 def context(release: Release, claim: Mechanism) -> AuditContext:
@@ -49,16 +42,18 @@ def randomized(n: int, k: int = 2, shift: float = 1.0, d: int = 2, seed: int = 0
     claim = RandomizedResponse.from_epsilon(tuple(range(k)), 1.0)
     released = ReleasedLabels(claim.sample(truth, rng))
     names = tuple(range(k))
-    release = Release(features(matrix), released, names, names, TrueLabels(truth))
+    release = Release(feature_table(matrix), released, names, names, TrueLabels(truth))
     return context(release, claim)
 
 
 def replaced(drawn: Any, original: Any, synthetic: Any, truth: Any) -> Release:
     """Return the release in which drawn rows have synthetic features."""
     kept = (drawn.synthetic_rows < 0)[:, None]
-    released = features(np.where(kept, original, synthetic[drawn.synthetic_rows]))
+    released = feature_table(np.where(kept, original, synthetic[drawn.synthetic_rows]))
     labels = ReleasedLabels(drawn.labels)
-    return Release(released, labels, (0, 1), (0, 1), TrueLabels(truth), original=features(original))
+    return Release(
+        released, labels, (0, 1), (0, 1), TrueLabels(truth), original=feature_table(original)
+    )
 
 
 def double(n: int = 8_000, noise: float = 0.4, gap: float = 0.5) -> AuditContext:
@@ -72,7 +67,7 @@ def double(n: int = 8_000, noise: float = 0.4, gap: float = 0.5) -> AuditContext
     claim = DoubleRR((0, 1), noise)
     drawn = claim.sample(truth, made, rng)
     release = replaced(drawn, original, synthetic, truth)
-    table = SyntheticTable(features(synthetic), made)
+    table = SyntheticTable(feature_table(synthetic), made)
     return context(replace(release, synthetic=table), claim)
 
 
@@ -126,12 +121,6 @@ def test_without_features_only_the_label_is_left() -> None:
     truth = RandomizedResponse.from_epsilon((0, 1), 1.0).channel.rdp(2.0)
     assert 0.7 * truth < value(curve(finding, "renyi.release"), 2.0) <= truth
     assert not any("6.1" in note.text for note in finding.notes)
-
-
-def test_an_unknown_mechanism_is_audited() -> None:
-    known = randomized(4_000)
-    finding = RenyiAudit().run(replace(known, claim=UnknownMechanism(), _shared={}))
-    assert value(curve(finding, "renyi.release"), 2.0) > 0.5
 
 
 def test_many_labels_and_rare_ones() -> None:
@@ -264,27 +253,14 @@ def test_curves_are_read_upwards() -> None:
 
 
 def test_replaced_rows_are_found() -> None:
-    before = features(np.array([[1.0, np.nan], [2.0, 3.0], [4.0, 5.0]]))
-    after = features(np.array([[1.0, np.nan], [2.0, 3.5], [4.0, np.nan]]))
+    before = feature_table(np.array([[1.0, np.nan], [2.0, 3.0], [4.0, 5.0]]))
+    after = feature_table(np.array([[1.0, np.nan], [2.0, 3.5], [4.0, np.nan]]))
     assert replaced_rows(before, after).tolist() == [False, True, True]
 
 
 def test_pairs_are_capped() -> None:
     assert len(candidate_pairs(np.array([0.4, 0.6]))) == 2
     assert len(candidate_pairs(np.full(40, 1 / 40))) == 8 * 7 + 16
-
-
-def test_choosing_among_pairs_certifies_nothing_that_is_not_there() -> None:
-    # Guesses drawn at random: 12 pairs are compared, and the bound is above 0 in at most 10 % of
-    # audits at 90 %; 7 of 10 has probability below 1e-5.
-    count = 0
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        weights = rng.dirichlet(np.ones(3), size=1_200) + 1e-3
-        labels = rng.integers(0, 3, 1_200).astype(np.int32)
-        data = GuessedRows(weights, labels, np.full(3, 1 / 3))
-        count += worst_pair(data, (2.0,), rng=rng).bounds[0].at(0.1) > 0
-    assert count < 7
 
 
 LAW = np.array([[0.5, 0.3, 0.15, 0.05], [0.45, 0.3, 0.2, 0.05], [0.05, 0.05, 0.3, 0.6]])
@@ -318,7 +294,7 @@ def test_labels_too_rare_for_an_estimate_are_an_assumption_of_it() -> None:
     claim = RandomizedResponse.from_epsilon((0, 1, 2), 0.5)
     released = ReleasedLabels(claim.sample(labels, np.random.default_rng(1)))
     names = (0, 1, 2)
-    release = Release(features(matrix), released, names, names, TrueLabels(labels))
+    release = Release(feature_table(matrix), released, names, names, TrueLabels(labels))
     estimate = curve(RenyiAudit().run(context(release, claim)), "renyi.release.estimate")
     assert any("1 labels with fewer rows" in given for given in estimate.assumptions)
     two = np.where(np.arange(900) < 110, 1, 0).astype(np.int32)
@@ -341,7 +317,7 @@ def test_whole_audits_of_finite_releases_hold_their_level(n: int) -> None:
         # Of a stream of its own: the rows' own seed would draw noise that depends on the labels.
         released = claim.sample(labels, np.random.default_rng([seed, 1]))
         names = (0, 1, 2)
-        table = features(values[:, None].astype(float))
+        table = feature_table(values[:, None].astype(float))
         release = Release(table, ReleasedLabels(released), names, names, TrueLabels(labels))
         found = curve(RenyiAudit().run(AuditContext(release, claim, Plan(seed=seed))), RELEASE)
         truths = [max(divergence_of(*pair, order) for pair in pairs) for order in found.x]
@@ -365,10 +341,10 @@ def shared_values(share: float, n: int = 16_000) -> Finding:
     original, table, claim = draw(), draw(), DoubleRR((0, 1), 0.5)
     drawn = claim.sample(truth, made, rng)
     kept = (drawn.synthetic_rows < 0)[:, None]
-    released = features(np.where(kept, original, table[drawn.synthetic_rows]))
+    released = feature_table(np.where(kept, original, table[drawn.synthetic_rows]))
     labels, names = ReleasedLabels(drawn.labels), (0, 1)
     release = Release(
-        released, labels, names, names, TrueLabels(truth), original=features(original)
+        released, labels, names, names, TrueLabels(truth), original=feature_table(original)
     )
     return RenyiAudit().run(context(release, claim))
 
@@ -396,7 +372,7 @@ def test_a_generator_that_copies_the_audited_rows_gets_no_estimate(table_known: 
     released = np.where(kept[:, None], original.numeric, made.numeric[drawn.synthetic_rows])
     release = replace(
         known.release,
-        features=features(released),
+        features=feature_table(released),
         synthetic=SyntheticTable(made, labels) if table_known else None,
     )
     finding = RenyiAudit().run(context(release, known.claim))
@@ -414,10 +390,10 @@ def test_a_generator_that_favours_shared_rows_is_not_said_to_have_seen_them() ->
     shared = rng.random(len(original)) < 0.5
     numbers = original.numeric.copy()
     numbers[shared] = rng.integers(0, 3, (int(shared.sum()), 1))
-    made = features(np.broadcast_to(rng.integers(0, 3, (2_500, 1)), (2_500, numbers.shape[1])))
+    made = feature_table(np.broadcast_to(rng.integers(0, 3, (2_500, 1)), (2_500, numbers.shape[1])))
     labels = rng.integers(0, 2, 2_500).astype(np.int32)
     release = replace(
-        known.release, original=features(numbers), synthetic=SyntheticTable(made, labels)
+        known.release, original=feature_table(numbers), synthetic=SyntheticTable(made, labels)
     )
     finding = RenyiAudit().run(context(release, known.claim))
     assert curve(finding, "renyi.synthetic").kind == "estimated"
@@ -426,7 +402,7 @@ def test_a_generator_that_favours_shared_rows_is_not_said_to_have_seen_them() ->
 
 def test_features_that_tell_nothing_apart_are_said_not_to_be_compared() -> None:
     known = double(2_400)
-    alike = features(np.ones((2_400, 64)))
+    alike = feature_table(np.ones((2_400, 64)))
     table = SyntheticTable(alike, known.release.truth)
     release = replace(known.release, features=alike, original=alike, synthetic=table)
     finding = RenyiAudit().run(context(release, known.claim))
@@ -441,13 +417,13 @@ def test_a_label_that_was_not_compared_is_an_assumption() -> None:
     claim = DoubleRR(tuple(range(k)), 0.5)
     drawn = claim.sample(truth, truth, rng)
     release = Release(
-        features(matrix[0]),
+        feature_table(matrix[0]),
         ReleasedLabels(drawn.labels),
         claim.classes,
         claim.classes,
         TrueLabels(truth),
-        original=features(matrix[0]),
-        synthetic=SyntheticTable(features(matrix[1]), truth),
+        original=feature_table(matrix[0]),
+        synthetic=SyntheticTable(feature_table(matrix[1]), truth),
     )
     finding = RenyiAudit().run(context(release, claim))
     assert any("1 labels were left out" in note.text for note in finding.notes)
@@ -474,7 +450,7 @@ def test_the_check_reads_the_curve(rr: Finding) -> None:
         assert draft.test(0.05).verdict == verdict
         assert draft.evidence == ("renyi.release", "renyi.release.estimate")
     assert renyi_draft(rr, 1.4, 0.0).test(0.05).observed == pytest.approx(low)
-    assert bound_key("renyi.release", 1.25) in rr.bounds
+    assert "renyi.release@1.25" in rr.bounds
 
 
 def test_the_check_passes_nothing_that_rows_cannot_support(rr: Finding) -> None:

@@ -1,24 +1,20 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
+from worlds import feature_table
 
+from ldpaudit.audits import synthetic as synthetic_memorisation
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.synthetic import memorisation as synthetic_memorisation
-from ldpaudit.audits.synthetic.audit import SyntheticAudit
-from ldpaudit.datasets.declaration.provenance import remarks_on
+from ldpaudit.audits.synthetic import SyntheticAudit
+from ldpaudit.datasets.declaration import remarks_on
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.synthetic.memorisation import MemorisationCounts, PairWins
+from ldpaudit.estimators.synthetic import MemorisationCounts, PairWins
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.response.double_rr import DoubleRR
-from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Estimate, Finding
 
 CLASSES = ("no", "yes")
-
-
-def features(values: np.ndarray) -> FeatureTable:
-    empty = np.zeros((len(values), 0), dtype=np.int32)
-    return FeatureTable(values.astype(np.float32), empty, (), values.shape[1])
 
 
 def release(
@@ -45,14 +41,14 @@ def release(
     fake = draw(y) if made == "true label" else table[drawn.synthetic_rows]
     parameters = {"lambda": noise if claimed is None else claimed}
     return Release(
-        features=features(np.where(replaced[:, None], fake, x)),
+        features=feature_table(np.where(replaced[:, None], fake, x)),
         released=ReleasedLabels(drawn.labels),
         outputs=CLASSES,
         classes=CLASSES,
         truth=TrueLabels(y),
         declaration=Declaration("double-rr", parameters, "api"),
-        original=features(x),
-        held_out=features(draw(rng.integers(0, 2, rows))) if held_out else None,
+        original=feature_table(x),
+        held_out=feature_table(draw(rng.integers(0, 2, rows))) if held_out else None,
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
+from ldpaudit.mechanisms.capabilities import StepNoise
 from ldpaudit.reports.pages.comparison import render_comparison
 
 
@@ -29,7 +29,7 @@ def released(frame: pd.DataFrame, epsilon: float, path: Path, rng: np.random.Gen
 
     parameters = {**LabelRange.parse("0:10").declaration(), "epsilon": epsilon}
     mechanism = from_declaration(Declaration("discrete-laplace", parameters), ())
-    assert isinstance(mechanism, DiscreteLaplace)
+    assert isinstance(mechanism, StepNoise)
     own = dict(mechanism.declaration()) | {"name": "discrete-laplace"}
     noisy = mechanism.sample(frame["label"].to_numpy(dtype=np.int32), rng)
     table = pa.Table.from_pandas(frame.assign(label=noisy), preserve_index=False)

@@ -1,5 +1,7 @@
-"""Paired differences of advantages and of numeric guesses: they hold, and they find something."""
+"""Differences of attacks, paired and not: they hold, and they find something."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,15 +9,9 @@ import pytest
 from estimators.intervals.test_paired import ALPHA, allowed, guesses
 
 from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
-from ldpaudit.commands.compare.differences.numeric import _Pairs
-from ldpaudit.commands.compare.differences.pairing import (
-    REFERENCE,
-    accuracy_folds,
-    advantage_folds,
-    mirrored,
-    number_folds,
-)
-from ldpaudit.estimators.intervals.paired import best_interval, paired_interval
+from ldpaudit.commands.compare.differences import REFERENCE, _best_of, best_counted, row_folds
+from ldpaudit.estimators.intervals.paired import paired_interval
+from ldpaudit.result import Estimate, Score
 
 
 def recorded(n: int, **right: np.ndarray) -> HeldOutGuesses:
@@ -35,11 +31,11 @@ def valued(name: str, measure: str, values: np.ndarray) -> HeldOutGuesses:
 def test_rows_that_were_not_asked_about_are_left_out() -> None:
     a = recorded(8, x=np.array([1, 1, 0, 0, 1, 1, 0, 0], dtype=bool))
     b = recorded(8, x=np.array([1, 0, 1, 0, 1, 0, 1, 0], dtype=bool))
-    folds = accuracy_folds(a, "x", b, "x")
+    folds = row_folds(a, b, "x", "x", "accuracy")
     assert [part.tolist() for part in folds.parts] == [[0, 1, 0, 1], [-1, 0, -1, 0]]
     assert folds.mean() == 0
     b.outcomes["x"][6:] = NOT_ASKED
-    folds = accuracy_folds(a, "x", b, "x")
+    folds = row_folds(a, b, "x", "x", "accuracy")
     assert folds.n == 6
     assert folds.mean() == pytest.approx(3 / 6 - 4 / 6)
 
@@ -47,7 +43,7 @@ def test_rows_that_were_not_asked_about_are_left_out() -> None:
 def test_an_advantage_is_held_against_each_releases_own_features() -> None:
     own = {"x": np.array([1, 1, 0, 0], dtype=bool), "features_only": np.array([1, 0, 1, 0]) > 0}
     other = {"x": np.array([1, 0, 0, 1], dtype=bool), "features_only": np.array([0, 1, 0, 0]) > 0}
-    folds = advantage_folds(recorded(4, **own), "x", recorded(4, **other), "x")
+    folds = row_folds(recorded(4, **own), recorded(4, **other), "x", "x", "advantage", 2.0)
     assert folds.reach == 2.0
     # b: 1, −1, 0, 1 on the four rows; a: 0, 1, −1, 0.
     assert np.concatenate(folds.parts).tolist() == [1, 1, -2, 1]
@@ -73,7 +69,7 @@ def test_the_difference_of_advantages_holds(shares: list[float]) -> None:
     misses = 0
     for _ in range(runs):
         a, b = advantages(rng, 500, shares)
-        found = paired_interval(advantage_folds(a, "x", b, "x"), ALPHA)
+        found = paired_interval(row_folds(a, b, "x", "x", "advantage", 2.0), ALPHA)
         misses += not found.low <= truth <= found.high
     assert misses <= allowed(runs, ALPHA)
 
@@ -84,15 +80,15 @@ def test_the_difference_of_advantages_holds_at_length(n: int) -> None:
     runs, rng, misses = 400, np.random.default_rng(22), 0
     for _ in range(runs):
         a, b = advantages(rng, n, SHARES)
-        found = paired_interval(advantage_folds(a, "x", b, "x"), ALPHA)
+        found = paired_interval(row_folds(a, b, "x", "x", "advantage", 2.0), ALPHA)
         misses += not found.low <= 0.04 <= found.high
     assert misses <= allowed(runs, ALPHA)
 
 
 def test_an_advantage_that_rises_while_accuracy_falls_is_found() -> None:
     a, b = advantages(np.random.default_rng(23), 12_000, SHARES)
-    accuracy = paired_interval(accuracy_folds(a, "x", b, "x"), 0.025)
-    advantage = paired_interval(advantage_folds(a, "x", b, "x"), 0.025)
+    accuracy = paired_interval(row_folds(a, b, "x", "x", "accuracy"), 0.025)
+    advantage = paired_interval(row_folds(a, b, "x", "x", "advantage", 2.0), 0.025)
     assert accuracy.high < 0 < advantage.low
 
 
@@ -117,8 +113,8 @@ def strongest(
             both.values |= valued(str(i), "mse", values).values
         both.halves = (np.arange(n) % 2).astype(np.int32)
         sides.append((both, {str(i): float(v.mean()) for i, v in enumerate(part)}))
-    pair = _Pairs(sides[0][0], sides[1][0], "mse", 100.0)
-    return pair.best(sides[0][1], sides[1][1], alpha)
+    (ours, known), (theirs, other) = sides
+    return _best_of(ours, theirs, "mse", known, other, 100.0, alpha)
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0, 1.2], [1.0, 1.0]), ([1.0], [0.7, 1.5, 2.0])])
@@ -139,25 +135,20 @@ def test_a_paired_error_is_found_where_two_intervals_find_nothing() -> None:
     found = strongest(rng, 6000, [1.0], [1.15], 0.05)
     assert 0 < found.low < found.high
     ours, theirs = squares(np.random.default_rng(25), 6000, [1.0, 1.15])
+    none = valued("z", "mse", np.zeros(6000))
     alone = [
-        paired_interval(
-            number_folds(
-                valued("z", "mse", np.zeros(6000)), "z.mse", valued("z", "mse", values), "z.mse",
-                100.0,
-            ),
-            0.025,
-        )
-        for values in (ours, theirs)
-    ]  # fmt: skip
+        paired_interval(row_folds(none, valued("z", "mse", one), "z", "z", "mse", 100.0), 0.025)
+        for one in (ours, theirs)
+    ]
     assert alone[1].low < alone[0].high
 
 
 def test_guesses_within_a_tolerance_are_counted() -> None:
     near = [np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0, np.nan])]
     a, b = (valued("z", "within_5", values) for values in near)
-    folds = number_folds(a, "z.within_5", b, "z.within_5", 1.0)
+    folds = row_folds(a, b, "z", "z", "within_5")
     assert [part.tolist() for part in folds.parts] == [[0, 1], [-1]]
-    assert mirrored(folds).mean() == -folds.mean()
+    assert row_folds(a, b, "z", "z", "within_5", sign=-1.0).mean() == -folds.mean()
 
 
 def test_the_strongest_is_chosen_at_a_cost() -> None:
@@ -165,8 +156,64 @@ def test_the_strongest_is_chosen_at_a_cost() -> None:
     right = guesses(rng, 4000, [0.8, 0.8, 0.8, 0.8])
     a = recorded(4000, x=right[0], **{REFERENCE: right[1]})
     b = recorded(4000, x=right[2], y=right[3], **{REFERENCE: right[1]})
-    one = paired_interval(accuracy_folds(a, "x", b, "x"), 0.05)
-    best = best_interval(
-        lambda i, j: accuracy_folds(a, i, b, j), {"x": 0.8}, {"x": 0.81, "y": 0.8}, 0.05
-    )
+    one = paired_interval(row_folds(a, b, "x", "x", "accuracy"), 0.05)
+    best = _best_of(a, b, "accuracy", {"x": 0.8}, {"x": 0.81, "y": 0.8}, 1.0, 0.05)
     assert best.low < one.low
+
+
+WHOLE = "bayes-whole-release"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """As much of a result as is looked at."""
+
+    estimates: tuple[Estimate, ...]
+
+    def estimate(self, identifier: str) -> Estimate | None:
+        return next((e for e in self.estimates if e.id == identifier), None)
+
+
+def scored_by(name: str, measure: str, **fields: Any) -> Estimate:
+    score = Score(subject=name, measure=measure, row=name, column=measure)
+    given = {"id": f"attack.{name}.{measure}", "section": "label-inference", "score": score}
+    return Estimate.model_validate(given | fields)
+
+
+def stored(**right: int) -> Any:
+    found = []
+    for name, count in right.items():
+        given: dict[str, Any] = {"unit": "proportion", "n": 1000, "method": "counts"}
+        interval = {
+            "kind": "certified",
+            "level": 0.95,
+            "side": "two-sided",
+            "low": 0.0,
+            "high": 1.0,
+        }
+        scored = partial(scored_by, name)
+        found.append(scored("accuracy", value=count / 1000, count=count, **given, **interval))
+        found.append(scored("multiplicative_advantage", value=0.5, **given, **interval))
+        if name != WHOLE:
+            found.append(scored("in_sample.accuracy", kind="estimated", value=0.5, **given))
+    return Stored(tuple(found))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "change"),
+    [
+        ({"bayes": 700, WHOLE: 750}, {"bayes": 800, WHOLE: 790}, 0.05),
+        ({"bayes": 760, WHOLE: 750}, {"bayes": 800}, 0.04),  # asked once, and not the strongest
+        ({"bayes": 700, WHOLE: 750}, {"bayes": 800}, None),
+    ],
+)
+def test_an_attack_that_one_result_lacks_decides_nothing(
+    a: dict[str, int], b: dict[str, int], change: float | None
+) -> None:
+    found = best_counted(stored(**a), stored(**b), 0.05)
+    if change is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.value == pytest.approx(change)
+        assert found.low < change < found.high

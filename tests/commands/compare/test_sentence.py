@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ldpaudit.commands.compare.names import told_apart
-from ldpaudit.commands.compare.sentence import intervals_of, sentences
+from ldpaudit.commands.compare.same_data import told_apart
+from ldpaudit.commands.compare.sentences import intervals_of, sentences
 from ldpaudit.result import AuditResult, Estimate, MechanismInfo, ReleaseInfo, RunInfo
 from ldpaudit.result.comparison import Difference
 

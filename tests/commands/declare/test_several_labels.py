@@ -15,8 +15,8 @@ from ldpaudit import cli
 from ldpaudit.cli.grouped import grouped
 from ldpaudit.datasets import read_file_columns
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.coding import DeclaredCoding
 from ldpaudit.mechanisms.joint import marginal_claims
+from ldpaudit.mechanisms.view import DeclaredCoding
 
 Command = Callable[..., tuple[int, str]]
 STRATA = (
@@ -113,7 +113,7 @@ def test_what_is_beside_a_post_randomized_column_is_said(command: Command) -> No
     frame = pd.read_csv("t.csv").assign(roof=2)
     frame.to_csv("t.csv", index=False)
     printed = command("t.csv", "--channel", "pram.csv")[1]
-    assert "do not publish it beside the released one" in printed
+    assert "do not publish it along with the released one" in printed
 
 
 def test_one_claim_for_all_and_joint_mechanisms(command: Command) -> None:
@@ -166,13 +166,13 @@ MISTAKES = {
     "--label region:rr:epsilon=1 --label b:channel=strata.csv:by=region": "column 2 is private",
     "--label a --channel strata.csv --by region": "rows hold another value",
     "--label b --channel pram.csv": "none of the column 'b'",
-    "--label b --channel strata.csv --by region --epsilon 1": "whole claim",
+    "--label b --channel strata.csv --by region --epsilon 1": "complete claim",
     "--by region": "need a table",
     "--label a --joint rs-fd --epsilon 1": "at least two columns",
-    "--label a --label b --joint rs-fd": "stated with --epsilon",
+    "--label a --label b --joint rs-fd": "given by --epsilon",
     "--label a --label b --joint rsfd --epsilon 1": "did you mean 'rs-fd'",
-    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 1: Every",
-    "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "its classes alone",
+    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 'a': Every",
+    "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "only its classes",
     "--label a --joint joint-rr --epsilon 1 --label b --by region": "by nothing else",
 }
 

@@ -15,7 +15,7 @@ from ldpaudit.commands.compare.reading import ReleaseInput, read_inputs
 from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.same_data import fingerprints
 from ldpaudit.errors import InputError
-from ldpaudit.running.progress import NoProgress
+from ldpaudit.work.progress import NoProgress
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_noisy_column_beside_helps_and_the_truth_helps_more(ldpaudit, tmp_path
     extra = ("--truth", tmp_path / "truth.parquet", "--json", told)
     status, said = ldpaudit(*words, "--label", "kind", *extra)
     assert status == 0, said
-    assert "what they tell of their true values" in said
+    assert "what they reveal about their true values" in said
     alone = pd.read_parquet(tmp_path / "r.parquet").drop(columns="ill")
     alone.to_csv(tmp_path / "alone.csv", index=False)
     pd.read_parquet(tmp_path / "test.parquet").drop(columns="ill").to_csv(
@@ -117,7 +117,7 @@ def test_numbers_beside_classes(ldpaudit, tmp_path):
         status, said = ldpaudit(*words, "--label", label)
         assert status == 0, said
         assert f"{score} on test rows" in said
-        assert "what they tell of their true values" in said
+        assert "what they reveal about their true values" in said
     _, said = ldpaudit(*words, "--label", "weeks", "--learner", "boosting")
     assert "the other private columns at their word" in said
 
@@ -128,7 +128,7 @@ def test_claims_on_the_command_line_name_what_is_learnt_first(ldpaudit, tmp_path
     pd.read_parquet(tmp_path / "r.parquet").to_csv(bare, index=False)
     status, said = ldpaudit("learn", bare, *words[2:], *INDEPENDENT)
     assert status == 0, said
-    assert "what they tell of their true values" in said
+    assert "what they reveal about their true values" in said
 
 
 def test_the_column_to_learn_must_be_named_and_declared(ldpaudit, tmp_path):

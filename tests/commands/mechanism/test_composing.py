@@ -5,17 +5,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit.commands.mechanism.compose.upper_bound import UpperBound
-from ldpaudit.commands.mechanism.compose.work import analyse_jointly
+from ldpaudit.commands.mechanism.composing import UpperBound, analyse_jointly
 from ldpaudit.datasets import declare
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.analysis import privacy_of
+from ldpaudit.mechanisms.bins import DebiasedRR
 from ldpaudit.mechanisms.joint import RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise.continuous import Laplace, Staircase
-from ldpaudit.mechanisms.noise.discrete import DiscreteLaplace
-from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
+from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace, Staircase
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 pytest.importorskip("dp_accounting", reason="the extra 'accounting' is not installed")
@@ -173,7 +171,7 @@ def test_other_labels_are_refused():
 def test_a_product_that_is_too_large_becomes_an_upper_bound():
     rng = np.random.default_rng(3)
     from ldpaudit.mechanisms.channel import Channel
-    from ldpaudit.mechanisms.explicit import ExplicitChannel
+    from ldpaudit.mechanisms.response import ExplicitChannel
 
     parts = [
         ExplicitChannel(
@@ -264,12 +262,6 @@ def test_columns_of_several_files_add_up(result, tmp_path):
     alone = dict(analyse_jointly([rr(0.6, 2), rr(0.6, 2)]).rdp)
     for alpha, value in found["rdp"]:
         assert value == pytest.approx(3 * alone[math.inf if alpha == "inf" else alpha])
-
-
-def test_a_column_of_one_file_adds_its_own(result, tmp_path):
-    one = columns(tmp_path, "one.parquet", income=0.6, illness=0.5)
-    two = columns(tmp_path, "two.parquet", income=0.4)
-    assert result("compose", one, two)["epsilon"] == pytest.approx(1.5)
 
 
 def test_a_joint_mechanism_counts_by_its_own_epsilon(result, tmp_path):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import ldpaudit
-from ldpaudit.commands.mechanism.describe.stored import StoredAnalysis
+from ldpaudit.commands.mechanism.analysis import Analysis
 from ldpaudit.errors import InputError
 
 TWO = ("--domain", "no,yes", "--domain", "a,b,c,d")
@@ -19,10 +19,10 @@ def test_each_epsilon_is_said_to_be_whose_it_is(result, command):
     assert within[0] < 1 < within[1] < found["epsilon"]
     assert found["channel"]["labels"][:2] == ["no, a", "no, b"]
     assert dict(map(tuple, found["rdp"]))["inf"] == pytest.approx(found["epsilon"])
-    StoredAnalysis.model_validate(found)
+    Analysis.model_validate(found)
     status, said, _ = command("describe", "rs-fd", "--epsilon", 1, *TWO)
     assert status == 0
-    assert "The published ε = 1 is not that of the whole vector" in said
+    assert "The published ε = 1 is not that of all columns" in said
 
 
 def test_the_error_of_a_share_is_that_of_the_published_estimator(result):

@@ -32,6 +32,17 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return call
 
 
+def refused(command: Command, folder: Path, *words: Any) -> str:
+    """Run a command that must fail and leave the folder as it is; return its message."""
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    status, printed = command(*words)
+    assert status == 2, printed
+    lines = [line for line in printed.splitlines() if not line.endswith("…")]
+    assert len(lines) == 1, printed
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    return lines[0]
+
+
 def frame(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
     """Return features and three true labels: words, whole numbers 0 … 10, and booleans."""
     rng = np.random.default_rng(seed)
@@ -46,6 +57,14 @@ def frame(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
             "flag": rng.integers(0, 2, rows).astype(bool),
         }
     )
+
+
+def audit(monkeypatch: pytest.MonkeyPatch, *words: Any) -> int:
+    fast = ("--only", "mechanism", "--only", "power", "--quiet")
+    monkeypatch.setattr(sys, "argv", ["ldpaudit", "run", *map(str, words), *fast])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return int(stopped.value.code or 0)
 
 
 @pytest.fixture

@@ -14,257 +14,281 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands.privatize.conftest import Command, frame
+from commands.privatize.conftest import Command, frame, refused
 from processes import heed_interrupts
 
-RR = ("--mechanism", "randomized-response")
-WEEKS = ("--label", "weeks", "--labels", "0:10:1", "--epsilon", "1")
+from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.work import privatize
+
+RR = "--mechanism randomized-response"
+ONE = f"{RR} --epsilon 1"
+WEEKS = "--label weeks --labels 0:10:1 --epsilon 1"
+NOISE = "--label weeks --epsilon 1 --labels"
+GAUSS = "--mechanism gaussian-rr --epsilon 1 --experimental --radius"
+DOUBLE = "--mechanism double-rr --lambda .3"
+MADE = f"{DOUBLE} --generator mixture --synthetic-out"
+REV = "--label rev --epsilon 1 --mechanism"
+PERSON = "--label label:rr:epsilon=1 --remember memory.parquet --id person"
+ELEVEN = "label,probability\n" + "".join(f"{i},{1 / 11}\n" for i in range(11))
+"""Options that many cases share."""
+
+TEXTS = {
+    "sum.csv": ELEVEN.replace("10,0.0909", "10,0.0809"),
+    "negative.csv": "label,probability\n0,-0.5\n1,1.5\n"
+    + "".join(f"{i},0\n" for i in range(2, 11)),
+    "lacking.csv": "label,probability\n0,0.5\n1,0.5\n",
+    "foreign.csv": ELEVEN.replace("y\n", "y\n99,0\n"),
+    "words.csv": "label,probability\n0,many\n",
+    "headless.csv": "0,0.5\n1,0.5\n",
+    "impossible.csv": "label,probability\n0,0.5\n1,0.5\n2,0\n",
+    "three.csv": "x,rev\n" + "0,0\n1,1\n2,2\n" * 20,
+    "outside.csv": "x,rev\n" + "1,1.5\n2,41\n" * 25,
+    "head.csv": "age,diagnosis\n",
+    "none.parquet": "",
+    "prose.parquet": "words",
+    "empty.csv": "",
+    "ragged.csv": "a,b\n1\n",
+    "there.parquet": "something else",
+    "beside.csv.ldpaudit.json": "mine",
+}
+"""Small files of the world, by their content."""
+
+TABLES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "data": lambda f: f,
+    "no-rows": lambda f: f.iloc[:0],
+    "missing": lambda f: f.assign(label=[None, None, *f["label"][2:]]),
+    "one-class": lambda f: f.assign(label="no"),
+    "infinite": lambda f: f.assign(label=[np.inf, *[1.0, 2.0] * 999, 1.0]),
+    "nan": lambda f: f.assign(label=[np.nan, *[1.0, 2.0] * 999, 1.0]),
+    "continuous": lambda f: f.assign(label=f["x"]),
+    "nested": lambda f: f.assign(label=[[1]] * len(f)),
+    "copy": lambda f: f.assign(copy=f["label"].str.upper()),
+    "lists": lambda f: f.assign(image=[[0.5, 1.0]] * len(f)),
+    "few": lambda f: f.iloc[:30],
+    "townless": lambda f: f.drop(columns="town"),
+    "more": lambda f: f.assign(more=1),
+    "other-type": lambda f: f.assign(town=1),
+    "fractions": lambda f: f.assign(weeks=0.5),
+    "no-yes": lambda f: f[f["label"] != "yes"],
+    "maybe": lambda f: f.assign(label=["maybe", *f["label"][1:]]),
+    "unlabelled": lambda f: f.drop(columns="label"),
+    "people": lambda f: f.assign(person=[f"P{i:04d}" for i in range(len(f))]),
+    "twice": lambda f: f.assign(person=["P1", "P1", *[f"P{i:04d}" for i in range(2, len(f))]]),
+    "nobody": lambda f: f.assign(person=[None, *[f"P{i:04d}" for i in range(1, len(f))]]),
+}
+"""Tables of the world, by what makes them of the usual one."""
 
 
-def refused(command: Command, folder: Path, *words: Any) -> str:
-    """Run a command that must fail; return its message."""
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    status, printed = command(*words)
-    assert status == 2, printed
-    lines = [line for line in printed.splitlines() if not line.endswith("…")]
-    assert len(lines) == 1, printed
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-    return lines[0]
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of files, good and bad; no case may change it."""
+    folder = tmp_path_factory.mktemp("world")
+    for name, content in TEXTS.items():
+        (folder / name).write_text(content)
+    for name, change in TABLES.items():
+        change(frame()).to_parquet(folder / f"{name}.parquet", index=False)
+    no_rows = pq.read_table(folder / "data.parquet").slice(0, 0)  # pandas would forget the types.
+    pq.write_table(no_rows, folder / "no-rows.parquet")
+    (folder / "link.parquet").symlink_to(folder / "data.parquet")
+    (folder / "hard.parquet").hardlink_to(folder / "data.parquet")
+    (folder / "parts").mkdir()
+    frame().to_parquet(folder / "parts" / "one.parquet")
+    people, memory = str(folder / "people.parquet"), folder / "memory.parquet"
+    options: dict[str, Any] = {"remember": memory, "id_column": "person"}
+    privatize(PrivatizeRequest(people, folder / "r0.csv", "rr", epsilon=1.0, **options))
+    return folder
 
 
-OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
-    "epsilon 0": ((*RR, "--epsilon", "0"), "above 0"),
-    "epsilon negative": ((*RR, "--epsilon", "-1"), "above 0"),
-    "epsilon infinite": ((*RR, "--epsilon", "inf"), "finite"),
-    "epsilon nan": ((*RR, "--epsilon", "nan"), "number"),
-    "epsilon beyond floats": ((*RR, "--epsilon", "800"), "from 1e-06 to 50"),
-    "lambda above": ((*RR, "--lambda", "1.5"), "[0, 1]"),
-    "lambda below": ((*RR, "--lambda", "-0.1"), "[0, 1]"),
-    "lambda zero": ((*RR, "--lambda", "0"), "every true label"),
-    "both": ((*RR, "--lambda", "0.5", "--epsilon", "1"), "not both"),
+CASES: dict[str, tuple[str, str]] = {
+    "epsilon 0": (f"{RR} --epsilon 0", "above 0"),
+    "epsilon negative": (f"{RR} --epsilon -1", "above 0"),
+    "epsilon infinite": (f"{RR} --epsilon inf", "finite"),
+    "epsilon nan": (f"{RR} --epsilon nan", "number"),
+    "epsilon beyond floats": (f"{RR} --epsilon 800", "from 1e-06 to 50"),
+    "lambda above": (f"{RR} --lambda 1.5", "[0, 1]"),
+    "lambda below": (f"{RR} --lambda -0.1", "[0, 1]"),
+    "lambda zero": (f"{RR} --lambda 0", "every true label"),
+    "both": (f"{RR} --lambda 0.5 --epsilon 1", "not both"),
     "neither": (RR, "--epsilon or --lambda"),
-    "foreign option": ((*RR, "--epsilon", "1", "--sigma", "2"), "does not belong"),
-    "unknown mechanism": (("--mechanism", "magic", "--epsilon", "1"), "choose one"),
-    "no mechanism": (("--mechanism", "unknown"), "cannot be applied"),
-    "seed": ((*RR, "--epsilon", "1", "--seed", "3"), "--experimental"),
-    "negative seed": ((*RR, "--epsilon", "1", "--experimental", "--seed", "-3"), "negative"),
-    "label": ((*RR, "--epsilon", "1", "--label", "labell"), "is most like it"),
-    "drop": ((*RR, "--epsilon", "1", "--drop", "towm"), "the name of column 2 is most like it"),
-    "drop the label": ((*RR, "--epsilon", "1", "--drop", "label"), "must not be dropped"),
-    "one class": ((*RR, "--epsilon", "1", "--classes", "no"), "two classes"),
-    "classes twice": ((*RR, "--epsilon", "1", "--classes", "no,no,yes"), "distinct"),
-    "undeclared class": ((*RR, "--epsilon", "1", "--classes", "no,yes"), "rows hold another"),
-    "classes and labels": ((*RR, "--epsilon", "1", "--classes", "0,1", "--labels", "0:1"), "both"),
-    "words in a range": ((*RR, "--epsilon", "1", "--labels", "0:1:1"), "must be numbers"),
-    "backwards": (
-        ("--mechanism", "laplace", *WEEKS[:2], "--labels", "9:0", "--epsilon", "1"),
-        "below",
-    ),
+    "foreign option": (f"{ONE} --sigma 2", "does not belong"),
+    "foreign option of 0": (f"{ONE} --sigma 0", "does not belong"),
+    "unknown mechanism": ("--mechanism magic --epsilon 1", "choose one"),
+    "no mechanism": ("--mechanism unknown", "cannot be applied"),
+    "seed": (f"{ONE} --seed 3", "--experimental"),
+    "negative seed": (f"{ONE} --experimental --seed -3", "negative"),
+    "label": (f"{ONE} --label labell", "is most like it"),
+    "drop": (f"{ONE} --drop towm", "the name of column 2 is most like it"),
+    "drop the label": (f"{ONE} --drop label", "must not be dropped"),
+    "keep nothing": (f"{ONE} --keep nowhere", "nowhere"),
+    "keep the label": (f"{ONE} --keep label", "--keep"),
+    "keep and drop": (f"{ONE} --keep x --drop x", "--keep"),
+    "one class": (f"{ONE} --classes no", "two classes"),
+    "classes twice": (f"{ONE} --classes no,no,yes", "distinct"),
+    "undeclared class": (f"{ONE} --classes no,yes", "rows hold another"),
+    "classes and labels": (f"{ONE} --classes 0,1 --labels 0:1", "both"),
+    "words in a range": (f"{ONE} --labels 0:1:1", "must be numbers"),
+    "backwards": (f"{NOISE} 9:0 --mechanism laplace", "below"),
+    "infinite labels": (f"{NOISE} 0:inf --mechanism laplace", "finite"),
+    "outside": (f"{NOISE} 0:9:1 --mechanism exponential", "declared range"),
     "unordered": (
-        ("--mechanism", "debiased-rr", *WEEKS[:2], "--classes", "3,1,2", "--epsilon", "1"),
+        "--mechanism debiased-rr --label weeks --classes 3,1,2 --epsilon 1",
         "increasing",
     ),
-    "infinite labels": (
-        ("--mechanism", "laplace", *WEEKS[:2], "--labels", "0:inf", "--epsilon", "1"),
-        "finite",
+    "no range": ("--mechanism discrete-laplace --label weeks --epsilon 1", "--labels"),
+    "no labels": ("--mechanism debiased-rr --label weeks --epsilon 1", "--classes"),
+    "no prior": (f"--mechanism rr-top-k {WEEKS}", "--private-prior"),
+    "prior takes all": (f"--mechanism rr-top-k {WEEKS} --private-prior 1", "leaves nothing"),
+    "prior epsilon": (f"--mechanism rr-top-k {WEEKS} --private-prior 0", "above 0"),
+    "prior budget": (f"--mechanism rr-top-k {WEEKS} --private-prior some", "a number, or auto"),
+    "no channel": ("--mechanism channel", "--channel"),
+    "no synthetic": ("--mechanism double-rr --epsilon 1", "--synthetic"),
+    "double lambda 1": ("--mechanism double-rr --lambda 1 --synthetic data.parquet", "nothing"),
+    "double lambda 0": ("--mechanism double-rr --lambda 0 --synthetic data.parquet", "every true"),
+    "no public": ("--mechanism model-based-rr --epsilon 1", "--public"),
+    "floor": ("--mechanism model-based-rr --epsilon 1 --public x --floor 0", "above 0"),
+    "floor above": ("--mechanism model-based-rr --lambda 1 --public x --floor 0.5", "floor"),
+    "no radius": ("--mechanism gaussian-rr --epsilon 1 --sigma 1", "--radius"),
+    "sigma 0": (f"{GAUSS} 1 --sigma 0 --delta 1e-5", "sigma"),
+    "sigma below": (f"{GAUSS} 1 --sigma -1 --delta 1e-5", "sigma"),
+    "delta 0": (f"{GAUSS} 1 --sigma 1 --delta 0", "delta"),
+    "delta 1": (f"{GAUSS} 1 --sigma 1 --delta 1", "delta"),
+    "radius 0": (f"{GAUSS} 0 --sigma 1 --delta 1e-5", "radius"),
+    "no sigma": (f"{GAUSS} 1 --delta 1e-5", "--feature-epsilon"),
+    "no delta": (f"{GAUSS} 1 --sigma 1", "--delta"),
+    "noise on words": (f"{GAUSS} 50 --sigma 50 --delta 1e-5", "Column 2 of the features"),
+    "long rows": (f"{GAUSS} 1 --sigma 1 --delta 1e-5 --drop town", "norm"),
+    "two generators": (f"{DOUBLE} --generator mixture --synthetic data.parquet", "not both"),
+    "data for no generator": (f"{DOUBLE} --generator-data few.parquet", "come with --generator"),
+    "generator of none": (f"{ONE} --generator mixture", "does not belong"),
+    "unknown generator": (f"{DOUBLE} --generator magic", "magic"),
+    "few rows": (f"{DOUBLE} --generator mixture --generator-data few.parquet", "20 rows"),
+    "generator's columns": (
+        f"{DOUBLE} --generator mixture --generator-data townless.parquet",
+        "column 2 of the data",
     ),
-    "outside": (
-        ("--mechanism", "exponential", *WEEKS[:2], "--labels", "0:9:1", "--epsilon", "1"),
-        "declared range",
+    "generator's output": (
+        f"{DOUBLE} --generator mixture --generator-data few.parquet -o few.parquet --overwrite",
+        "is an input",
     ),
-    "no range": (("--mechanism", "discrete-laplace", *WEEKS[:2], "--epsilon", "1"), "--labels"),
-    "no labels": (("--mechanism", "debiased-rr", *WEEKS[:2], "--epsilon", "1"), "--classes"),
-    "no prior": (("--mechanism", "rr-top-k", *WEEKS), "--private-prior"),
-    "prior takes all": (
-        ("--mechanism", "rr-top-k", *WEEKS, "--private-prior", "1"),
-        "leaves nothing",
+    "sample of a table": (
+        f"{DOUBLE} --synthetic data.parquet --synthetic-out s.csv",
+        "with --generator",
     ),
-    "prior epsilon": (("--mechanism", "rr-top-k", *WEEKS, "--private-prior", "0"), "above 0"),
-    "no channel": (("--mechanism", "channel"), "--channel"),
-    "no synthetic": (("--mechanism", "double-rr", "--epsilon", "1"), "--synthetic"),
-    "double lambda 1": (
-        ("--mechanism", "double-rr", "--lambda", "1", "--synthetic", "data.parquet"),
-        "nothing",
+    "sample of none": (f"{ONE} --generator mixture --synthetic-out s.csv", "does not belong"),
+    "rows of no sample": (
+        f"{DOUBLE} --generator mixture --synthetic-rows 9",
+        "with --synthetic-out",
     ),
-    "double lambda 0": (
-        ("--mechanism", "double-rr", "--lambda", "0", "--synthetic", "data.parquet"),
-        "every true label",
-    ),
-    "no public": (("--mechanism", "model-based-rr", "--epsilon", "1"), "--public"),
-    "floor": (
-        ("--mechanism", "model-based-rr", "--epsilon", "1", "--public", "x", "--floor", "0"),
-        "above 0",
-    ),
-    "floor above": (
-        ("--mechanism", "model-based-rr", "--lambda", "1", "--public", "x", "--floor", "0.5"),
-        "floor",
-    ),
-    "no radius": (("--mechanism", "gaussian-rr", "--epsilon", "1", "--sigma", "1"), "--radius"),
-}
-
-
-@pytest.mark.parametrize("case", OPTIONS)
-def test_options(case: str, data: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(data.parent)
-    options, word = OPTIONS[case]
-    assert word in refused(command, data.parent, data, "-o", "r.parquet", *options)
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        (("--radius", "1", "--sigma", "0", "--delta", "1e-5"), "sigma"),
-        (("--radius", "1", "--sigma", "-1", "--delta", "1e-5"), "sigma"),
-        (("--radius", "1", "--sigma", "1", "--delta", "0"), "delta"),
-        (("--radius", "1", "--sigma", "1", "--delta", "1"), "delta"),
-        (("--radius", "0", "--sigma", "1", "--delta", "1e-5"), "radius"),
-        (("--radius", "1", "--delta", "1e-5"), "--feature-epsilon"),
-        (("--radius", "1", "--sigma", "1"), "--delta"),
-        (("--radius", "50", "--sigma", "50", "--delta", "1e-5"), "Column 2 of the features"),
-        (("--radius", "1", "--sigma", "1", "--delta", "1e-5", "--drop", "town"), "norm"),
-    ],
-)
-def test_gaussian_options(
-    options: tuple[str, ...], word: str, data: Path, command: Command
-) -> None:
-    common = ("--mechanism", "gaussian-rr", "--epsilon", "1", "--experimental")
-    out = data.parent / "r.parquet"
-    assert word in refused(command, data.parent, data, "-o", out, *common, *options)
-
-
-PRIORS = {
-    "sum": ("label,probability\n" + "".join(f"{i},0.08\n" for i in range(11)), "sum to 1"),
-    "negative": (
-        "label,probability\n0,-0.5\n1,1.5\n" + "".join(f"{i},0\n" for i in range(2, 11)),
-        "negative",
-    ),
-    "lacking": ("label,probability\n0,0.5\n1,0.5\n", "9 have none"),
-    "foreign": (
-        "label,probability\n99,0\n" + "".join(f"{i},{1 / 11}\n" for i in range(11)),
+    "sample of 0": (f"{MADE} s.csv --synthetic-rows 0", "at least 1"),
+    "sample of 2": (f"{MADE} s.csv --synthetic-rows 2", "at least 3"),
+    "sample as release": (f"{MADE} r.parquet", "two files"),
+    "sample as data": (f"{MADE} data.parquet --overwrite", "is an input"),
+    "sample's format": (f"{MADE} s.xlsx", ".parquet"),
+    "sample's columns": (f"lists.parquet {MADE} s.csv", "Column 6 is of type list"),
+    "prior's sum": (f"--mechanism rr-on-bins {WEEKS} --prior sum.csv", "sum to 1"),
+    "prior below 0": (f"--mechanism rr-on-bins {WEEKS} --prior negative.csv", "negative"),
+    "prior lacks": (f"--mechanism rr-on-bins {WEEKS} --prior lacking.csv", "9 have none"),
+    "prior of others": (
+        f"--mechanism rr-on-bins {WEEKS} --prior foreign.csv",
         "1 row(s) are of other labels",
     ),
-    "no number": ("label,probability\n0,many\n", "must be numbers"),
-    "no header": ("0,0.5\n1,0.5\n", "header"),
-}
-
-
-@pytest.mark.parametrize("case", PRIORS)
-def test_priors(case: str, data: Path, command: Command) -> None:
-    content, word = PRIORS[case]
-    path = data.parent / "prior.csv"
-    path.write_text(content)
-    options = ("--mechanism", "rr-on-bins", *WEEKS, "--prior", path)
-    assert word in refused(command, data.parent, data, "-o", data.parent / "r.parquet", *options)
-
-
-TABLES: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
-    "no rows": (lambda f: f.iloc[:0], "no rows"),
-    "missing": (
-        lambda f: f.assign(label=[None, None, *f["label"][2:]]),
-        "; 2 of 2000 are missing",
+    "prior of words": (f"--mechanism rr-on-bins {WEEKS} --prior words.csv", "must be numbers"),
+    "prior's header": (f"--mechanism rr-on-bins {WEEKS} --prior headless.csv", "header"),
+    "impossible labels": (
+        f"three.csv {REV} rr-on-bins --labels 0:2:1 --prior impossible.csv",
+        "no probability to 1 label(s) that occur in 20 of 60 rows",
     ),
-    "one class": (lambda f: f.assign(label="no"), "two values"),
-    "infinite": (lambda f: f.assign(label=[np.inf, *[1.0, 2.0] * 999, 1.0]), "infinite"),
-    "nan": (
-        lambda f: f.assign(label=[np.nan, *[1.0, 2.0] * 999, 1.0]),
-        "; 1 of 2000 are missing",
+    "between": (f"outside.csv {REV} discrete-staircase --labels 0:40", "--round unbiased"),
+    "rounding of none": (
+        f"outside.csv {REV} laplace --labels 0:40 --round unbiased",
+        "does not belong",
     ),
-    "continuous": (lambda f: f.assign(label=f["x"]), "different values"),
-    "nested": (lambda f: f.assign(label=[[1]] * len(f)), "label must be"),
-    "copy": (lambda f: f.assign(copy=f["label"].str.upper()), "Column 7 of 7"),
+    "beyond": (
+        f"outside.csv {REV} debiased-rr --labels 0:40 --round unbiased",
+        "25 of 50 rows",
+    ),
+    "no rows": (f"no-rows.parquet {ONE}", "no rows"),
+    "missing": (f"missing.parquet {ONE} --secret s.csv", "; 2 of 2000 are missing"),
+    "nan": (f"nan.parquet {ONE}", "; 1 of 2000 are missing"),
+    "one label": (f"one-class.parquet {ONE}", "two values"),
+    "infinite": (f"infinite.parquet {ONE}", "infinite"),
+    "continuous": (f"continuous.parquet {ONE}", "different values"),
+    "nested": (f"nested.parquet {ONE}", "label must be"),
+    "copy": (f"copy.parquet {ONE} --secret s.csv", "Column 7 of 7"),
+    "header only": (f"head.csv {ONE} --label diagnosis", "the table no rows"),
+    "nowhere": (f"nowhere.parquet {ONE}", "nowhere"),
+    "none": (f"none.parquet {ONE} --label a", "none.parquet"),
+    "prose": (f"prose.parquet {ONE} --label a", "prose.parquet"),
+    "empty": (f"empty.csv {ONE} --label a", "empty.csv"),
+    "ragged": (f"ragged.csv {ONE} --label a", "ragged.csv"),
+    "there": (f"{ONE} -o there.parquet", "exists already"),
+    "secret there": (f"{ONE} --secret there.parquet", "exists already"),
+    "declaration there": (f"{ONE} -o beside.csv", "exists already"),
+    **{
+        f"{what} as {option}": (f"{ONE} {option} {what}.parquet --overwrite", "is an input")
+        for what in ("data", "link", "hard")
+        for option in ("-o", "--secret")
+    },
+    "secret as release": (f"{ONE} --secret ./r.parquet", "two files"),
+    "no folder": (f"{ONE} -o nowhere/r.parquet", "folder"),
+    "a folder": (f"{ONE} -o parts --overwrite", "is a folder"),
+    "format": (f"{ONE} -o r.xlsx", ".parquet"),
+    "format's columns": (f"lists.parquet {ONE} -o r.csv", "Column 7 is of type list"),
+    "into what is read": (f"parts {ONE} -o parts/two.parquet", "folder that is read"),
+    "person twice": (f"twice.parquet {PERSON}", "1 of 2000 rows repeat an id"),
+    "nobody": (f"nobody.parquet {PERSON}", "1 of the data have none"),
+    "memory of nobody": (f"{ONE} --remember memory.parquet", "must come with --id"),
+    "id for nothing": (f"people.parquet {ONE} --id person", "with --remember or --secret"),
+    "id absent": (f"people.parquet {PERSON[:-1]}", "is most like it"),
+    "id private": (f"people.parquet {PERSON[:-6]}label", "another column than the private"),
+    "other memory": (
+        f"people.parquet {PERSON.replace('memory', 'more')}",
+        "is none of remembered",
+    ),
+    "prose memory": (
+        f"people.parquet {PERSON.replace('memory', 'prose')}",
+        "is none of remembered",
+    ),
+    "features remembered": (
+        f"people.parquet --mechanism dummy-features-rr --lambda .3 {PERSON[27:]}",
+        "cannot be remembered",
+    ),
 }
+"""Words, the table first where it is not the usual one, and what the message says."""
 
-
-@pytest.mark.parametrize("case", TABLES)
-def test_tables(case: str, tmp_path: Path, command: Command) -> None:
-    change, word = TABLES[case]
-    change(frame()).to_parquet(tmp_path / "bad.parquet")
-    out = ("-o", tmp_path / "r.parquet", "--secret", tmp_path / "s.parquet")
-    options = (*RR, "--epsilon", "1", *out)
-    assert word in refused(command, tmp_path, tmp_path / "bad.parquet", *options)
-
-
-SYNTHETIC: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
-    "column missing": (lambda f: f.drop(columns="town"), "column 2 of the data's"),
-    "column more": (lambda f: f.assign(more=1), "such as column 7"),
-    "type": (lambda f: f.assign(town=1), "Column 2 of the"),
-    "loss": (lambda f: f.assign(weeks=0.5), "without a loss"),
-    "class missing": (lambda f: f[f["label"] != "yes"], "1 have none"),
-    "class more": (lambda f: f.assign(label=["maybe", *f["label"][1:]]), "1 of 2000 rows"),
-    "no rows": (lambda f: f.iloc[:0], "no rows"),
-    "no label": (lambda f: f.drop(columns="label"), "must have the label's column"),
+BESIDE = {
+    "townless": "column 2 of the data's",
+    "more": "such as column 7",
+    "other-type": "Column 2 of the",
+    "fractions": "without a loss",
+    "no-yes": "1 have none",
+    "maybe": "1 of 2000 rows",
+    "no-rows": "no rows",
+    "unlabelled": "must have the label's column",
 }
+"""Tables that cannot go along with the usual one."""
+for _name, _word in BESIDE.items():
+    for _option in ("double-rr --synthetic", "model-based-rr --public"):
+        CASES[f"{_option} {_name}"] = (f"--epsilon 1 --mechanism {_option} {_name}.parquet", _word)
 
 
-@pytest.mark.parametrize("case", SYNTHETIC)
-@pytest.mark.parametrize(
-    ("name", "option"), [("double-rr", "--synthetic"), ("model-based-rr", "--public")]
-)
-def test_tables_that_go_along(
-    name: str, option: str, case: str, data: Path, command: Command
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_and_nothing_written(
+    case: str, world: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    change, word = SYNTHETIC[case]
-    path = data.parent / "beside.parquet"
-    change(frame()).to_parquet(path, index=False)
-    if case == "no rows":  # pandas would forget the types
-        pq.write_table(pq.read_table(data).slice(0, 0), path)
-    options = ("--mechanism", name, "--epsilon", "1", option, path)
-    assert word in refused(command, data.parent, data, "-o", data.parent / "r.parquet", *options)
+    monkeypatch.chdir(world)
+    text, said = CASES[case]
+    words = text.split()
+    data = [] if not words[0].startswith("--") else ["data.parquet"]
+    out = [] if "-o" in words else ["-o", "r.parquet"]
+    assert said in refused(command, world, *data, *words, *out)
 
 
-def test_files_are_not_overwritten(data: Path, command: Command) -> None:
-    folder, options = data.parent, (*RR, "--epsilon", "1")
-    there = folder / "there.parquet"
+def test_what_is_there_is_replaced_where_asked(data: Path, command: Command) -> None:
+    there = data.with_name("there.parquet")
     there.write_bytes(b"something else")
-    (folder / "link.parquet").symlink_to(data)
-    (folder / "hard.parquet").hardlink_to(data)
-
-    def message(*words: Any) -> str:
-        return refused(command, folder, data, *options, *words)
-
-    assert "exists already" in message("-o", there)
-    assert "exists already" in message("-o", folder / "r.parquet", "--secret", there)
-    for same in (data, folder / "link.parquet", folder / "hard.parquet"):
-        assert "is an input" in message("-o", same, "--overwrite")
-        secret = ("--secret", same, "--overwrite")
-        assert "is an input" in message("-o", folder / "r.parquet", *secret)
-    out = folder / "r.parquet"
-    assert "two files" in message("-o", out, "--secret", folder / "." / "r.parquet")
-    assert "folder" in message("-o", folder / "nowhere" / "r.parquet")
-    assert "is a folder" in message("-o", folder, "--overwrite")
-    assert ".parquet" in message("-o", folder / "r.xlsx")
-    (folder / "r.csv.ldpaudit.json").write_text("mine")
-    assert "exists already" in message("-o", folder / "r.csv")
-    status, _ = command(data, *options, "-o", there, "--overwrite")
-    assert status == 0
+    assert command(data, *ONE.split(), "-o", there, "--overwrite")[0] == 0
     assert pq.read_table(there).num_rows == 2000
-
-
-def test_no_release_into_the_folder_that_is_read(tmp_path: Path, command: Command) -> None:
-    (tmp_path / "parts").mkdir()
-    frame().to_parquet(tmp_path / "parts" / "one.parquet")
-    options = (*RR, "--epsilon", "1", "-o", tmp_path / "parts" / "two.parquet")
-    assert "folder that is read" in refused(command, tmp_path, tmp_path / "parts", *options)
-
-
-def test_a_file_that_is_none(tmp_path: Path, command: Command) -> None:
-    options = (*RR, "--epsilon", "1", "-o", tmp_path / "r.parquet")
-    assert "nowhere" in refused(command, tmp_path, tmp_path / "nowhere.parquet", *options)
-    for name, content in {
-        "a.parquet": b"",
-        "b.parquet": b"words",
-        "c.csv": b"",
-        "d.csv": b"a,b\n1\n",
-    }.items():
-        (tmp_path / name).write_bytes(content)
-        message = refused(command, tmp_path, tmp_path / name, *options, "--label", "a")
-        assert name in message
-
-
-def test_a_table_of_a_header_only_is_said_to_have_no_rows(tmp_path: Path, command: Command) -> None:
-    (tmp_path / "head.csv").write_text("age,diagnosis\n")
-    options = (*RR, "--epsilon", "1", "-o", tmp_path / "r.parquet", "--label", "diagnosis")
-    assert "the table no rows" in refused(command, tmp_path, tmp_path / "head.csv", *options)
 
 
 def test_damage_found_half_way_leaves_nothing(tmp_path: Path, command: Command) -> None:
@@ -275,7 +299,7 @@ def test_damage_found_half_way_leaves_nothing(tmp_path: Path, command: Command) 
     content[-len(content) // 10] ^= 0xFF
     path.write_bytes(content)
     out = ("-o", tmp_path / "r.parquet", "--secret", tmp_path / "s.parquet")
-    assert "damaged" in refused(command, tmp_path, path, *RR, "--epsilon", "1", *out)
+    assert "damaged" in refused(command, tmp_path, path, *ONE.split(), *out)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -284,8 +308,8 @@ def test_an_interruption_leaves_nothing(number: signal.Signals, tmp_path: Path) 
     out.mkdir()
     rows = "".join(f"{i % 2},{i}.5,word{i % 7}\n" for i in range(200_000))
     path.write_text("label,x,y\n" + rows)
-    words = ("privatize", path, "-o", out / "r.parquet", "--secret", out / "s.parquet", *RR)
-    command = [sys.executable, "-m", "ldpaudit.cli", *map(str, words), "--epsilon", "1"]
+    words = ("privatize", path, "-o", out / "r.parquet", "--secret", out / "s.parquet")
+    command = [sys.executable, "-m", "ldpaudit.cli", *map(str, words), *ONE.split()]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=os.environ, preexec_fn=heed_interrupts
     )

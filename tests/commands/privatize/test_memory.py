@@ -12,7 +12,7 @@ import pytest
 PEAK = """
 import re, sys
 from pathlib import Path
-from ldpaudit.commands.privatize.columns.survey import ReleasedColumns
+from ldpaudit.commands.privatize.scan import ReleasedColumns
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 output = Path(sys.argv[1]).with_suffix(".released.parquet")

@@ -9,12 +9,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from commands.privatize.conftest import Command, declared_json, frame
-from commands.privatize.test_bad_input import refused
 
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets import read_release
-from ldpaudit.errors import InputError
 
 MEMORY = Path("memory.parquet")
 TWO = ("label:rr:epsilon=0.5", "weeks:discrete-laplace:epsilon=0.5:labels=0:10")
@@ -132,34 +130,3 @@ def test_the_secret_tells_people_apart(people: pd.DataFrame) -> None:
     read = read_release("r.csv", truth="turned.csv", id_column="person").release
     assert read.truth is not None
     assert [read.classes[code] for code in read.truth] == people["flag"].tolist()
-
-
-def test_what_is_refused_leaves_the_memory_as_it_was(
-    people: pd.DataFrame, command: Command, tmp_path: Path
-) -> None:
-    applied(label=TWO)
-    people.assign(person=["P000", *people["person"][:-1]]).to_parquet("twice.parquet")
-    people.assign(person=[None, *people["person"][1:]]).to_parquet("none.parquet")
-    Path("other.parquet").write_bytes(Path("data.parquet").read_bytes())
-    rr, known = ("--label", "label:rr:epsilon=1"), ("--remember", MEMORY, "--id", "person")
-    cases = [
-        (("twice.parquet", *rr, *known), "1 of 390 rows repeat an id"),
-        (("none.parquet", *rr, *known), "1 of the data have none"),
-        (("data.parquet", *rr, *known[:2]), "--remember must come with --id"),
-        (("data.parquet", *rr, *known[2:]), "--id must come with --remember or --secret"),
-        (("data.parquet", *rr, *known[:3], "persn"), "is most like it"),
-        (("data.parquet", *rr, *known[:3], "label"), "another column than the private"),
-        (("data.parquet", *rr, "--remember", "other.parquet", *known[2:]), "is none of remembered"),
-        (
-            ("data.parquet", "--mechanism", "dummy-features-rr", "--epsilon", "1", *known),
-            "cannot be remembered",
-        ),
-    ]
-    for words, part in cases:
-        assert part in refused(command, tmp_path, *words, "-o", "new.parquet")
-
-
-def test_a_file_that_is_no_memory_says_so(people: pd.DataFrame) -> None:
-    MEMORY.write_text("no Parquet")
-    with pytest.raises(InputError, match="none of remembered answers"):
-        applied(label=TWO)

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from commands.privatize.conftest import declared_json
-from commands.privatize.test_audit import audit
+from commands.privatize.conftest import audit, declared_json
 
 HIGH = 40
 ROWS = 700
@@ -110,21 +109,6 @@ def test_nearest_and_the_priors_own_points(revenue, command):
     assert mechanism["round"] == "nearest"
 
 
-def test_without_the_option_the_refusal_names_it(revenue, command):
-    for name in ("optimal-unbiased", "discrete-staircase"):
-        status, said = command(*words(revenue, name, "--epsilon", "1"))
-        assert status == 2
-        assert "--round unbiased" in said
-    status, said = command(*words(revenue, "laplace", "--epsilon", "1", "--round", "unbiased"))
-    assert status == 2
-    assert "does not belong" in said
-    outside = pd.DataFrame({"x": [1.0] * 50, "rev": [1.5, 41.0] * 25})
-    outside.to_csv(revenue, index=False)
-    status, said = command(*words(revenue, "debiased-rr", "--epsilon", "1", "--round", "unbiased"))
-    assert status == 2
-    assert "25 of 50 rows" in said
-
-
 def test_the_private_priors_budget_by_the_theorem(revenue, command):
     out = revenue.with_name("auto.parquet")
     start = (revenue, "-o", out, "--label", "rev", "--mechanism", "optimal-unbiased")
@@ -139,17 +123,3 @@ def test_the_private_priors_budget_by_the_theorem(revenue, command):
     status, said = command(*start, *options, "--epsilon", "0.1", "--overwrite")
     assert status == 2
     assert "leaves nothing of 0.1" in said
-    status, said = command(*start, *options[:-1], "some", "--epsilon", "1", "--overwrite")
-    assert status == 2
-    assert "a number, or auto" in said
-
-
-def test_a_prior_that_calls_labels_impossible_is_refused(tmp_path, command):
-    pd.DataFrame({"x": range(60), "rev": [0, 1, 2] * 20}).to_csv(tmp_path / "rev.csv", index=False)
-    prior = "label,probability\n0,0.5\n1,0.5\n2,0\n"
-    (tmp_path / "prior.csv").write_text(prior)
-    options = ("--epsilon", "1", "--prior", tmp_path / "prior.csv", "--labels", "0:2:1")
-    start = (tmp_path / "rev.csv", "-o", tmp_path / "o.parquet", "--label", "rev")
-    status, said = command(*start, "--mechanism", "rr-on-bins", *options)
-    assert status == 2
-    assert "no probability to 1 label(s) that occur in 20 of 60 rows" in said

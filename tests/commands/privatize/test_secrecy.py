@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands.privatize.conftest import Command, declared_json, frame
 
-from ldpaudit.commands.privatize.columns.survey import without_unused
+from ldpaudit.commands.privatize.features import without_unused
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets import read_release
@@ -117,44 +117,6 @@ def test_a_replaced_row_leaves_no_value_behind(tmp_path: Path) -> None:
         pq.write_table(pq.read_table(output), uncompressed, compression="none")
         content = uncompressed.read_bytes()
         assert [w for w in true["town"] if w not in kept and w.encode() in content] == []
-
-
-COPIES = {
-    "same": lambda label: label,
-    "other words": lambda label: label.map({"no": "qz1", "perhaps": "qz2", "yes": "qz3"}),
-    "numbers": lambda label: label.map({"no": 5.5, "perhaps": 2.25, "yes": 9.0}),
-    "missing": lambda label: label.map({"no": "a", "perhaps": "b", "yes": None}),
-    "category": lambda label: label.astype("category"),
-}
-
-
-@pytest.mark.parametrize("kind", COPIES)
-@pytest.mark.parametrize("order", ["as it is", "sorted"])
-def test_a_copy_of_the_true_label_is_refused(
-    kind: str, order: str, tmp_path: Path, command: Command
-) -> None:
-    true = frame(3000)
-    true = true.sort_values("label") if order == "sorted" else true
-    true.assign(old=COPIES[kind](true["label"])).to_parquet(tmp_path / "d.parquet", index=False)
-    options = ("--mechanism", "randomized-response", "--epsilon", "1")
-    out = tmp_path / "r.parquet"
-    status, printed = command(tmp_path / "d.parquet", "-o", out, *options)
-    assert status == 2
-    assert "Column 7 of 7" in printed
-    assert not out.exists()
-    assert command(tmp_path / "d.parquet", "-o", out, *options, "--drop", "old")[0] == 0
-    assert "old" not in pq.read_schema(out).names
-
-
-def test_what_is_no_copy_is_released(tmp_path: Path) -> None:
-    true = frame(3000)
-    nearly = true["label"].to_numpy(copy=True)
-    nearly[-1] = "no" if nearly[-1] != "no" else "yes"
-    true = true.assign(nearly=nearly, identifier=np.arange(3000), constant=1)
-    true["lists"] = [[1.0, 2.0]] * 3000
-    true.to_parquet(tmp_path / "d.parquet")
-    names = pq.read_schema(release(tmp_path / "d.parquet")).names
-    assert {"nearly", "identifier", "constant", "lists"} <= set(names)
 
 
 def test_the_secret_is_for_its_owner_only_and_reads_as_the_truth(tmp_path: Path) -> None:

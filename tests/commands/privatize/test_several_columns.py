@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from commands.privatize.conftest import ROWS, Command, declared_json, frame
-from commands.privatize.test_bad_input import refused
+from commands.privatize.conftest import ROWS, Command, declared_json, frame, refused
 
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
@@ -136,20 +135,15 @@ def test_the_columns_draws_are_independent_and_do_not_depend_on_their_order(here
 
 
 def test_one_column_in_one_word_is_what_options_say(here: Path) -> None:
-    spelt = applied(label="flag:rr:epsilon=1")
+    """A name may hold a colon."""
+    frame().rename(columns={"flag": "a:b"}).to_parquet("data.parquet")
+    words = applied(label='"a:b":rr:epsilon=1')
     stated = declared_json(Path("applied.parquet"))
     assert stated["version"] == 1
-    options = applied(label="flag", mechanism="randomized-response", epsilon=1.0)
-    pd.testing.assert_frame_equal(spelt, options)
+    pd.testing.assert_frame_equal(words, applied(label="a:b", mechanism="rr", epsilon=1.0))
     assert stated == declared_json(Path("applied.parquet"))
-
-
-def test_a_name_may_hold_a_colon(here: Path) -> None:
-    frame().rename(columns={"flag": "a:b"}).to_parquet("data.parquet")
-    by_options = applied(label="a:b", mechanism="randomized-response", epsilon=1.0)
-    pd.testing.assert_frame_equal(by_options, applied(label='"a:b":rr:epsilon=1'))
     options = LabelOptions(label="a:b", mechanism="rr", epsilon=1.0)
-    pd.testing.assert_frame_equal(by_options, applied(label=(options,)))
+    pd.testing.assert_frame_equal(words, applied(label=(options,)))
 
 
 def test_numbers_are_released_beside_words_and_letters_stay(here: Path, command: Command) -> None:
@@ -172,32 +166,19 @@ def test_private_priors_add_up(here: Path) -> None:
 
 
 def test_every_private_column_is_watched(here: Path) -> None:
-    true = frame()
-    true.assign(copy=true["flag"].map({True: "t", False: "f"})).to_parquet("data.parquet")
-    with pytest.raises(InputError, match=r"Column 7 of 7 tells the true 'flag' in every row"):
-        applied(label=("label", "flag"), mechanism="randomized-response", epsilon=1.0)
-    assert not Path("applied.parquet").exists()
-    dropped = applied(
-        label=("label", "flag"), mechanism="randomized-response", epsilon=1.0, drop=("copy",)
-    )
-    assert "copy" not in dropped
-
-
-def test_private_columns_that_tell_each_other_are_named(here: Path) -> None:
-    true = frame()
-    true.assign(code=true["label"].map({"no": 7, "perhaps": 1, "yes": 3})).to_parquet(
+    true, two = frame(), ("label:rr:epsilon=3", "flag:rr:epsilon=3")
+    codes = true["label"].map({"no": 7, "perhaps": 1, "yes": 3})
+    true.assign(copy=true["flag"].map({True: "t", False: "f"}), code=codes).to_parquet(
         "data.parquet"
     )
-    output, labels = Path("r.parquet"), ("label", "flag", "code")
-    common: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0, "label": labels}
-    (warning,) = privatize(PrivatizeRequest("data.parquet", output, **common)).warnings
-    assert "'label' and 'code' follow from each other" in warning
-
-
-def test_the_whole_epsilon_is_warned_of(here: Path, command: Command) -> None:
-    labels = ("--label", "label:rr:epsilon=3", "--label", "flag:rr:epsilon=3")
-    _, printed = command("data.parquet", "-o", "r.parquet", *labels)
-    assert "With ε = 6 for all 2 private columns together" in printed
+    with pytest.raises(InputError, match=r"Column 7 of 8 tells the true 'flag' in every row"):
+        applied(label=two, drop=("code",), keep=("x",))
+    assert not Path("applied.parquet").exists()
+    three = (*two, "code:rr:epsilon=1")
+    request = PrivatizeRequest("data.parquet", Path("r.parquet"), label=three, drop=("copy",))
+    whole, each = privatize(request).warnings
+    assert "With ε = 7 for all 3 private columns together" in whole
+    assert "'label' and 'code' follow from each other" in each
 
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {

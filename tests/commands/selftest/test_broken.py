@@ -9,15 +9,15 @@ import pytest
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.audits.label_inference import runs
 from ldpaudit.commands.selftest import trial
-from ldpaudit.commands.selftest.figures import Figure, figures
-from ldpaudit.commands.selftest.planted import Setting
+from ldpaudit.commands.selftest.planting import Setting
 from ldpaudit.commands.selftest.request import SelftestRequest
+from ldpaudit.commands.selftest.result import Figure, figures
 from ldpaudit.commands.selftest.trial import Outcome, outcome
 from ldpaudit.commands.selftest.work import selftest
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence
-from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline import one_release
-from ldpaudit.running.progress import NoProgress
+from ldpaudit.mechanisms.response import Response
+from ldpaudit.pipeline import audit as one_audit
+from ldpaudit.work.progress import NoProgress
 
 pytestmark = pytest.mark.usefixtures("no_seeds")
 
@@ -34,7 +34,7 @@ def outcomes(setting: Setting, times: int = 4) -> list[Outcome]:
 
 @pytest.fixture
 def no_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "BESIDE", ("assumptions", "mechanism"))
+    monkeypatch.setattr(trial, "DECIDING", ("assumptions", "mechanism"))
 
 
 def figure(results: list[Outcome], name: str) -> Figure:
@@ -52,13 +52,13 @@ def bound_is_too_high(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _bounds_are(monkeypatch: pytest.MonkeyPatch, changed: Any) -> None:
-    strongest = BoundEvidence.strongest
+    strongest = BoundEvidence.bound
 
     def broken(self: BoundEvidence, alpha: float) -> Any:
         bound = strongest(self, alpha)
         return dataclasses.replace(bound, epsilon=changed(bound.epsilon))
 
-    monkeypatch.setattr(BoundEvidence, "strongest", broken)
+    monkeypatch.setattr(BoundEvidence, "bound", broken)
 
 
 def test_a_sound_installation_is_not_refuted() -> None:
@@ -82,7 +82,7 @@ def test_a_bound_that_is_too_high_misses_the_truth_and_accuses() -> None:
 
 
 def test_a_randomizer_that_returns_the_truth_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RandomizedResponse, "sample", lambda self, labels, rng=None: labels)
+    monkeypatch.setattr(Response, "sample", lambda self, labels, rng=None: labels)
     assert figure(outcomes(HONEST), "false_alarms").finding == "refuted"
 
 
@@ -90,7 +90,7 @@ def test_an_audit_that_cannot_run_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     def broken(*_: object, **__: object) -> None:
         raise OSError("/home/somebody/libfaiss.so: undefined symbol")
 
-    monkeypatch.setattr(one_release, "label_counts", broken)
+    monkeypatch.setattr(one_audit, "label_counts", broken)
     results = outcomes(HONEST, 1)
     assert figure(results, "faults").finding == "refuted"
     assert results[0].reason == "OSError"
@@ -116,7 +116,7 @@ def test_this_installation_works_as_documented() -> None:
     tested = selftest(SelftestRequest(seed=SEED), NoProgress())
     assert tested.verdict == "pass", tested.sentence
     again = selftest(SelftestRequest(seed=SEED, threads=1, minutes=0.2), NoProgress())
-    kept = {(one.setting.kind, one.setting.number): one for one in tested.outcomes}
-    for one in again.outcomes:
+    kept = {(one.setting.kind, one.setting.number): one for one in tested.releases}
+    for one in again.releases:
         same = kept[one.setting.kind, one.setting.number]
-        assert dataclasses.replace(one, seconds=same.seconds) == same
+        assert one.model_copy(update={"seconds": same.seconds}) == same

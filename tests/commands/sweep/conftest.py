@@ -12,10 +12,9 @@ import pytest
 
 from ldpaudit import cli
 from ldpaudit.commands.sweep.grid import parse_grid
-from ldpaudit.commands.sweep.points.workbench import Setup, Workbench
 from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.run import SweepRun
-from ldpaudit.tasks.interface import attempt
+from ldpaudit.commands.sweep.run import Setup, SweepRun
+from ldpaudit.work.tasks import attempt
 
 Command = Callable[..., tuple[int, str]]
 ROWS = 600
@@ -67,7 +66,7 @@ def data(tmp_path: Path) -> Path:
 def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
     """Return a request that is cheap to answer."""
     parameter, text = options.pop("grid", ("lambda", "0.3"))
-    defaults: dict[str, Any] = {"label": "label", "only": FAST, "budget": 0.1, "seed": 7}
+    defaults: dict[str, Any] = {"label": "label", "only": FAST, "seed": 7}
     return SweepRequest(
         data=str(data),
         mechanisms=mechanisms,
@@ -76,9 +75,9 @@ def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
     )
 
 
-def bench(request: SweepRequest, folder: Path, policy: Any = None) -> Workbench:
+def bench(request: SweepRequest, folder: Path, policy: Any = None) -> Setup:
     """Return what a worker works at, in this process."""
-    return Workbench(Setup(request, request.seed or 0, policy, folder / "generator.npz"))
+    return Setup(request, request.seed or 0, policy, folder / "generator.npz")
 
 
 @pytest.fixture

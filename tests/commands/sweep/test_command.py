@@ -16,7 +16,7 @@ from processes import heed_interrupts
 from ldpaudit.errors import GeneratorDivergedError
 
 GRID = ("--lambda", "0.2,0.8")
-FAST = ("--only", "label-inference", "--budget", "0.1", "--processes", "1")
+FAST = ("--only", "label-inference", "--processes", "1")
 
 BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "no grid": (("--mechanism", "rr"), "one grid"),
@@ -50,7 +50,7 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     "share": (("--mechanism", "rr", *GRID, "--test-share", "1"), "(0, 1)"),
     "repeats": (("--mechanism", "rr", *GRID, "--repeats", "0"), "at least 1"),
     "memory": (("--mechanism", "rr", *GRID, "--memory", "0"), "at least 600 MiB"),
-    "cluster": (("--mechanism", "rr", *GRID, "--cluster", "here"), "tcp://host:8786"),
+    "cluster": (("--mechanism", "rr", *GRID, "--cluster", "here"), "tls://host:8786"),
     "processes": (
         ("--mechanism", "rr", *GRID, "--cluster", "local:2", "--processes", "2"),
         "does not go with --cluster",

@@ -1,8 +1,6 @@
 """Folders that go on, and points that fail alone."""
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +8,7 @@ import pytest
 from commands.sweep.conftest import asked
 
 from ldpaudit.commands.sweep.folder import SweepFolder, is_finished, manifest
-from ldpaudit.commands.sweep.points.workbench import Setup, measured
 from ldpaudit.errors import InputError
-from ldpaudit.tasks.interface import Answer
-from ldpaudit.tasks.local import PREPARE, LocalProcesses
-from ldpaudit.tasks.processes import Processes
 
 
 def started(request: Any, folder: SweepFolder, policy: str | None = None) -> None:
@@ -63,34 +57,9 @@ def test_half_a_file_is_no_point(data: Path, tmp_path: Path) -> None:
     request = asked(data, "randomized-response", out=tmp_path / "out", resume=True)
     started(request, folder)
     (tmp_path / "out" / "points" / f"{point.key}.json").write_text('{"verdict": "pa')
-    points = tmp_path / "out" / "points"
-    (points / ".ldpaudit-0123456789abcdef.tmp").write_text("{")
-    (points / ".notes.tmp").write_text("of somebody else")
+    draft = tmp_path / "out" / "points" / f".{point.key}.json.new.tmp"
+    draft.write_text("{")
     started(request, folder)
     assert folder.kept(point) is None
-    assert [path.name for path in (tmp_path / "out").rglob("*.tmp")] == [".notes.tmp"]
-
-
-def test_a_process_that_is_killed_is_a_failed_point(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    request = asked(data, "randomized-response", grid=("lambda", "0.2,0.4"))
-    answers: dict[int, Answer] = {}
-    setup = Setup(request, 7, None, Path("none"))
-    with Processes(PREPARE, None, 1, gib=8.0) as pool:
-        begin = pool._started
-
-        def doomed() -> Any:
-            child = begin()
-            if not answers:
-                os.kill(child.process.pid, signal.SIGKILL)
-            return child
-
-        monkeypatch.setattr(pool, "_started", doomed)
-        for number, answer in LocalProcesses(pool, tmp_path).answers(
-            measured, request.points(), setup
-        ):
-            answers[number] = answer
-    assert answers[0].content is None
-    assert "killed" in answers[0].reason
-    assert answers[1].content is not None  # The other points go on.
+    folder.keep(point, {"verdict": "pass"})
+    assert not draft.exists()

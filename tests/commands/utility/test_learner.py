@@ -6,22 +6,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ldpaudit.commands.sweep.points.measuring import _TrueCoding
+from ldpaudit.commands.sweep.points import _TrueCoding
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.corrections import bias_correction
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets import declare, read_release
-from ldpaudit.datasets.beside.labelled_rows import LabelledRows
+from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.learners import ReleaseRegressor
 from ldpaudit.mechanisms import MechanismOptions, family
-from ldpaudit.mechanisms.coding import DeclaredCoding
+from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.numeric.debiased_rr import DebiasedRR
-from ldpaudit.mechanisms.numeric.rr_on_bins import RROnBins
-from ldpaudit.mechanisms.response.randomized_response import RandomizedResponse
+from ldpaudit.mechanisms.response import RandomizedResponse
+from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels
 
 

@@ -10,11 +10,9 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit.datasets.formats import batches as batches_module
-from ldpaudit.datasets.formats import csv_batches
-from ldpaudit.datasets.formats.batches import read_whole
+from ldpaudit.datasets.formats import arrow, csv_file
 from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.tabular import bare_schema
+from ldpaudit.datasets.formats.tables import bare_schema, read_whole
 from ldpaudit.errors import InputError
 
 
@@ -63,7 +61,7 @@ def test_a_folder_with_values_in_its_names(tmp_path: Path) -> None:
 
 
 def test_wide_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches_module, "_BYTES_AT_ONCE", 1 << 22)
+    monkeypatch.setattr(arrow, "_BYTES_AT_ONCE", 1 << 22)
     table = pa.table({"v": pa.array(list(np.random.default_rng(0).random((800, 2000))))})
     pq.write_table(table, tmp_path / "t.parquet")
     batches = list(open_batches(tmp_path / "t.parquet").batches())
@@ -96,7 +94,7 @@ def test_csv_types_fit_every_row(
 ) -> None:
     cells, kind = TYPES[case]
     # So small that every row is a block of its own.
-    monkeypatch.setattr(csv_batches, "ROW_BYTES", 64)
+    monkeypatch.setattr(csv_file, "ROW_BYTES", 64)
     padding = "p" * 60
     rows = "".join(f"{cell},{padding}\n" for cell in cells)
     (tmp_path / "t.csv").write_text("c,padding\n" + rows)

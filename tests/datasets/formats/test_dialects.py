@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ldpaudit.datasets.formats import csv_batches
-from ldpaudit.datasets.formats.batches import read_whole
+from ldpaudit.datasets.formats import csv_file
 from ldpaudit.datasets.formats.opening import open_batches, open_table
+from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 
@@ -121,7 +121,7 @@ def test_what_is_not_clear_is_refused(content: str | bytes, option: str, tmp_pat
 
 
 def test_a_contradiction_in_a_later_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_batches, "ROW_BYTES", 1 << 12)
+    monkeypatch.setattr(csv_file, "ROW_BYTES", 1 << 12)
     (tmp_path / "t.csv").write_text("a;b\n" + "1,5;x\n" * 20_000 + "n/a;x\n" * 2000 + "2.5;x\n")
     with pytest.raises(InputError, match="further down"):
         _ = open_batches(tmp_path / "t.csv").schema

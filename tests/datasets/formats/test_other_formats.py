@@ -13,8 +13,8 @@ import pytest
 
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.formats import locations
-from ldpaudit.datasets.formats.batches import read_whole
 from ldpaudit.datasets.formats.opening import open_batches
+from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 from ldpaudit.release import Declaration
@@ -70,7 +70,6 @@ def test_a_release_of_any_format(
 
 
 def test_large_json_lines_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.datasets.batchwise.opening._BYTES", 100)
     monkeypatch.setattr(locations, "_LINES", 500)
     path = write(tmp_path / "t.jsonl")
     ours = read_release(path, declaration=CLAIM).release

@@ -4,10 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from worlds import feature_table
 
 from ldpaudit.estimators.assumptions.clusters import (
+    FEW_VALUES,
     _Search,
     alike_rows,
+    equal_ranks,
     equal_rows,
     has_pairs,
     merged,
@@ -15,14 +18,7 @@ from ldpaudit.estimators.assumptions.clusters import (
     partly_equal_rows,
     without_large,
 )
-from ldpaudit.release import FeatureTable, FloatArray, IndexArray
-
-
-def table(numbers: FloatArray, codes: IndexArray | None = None) -> FeatureTable:
-    n, d = numbers.shape
-    levels = np.zeros((n, 0), np.int32) if codes is None else codes.astype(np.int32)
-    sizes = tuple(int(column.max()) + 1 for column in levels.T)
-    return FeatureTable(numbers.astype(np.float32), levels, sizes, d + len(sizes))
+from ldpaudit.release import IndexArray
 
 
 def same_groups(one: IndexArray, other: IndexArray) -> bool:
@@ -36,8 +32,8 @@ def test_equal_rows_have_one_code() -> None:
     numbers[5:8, 1] = -0.0
     whole = np.c_[np.nan_to_num(numbers, nan=9), codes]
     expected = np.unique(whole, axis=0, return_inverse=True)[1].ravel()
-    assert same_groups(equal_rows(table(numbers, codes)), expected)
-    assert equal_rows(table(np.zeros((3, 0)))).tolist() == [0, 0, 0]
+    assert same_groups(equal_rows(feature_table(numbers, codes)), expected)
+    assert equal_rows(feature_table(np.zeros((3, 0)))).tolist() == [0, 0, 0]
 
 
 def test_more_than_thirty_equal_rows_are_no_cluster() -> None:
@@ -81,7 +77,7 @@ def test_nearly_equal_rows_have_one_code(width: float) -> None:
     people = rng.normal(size=(150, 3))
     numbers = np.repeat(people, 2, axis=0) + 1e-4 * width * rng.normal(size=(300, 3))
     levels = np.repeat(rng.integers(0, 50, 150), 2)[:, None]
-    codes = alike_rows(table(numbers, levels), rng, width)
+    codes = alike_rows(feature_table(numbers, levels), rng, width)
     assert np.mean(codes[::2] == codes[1::2]) > 0.95
     near = {(a, b) for a, b in combinations(range(300), 2) if codes[a] == codes[b]}
     assert len(near) < 300
@@ -89,9 +85,9 @@ def test_nearly_equal_rows_have_one_code(width: float) -> None:
 
 def test_rows_far_apart_share_no_cell() -> None:
     grid = np.array([[i * 1.0, j] for i in range(5) for j in range(5)])
-    codes = alike_rows(table(grid), np.random.default_rng(0))
+    codes = alike_rows(feature_table(grid), np.random.default_rng(0))
     assert len(np.unique(codes)) == 25
-    wide = alike_rows(table(grid), np.random.default_rng(0), 100.0)
+    wide = alike_rows(feature_table(grid), np.random.default_rng(0), 100.0)
     assert len(np.unique(wide)) < 5
 
 
@@ -100,12 +96,12 @@ def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> No
     person = rng.permutation(np.repeat(np.arange(100), 3))
     own = rng.integers(0, 12, (100, 4))[person]
     codes = np.c_[own, rng.integers(0, 12, (300, 3))]
-    found = partly_equal_rows(table(np.zeros((300, 0)), codes), rng)
+    found = partly_equal_rows(feature_table(np.zeros((300, 0)), codes), rng)
     alike = person[:, None] == person
     together = [group[:, None] == group for group in found]
     best = max(np.mean(same[alike]) - np.mean(same[~alike]) for same in together)
     assert best > 0.95
-    assert partly_equal_rows(table(np.zeros((5, 0))), rng) == []
+    assert partly_equal_rows(feature_table(np.zeros((5, 0))), rng) == []
 
 
 def test_the_column_that_joins_is_equal_most_above_chance() -> None:
@@ -137,3 +133,12 @@ def test_a_quarter_of_the_starts_are_single_columns() -> None:
     assert _Search.of(columns[:1], rng).starts(16) == [(0,)]
     many = [columns[j % 20] for j in range(80)]
     assert len(_Search.of(many, rng).columns) == 64
+
+
+def test_rows_of_equal_rank_in_columns_of_few_values() -> None:
+    numeric = np.array([[1, 0.5, 0], [2, 1.5, 0], [1, 2.5, 0], [2, 3.5, 0], [2, 4.5, 0]])
+    found = dict(equal_ranks(feature_table(numeric, np.array([[0], [0], [-1], [-1], [0]]))))
+    assert found[0].tolist() == [0, 0, 1, 1, 2]
+    assert found[3].tolist() == [0, 1, 0, 1, 2]
+    assert 2 not in found
+    assert not list(equal_ranks(feature_table(np.arange(FEW_VALUES + 1.0)[:, None])))

@@ -1,34 +1,31 @@
-"""Bins, rates and tilts are what a loop over the rows counts."""
+"""Columns that go with released labels, with and without true labels."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import special
+from worlds import feature_table
 
-from ldpaudit.estimators.assumptions import derived
+from ldpaudit.estimators.assumptions import columns as derived
+from ldpaudit.estimators.assumptions import outside
 from ldpaudit.estimators.assumptions.columns import (
     Columns,
+    Dependence,
     Halves,
+    LabelledRows,
     column_bins,
+    dependence,
+    derived_columns,
+    label_sides,
     logit,
     rates,
     sampled,
     tilts,
 )
-from ldpaudit.estimators.assumptions.derived import Dependence, LabelledRows, label_sides
-from ldpaudit.modelling.screening import TREE_COLUMNS
+from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies, looked_at, signals
+from ldpaudit.models.screening import TREE_COLUMNS
 from ldpaudit.release import FeatureTable, FloatArray
-
-
-def table(numbers: FloatArray) -> FeatureTable:
-    n = len(numbers)
-    return FeatureTable(
-        numbers.astype(np.float32), np.zeros((n, 0), np.int32), (), numbers.shape[1]
-    )
-
-
-def test_log_odds_are_those_of_scipy() -> None:
-    chances = np.array([1e-6, 0.2, 0.5, 0.7, 1 - 1e-9])
-    assert logit(chances) == pytest.approx(special.logit(chances), rel=1e-12)
 
 
 def test_rates_are_shares_of_ones_with_half_a_row_more() -> None:
@@ -56,7 +53,7 @@ def test_tilts_are_what_a_bin_adds_in_its_stratum() -> None:
 
 
 def test_few_values_have_a_bin_each_and_missing_ones_their_own() -> None:
-    features = table(np.array([[3.0], [1.0], [np.nan], [2.0], [7.0], [1.4]]))
+    features = feature_table(np.array([[3.0], [1.0], [np.nan], [2.0], [7.0], [1.4]]))
     bins, size = column_bins(features, 0, np.array([0, 1, 2, 3]))
     assert bins.tolist() == [3, 1, 0, 2, 3, 1]
     assert size == 4
@@ -64,7 +61,7 @@ def test_few_values_have_a_bin_each_and_missing_ones_their_own() -> None:
 
 @pytest.mark.parametrize(("values", "edges"), [(16, 15), (17, 15), (160, 15)])
 def test_many_values_have_sixteen_bins_of_equally_many_rows(values: int, edges: int) -> None:
-    bins, size = column_bins(table(np.arange(values)[:, None] * 1.0), 0, np.arange(values))
+    bins, size = column_bins(feature_table(np.arange(values)[:, None] * 1.0), 0, np.arange(values))
     assert size == edges + 2
     assert bins.min() == 1
     counts = np.bincount(bins)[1:]
@@ -95,7 +92,7 @@ def test_rows_are_sampled_so_that_a_model_is_soon_fitted(width: int, most: int) 
 
 
 def test_columns_are_taken_by_their_places() -> None:
-    columns = Columns.of(table(np.random.default_rng(0).normal(size=(50, 3))))
+    columns = Columns.of(feature_table(np.random.default_rng(0).normal(size=(50, 3))))
     more = columns.only([2, 0]).beside(np.arange(50.0))
     assert more.places.tolist() == [0, 2, -1]
     assert more.matrix.shape == (50, 3)
@@ -104,29 +101,12 @@ def test_columns_are_taken_by_their_places() -> None:
     assert (more.only([]).matrix[:, 0] == np.arange(50)).all()
 
 
-@pytest.mark.parametrize("outcomes", [[0, 0, 0, 0], [1, 1, 1, 1]])
-def test_equal_outcomes_have_the_odds_of_half_a_row_more(outcomes: list[int]) -> None:
-    columns = Columns.of(table(np.arange(8.0)[:, None]))
-    found = columns.log_odds(
-        np.array(outcomes * 2, np.int32), Halves(np.arange(4), np.arange(4, 8)), 0
-    )
-    share = (sum(outcomes) + 0.5) / 5
-    assert found == pytest.approx(4 * [np.log(share / (1 - share))])
-
-
-def test_without_columns_the_odds_are_those_of_all_rows() -> None:
-    columns = Columns.of(table(np.arange(8.0)[:, None])).only([])
-    halves = Halves(np.arange(4), np.arange(4, 8))
-    found = columns.log_odds(np.array([0, 1, 1, 1, 0, 0, 0, 0], np.int32), halves, 0)
-    assert found == pytest.approx(4 * [np.log(3.5 / 1.5)])
-
-
 def test_of_very_many_columns_the_strongest_are_learnt_from() -> None:
     rng = np.random.default_rng(0)
     outcomes = rng.integers(0, 2, 300).astype(np.int32)
     numbers = rng.normal(size=(300, TREE_COLUMNS + 20))
     numbers[:, -1] += 3 * outcomes
-    columns = Columns.of(table(numbers)).beside(rng.normal(size=300))
+    columns = Columns.of(feature_table(numbers)).beside(rng.normal(size=300))
     halves = Halves(np.arange(200), np.arange(200, 300))
     fewer = columns._strongest(outcomes, halves)
     assert len(fewer.places) == TREE_COLUMNS
@@ -148,7 +128,9 @@ def test_the_columns_to_bet_on_are_those_that_tell_within_strata(
     little = outcomes + 1.5 * rng.normal(size=600)
     numbers = np.stack([strata == 1, little, rng.normal(size=600)], axis=1)
     halves = Halves(np.arange(600), np.arange(0))
-    rows = LabelledRows(table(numbers * 1.0), outcomes, outcomes, (outcomes, outcomes), halves, 0)
+    rows = LabelledRows(
+        feature_table(numbers * 1.0), outcomes, outcomes, (outcomes, outcomes), halves, 0
+    )
     assert derived._clearest(rows, strata, [0, 1, 2]) == [1]
     assert derived._clearest(rows, strata, [0]) == [0]
 
@@ -170,3 +152,192 @@ def test_released_labels_that_are_never_the_true_ones_have_a_side() -> None:
     apart = label_sides(truth, released, same_labels=False)
     assert apart[0].tolist() == [1, 0, 0, 1]
     assert apart[1].tolist() == [0, 1, 0, 1]
+
+
+KEEP = np.e / (1 + np.e)
+
+
+def rows(seed: int, *, steered: bool = False, extra: str = "", n: int = 4000) -> LabelledRows:
+    """Two features, an age, its decade; the released label follows age where it is steered."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < 0.4).astype(np.int32)
+    x, age = truth[:, None] + rng.standard_normal((n, 2)), rng.integers(18, 95, n)
+    flips = rng.random(n) > KEEP
+    if steered:
+        flips &= age <= 75
+    released = np.where(flips, 1 - truth, truth).astype(np.int32)
+    made = {
+        "code": [released],
+        "score": [2 * released + rng.standard_normal(n)],
+        "weight": [1 / np.bincount(released)[released]],
+        "two": [released, 2 * released + rng.standard_normal(n)],
+    }
+    columns = [x[:, 0], x[:, 1], age, age // 10, *made.get(extra, [])]
+    numbers = np.stack(columns, axis=1).astype(np.float32)
+    features = feature_table(numbers)
+    order = rng.permutation(n)
+    halves = Halves(order[: n // 2], order[n // 2 :])
+    sides = label_sides(truth, released, same_labels=True)
+    return LabelledRows(features, truth, released, sides, halves, seed)
+
+
+def found(labelled: LabelledRows) -> tuple[int, ...]:
+    return derived_columns(labelled, dependence(labelled).suspects())
+
+
+def test_an_honest_release_is_not_called_dependent() -> None:
+    """P(p ≤ 0.05) ≤ 0.05: of 30 draws more than 9 have a chance of 1e-6."""
+    assert sum(dependence(rows(seed, n=1000)).p_value <= 0.05 for seed in range(30)) <= 9
+
+
+def test_the_frequency_of_an_output_is_learnt_on_the_other_half() -> None:
+    values = np.array([1.0, 1, 2, 2, 1, 2, 2, 1])[:, None]
+    released = np.array([0, 1, 2, 2, 0, 2, 1, 1], np.int32)
+    halves = np.array([0, 0, 0, 0, 1, 1, 1, 1], np.int8)
+    found = bin_frequencies(feature_table(values), 0, released, 3, halves)
+    for row in range(8):
+        learn = np.flatnonzero(halves != halves[row])
+        usual = (np.bincount(released[learn], minlength=3) + 0.5) / 5
+        alike = learn[values[learn, 0] == values[row, 0]]
+        counts = np.bincount(released[alike], minlength=3) + usual
+        assert found[row] == pytest.approx(counts / counts.sum())
+
+
+def test_of_many_columns_the_clearest_are_looked_at() -> None:
+    rng = np.random.default_rng(0)
+    released = rng.integers(0, 2, 300).astype(np.int32)
+    numbers = rng.normal(size=(300, 6))
+    numbers[:, [1, 4]] += 2 * released[:, None]
+    assert looked_at(feature_table(numbers), released, 6).tolist() == list(range(6))
+    assert sorted(looked_at(feature_table(numbers), released, 2).tolist()) == [1, 4]
+
+
+def made(scores: FloatArray, side: FloatArray, n: int) -> Signals:
+    halves = Halves(np.arange(0, n, 2), np.arange(1, n, 2))
+    codes = side.astype(np.int32)
+    return Signals(feature_table(scores), codes, codes, halves, scores, 0)
+
+
+def levels(surest: float, others: float, n: int = 4_000) -> bool:
+    """Ask it of a score whose surest rows, and the next ones, are right so often."""
+    rng = np.random.default_rng(1)
+    size = np.linspace(1, 0, n)
+    rate = np.where(np.arange(n) < 0.3 * n, surest, np.where(np.arange(n) < 0.6 * n, others, 0.5))
+    side = np.arange(n) % 2
+    right = np.zeros(n, bool)
+    for part in np.split(np.arange(n), [int(0.3 * n), int(0.6 * n)]):
+        right[rng.permutation(part)[: round(rate[part[0]] * len(part))]] = True
+    score = np.where(right == (side == 1), 1.0, -1.0) * (0.01 + size)
+    order = rng.permutation(n)
+    return made(score[order, None], side[order], n).levels_off(0)
+
+
+@pytest.mark.parametrize(
+    ("surest", "others", "expected"),
+    [
+        (0.80, 0.80, True),
+        (0.84, 0.80, True),  # A gap of 0.27 nats, two standard errors of 0.21 above it: below 0.5.
+        (0.86, 0.80, False),  # 0.43 and 0.22.
+        (0.95, 0.80, False),
+        (0.70, 0.90, True),
+        (0.965, 0.965, True),
+        (0.975, 0.975, False),  # As good as determined.
+    ],
+)
+def test_a_natural_columns_surest_rows_are_no_surer(
+    surest: float, others: float, expected: bool
+) -> None:
+    assert levels(surest, others) is expected
+
+
+def test_too_few_rows_level_off_nowhere() -> None:
+    assert not made(np.array([[1.0], [-1.0]]), np.array([1, 0]), 2).levels_off(0)
+
+
+def world(n: int = 2_000) -> tuple[FeatureTable, Signals]:
+    """Two features of the true label, a copy of one, noise, and a score of the released label."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, n)
+    released = np.where(rng.random(n) < 0.75, truth, 1 - truth).astype(np.int32)
+    x = 2 * truth + rng.normal(size=n)
+    score = released + 0.7 * rng.normal(size=n)
+    columns = [x, 2 * truth + rng.normal(size=n), 2 * x, rng.normal(size=n), score]
+    features = feature_table(np.stack(columns, axis=1))
+    halves = Halves(np.arange(0, n, 2), np.arange(1, n, 2))
+    return features, Signals.of(features, released, released, halves, 0)
+
+
+def test_what_others_explain_of_a_column_given_the_released_label() -> None:
+    _, found = world()
+    explained = [found.explained(j) for j in range(5)]
+    assert explained[0] > 0.05
+    assert explained[1] > 0.05
+    assert explained[3] == explained[4] == 0.0
+    two = feature_table(found.features.numeric[:, :2])
+    alone = replace(found, made=found.made[:, [0, 2]], features=two)
+    assert alone.explained(0) == 0.0  # Another version of itself takes no part.
+
+
+def test_each_rows_signal_is_learnt_on_the_other_half() -> None:
+    features, found = world(400)
+    changed = found.side.copy()
+    changed[found.halves.test] = 1 - changed[found.halves.test]
+    again = signals(features, found.released, changed, found.halves)
+    same = again == found.made
+    assert same[found.halves.test].all()
+    assert not same[found.halves.learn].all()
+
+
+@pytest.mark.parametrize(
+    ("seed", "steered", "extra", "expected"),
+    [
+        (1, False, "code", {4}),
+        (1, False, "score", {4}),
+        (1, False, "weight", {4}),
+        (2, False, "two", {4, 5}),
+        (3, True, "", set()),
+        (4, True, "code", {4}),
+    ],
+)
+def test_columns_of_the_released_label_are_derived_and_those_of_the_channel_are_not(
+    seed: int, steered: bool, extra: str, expected: set[int]
+) -> None:
+    labelled = rows(seed, steered=steered, extra=extra)
+    first = dependence(labelled)
+    assert first.p_value < 1e-6
+    assert set(found(labelled)) == expected
+    left = dependence(labelled, tuple(expected)).p_value
+    assert (left < 1e-6) if steered else (left > 0.05)
+    if not extra:
+        assert set(first.suspects()) == {2, 3}
+
+
+def test_odds_correlations_and_centres_are_those_of_other_libraries() -> None:
+    chances = np.array([1e-6, 0.2, 0.5, 0.7, 1 - 1e-9])
+    assert logit(chances) == pytest.approx(special.logit(chances), rel=1e-12)
+    assert outside._odds(np.array([-9, -1.0, 0, 3.5])) == pytest.approx(np.exp([-3, -1, 0, 3]))
+    numbers = np.random.default_rng(0).normal(2, 3, (50, 4))
+    numbers[:, 3] = 7.0
+    expected = [*np.corrcoef(numbers[:, :3].T)[1], 0.0]
+    assert outside._correlations(numbers, 1) == pytest.approx(expected)
+    values, codes = np.arange(12.0).reshape(6, 2), np.array([0, 2, 2, 0, 2, 4], np.int32)
+    centres = np.stack([values[codes == code].mean(axis=0) for code in codes])
+    assert outside._centred(values, codes) == pytest.approx(values - centres)
+    many = np.repeat(np.arange(6), [50, 30, 10, 5, 3, 2]).astype(np.int32)
+    truth, released = label_sides(many, many, same_labels=True)
+    assert (truth == released).all()
+    assert 0.4 <= released.mean() <= 0.6
+
+
+@pytest.mark.parametrize("width", [0, 1])
+@pytest.mark.parametrize("known", [[0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 1, 1]])
+def test_where_nothing_can_be_learnt_odds_are_those_of_all_rows(
+    width: int, known: list[int]
+) -> None:
+    if width and 0 < sum(known) < 4:
+        return
+    columns = Columns.of(feature_table(np.arange(8.0)[:, None])).only(range(width))
+    halves = Halves(np.arange(4), np.arange(4, 8))
+    odds = columns.log_odds(np.array([*known, 0, 0, 0, 0], np.int32), halves, 0)
+    share = (sum(known) + 0.5) / 5
+    assert odds == pytest.approx(4 * [np.log(share / (1 - share))])

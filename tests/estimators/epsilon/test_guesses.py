@@ -1,9 +1,10 @@
+"""Bounds from guesses, and what they would find, by trying every count."""
+
 import math
 
 import numpy as np
 import pytest
-from scipy.special import logit
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
@@ -11,78 +12,81 @@ from ldpaudit.estimators.epsilon.guesses import (
     detectable_epsilon,
     epsilon_lower,
 )
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 
 
-def test_without_delta_it_is_the_one_run_bound() -> None:
-    found = epsilon_lower(GuessCounts(1000, 400, 150), 0.05)
-    expected = logit(clopper_pearson_lower(400, 550, 0.05))
-    assert found.epsilon == pytest.approx(expected, rel=1e-12)
+def lower(count: int, n: int, alpha: float) -> float:
+    return float(binomtest(count, n).proportion_ci(1 - 2 * alpha, "exact").low)
 
 
-def test_a_leak_without_any_wrong_guess_is_as_large_as_the_sample_supports() -> None:
-    # Right in all of r guesses: ℓ = α^{1/r}.
-    level = 0.01 ** (1 / 5000)
-    expected = math.log(level / (1 - level))
-    assert epsilon_lower(GuessCounts(10_000, 5000, 0), 0.01).epsilon == pytest.approx(expected)
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize(("right", "wrong"), [(500, 100), (600, 0)])
+def test_bounds_of_epsilon_and_delta(right: int, wrong: int, sides: int) -> None:
+    counts = GuessCounts(1_000, right, wrong, sides)
+    level = lower(right, 600, 0.05)
+    found = epsilon_lower(counts, 0.05)
+    assert (found.epsilon, found.n) == (pytest.approx(math.log(level / (1 - level))), 1_000)
+    level, share = lower(right, 600, 0.045), 0.01 * sides / (2 * lower(600, 1_000, 0.005))
+    expected = math.log((level - share) / (1 - level))
+    assert epsilon_lower(counts, 0.05, 0.01).epsilon == pytest.approx(expected)
+    often = float(binomtest(wrong, 1_000).proportion_ci(0.95, "exact").high)
+    delta = (lower(right, 1_000, 0.025) - math.exp(0.7) * often) * 2 / sides
+    assert delta_lower(counts, 0.7, 0.05) == pytest.approx(delta)
+    assert delta_lower(counts, 9.0, 0.05) == 0.0
 
 
-@pytest.mark.parametrize(("right", "wrong"), [(0, 0), (0, 50), (50, 50), (10, 400)])
-def test_nothing_found_is_zero(right: int, wrong: int) -> None:
-    assert epsilon_lower(GuessCounts(1000, right, wrong), 0.05, 1e-3).epsilon == 0
-
-
-def test_delta_lowers_the_bound() -> None:
-    counts = GuessCounts(100_000, 36_000, 13_000)
-    bounds = [epsilon_lower(counts, 0.05, delta).epsilon for delta in (0, 1e-6, 1e-3, 0.1, 0.9)]
-    assert bounds == sorted(bounds, reverse=True)
-    assert bounds[-1] == 0
-    one_sided = GuessCounts(100_000, 36_000, 13_000, sides=1)
-    assert epsilon_lower(one_sided, 0.05, 0.1).epsilon > bounds[3]
+@pytest.mark.parametrize(
+    ("counts", "delta"),
+    [((0, 0), 1e-3), ((0, 50), 1e-3), ((50, 50), 1e-3), ((10, 400), 1e-3), ((50, 0), 0.999)],
+)
+def test_nothing_found_is_zero(counts: tuple[int, int], delta: float) -> None:
+    assert epsilon_lower(GuessCounts(1000, *counts), 0.05, delta).epsilon == 0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.02])
 @pytest.mark.parametrize("sides", [1, 2])
 def test_levels_hold_at_the_boundary(delta: float, sides: int) -> None:
     # The worst (ε, δ)-DP law of guesses: a = e^ε b + δ·sides/2. False-alarm chance 1e-6.
-    rng, runs, alpha, epsilon, n = np.random.default_rng(5), 4000, 0.05, 1.0, 2000
-    b = 0.1
-    a = math.exp(epsilon) * b + delta * sides / 2
+    rng, runs, alpha, epsilon, n = np.random.default_rng(5), 2000, 0.05, 1.0, 2000
+    a, b = math.exp(epsilon) * 0.1 + delta * sides / 2, 0.1
     drawn = rng.multinomial(n, [a, b, 1 - a - b], size=runs)
     counts = [GuessCounts(n, int(r), int(w), sides) for r, w, _ in drawn]
+    bounds = np.array([epsilon_lower(c, alpha, delta).epsilon for c in counts])
     limit = binom.isf(1e-6, runs, alpha)
-    above = sum(epsilon_lower(c, alpha, delta).epsilon > epsilon + 1e-9 for c in counts)
-    assert above <= limit
-    # And it is not idle: the bound comes near.
-    assert np.mean([epsilon_lower(c, alpha, delta).epsilon for c in counts]) > 0.75
-    if delta:
-        found = [delta_lower(c, epsilon, alpha) for c in counts]
-        assert sum(d > delta + 1e-9 for d in found) <= limit
+    assert (bounds > epsilon + 1e-9).sum() <= limit
+    assert bounds.mean() > 0.75
+    deltas = np.array([delta_lower(c, epsilon, alpha) for c in counts])
+    assert (deltas > delta + 1e-9).sum() <= limit
 
 
-def test_delta_is_found() -> None:
-    assert delta_lower(GuessCounts(10**6, 300_000, 20_000), 1.0, 0.01) > 0.24
-    assert delta_lower(GuessCounts(10**6, 20_000, 20_000), 1.0, 0.01) == 0
+@pytest.mark.parametrize(("claim", "alpha", "delta"), [(1.0, 0.05, 0.0), (0.3, 0.02, 1e-3)])
+def test_the_detectable_epsilon_is_found_with_the_stated_power(
+    claim: float, alpha: float, delta: float
+) -> None:
+    n, candidates = 300, 900
+    exceeding = [
+        right
+        for right in range(n + 1)
+        if epsilon_lower(GuessCounts(candidates, right, n - right), alpha, delta).epsilon > claim
+    ]
+    found = detectable_epsilon(GuessCounts(candidates, n, 0), claim, alpha, delta, 0.8)
+    # Shifted by what δ adds: a/s ≤ q + d(1 − q).
+    share = delta * 2 / (2 * lower(n, candidates, alpha / 10)) if delta else 0.0
+    q = 1 / (1 + math.exp(-found))
+    assert binom.sf(min(exceeding) - 1, n, q + share * (1 - q)) == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.01])
-def test_what_could_be_found_is_found_so_often(delta: float) -> None:
-    counts, claim, alpha = GuessCounts(20_000, 3000, 2000), 1.0, 0.05
-    epsilon = detectable_epsilon(counts, claim, alpha, delta)
-    share = delta * 20_000 / 5000 / 0.97 if delta else 0.0
-    odds = math.exp(epsilon)
-    chance = (odds + share) / (1 + odds)
-    right = np.arange(5001)
-    refuted = np.array(
-        [epsilon_lower(GuessCounts(20_000, r, 5000 - r), alpha, delta).epsilon > claim
-         for r in range(3400, 4200)]
-    )  # fmt: skip
-    power = binom.pmf(right[3400:4200], 5000, chance) @ refuted + binom.sf(4199, 5000, chance)
-    assert 0.88 < power < 0.93
-    assert epsilon > claim
-
-
-def test_too_few_guesses_find_nothing() -> None:
-    assert detectable_epsilon(GuessCounts(100, 0, 0), 1.0, 0.05) == math.inf
-    assert detectable_epsilon(GuessCounts(100, 4, 2), 5.0, 0.05) == math.inf
-    assert detectable_epsilon(GuessCounts(100, 4, 2), 1.0, 0.05, 0.5) == math.inf
+@pytest.mark.parametrize(
+    ("counts", "claim", "delta", "finite"),
+    [
+        ((100, 0, 0), 1.0, 0.0, False),
+        ((100, 4, 2), 5.0, 0.0, False),
+        ((100, 4, 2), 1.0, 0.5, False),
+        # 0.7^n is below 0.05 from n = 9 on.
+        ((90, 8, 0), math.log(0.7 / 0.3), 0.0, False),
+        ((90, 9, 0), math.log(0.7 / 0.3), 0.0, True),
+    ],
+)
+def test_too_few_guesses_detect_nothing(
+    counts: tuple[int, int, int], claim: float, delta: float, finite: bool
+) -> None:
+    assert math.isfinite(detectable_epsilon(GuessCounts(*counts), claim, 0.05, delta)) == finite

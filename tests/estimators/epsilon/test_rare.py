@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
+from estimators.worlds import counted, randomized_response
 from scipy.stats import binom
 
-from ldpaudit.estimators.epsilon.rare import RareClasses, rare_classes, usual_outputs
+from ldpaudit.estimators.epsilon.consistency import RareClasses, rare_classes, usual_outputs
 
-
-def randomized_response(k: int, epsilon: float) -> np.ndarray:
-    weights = np.ones((k, k))
-    np.fill_diagonal(weights, np.exp(epsilon))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def drawn(sizes: list[int], channel: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return np.array([rng.multinomial(n, row) for n, row in zip(sizes, channel, strict=True)])
+ASYMMETRIC = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5], [0.1, 0.1, 0.8]])
 
 
 def examined(counts: np.ndarray, channel: np.ndarray, epsilon: float) -> RareClasses:
@@ -23,14 +16,14 @@ def examined(counts: np.ndarray, channel: np.ndarray, epsilon: float) -> RareCla
     return found
 
 
-def in_the_clear(people: int, epsilon: float, seed: int) -> RareClasses:
-    channel = randomized_response(3, epsilon)
-    counts = drawn([2500, 2500 - people, people], channel, np.random.default_rng(seed))
-    counts[2] = [0, 0, people]
+def planted(
+    sizes: list[int], row: list[int], epsilon: float, seed: int = 0, label: int = 2
+) -> RareClasses:
+    """Return what is found where the people of one label have these outputs."""
+    channel = randomized_response(len(sizes), epsilon)
+    counts = counted(np.array(sizes), channel, np.random.default_rng(seed))
+    counts[label] = row
     return examined(counts, channel, epsilon)
-
-
-ASYMMETRIC = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5], [0.1, 0.1, 0.8]])
 
 
 @pytest.mark.parametrize(
@@ -48,67 +41,52 @@ ASYMMETRIC = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.25, 0.25, 0.5], [0.1
 def test_honest_releases_are_held_up_no_more_often_than_the_level_says(
     sizes: list[int], channel: np.ndarray, epsilon: float
 ) -> None:
-    rng, runs = np.random.default_rng(len(sizes)), 500
-    p_values = [examined(drawn(sizes, channel, rng), channel, epsilon).p_value for _ in range(runs)]
+    rng, runs = np.random.default_rng(len(sizes)), 400
+    honest = (counted(np.array(sizes), channel, rng) for _ in range(runs))
+    p_values = np.array([examined(counts, channel, epsilon).p_value for counts in honest])
     for alpha in (0.01, 0.05, 0.3):
         # False alarm 3e-8 each, below 1e-6 in all.
-        assert np.sum(np.array(p_values) <= alpha) <= binom.isf(3e-8, runs, alpha)
+        assert np.sum(p_values <= alpha) <= binom.isf(3e-8, runs, alpha)
 
 
-def test_few_people_in_the_clear_are_found_in_every_draw() -> None:
-    assert max(in_the_clear(9, 0.1, seed).p_value for seed in range(20)) < 1e-4
-    assert max(in_the_clear(8, 1.0, seed).p_value for seed in range(20)) < 0.013
+@pytest.mark.parametrize(
+    ("sizes", "row", "epsilon", "most", "first"),
+    [
+        ([2500, 2491, 9], [0, 0, 9], 0.1, 1e-4, (2, 2)),
+        ([2500, 2492, 8], [0, 0, 8], 1.0, 0.013, (2, 2)),
+        # One of many rare classes, and a class that is always released as another.
+        ([2000, 1000, *[9] * 10], [0, 0, 9, *[0] * 9], 1.0, 1e-3, (2, 2)),
+        ([2500, 2492, 8], [8, 0, 0], 1.0, 1e-3, (2, 0)),
+        # Three people cannot show anything, and cost nothing.
+        ([2000, 1000, 9, 3], [0, 0, 9, 0], 1.0, 1.3 / 0.8 * (np.e / (np.e + 3)) ** 9, (2, 2)),
+    ],
+)
+def test_few_people_in_the_clear_are_found_in_every_draw(
+    sizes: list[int], row: list[int], epsilon: float, most: float, first: tuple[int, int]
+) -> None:
+    found = [planted(sizes, row, epsilon, seed) for seed in range(20)]
+    assert max(one.p_value for one in found) < most
+    assert {(one.classes[0].label, one.classes[0].output) for one in found} == {first}
 
 
 def test_the_class_and_its_odds_are_named() -> None:
-    first = in_the_clear(9, 0.1, 0).classes[0]
-    assert (first.label, first.output, first.people, first.count) == (2, 2, 9, 9)
+    first = planted([2500, 2491, 9], [0, 0, 9], 0.1).classes[0]
     keep = np.exp(0.1) / (np.exp(0.1) + 2)
-    assert first.chance == pytest.approx(keep**9, rel=1e-6)
-    assert first.all_alike == pytest.approx(keep**9, rel=1e-6)
-
-
-def test_one_of_many_rare_classes_is_found() -> None:
-    channel = randomized_response(12, 1.0)
-    counts = drawn([2000, 1000, *[9] * 10], channel, np.random.default_rng(0))
-    counts[5] = np.eye(12, dtype=int)[5] * 9
-    found = examined(counts, channel, 1.0)
-    assert found.p_value < 1e-3
-    assert found.classes[0].label == 5
-
-
-def test_three_people_cannot_show_anything_and_cost_nothing() -> None:
-    channel = randomized_response(4, 1.0)
-    counts = drawn([2000, 1000, 9, 3], channel, np.random.default_rng(0))
-    counts[2] = [0, 0, 9, 0]
-    found = examined(counts, channel, 1.0)
-    assert [one.can_be_seen for one in sorted(found.classes, key=lambda c: c.label)] == [
-        True,
-        False,
-    ]
-    assert found.p_value < 1.3 * found.classes[0].chance / 0.8
-
-
-def test_a_class_that_is_always_released_as_another_is_found() -> None:
-    channel = randomized_response(3, 1.0)
-    counts = drawn([2500, 2492, 8], channel, np.random.default_rng(0))
-    counts[2] = [8, 0, 0]
-    found = examined(counts, channel, 1.0)
-    assert found.p_value < 1e-3
-    assert found.classes[0].output == 0
+    assert (first.people, first.count) == (9, 9)
+    assert (first.chance, first.all_alike) == pytest.approx((keep**9, keep**9), rel=1e-6)
+    found = planted([2000, 1000, 9, 3], [0, 0, 9, 0], 1.0).classes
+    assert {one.label: one.can_be_seen for one in found} == {2: True, 3: False}
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_done_to_released_labels_is_no_leak(seed: int) -> None:
     channel = randomized_response(3, 1.0)
-    counts = drawn([2500, 2460, 40], channel, np.random.default_rng(seed))
+    counts = counted(np.array([2500, 2460, 40]), channel, np.random.default_rng(seed))
     merged, thinned = counts.copy(), counts.copy()
     merged[:, 0] += merged[:, 2]
-    merged[:, 2] = 0
-    thinned[:, 0] //= 10
-    assert examined(counts, channel, 1.0).p_value > 1e-4  # one draw in ten thousand lies below
-    assert examined(merged, channel, 1.0).p_value > 1e-4
-    assert examined(thinned, channel, 1.0).p_value > 1e-4
+    merged[:, 2], thinned[:, 0] = 0, thinned[:, 0] // 10
+    for changed in (counts, merged, thinned):  # One draw in ten thousand lies below.
+        assert examined(changed, channel, 1.0).p_value > 1e-4
 
 
 def test_large_classes_are_not_looked_at() -> None:

@@ -1,88 +1,67 @@
+"""Groups at the ends of a ranking, and what a row's surprise is, by hand."""
+
+import math
+
 import numpy as np
 import pytest
-from scipy.stats import binom
+from estimators.worlds import ranked
 
+from ldpaudit.estimators.epsilon import subgroups
+from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.subgroups import (
+    Edge,
     RankedRows,
-    SubgroupEvidence,
     betraying,
     subgroup_tests,
     surprise,
 )
 from ldpaudit.mechanisms import RandomizedResponse
 
-ALPHA = 0.2
+RR = RandomizedResponse.from_epsilon((0, 1, 2), 1.0).channel.matrix
 
 
-def rows(
-    n: int, k: int, epsilon: float, rng: np.random.Generator, clear: float = 0.0
-) -> RankedRows:
-    """Return rows whose scores depend on the label; the highest are in the clear."""
-    truth = np.where(rng.random(n) < 0.6, 0, rng.integers(0, k, n)).astype(np.int32)
-    scores = np.round(rng.normal(size=n) + 0.5 * truth, 1)
-    labels = tuple(range(k))
-    released = RandomizedResponse.from_epsilon(labels, epsilon).sample(truth, rng)
-    if clear:
-        top = scores > np.quantile(scores, 1 - clear)
-        released = np.where(top, truth, released).astype(np.int32)
-    return RankedRows(scores, truth, released)
+def test_edges_are_quantiles_from_either_end() -> None:
+    scores = np.random.default_rng(0).permutation(100) / 1.0
+    inside = [edge.inside(scores) for edge in subgroups._edges(scores, (0.1, 0.5))]
+    assert [part.sum() for part in inside] == [10, 50, 10, 50]
+    assert [set(scores[part]) for part in inside[::2]] == [set(range(90, 100)), set(range(10))]
+    assert Edge(-1, -3.0).inside(np.array([2.0, 3.0, 4.0])).tolist() == [True, True, False]
 
 
-def bound(seed: int, k: int, epsilon: float, n: int, alpha: float, clear: float = 0.0) -> float:
-    rng = np.random.default_rng(seed)
-    choosing, tested = (rows(size, k, epsilon, rng, clear) for size in (n // 3, n))
-    tests = subgroup_tests(choosing, tested, (k, k), 1.0, rng)
-    assert sum(share for share, _ in tests) <= 1 + 1e-9
-    return SubgroupEvidence(tuple(tests)).bound(alpha).epsilon
+def test_outputs_betray_labels_that_they_are_likelier_for() -> None:
+    sizes = np.array([50, 30, 20])
+    assert (betraying(RR, sizes) == np.eye(3, dtype=bool)).all()
+    assert not betraying(np.full((3, 3), 1 / 3), sizes).any()
+    same = np.array([[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
+    expected = [[True, False], [True, False], [False, True]]
+    assert betraying(same, np.array([1, 1, 1])).tolist() == expected
 
 
-def misses(repeats: int, seed: int) -> int:
-    settings = [(2, 0.2), (2, 1.0), (3, 1.0), (2, 3.0)]
-    return sum(
-        bound(seed + r, *settings[r % len(settings)], n=400, alpha=ALPHA)
-        > settings[r % len(settings)][1]
-        for r in range(repeats)
-    )
+def test_a_surprise_is_a_row_less_its_labels_share() -> None:
+    truth, released = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0]], np.int32)
+    found = surprise(RankedRows(np.zeros(6), truth, released), np.eye(3, dtype=bool))
+    assert found.tolist() == [0.25, 0.25, 0.25, -0.75, 0.5, -0.5]
 
 
-def test_the_bound_holds_at_its_level() -> None:
-    """More misses than this have probability below 1e-6 at the stated level."""
-    assert misses(32, 0) <= binom.isf(1e-6, 32, ALPHA)
-
-
-@pytest.mark.validate
-def test_the_bound_holds_at_its_level_often() -> None:
-    assert misses(1500, 1000) <= binom.isf(1e-6, 1500, ALPHA)
-
-
-@pytest.mark.parametrize(("k", "share", "least"), [(2, 0.1, 2.5), (2, 0.03, 1.5), (4, 0.1, 2.5)])
-def test_a_group_in_the_clear_is_found(k: int, share: float, least: float) -> None:
-    assert bound(3, k, 1.0, 4000, 0.005, share) > least
+def test_a_group_promises_what_its_counts_show() -> None:
+    """Of one label nothing; of many labels the commonest against all others is compared."""
+    counts = np.array([[5, 2, 1], [3, 20, 7], [4, 6, 2]])
+    assert subgroups._commonest(counts).tolist() == [[20, 10], [8, 12]]
+    assert subgroups._promise(np.array([[5, 5], [0, 0]]), 2.0) == -1.0
+    few, many = (subgroups._promise(np.array([[80, 20], [20, 80]]), f) for f in (1.0, 4.0))
+    assert 0 < few < many < math.log(4)
+    rng, none = np.random.default_rng(0), np.zeros(500, np.int32)
+    one = RankedRows(rng.normal(size=500), none, none)
+    assert Strongest(subgroup_tests(one, one, (2, 2), 1.0, rng)).bound(0.05).epsilon == 0
 
 
 def test_a_group_that_gets_the_other_label_is_found() -> None:
-    rng = np.random.default_rng(5)
-    both = [rows(n, 2, 1.0, rng) for n in (2000, 4000)]
-    turned = []
-    for part in both:
+    rng, turned = np.random.default_rng(5), []
+    for n in (2000, 4000):
+        part = ranked(n, 2, 1.0, rng)
         low = part.scores < np.quantile(part.scores, 0.1)
         released = np.where(low, 1 - part.truth, part.released).astype(np.int32)
         turned.append(RankedRows(part.scores, part.truth, released))
     tests = subgroup_tests(turned[0], turned[1], (2, 2), 1.0, rng)
-    assert SubgroupEvidence(tuple(tests)).bound(0.005).epsilon > 2.5
-
-
-def test_groups_of_one_label_have_no_bound() -> None:
-    rng = np.random.default_rng(0)
-    one = RankedRows(rng.normal(size=500), np.zeros(500, np.int32), np.zeros(500, np.int32))
-    tests = subgroup_tests(one, one, (2, 2), 1.0, rng)
-    assert SubgroupEvidence(tuple(tests)).bound(0.05).epsilon == 0
-
-
-def test_surprise_is_zero_on_average_for_each_label() -> None:
-    some = rows(3000, 3, 1.0, np.random.default_rng(1))
-    betrays = betraying(np.eye(3), np.bincount(some.truth))
-    assert np.array_equal(betrays, np.eye(3, dtype=bool))
-    target = surprise(some, betrays)
-    for label in range(3):
-        assert target[some.truth == label].mean() == pytest.approx(0, abs=1e-12)
+    assert Strongest(tests).bound(0.005).epsilon > 2.5
+    assert sum(test.share for test in tests) == pytest.approx(1)

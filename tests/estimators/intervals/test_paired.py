@@ -5,14 +5,20 @@ import pytest
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from ldpaudit.commands.compare.differences.unpaired import (
+from ldpaudit.commands.compare.differences import (
     Count,
     best_count_interval,
     count_interval,
     stored_interval,
 )
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.intervals.paired import Folds, best_interval, paired_interval
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.estimators.intervals.paired import (
+    Folds,
+    Interval,
+    best_interval,
+    paired_interval,
+)
 from ldpaudit.result import Estimate
 
 ALPHA = 0.1
@@ -37,28 +43,22 @@ def pair(a: np.ndarray, b: np.ndarray) -> Folds:
     return Folds(tuple(np.array_split(difference, 2)))
 
 
-def missed(rng: np.random.Generator, n: int, shares: tuple[float, float]) -> bool:
-    a, b = guesses(rng, n, list(shares))
-    found = paired_interval(pair(a, b), ALPHA)
-    return not found.low <= shares[1] - shares[0] <= found.high
+def misses(runs: int, n: int, shares: tuple[float, float]) -> int:
+    rng = np.random.default_rng(11)
+    found = [paired_interval(pair(*guesses(rng, n, list(shares))), ALPHA) for _ in range(runs)]
+    return sum(not one.low <= shares[1] - shares[0] <= one.high for one in found)
 
 
 @pytest.mark.parametrize("shares", [(0.7, 0.7), (0.9, 0.88)])
 def test_a_paired_interval_holds(shares: tuple[float, float]) -> None:
-    runs = 25
-    rng = np.random.default_rng(11)
-    misses = sum(missed(rng, 600, shares) for _ in range(runs))
-    assert misses <= allowed(runs, ALPHA)
+    assert misses(25, 600, shares) <= allowed(25, ALPHA)
 
 
 @pytest.mark.validate
 @pytest.mark.parametrize("n", [100, 1000, 5000])
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.98, 0.97), (0.6, 0.8), (0.999, 0.999)])
 def test_a_paired_interval_holds_at_length(n: int, shares: tuple[float, float]) -> None:
-    runs = 400
-    rng = np.random.default_rng(12)
-    misses = sum(missed(rng, n, shares) for _ in range(runs))
-    assert misses <= allowed(runs, ALPHA)
+    assert misses(400, n, shares) <= allowed(400, ALPHA)
 
 
 def test_a_paired_interval_finds_what_an_unpaired_one_does_not() -> None:
@@ -73,33 +73,46 @@ def test_a_paired_interval_finds_what_an_unpaired_one_does_not() -> None:
 
 
 def test_the_interval_is_near_the_normal_one() -> None:
-    rng = np.random.default_rng(14)
-    a, b = guesses(rng, 40_000, [0.8, 0.7])
-    found, folds = paired_interval(pair(a, b), 0.05), pair(a, b)
-    error = np.concatenate(folds.parts).std() / np.sqrt(folds.n)
+    folds = pair(*guesses(np.random.default_rng(14), 40_000, [0.8, 0.7]))
+    found, error = paired_interval(folds, 0.05), np.concatenate(folds.parts).std() / 200
     # Two folds at half the error each: √2 · z₀.₉₈₇₅/z₀.₉₇₅ is 1.62; betting adds a little.
     assert found.high - found.low < 2 * 1.96 * error * 1.62 * 1.25
 
 
-def best_pair(rng: np.random.Generator, n: int, a: list[float], b: list[float]) -> bool:
-    right = guesses(rng, n, a + b)
-    ours = {f"a{i}": row for i, row in enumerate(right[: len(a)])}
-    theirs = {f"b{i}": row for i, row in enumerate(right[len(a) :])}
-    found = best_interval(
-        lambda i, j: pair(ours[i], theirs[j]),
-        {name: float(row.mean()) for name, row in ours.items()},
-        {name: float(row.mean()) for name, row in theirs.items()},
-        ALPHA,
+def test_a_paired_difference_is_bounded_fold_by_fold() -> None:
+    rng = np.random.default_rng(3)
+    parts = rng.choice([-1.0, 0.0, 1.0], 60), rng.choice([-1.0, 0.0, 1.0], 90, p=[0.1, 0.5, 0.4])
+    found = paired_interval(Folds(parts), 0.1)
+    low, high = (
+        sum(len(p) * end(p, 0.025, -1, 1) for p in parts) / 150 for end in (mean_lower, mean_upper)
     )
-    return not found.low <= max(b) - max(a) <= found.high
+    expected = (np.concatenate(parts).mean(), low, high, 0.9, 150)
+    ours = (found.value, found.low, found.high, found.level, found.n)
+    assert ours == pytest.approx(expected)
+
+
+def best(
+    rng: np.random.Generator, n: int, a: list[float], b: list[float], alpha: float
+) -> Interval:
+    right = guesses(rng, n, a + b)
+    ours, theirs = right[: len(a)], right[len(a) :]
+    return best_interval(
+        lambda i, j: pair(ours[int(i)], theirs[int(j)]),
+        {str(i): float(row.mean()) for i, row in enumerate(ours)},
+        {str(j): float(row.mean()) for j, row in enumerate(theirs)},
+        alpha,
+    )
+
+
+def best_misses(runs: int, n: int, a: list[float], b: list[float]) -> int:
+    rng = np.random.default_rng(15)
+    found = [best(rng, n, a, b, ALPHA) for _ in range(runs)]
+    return sum(not one.low <= max(b) - max(a) <= one.high for one in found)
 
 
 def test_the_difference_of_the_best_holds() -> None:
     # All attacks are equally good: choosing the luckiest must not be mistaken for a difference.
-    runs = 16
-    rng = np.random.default_rng(15)
-    misses = sum(best_pair(rng, 300, [0.7], [0.7] * 4) for _ in range(runs))
-    assert misses <= allowed(runs, ALPHA)
+    assert best_misses(16, 300, [0.7], [0.7] * 4) <= allowed(16, ALPHA)
 
 
 @pytest.mark.validate
@@ -107,23 +120,22 @@ def test_the_difference_of_the_best_holds() -> None:
     ("a", "b"), [([0.7], [0.7] * 8), ([0.7] * 8, [0.7]), ([0.6] * 5, [0.8] * 5)]
 )
 def test_the_difference_of_the_best_holds_at_length(a: list[float], b: list[float]) -> None:
-    runs = 150
-    rng = np.random.default_rng(16)
-    misses = sum(best_pair(rng, 400, a, b) for _ in range(runs))
-    assert misses <= allowed(runs, ALPHA)
+    assert best_misses(150, 400, a, b) <= allowed(150, ALPHA)
 
 
-def test_the_difference_of_the_best_is_found() -> None:
-    rng = np.random.default_rng(17)
-    right = guesses(rng, 4000, [0.85, 0.6, 0.75, 0.7])
-    ours, theirs = {"x": right[0], "y": right[1]}, {"x": right[2], "z": right[3]}
-    found = best_interval(
-        lambda i, j: pair(ours[i], theirs[j]),
-        {name: float(row.mean()) for name, row in ours.items()},
-        {name: float(row.mean()) for name, row in theirs.items()},
-        0.05,
-    )
+def test_the_difference_of_the_best_is_found_and_costs_its_number() -> None:
+    found = best(np.random.default_rng(17), 4000, [0.85, 0.6], [0.75, 0.7], 0.05)
     assert -0.14 < found.low < found.value < found.high < -0.06
+    ours, theirs = guesses(np.random.default_rng(4), 100, [0.6, 0.9]), np.ones((2, 100))
+    theirs[0, ::2] = 0
+    found = best_interval(
+        lambda i, j: pair(ours[int(i)], theirs[int(j)]),
+        {"0": 0.6, "1": 0.9},
+        {"0": 0.5, "1": 1.0},
+        0.1,
+    )
+    assert found.low == min(pair(one, theirs[1]).lower(0.025) for one in ours)
+    assert found.high == max(pair(ours[1], one).upper(0.025) for one in theirs)
 
 
 def test_too_few_rows() -> None:

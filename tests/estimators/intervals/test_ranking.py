@@ -1,12 +1,17 @@
+"""AUC and the rate at few false positives: by their definitions, and over many samples."""
+
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 
 from ldpaudit.estimators.intervals.ranking import (
+    _block_aucs,
+    _loose_rank,
+    _strict_rank,
     auc,
     auc_interval,
     auc_lower,
@@ -14,12 +19,10 @@ from ldpaudit.estimators.intervals.ranking import (
     tpr_at_fpr,
 )
 
-FALSE_ALARM = 1e-6
-"""The probability that a validity test fails by chance."""
-
 
 def allowed(runs, alpha):
-    return binom.isf(FALSE_ALARM, runs, alpha)
+    """Of misses; a false alarm has a probability of 1e-6."""
+    return binom.isf(1e-6, runs, alpha)
 
 
 def test_auc_counts_pairs():
@@ -35,64 +38,26 @@ def test_auc_counts_pairs():
 def test_auc_bounds_are_ordered_and_beat_hoeffding(value, pairs, alpha):
     low, high = auc_lower(value, pairs, alpha), auc_upper(value, pairs, alpha)
     assert 0 <= low <= value + 1e-12 <= high + 2e-12 <= 1 + 3e-12
-    hoeffding = math.sqrt(math.log(1 / alpha) / (2 * pairs))
-    assert value - low <= hoeffding + 1e-9
+    assert value - low <= math.sqrt(math.log(1 / alpha) / (2 * pairs)) + 1e-9
 
 
-def test_auc_bounds_hold():
-    rng, runs, alpha = np.random.default_rng(1), 500, 0.1
-    true = norm.cdf(1 / math.sqrt(2))
-    missed = 0
-    for _ in range(runs):
-        value = auc(rng.normal(1, 1, 30), rng.normal(0, 1, 90))
-        missed += not auc_lower(value, 30, alpha / 2) <= true <= auc_upper(value, 30, alpha / 2)
-    assert missed <= allowed(runs, alpha)
+@pytest.mark.parametrize(
+    ("value", "pairs", "least"), [(0.9, 500, 0.85), (1, 500, 0.99), (0.5, 0, 0)]
+)
+def test_auc_bound_finds_a_ranking_attack(value, pairs, least):
+    assert auc_lower(value, pairs, 0.025) >= least
 
 
-def test_auc_bound_finds_a_ranking_attack():
-    assert auc_lower(0.9, 500, 0.025) > 0.85
-    assert auc_lower(1.0, 500, 0.025) > 0.99
-
-
-@pytest.mark.parametrize("shape", [(60, 400), (200, 3000), (20, 50)])
-def test_true_positive_rate_interval_holds(shape):
-    rng, runs, alpha = np.random.default_rng(2), 400, 0.1
-    true = norm.sf(norm.isf(0.01) - 2)
-    missed = 0
-    for _ in range(runs):
-        found = tpr_at_fpr(rng.normal(2, 1, shape[0]), rng.normal(0, 1, shape[1]), 0.01, alpha)
-        assert found.low <= found.value <= found.high
-        missed += not found.low <= true <= found.high
-    assert missed <= allowed(runs, alpha)
-
-
-def test_true_positive_rate_with_ties_holds():
-    # Among negatives 2 % score 2, so the best threshold of at most 1 % names nobody.
-    rng, runs, alpha = np.random.default_rng(3), 300, 0.1
-    missed = 0
-    for _ in range(runs):
-        negatives = rng.choice(3, size=2000, p=[0.7, 0.28, 0.02])
-        missed += tpr_at_fpr(rng.choice(3, size=100), negatives, 0.01, alpha).low > 0
-    assert missed <= allowed(runs, alpha)
-
-
-def test_true_positive_rate_finds_a_sharp_attack():
-    rng = np.random.default_rng(4)
-    found = tpr_at_fpr(rng.normal(6, 1, 500), rng.normal(0, 1, 5000), 0.01, 0.05)
-    assert found.low > 0.95
-
-
-def test_empty_sides_say_nothing():
-    some = np.arange(5.0)
-    assert (tpr_at_fpr(some, some[:0], 0.01, 0.05).low, auc_lower(0.5, 0, 0.05)) == (0.0, 0.0)
-    assert tpr_at_fpr(some[:0], some, 0.01, 0.05).high == 1.0
+def normals(shift, few, many):
+    return lambda rng: (rng.normal(shift, 1, few), rng.normal(0, 1, many))
 
 
 SAMPLES = {
-    "balanced": (lambda rng: (rng.normal(1.2, 1, 150), rng.normal(0, 1, 150)), 0.8019),
-    "chance": (lambda rng: (rng.normal(0, 1, 130), rng.normal(0, 1, 400)), 0.5),
-    "nearly one": (lambda rng: (rng.normal(4, 1, 120), rng.normal(0, 1, 300)), 0.99766),
-    "few positives": (lambda rng: (rng.normal(1, 1, 22), rng.normal(0, 1, 500)), 0.76025),
+    "few of either": (normals(1, 30, 90), norm.cdf(1 / math.sqrt(2))),
+    "balanced": (normals(1.2, 150, 150), 0.8019),
+    "chance": (normals(0, 130, 400), 0.5),
+    "nearly one": (normals(4, 120, 300), 0.99766),
+    "few positives": (normals(1, 22, 500), 0.76025),
     "one side says it": (lambda rng: (rng.random(110) < 0.1, rng.random(300) < 0.0), 0.55),
     "ties": (
         lambda rng: (rng.choice(3, 140, p=[0.2, 0.3, 0.5]), rng.choice(3, 140, p=[0.5, 0.3, 0.2])),
@@ -102,44 +67,100 @@ SAMPLES = {
 """Scores of positives and negatives, and the AUC of their laws."""
 
 
-def misses(make, true, runs, alpha, seed):
-    rng = np.random.default_rng(seed)
-    missed = 0
-    for _ in range(runs):
-        positives, negatives = make(rng)
-        low, high = auc_interval(np.float64(positives), np.float64(negatives), alpha)
-        missed += not low <= true <= high
-    return missed
+def misses(name, runs, alpha=0.1):
+    (make, true), rng = SAMPLES[name], np.random.default_rng(5)
+    drawn = ([np.float64(side) for side in make(rng)] for _ in range(runs))
+    ends = [auc_interval(*sides, alpha) for sides in drawn]
+    return sum(not low <= true <= high for low, high in ends)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_auc_intervals_hold(name):
-    make, true = SAMPLES[name]
-    assert misses(make, true, 40, 0.1, 5) <= allowed(40, 0.1)
+    assert misses(name, 40) <= allowed(40, 0.1)
 
 
 @pytest.mark.validate
 @pytest.mark.parametrize("name", SAMPLES)
 def test_auc_intervals_hold_over_many_samples(name):
-    make, true = SAMPLES[name]
-    assert misses(make, true, 1000, 0.1, 6) <= allowed(1000, 0.1)
+    assert misses(name, 1000) <= allowed(1000, 0.1)
 
 
 def test_auc_intervals_are_narrower_than_those_that_ignore_the_variance():
-    rng = np.random.default_rng(7)
-    positives, negatives = rng.normal(1.5, 1, 100), rng.normal(0, 1, 900)
+    positives, negatives = normals(1.5, 100, 900)(np.random.default_rng(7))
     low, high = auc_interval(positives, negatives, 0.05)
     value = auc(positives, negatives)
     wide = auc_upper(value, 100, 0.025) - auc_lower(value, 100, 0.025)
-    assert low <= value <= high
-    assert high - low < 0.75 * wide
-    assert low > 0.7
+    assert 0.7 < low <= value <= high < low + 0.75 * wide
 
 
-def test_auc_intervals_of_few_rows_are_the_exact_ones():
-    some = np.arange(6.0)
-    assert auc_interval(some + 0.5, some, 0.1) == (
-        auc_lower(auc(some + 0.5, some), 6, 0.05),
-        auc_upper(auc(some + 0.5, some), 6, 0.05),
-    )
-    assert auc_interval(some[:0], some, 0.1) == (0.0, 1.0)
+@pytest.mark.parametrize(("few", "many"), [(6, 6), (12, 90), (0, 6)])
+def test_auc_intervals_of_few_rows_are_the_exact_ones(few, many):
+    positives, negatives = normals(1, few, many)(np.random.default_rng(2))
+    value = auc(positives, negatives)
+    expected = auc_lower(value, few, 0.05), auc_upper(value, few, 0.05)
+    assert auc_interval(positives, negatives, 0.1) == expected
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "blocks"), [(100, 100, 100), (120, 700, 120), (2_000, 3_000, 400)]
+)
+def test_blocks_have_their_share_of_either_side(few, many, blocks):
+    rng = np.random.default_rng(1)
+    positives, negatives = rng.integers(1, 9, few), rng.integers(0, 8, many)
+    found = _block_aucs(positives, negatives)
+    assert len(found) == blocks
+    # Blocks of equal size: their mean is close to the AUC, exactly it over all permutations.
+    assert found.mean() == pytest.approx(auc(positives, negatives), abs=5 * 0.5 / np.sqrt(few))
+
+
+@pytest.mark.parametrize("n0", [3, 60, 400])
+@pytest.mark.parametrize("fpr", [0.01, 0.1, 0.5])
+def test_ranks_are_the_last_and_the_first_that_hold(n0: int, fpr: float) -> None:
+    ranks = np.arange(1, n0 + 1)
+    strict = ranks[binom.cdf(ranks - 1, n0, fpr) <= 0.05].max(initial=0)
+    assert _strict_rank(n0, fpr, 0.05) == strict
+    loose = ranks[binom.sf(ranks - 1, n0, fpr) <= 0.05].min(initial=n0 + 1)
+    assert _loose_rank(n0, fpr, 0.05) == max(loose, int(fpr * n0) + 1)
+
+
+def test_a_rate_is_counted_above_thresholds() -> None:
+    positives, negatives = normals(1, 80, 300)(np.random.default_rng(0))
+    found, ranked = tpr_at_fpr(positives, negatives, 0.1, 0.2), np.sort(negatives)[::-1]
+    sure = int((positives > ranked[_strict_rank(300, 0.1, 0.05) - 1]).sum())
+    most = int((positives >= ranked[_loose_rank(300, 0.1, 0.05) - 1]).sum())
+    assert found.value == (positives > ranked[30]).mean()
+    assert found.low == pytest.approx(binomtest(sure, 80).proportion_ci(0.9, "exact").low)
+    assert found.high == pytest.approx(binomtest(most, 80).proportion_ci(0.9, "exact").high)
+
+
+TIES = [0.7, 0.28, 0.02]
+RATES = {
+    **{
+        f"normal {few} {many}": (normals(2, few, many), norm.sf(norm.isf(0.01) - 2))
+        for few, many in ((60, 400), (200, 3000), (20, 50))
+    },
+    # Among negatives 2 % score 2, so the best threshold of at most 1 % names nobody.
+    "ties": (lambda rng: (rng.choice(3, size=100), rng.choice(3, size=2000, p=TIES)), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_true_positive_rate_interval_holds(name):
+    (make, true), rng = RATES[name], np.random.default_rng(2)
+    found = [tpr_at_fpr(*make(rng), 0.01, 0.1) for _ in range(300)]
+    assert all(one.low <= one.value <= one.high for one in found)
+    assert sum(not one.low <= true <= one.high for one in found) <= allowed(300, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("positives", "negatives", "low", "high"),
+    [
+        (*normals(6, 500, 5000)(np.random.default_rng(4)), 0.95, 1.0),
+        (np.arange(5.0), np.arange(0.0), 0.0, 1.0),
+        (np.arange(0.0), np.arange(5.0), 0.0, 1.0),
+        (np.full(30, 2.0), np.arange(300.0) / 300, 0.0, 1.0),
+    ],
+)
+def test_the_ends_of_a_true_positive_rate(positives, negatives, low, high):
+    found = tpr_at_fpr(positives, negatives, 0.01, 0.05)
+    assert (found.low >= low, found.high) == (True, pytest.approx(high, abs=0.01))

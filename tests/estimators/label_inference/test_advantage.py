@@ -31,18 +31,6 @@ def test_closed_form_equals_the_sum_over_outputs(k, epsilon, seed):
     assert gain == pytest.approx(brute.mean(), abs=1e-12)
 
 
-@given(EPSILONS, st.floats(0.0, 1.0))
-def test_binary_closed_form(epsilon, eta):
-    expected = max(min(eta, 1 - eta) - 1 / (1 + math.exp(epsilon)), 0.0)
-    found = randomized_response_advantage(np.array([[1 - eta, eta]]), epsilon)
-    assert found[0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_without_noise_everything_is_gained():
-    eta = random_posteriors(0, 4)
-    np.testing.assert_allclose(randomized_response_advantage(eta, math.inf), 1 - eta.max(axis=1))
-
-
 def staircase_channel(rng, k, m, epsilon):
     """A random channel whose columns hold only 1 and e^ε times a factor, scaled to rows of 1."""
     pattern = np.exp(epsilon * rng.integers(0, 2, size=(k, m)))

@@ -11,7 +11,7 @@ from ldpaudit.estimators.label_inference.bag_posterior import (
     bag_posterior,
     log_odds_shift,
 )
-from ldpaudit.mechanisms.aggregates.label_proportions import LabelProportions
+from ldpaudit.mechanisms.label_proportions import LabelProportions
 
 EVEN_ODDS = {1: 0.5, 2: 0.25, 4: 0.1875, 8: 0.1367, 16: 0.0982, 32: 0.0700, 64: 0.0497, 256: 0.0249}
 

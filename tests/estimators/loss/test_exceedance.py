@@ -1,4 +1,3 @@
-import math
 from functools import lru_cache
 
 import numpy as np
@@ -6,15 +5,13 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.estimators.loss.bounds import mean_loss_lower
 from ldpaudit.estimators.loss.exceedance import (
     ErrorBudget,
     exceedance,
     expected_exceedance,
     loss_grid,
 )
-from ldpaudit.estimators.loss.instance_loss import mean_loss
-from ldpaudit.estimators.loss.posterior_intervals import PosteriorBox
+from ldpaudit.estimators.loss.instance_loss import PosteriorBox, mean_loss, mean_loss_lower
 
 BUDGET = ErrorBudget.of(0.01)
 
@@ -32,9 +29,6 @@ def test_counts_and_bound() -> None:
     assert found.low is not None
     low = clopper_pearson_lower(np.array([500, 200, 200, 0]), 1000, 0.005) - 0.001
     assert found.low == pytest.approx(np.maximum(low, 0))
-    assert found.at(1.5) == (pytest.approx(0.2), pytest.approx(low[2]))
-    assert found.at(2.0) == found.at(1.5)
-    assert found.at(9.0) == (0.0, 0.0)
 
 
 def test_infinite_losses_exceed_everything() -> None:
@@ -93,16 +87,9 @@ def simulated(seed: int, k: int, neighbours: int) -> tuple[np.ndarray, np.ndarra
 
 # A bound misses with probability at most 0.01 at each τ; the limits are 1 − 1e-8 quantiles.
 @pytest.mark.parametrize("k", [2, 3])
-def test_the_bound_misses_no_more_often_than_its_level(k: int) -> None:
+def test_the_bound_misses_no_more_often_than_its_level_and_finds_most(k: int) -> None:
     runs = [simulated(seed, k, 400) for seed in range(60)]
     misses = np.sum([low > truth + 0.003 for low, truth in runs], axis=0)
     assert misses.max() <= binom.isf(1e-8, 60, 0.01)
-
-
-@pytest.mark.parametrize("k", [2, 3])
-def test_the_bound_finds_most_of_the_exceedance(k: int) -> None:
-    low, truth = simulated(1, k, 20_000)
-    at = 2  # τ = 1
-    assert truth[at] > 0.2
-    assert low[at] > 0.7 * truth[at]
-    assert math.isfinite(low.sum())
+    low, truth = (part[2] for part in simulated(1, k, 20_000))  # τ = 1
+    assert max(0.2, low) < truth < low / 0.7

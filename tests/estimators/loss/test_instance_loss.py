@@ -1,21 +1,29 @@
+"""ν of posteriors, intervals of posteriors, and least losses over them."""
+
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.special import logit
+from scipy.stats import binom
 
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.loss.instance_loss import (
-    BinaryLoss,
+    PosteriorBox,
+    centred_inverse,
     features_mean,
     label_mean,
     mean_loss,
+    mean_loss_lower,
     row_loss,
-    versus_rest,
+    row_loss_lower,
 )
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray
 
 shares = st.floats(0.02, 0.98)
@@ -37,16 +45,15 @@ def defined_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray) 
     return np.asarray(logit(given_z) - logit(prior)[:, None])
 
 
+def of_two(z: FloatArray, prior: float, channel: FloatArray) -> FloatArray:
+    """Return the losses of posteriors 1 − z, z."""
+    return mean_loss(np.stack([1 - z, z], axis=1), np.array([1 - prior, prior]), channel)
+
+
 @given(shares, shares, flips)
-def test_binary_average_is_the_definitions(z: float, prior: float, flip: float) -> None:
-    channel, posterior = flip_channel(flip), np.array([1 - z, z])
-    losses = defined_loss(posterior, np.array([1 - prior, prior]), channel)
-    expected = float((posterior[:, None] * channel * losses).sum())
-    loss = BinaryLoss.of_channel(prior, channel)
-    assert float(loss.value(np.array(z))) == pytest.approx(expected, abs=1e-9)
-    # Lemma D.1 of the paper.
+def test_the_average_of_two_labels_is_lemma_d_1(z: float, prior: float, flip: float) -> None:
     printed = (2 * z - 1) * (logit(z) - logit(prior)) + (2 * flip - 1) * logit(flip)
-    assert expected == pytest.approx(printed, abs=1e-9)
+    assert of_two(np.array([z]), prior, flip_channel(flip))[0] == pytest.approx(printed, abs=1e-9)
 
 
 @pytest.mark.parametrize(("k", "m"), [(2, 2), (2, 5), (3, 3), (4, 6), (7, 3)])
@@ -62,14 +69,6 @@ def test_average_and_rows_are_the_definitions_for_any_channel(k: int, m: int) ->
         assert rows == pytest.approx(losses.ravel())
 
 
-@given(shares, shares, st.integers(0, 1000))
-def test_one_versus_rest_of_two_labels_is_the_papers(z: float, prior: float, seed: int) -> None:
-    channel = random_channel(2, 3, seed)
-    posterior, both = np.array([[1 - z, z]]), np.array([1 - prior, prior])
-    general = versus_rest(posterior, channel) - posterior @ logit(both)
-    assert mean_loss(posterior, both, channel)[0] == pytest.approx(general[0], abs=1e-9)
-
-
 def test_theorem_6_4_with_its_misprint_corrected() -> None:
     # e^ν = P(z|y)/P(z|1−y) · η_y/η_{1−y} · p_{1−y}/p_y at y = 1, z = 0.
     loss = row_loss(
@@ -82,24 +81,15 @@ def test_theorem_6_4_with_its_misprint_corrected() -> None:
     assert loss[0] == pytest.approx(math.log(0.1 / 0.8 * 0.7 / 0.3 * 0.6 / 0.4))
 
 
-@given(shares, shares, shares, st.floats(0, 5), st.floats(0, 5))
-def test_convex(prior: float, one: float, two: float, forward: float, backward: float) -> None:
-    loss = BinaryLoss(prior, forward, backward)
-    ends = loss.value(np.array([one, two, (one + two) / 2]))
+@given(shares, shares, shares, st.integers(0, 1000))
+def test_convex(prior: float, one: float, two: float, seed: int) -> None:
+    ends = of_two(np.array([one, two, (one + two) / 2]), prior, random_channel(2, 3, seed))
     assert ends[2] <= ends[:2].mean() + 1e-9
-    assert ends.min() >= float(loss.value(np.array(loss.minimizer))) - 1e-12
-
-
-@given(st.floats(0.001, 0.999), flips)
-def test_minimizer_lies_between_a_half_and_the_prior(prior: float, flip: float) -> None:
-    loss = BinaryLoss.of_channel(prior, flip_channel(flip))
-    assert min(0.5, prior) - 1e-9 <= loss.minimizer <= max(0.5, prior) + 1e-9
 
 
 def test_symmetric_only_for_equal_labels() -> None:
     z = np.linspace(0.05, 0.95, 19)
-    channel = flip_channel(0.1)
-    even, uneven = (BinaryLoss.of_channel(p, channel).value(z) for p in (0.5, 0.2))
+    even, uneven = (of_two(z, p, flip_channel(0.1)) for p in (0.5, 0.2))
     assert even == pytest.approx(even[::-1])
     assert np.abs(uneven - uneven[::-1]).max() > 1
 
@@ -116,23 +106,14 @@ def test_certain_labels_lose_everything() -> None:
     assert label_mean(np.full(3, 1 / 3), np.eye(3)) == math.inf
 
 
-def test_parts_of_the_mean() -> None:
-    rng = np.random.default_rng(2)
-    posterior = rng.dirichlet([2.0, 3.0], 50)
-    prior = posterior.mean(axis=0)
-    channel = random_channel(2, 4, 1)
+@pytest.mark.parametrize("k", [2, 4])
+def test_parts_of_the_mean(k: int) -> None:
+    posterior = np.random.default_rng(2).dirichlet(np.arange(k) + 2.0, 500)
+    prior, channel = posterior.mean(axis=0), random_channel(k, 4, 1)
     whole = mean_loss(posterior, prior, channel).mean()
-    both = features_mean(posterior, prior) + label_mean(prior, channel)
-    assert whole == pytest.approx(both)
-
-
-def test_parts_of_more_labels_are_at_most_the_whole() -> None:
-    rng = np.random.default_rng(2)
-    posterior = rng.dirichlet(np.ones(4), 500)
-    prior = posterior.mean(axis=0)
-    channel = random_channel(4, 4, 1)
-    whole = mean_loss(posterior, prior, channel).mean()
-    assert whole >= max(features_mean(posterior, prior), label_mean(prior, channel)) - 1e-12
+    parts = features_mean(posterior, prior), label_mean(prior, channel)
+    assert whole >= max(parts) - 1e-12
+    assert k > 2 or whole == pytest.approx(sum(parts))
 
 
 def test_label_part_of_randomized_response() -> None:
@@ -151,6 +132,172 @@ def test_no_information_is_no_loss() -> None:
     assert label_mean(prior, silent) == pytest.approx(0)
 
 
-def test_bad_prior() -> None:
-    with pytest.raises(InputError):
-        BinaryLoss(1.0)
+def box_of(counts: list[list[int]], error: float = 0.05) -> PosteriorBox:
+    table = np.array(counts, dtype=np.int32)
+    return PosteriorBox.from_counts(table, table.sum(axis=1, dtype=np.int32), error)
+
+
+def test_two_labels_share_one_clopper_pearson_interval() -> None:
+    box = box_of([[30, 70], [0, 50]])
+    low, high = clopper_pearson(np.array([70, 50]), np.array([100, 50]), 0.05)
+    assert box.low[:, 1] == pytest.approx(low)
+    assert box.high[:, 1] == pytest.approx(high)
+    assert box.low[:, 0] == pytest.approx(1 - high)
+
+
+@given(st.lists(st.integers(0, 200), min_size=2, max_size=6).filter(lambda c: sum(c) > 0))
+def test_estimates_are_inside_and_never_certain(counts: list[int]) -> None:
+    box = box_of([counts])
+    assert box.estimate.sum() == pytest.approx(1)
+    assert (box.estimate > 0).all()
+    assert (box.estimate < 1).all()
+    assert (box.low <= box.estimate).all()
+    assert (box.estimate <= box.high).all()
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_boxes_miss_no_more_often_than_their_error(k: int) -> None:
+    rng = np.random.default_rng(k)
+    eta = rng.dirichlet(np.ones(k), 4000)
+    counts = rng.multinomial(60, eta).astype(np.int32)
+    box = PosteriorBox.from_counts(counts, np.full(4000, 60, np.int32), 0.05)
+    misses = int(((eta < box.low) | (eta > box.high)).any(axis=1).sum())
+    # Flake probability below 1e-7.
+    assert misses <= binom.isf(1e-7, 4000, 0.05)
+
+
+@pytest.mark.parametrize("rows", [[[0.8, 0.2], [0.1, 0.9]], [[0.1, 0.9], [0.8, 0.2]]])
+def test_the_binary_inverse_is_the_closed_form(rows: list[list[float]]) -> None:
+    """A channel that inverts swaps the ends."""
+    channel, box = np.array(rows), box_of([[400, 600]])
+    back, ends = box.through(channel), np.array([box.low[0, 1], box.high[0, 1]])
+    low, estimate, high = sorted([*ends, box.estimate[0, 1]], reverse=rows[0][0] < 0.5)
+    for found, seen in ((back.low, low), (back.estimate, estimate), (back.high, high)):
+        assert found[0, 1] == pytest.approx(
+            (seen - channel[0, 1]) / (channel[1, 1] - channel[0, 1])
+        )
+
+
+@pytest.mark.parametrize(("k", "m"), [(2, 2), (3, 3), (5, 5), (2, 4), (3, 7)])
+def test_boxes_of_released_labels_contain_the_truth_whenever_they_hold(k: int, m: int) -> None:
+    rng = np.random.default_rng(10 * k + m)
+    channel = 0.5 * np.eye(k, m) + 0.5 * rng.dirichlet(np.ones(m), k)
+    channel /= channel.sum(axis=1, keepdims=True)
+    eta = rng.dirichlet(np.ones(k), 500)
+    counts = np.array([rng.multinomial(200, row) for row in eta @ channel], dtype=np.int32)
+    box = PosteriorBox.from_counts(counts, np.full(500, 200, np.int32), 0.2)
+    held = ((eta @ channel >= box.low) & (eta @ channel <= box.high)).all(axis=1)
+    back = box.through(channel)
+    inside = (eta >= back.low - 1e-9) & (eta <= back.high + 1e-9)
+    assert held.mean() > 0.7
+    assert inside[held].all()
+    assert (back.estimate > 0).all()
+    assert back.estimate.sum(axis=1) == pytest.approx(np.ones(500))
+
+
+def test_inverse_of_randomized_response_looks_at_one_released_share_only() -> None:
+    channel = RandomizedResponse.from_epsilon(tuple("abcde"), 1.0).channel.matrix
+    inverse, offset = centred_inverse(channel)
+    assert inverse[~np.eye(5, dtype=bool)] == pytest.approx(0, abs=1e-12)
+    eta = np.array([0.5, 0.2, 0.1, 0.1, 0.1])
+    assert offset + eta @ channel @ inverse == pytest.approx(eta)
+
+
+def test_a_lost_label_is_refused() -> None:
+    with pytest.raises(InputError, match="inverted"):
+        box_of([[5, 5]]).through(np.full((2, 2), 0.5))
+
+
+@given(st.lists(st.floats(-3, 3), min_size=2, max_size=6))
+def test_simplex_projection_is_the_nearest_point(values: list[float]) -> None:
+    point = np.array([values])
+    near = onto_simplex(point)[0]
+    assert near.sum() == pytest.approx(1)
+    assert near.min() >= 0
+    others = np.random.default_rng(0).dirichlet(np.ones(len(values)), 50)
+    distances = np.square(others - point).sum(axis=1)
+    assert np.square(near - point).sum() <= distances.min() + 1e-9
+
+
+def drawn(k: int, size: int, rows: int, seed: int) -> tuple[PosteriorBox, FloatArray]:
+    rng = np.random.default_rng(seed)
+    eta = rng.dirichlet(np.full(k, 0.7), rows)
+    counts = rng.multinomial(size, eta).astype(np.int32)
+    return PosteriorBox.from_counts(counts, np.full(rows, size, np.int32), 1e-3), eta
+
+
+def channel_of(k: int, epsilon: float) -> FloatArray:
+    return np.array(RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel.matrix)
+
+
+def inside(box: PosteriorBox, eta: FloatArray) -> np.ndarray:
+    return ((eta >= box.low) & (eta <= box.high)).all(axis=1)
+
+
+@given(st.integers(2, 6), st.integers(5, 500), st.floats(0.2, 4), st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_never_above_the_loss_of_a_posterior_in_the_box(
+    k: int, size: int, epsilon: float, seed: int
+) -> None:
+    box, eta = drawn(k, size, 30, seed)
+    prior, held = np.full(k, 1 / k), ((eta >= box.low) & (eta <= box.high)).all(axis=1)
+    labels, released = np.random.default_rng(seed).integers(0, k, (2, 30)).astype(np.int32)
+    for matrix in (channel_of(k, epsilon), None):
+        bound = mean_loss_lower(box, 0.95 * prior, prior, matrix)
+        assert (bound <= mean_loss(eta, prior, matrix) + 1e-9)[held].all()
+        assert (bound <= mean_loss(box.estimate, prior, matrix) + 1e-9).all()
+        with np.errstate(divide="ignore"):
+            losses = row_loss(eta, labels, released, prior, matrix)
+        bound = row_loss_lower(box, labels, released, prior, matrix)
+        assert (bound <= losses + 1e-9)[held].all()
+
+
+def test_two_labels_take_the_exact_minimum_at_the_worse_prior() -> None:
+    box, _ = drawn(2, 80, 40, 1)
+    channel = channel_of(2, 1.5)
+    bound = mean_loss_lower(box, np.array([0.6, 0.3]), np.array([0.7, 0.4]), channel)
+    fine = np.linspace(0, 1, 401)
+    for i in range(40):
+        z = box.low[i, 1] + fine * (box.high[i, 1] - box.low[i, 1])
+        values = [of_two(z, p, channel).min() for p in (0.3, 0.35, 0.4)]
+        assert bound[i] <= min(values) + 1e-12
+        assert bound[i] == pytest.approx(min(values), abs=1e-3)
+
+
+@pytest.mark.parametrize(("k", "epsilon", "size"), [(3, 1.0, 100), (4, 2.0, 1000), (10, 2.0, 1000)])
+def test_tangents_come_near_the_exact_minimum(k: int, epsilon: float, size: int) -> None:
+    box, _ = drawn(k, size, 4, k)
+    prior, channel = np.full(k, 1 / k), channel_of(k, epsilon)
+    bound = mean_loss_lower(box, prior, prior, channel)
+    for i in range(4):
+        exact = minimize(
+            lambda e: float(mean_loss(np.maximum(e, 1e-12)[None], prior, channel)[0]),
+            box.estimate[i],
+            method="SLSQP",
+            bounds=list(zip(box.low[i], box.high[i], strict=True)),
+            constraints=[{"type": "eq", "fun": lambda e: e.sum() - 1}],
+        ).fun
+        assert exact - 0.02 <= bound[i] <= exact + 1e-5
+
+
+def test_more_neighbours_bring_the_bound_to_the_loss() -> None:
+    eta = np.array([[0.9, 0.05, 0.05]])
+    prior, channel = np.full(3, 1 / 3), channel_of(3, 1.0)
+    truth = mean_loss(eta, prior, channel)[0]
+    gaps = []
+    for size in (100, 10_000, 1_000_000):
+        counts = np.round(eta * size).astype(np.int32)
+        box = PosteriorBox.from_counts(counts, np.array([size], np.int32), 1e-6)
+        gaps.append(truth - mean_loss_lower(box, prior, prior, channel)[0])
+    assert gaps[0] > gaps[1] > gaps[2] > 0
+    assert gaps[2] < 0.03
+
+
+def test_a_betrayed_label_has_no_least_loss() -> None:
+    box = PosteriorBox.from_counts(
+        np.array([[50, 30, 20]], np.int32), np.array([100], np.int32), 0.01
+    )
+    prior = np.full(3, 1 / 3)
+    assert np.isinf(mean_loss_lower(box, prior, prior, np.eye(3))).all()
+    merging = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+    assert np.isinf(mean_loss_lower(box, prior, prior, merging)).all()

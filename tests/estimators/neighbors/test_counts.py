@@ -12,7 +12,7 @@ from ldpaudit.estimators.loss.instance_loss import mean_loss
 from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors, neighbor_search
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Float32Array, IntArray
-from ldpaudit.tasks import Threads
+from ldpaudit.work.tasks import Threads
 
 MANY = 10**9
 """Queries for whose number a search in cells is prepared, however few then ask."""

@@ -74,7 +74,7 @@ def test_a_missing_category_is_a_level() -> None:
 @pytest.mark.parametrize("name", ["l2", "raw"])
 def test_nothing_but_constants_is_refused(name: MetricName) -> None:
     constant = table(np.ones((10, 2), dtype=np.float32), np.zeros((10, 1), dtype=np.int32))
-    with pytest.raises(InputError, match="tells rows apart"):
+    with pytest.raises(InputError, match="distinguishes rows"):
         fit_metric(constant, name, rng=np.random.default_rng(0))
 
 

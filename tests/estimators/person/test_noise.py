@@ -1,103 +1,228 @@
-"""Fresh, remembered and reused noise are told apart, with and without true labels."""
+"""Does noise of two answers go together? Columns and releases, with and without true labels."""
+
+from itertools import product
 
 import numpy as np
 import pytest
-from estimators.person.drawing import Repeated, drawn
-from scipy.stats import binom
+from estimators.person.worlds import (
+    HONEST,
+    Repeated,
+    World,
+    drawn,
+    independent,
+    shared_coin,
+    shared_uniform,
+)
+from scipy.stats import binom, binomtest, fisher_exact
 
 from ldpaudit.arrays import IndexArray
-from ldpaudit.estimators.person.answers import log_likelihoods
+from ldpaudit.estimators.person import noise
+from ldpaudit.estimators.person.answers import (
+    best_guess,
+    estimated_prior,
+    guesses,
+    log_likelihoods,
+)
 from ldpaudit.estimators.person.noise import (
     agreement_share,
-    association_p_value,
     changed_by_noise,
-    fresh_agreement,
-)
-from ldpaudit.estimators.person.votes import best_guess, estimated_prior, guesses
-from ldpaudit.estimators.person.without_truth import (
-    fresh_mixture,
     fresh_p_value,
+    high_outputs,
+    kinds_of,
+    largest_agreement,
     least_changed,
+    mixture_p_value,
+    paired_p_value,
     remembered_mixture,
-    remembered_p_value,
     remembered_share_lower,
+    shared_noise,
 )
+from ldpaudit.mechanisms.response import RandomizedResponse
+from ldpaudit.release import label_table
+
+FALSE_ALARM = 1e-6
+MANY = independent((1.0, 1.0), (12, 9), "correlated")
+RR = RandomizedResponse.from_epsilon((0, 1), 1.0).channel.matrix
 
 
-def _counts(made: Repeated) -> IndexArray:
-    m = made.channel.shape[1]
-    flat = made.released[:, 0].astype(np.int64) * m + made.released[:, 1]
-    return np.bincount(flat, minlength=m * m).reshape(m, m)
+def of_columns(world: World, n: int, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    labels = world.labels(n, rng)
+    same = [len(c) == c.shape[1] for c in world.channels]
+    found = shared_noise(labels, world.release(labels, rng), same_labels=same)
+    assert found.p_value is not None
+    return found.p_value
 
 
-def _p_value(made: Repeated, *, changed: bool = False) -> float | None:
-    rows = (made.truth[:, 0] != made.truth[:, 1]) == changed
-    truth, released = made.truth[rows], made.released[rows]
-    noise = [changed_by_noise(truth[:, t], released[:, t]) for t in (0, 1)]
-    strata = truth[:, 0].astype(np.int64) * made.channel.shape[0] + truth[:, 1]
-    return association_p_value(*noise, strata)
+def of_releases(seed: int, *, unchanged: bool = True, n: int = 1_000, **options: float) -> float:
+    made = drawn(np.random.default_rng(seed), n=n, **options)  # type: ignore[arg-type]
+    known = {"same_labels": [True] * 2, "unchanged": unchanged}
+    found = shared_noise(made.truth, made.released, **known)  # type: ignore[arg-type]
+    assert found.p_value is not None
+    return found.p_value
 
 
-@pytest.mark.parametrize("classes", [2, 6])
-def test_remembered_noise_is_found_with_true_labels(classes: int) -> None:
-    rng = np.random.default_rng(1)
-    kept = _p_value(drawn(rng, n=1_000, classes=classes, remembered=1.0, changing=0.2))
-    fresh = _p_value(drawn(rng, n=1_000, classes=classes, changing=0.2))
-    assert kept is not None
-    assert fresh is not None
-    assert kept < 1e-9
-    assert fresh > 1e-4
+@pytest.mark.parametrize("world", [HONEST[1], MANY], ids=lambda w: w.name)
+def test_honest_columns_are_accused_no_more_often_than_the_level(world: World) -> None:
+    found = sum(of_columns(world, 600, seed) <= 0.05 for seed in range(40))
+    assert found <= binom.isf(FALSE_ALARM, 40, 0.05)
 
 
-def test_noise_that_is_used_again_is_found_where_labels_changed() -> None:
+@pytest.mark.validate
+@pytest.mark.parametrize("level", [0.01, 0.05, 0.3])
+def test_honest_noise_is_accused_no_more_often_than_the_level_over_500(level: float) -> None:
+    most = binom.isf(FALSE_ALARM, 500, level)
+    for world in (*HONEST, MANY):
+        assert sum(of_columns(world, 600, seed) <= level for seed in range(500)) <= most
+    for changing, remembered, same in ((0.0, 0.0, True), (0.4, 1.0, False), (0.4, 0.0, True)):
+        known = {"unchanged": same, "changing": changing, "remembered": remembered, "n": 400}
+        assert sum(of_releases(s, **known) <= level for s in range(500)) <= most  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        shared_uniform((1.0, 1.0), (2, 2)),
+        shared_uniform((1.0, 0.5), (2, 5)),
+        shared_uniform((1.0, 1.0), (8, 12)),
+        shared_coin(1.0, (2, 2)),
+        shared_coin(1.0, (4, 4)),
+    ],
+    ids=lambda w: f"{w.name} {[len(c) for c in w.channels]}",
+)
+def test_draws_that_columns_share_are_found_in_every_draw(world: World) -> None:
+    assert max(of_columns(world, 3_000, seed) for seed in range(5)) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("same", "options", "found"),
+    [
+        (True, {"classes": 2, "remembered": 1.0}, True),
+        (True, {"classes": 6, "remembered": 1.0}, True),
+        (True, {"classes": 6}, False),
+        (False, {"changing": 0.5, "reused": True, "n": 2_000}, True),
+        (False, {"changing": 0.5, "remembered": 1.0, "n": 2_000}, False),
+    ],
+)
+def test_remembered_and_reused_noise_is_found(same: bool, options: dict, found: bool) -> None:
+    p_value = of_releases(1, unchanged=same, **{"changing": 0.2} | options)
+    assert (p_value < 1e-9) == found
+    assert found or p_value > 1e-4
+
+
+def test_one_pair_among_several_columns_is_found() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (3_000, 4)).astype(np.int32)
+    flips = rng.random((3_000, 4)) < 0.3
+    flips[:, 3] = flips[:, 1]
+    test = shared_noise(labels, labels ^ flips, same_labels=[True] * 4)
+    assert test.p_value is not None
+    assert test.p_value < 1e-6
+    apart = shared_noise(labels, labels ^ flips, same_labels=[True] * 4, pairs=[(0, 1)])
+    assert apart.p_value is not None
+    assert apart.p_value > 1e-4
+    labels[:2_990, 1] = -1  # Few people have both answers.
+    few = shared_noise(labels, labels ^ flips, same_labels=[True] * 4, pairs=[(1, 3)])
+    assert few.p_value is None
+
+
+def test_channels_by_stratum_are_no_shared_draws() -> None:
+    rng = np.random.default_rng(0)
+    strata = rng.integers(0, 2, 5_000)
+    labels = rng.integers(0, 2, (5_000, 2)).astype(np.int32)
+    released = labels ^ (rng.random((5_000, 2)) < np.where(strata, 0.45, 0.05)[:, None])
+    blind = shared_noise(labels, released, same_labels=[True] * 2).p_value
+    told = shared_noise(labels, released, strata, same_labels=[True] * 2).p_value
+    assert blind is not None
+    assert told is not None
+    assert blind < 1e-6 < 0.01 < told
+    parts, of = np.array([[0, 1], [0, 1], [0, 1], [1, 1]]), np.array([0, 0, 1, 1])
+    assert kinds_of(parts, of).tolist() == [0, 0, 1, 2]
+
+
+def test_the_p_value_is_exact() -> None:
     rng = np.random.default_rng(2)
-    again = _p_value(drawn(rng, n=2_000, changing=0.5, reused=True), changed=True)
-    memory = _p_value(drawn(rng, n=2_000, changing=0.5, remembered=1.0), changed=True)
-    assert again is not None
-    assert memory is not None
-    assert again < 1e-9
-    assert memory > 1e-4
+    for size in (8, 30):
+        first, second = rng.random(size) < 0.4, rng.random(size) < 0.6
+        table = [[np.sum((first == a) & (second == b)) for b in (1, 0)] for a in (1, 0)]
+        tails = [fisher_exact(table, alternative=side)[1] for side in ("less", "greater")]
+        ours = paired_p_value(first, second, np.zeros(size, np.int64))
+        assert ours == pytest.approx(min(2 * min(tails), 1.0), rel=1e-6)
+    none = np.zeros(100, bool)
+    assert paired_p_value(none, none, np.zeros(100, np.int64)) == 1.0
 
 
-def test_few_people_are_not_tested() -> None:
-    few = np.zeros(10, dtype=bool)
-    assert association_p_value(few, few, np.zeros(10, dtype=np.int64)) is None
-    none = np.zeros(100, dtype=bool)
-    assert association_p_value(none, none, np.zeros(100, dtype=np.int64)) == 1.0
+def test_the_p_value_of_several_tables_is_that_of_all_orders() -> None:
+    first = np.array([1, 1, 0, 0, 1, 0], bool)
+    second = np.array([1, 0, 0, 1, 1, 0], bool)
+    alike = np.array([0, 0, 0, 0, 1, 1])
+    laws = []
+    for one in product(range(2), repeat=6):
+        other = np.array(one, bool)
+        if all(other[alike == g].sum() == second[alike == g].sum() for g in (0, 1)):
+            laws.append(int((first & other).sum()))
+    seen = int((first & second).sum())
+    tails = np.mean(np.array(laws) >= seen), np.mean(np.array(laws) <= seen)
+    assert paired_p_value(first, second, alike) == pytest.approx(min(2 * min(tails), 1.0))
 
 
-def test_the_test_of_association_is_exact() -> None:
+@pytest.mark.parametrize("signs", [(0.0, 0.0, 0.0, 1.0), (1.0, -1.0, 0.0, 0.0)], ids=str)
+def test_draws_shared_by_few_labels_or_in_turn_are_found(signs: tuple[float, ...]) -> None:
     rng = np.random.default_rng(3)
-    p_values = []
-    for _ in range(300):
-        strata = rng.integers(0, 3, 200)
-        chances = np.array([0.1, 0.3, 0.5])[strata]
-        drawn_twice = rng.random((2, 200)) < chances
-        p_values.append(association_p_value(*drawn_twice, strata))
-    found = sum(p is not None and p <= 0.1 for p in p_values)
-    assert found <= binom.isf(1e-6, 300, 0.1)
+    alike = rng.choice(4, 4_000, p=[0.47, 0.47, 0.03, 0.03])
+    draw = rng.random(4_000)
+    other = np.choose((np.array(signs)[alike] + 1).astype(int), [1 - draw, rng.random(4_000), draw])
+    assert paired_p_value(draw < 0.5, other < 0.5, alike) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("kinds", "outputs", "high"),
+    [
+        ([0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 2, 5, 7, 7], [0, 0, 1, 1, 0, 1, 1]),
+        ([0] * 4, [0, 0, 0, 1], [0, 0, 0, 1]),
+        ([0] * 4, [0, 1, 1, 1], [0, 1, 1, 1]),
+        ([0] * 4, [0, 0, 3, 3], [0, 0, 1, 1]),
+    ],
+)
+def test_outputs_are_parted_near_the_median_of_their_label(
+    kinds: list[int], outputs: list[int], high: list[int]
+) -> None:
+    assert high_outputs(np.array(kinds), np.array(outputs)).astype(int).tolist() == high
+
+
+@pytest.mark.parametrize(
+    ("labels", "answers", "changed"),
+    [
+        ([0, 0, 0, 1, 1, 1], [2, 2, 0, 1, 1, 2], [2, 5]),  # Two labels and three outputs.
+        ([0, 0, 1, 2, 2, 2], [1, 1, 0, 0, 0, 1], [5]),  # Three labels and two outputs.
+    ],
+)
+def test_answers_that_are_not_the_commonest_of_their_label_were_changed(
+    labels: list[int], answers: list[int], changed: list[int]
+) -> None:
+    found = changed_by_noise(np.array(labels), np.array(answers))
+    assert np.flatnonzero(found).tolist() == changed
+
+
+def counts_of(made: Repeated) -> IndexArray:
+    return label_table(*made.released[:, :2].T, *made.channel.shape)
 
 
 def test_without_true_labels_remembered_noise_cannot_be_fresh() -> None:
-    rng = np.random.default_rng(4)
-    made = drawn(rng, remembered=1.0, changing=0.1)
-    one = made.channel
-    assert fresh_p_value(_counts(made), one, one) < 1e-9
-    agreeing = int((made.released[:, 0] == made.released[:, 1]).sum())
-    assert 0.7 < remembered_share_lower(agreeing, 5_000, one, one, 0.05) < 0.95
+    made = drawn(np.random.default_rng(4), remembered=1.0, changing=0.1)
+    counts, one = counts_of(made), made.channel
+    assert (fresh_p_value(counts, one, one) or 0) < 1e-9
+    assert 0.7 < remembered_share_lower(int(np.trace(counts)), 5_000, one, one, 0.05) < 0.95
 
 
 def test_without_true_labels_fresh_noise_would_need_many_changes() -> None:
     made = drawn(np.random.default_rng(5), changing=0.05)
-    one, counts = made.channel, _counts(made)
-    assert fresh_p_value(counts, one, one) > 1e-3
-    assert remembered_p_value(counts, one, one) is not None
-    fresh = least_changed(counts, fresh_mixture(one, one), 0.05)
-    remembered = least_changed(counts, remembered_mixture(one, one), 0.05)
-    assert fresh is not None
-    assert remembered is not None
-    assert fresh < 0.06
-    assert remembered > 0.5
+    one, counts = made.channel, counts_of(made)
+    assert (fresh_p_value(counts, one, one) or 0) > 1e-3
+    mixtures = np.kron(one, one), remembered_mixture(one, one)
+    fresh, remembered = (least_changed(counts, mixture, 0.05) for mixture in mixtures)
+    assert (fresh is not None, remembered is not None) == (True, True)
+    assert (fresh or 0) < 0.06 < 0.5 < (remembered or 0)
 
 
 @pytest.mark.validate
@@ -107,8 +232,46 @@ def test_tests_without_true_labels_are_valid(classes: int) -> None:
     for seed in range(500):
         rng = np.random.default_rng(seed)
         made = drawn(rng, n=400, classes=classes, changing=0.3 * (seed % 2))
-        found += fresh_p_value(_counts(made), made.channel, made.channel) <= 0.1
-    assert found <= binom.isf(1e-6, 500, 0.1)
+        p_value = fresh_p_value(counts_of(made), made.channel, made.channel)
+        found += p_value is not None and p_value <= 0.1
+    assert found <= binom.isf(FALSE_ALARM, 500, 0.1)
+
+
+@pytest.mark.parametrize("agreeing", [60, 75, 95])
+def test_the_p_value_of_fresh_noise_is_twice_the_smaller(
+    agreeing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half, rest = agreeing // 2, (100 - agreeing) // 2
+    counts = np.array([[half, rest], [100 - agreeing - rest, agreeing - half]])
+    agreed = binom.sf(agreeing - 1, 100, largest_agreement(RR, RR))
+    mixed = mixture_p_value(counts, np.kron(RR, RR))
+    assert mixed is not None
+    assert fresh_p_value(counts, RR, RR) == pytest.approx(min(1.0, 2 * min(agreed, mixed)))
+    assert fresh_p_value(counts, RR, RR, same_label=False) == mixed
+    monkeypatch.setattr(noise, "LARGEST", 15)  # A large mixture is left out.
+    assert fresh_p_value(counts, RR, RR) == pytest.approx(max(agreed, 1e-12))
+    assert fresh_p_value(counts, RR, RR, same_label=False) is None
+
+
+def test_remembered_answers_are_the_same_where_labels_are() -> None:
+    found = remembered_mixture(RR, RR).reshape(2, 2, 2, 2)
+    assert found[0, 0] == pytest.approx(np.diag(RR[0]))
+    assert found[0, 1] == pytest.approx(np.outer(RR[0], RR[1]))
+
+
+def test_the_share_of_remembered_answers() -> None:
+    """Agreement is s + (1 − s)·expected; Clopper–Pearson's ends at α/2 each."""
+    ends = binomtest(160, 200).proportion_ci(0.9, "exact")
+    expected = [(a - 0.6) / 0.4 for a in (0.8, ends.low, ends.high)]
+    assert agreement_share(160, 200, 0.6, 0.1) == pytest.approx(expected)
+    assert agreement_share(90, 200, 0.6, 0.1) == (0.0, 0.0, 0.0)
+    assert agreement_share(200, 200, 0.6, 0.1)[2] == 1.0
+    most = largest_agreement(RR, RR)
+    low = binomtest(95, 100).proportion_ci(0.9, "exact").low
+    found = remembered_share_lower(95, 100, RR, RR, 0.05)
+    assert found == pytest.approx((low - most) / (1 - most))
+    assert remembered_share_lower(10, 100, RR, RR, 0.05) == 0.0
+    assert remembered_share_lower(100, 100, np.eye(2), np.eye(2), 0.05) == 0.0
 
 
 def test_the_share_of_remembered_answers_is_bounded() -> None:
@@ -116,11 +279,10 @@ def test_the_share_of_remembered_answers_is_bounded() -> None:
     for seed in range(60):
         made = drawn(np.random.default_rng(seed), n=600, remembered=0.4)
         same = int((made.released[:, 0] == made.released[:, 1]).sum())
-        sizes = np.bincount(made.truth[:, 0])
-        expected = fresh_agreement(made.channel, made.channel, sizes)
+        expected = float((made.channel**2).sum(axis=1)[made.truth[:, 0]].mean())
         _, low, high = agreement_share(same, 600, expected, 0.1)
         held += low <= 0.4 <= high
-    assert held >= 60 - binom.isf(1e-6, 60, 0.1)
+    assert held >= 60 - binom.isf(FALSE_ALARM, 60, 0.1)
 
 
 def test_votes_wear_the_noise_away() -> None:
@@ -136,11 +298,3 @@ def test_votes_wear_the_noise_away() -> None:
     exact = best_guess([made.channel] * 2)
     assert exact is not None
     assert np.isclose(exact, np.exp(1) / (1 + np.exp(1)))
-
-
-def test_answers_that_are_not_the_commonest_of_their_label_were_changed() -> None:
-    """Of two labels and three outputs, and of three labels and two."""
-    labels, answers = np.array([0, 0, 0, 1, 1, 1]), np.array([2, 2, 0, 1, 1, 2])
-    assert changed_by_noise(labels, answers).tolist() == [False, False, True, False, False, True]
-    labels, answers = np.array([0, 0, 1, 2, 2, 2]), np.array([1, 1, 0, 0, 0, 1])
-    assert changed_by_noise(labels, answers).tolist() == [False] * 5 + [True]

@@ -15,14 +15,7 @@ from ldpaudit.estimators.renyi.critics import (
     _Trial,
     choose_critics,
 )
-from ldpaudit.estimators.renyi.discriminators.discriminator import Discriminator
-
-
-class Fixed:
-    """A model whose log-odds are the first column."""
-
-    def log_odds(self, rows: np.ndarray) -> np.ndarray:
-        return rows[:, 0].astype(np.float64)
+from ldpaudit.estimators.renyi.discriminators import Discriminator
 
 
 def rows(*values: float) -> np.ndarray:
@@ -30,7 +23,7 @@ def rows(*values: float) -> np.ndarray:
 
 
 def test_the_log_loss_weighs_both_sides_equally() -> None:
-    found = Discriminator(Fixed(), 2.0, 0.5)
+    found = Discriminator("logistic", lambda x: x[:, 0].astype(np.float64), 2.0, 0.5)
     p, q = rows(1.0, -1.0), rows(0.0, 3.0, -2.0)
     chances = [1 / (1 + math.exp(-(2 * x + 0.5))) for x in (1.0, -1.0, 0.0, 3.0, -2.0)]
     expected = -np.mean(np.log(chances[:2])) - np.mean(np.log(1 - np.array(chances[2:])))

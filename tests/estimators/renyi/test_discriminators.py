@@ -1,9 +1,13 @@
+"""Discriminators tell samples apart, and their log-odds are calibrated."""
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.renyi import discriminators
 from ldpaudit.estimators.renyi.critics import Scores
-from ldpaudit.estimators.renyi.discriminators.discriminator import (
+from ldpaudit.estimators.renyi.discriminators import (
     LARGEST_LOG_RATIO,
     Kind,
     fit_discriminator,
@@ -11,8 +15,7 @@ from ldpaudit.estimators.renyi.discriminators.discriminator import (
     is_image,
     kinds_for,
 )
-from ldpaudit.estimators.renyi.discriminators.logistic import LogisticDiscriminator
-from ldpaudit.estimators.renyi.points import calibration_error, renyi_points
+from ldpaudit.estimators.renyi.divergence import calibration_error, renyi_points
 
 KINDS: tuple[Kind, ...] = ("logistic", "boosting", "network")
 
@@ -79,15 +82,8 @@ def test_images_get_a_convolution() -> None:
     p = rng.random((800, 64), dtype=np.float32)
     q = rng.random((800, 64), dtype=np.float32)
     p.reshape(-1, 8, 8)[:, 2:5, 2:5] += 0.4
-    assert is_image(64, np.zeros(64, dtype=bool))
     scores = cross_fitted_scores(p, q, "network", rng=rng)
     assert scores.p.mean() > 1 > -1 > scores.q.mean()
-
-
-def test_what_is_no_image() -> None:
-    assert not is_image(63, np.zeros(63, dtype=bool))
-    assert not is_image(49, np.zeros(49, dtype=bool))
-    assert not is_image(64, np.arange(64) == 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,14 +131,7 @@ def test_the_strongest_kind_is_chosen_on_rows_held_out() -> None:
     kinds = ("boosting", "logistic")
     straight = fit_strongest(line, far, kinds, rng=rng)
     round_one = fit_strongest(ring, wide, kinds, rng=rng)
-    assert isinstance(straight.model, LogisticDiscriminator)
-    assert not isinstance(round_one.model, LogisticDiscriminator)
-
-
-def test_images_are_looked_at_by_two_kinds() -> None:
-    assert kinds_for(784, np.zeros(784, bool), 5000) == ("network", "logistic")
-    assert kinds_for(784, np.zeros(784, bool), 100) == ("boosting",)
-    assert kinds_for(20, np.zeros(20, bool), 5000) == ("boosting",)
+    assert (straight.kind, round_one.kind) == ("logistic", "boosting")
 
 
 @pytest.mark.parametrize("width", [3, 64])
@@ -151,3 +140,39 @@ def test_rows_that_are_all_alike_are_refused(kind: Kind, width: int) -> None:
     rows = np.ones((600, width), dtype=np.float32)
     with pytest.raises(InsufficientDataError, match="column that varies"):
         fit_discriminator(rows, rows, kind, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(0.5, 1.0), (0.3, 4.0), (0.0, 0.2), (-1.0, 1.0)])
+def test_slope_and_intercept(shift: float, scale: float) -> None:
+    rng = np.random.default_rng(0)
+    p, q = scale * rng.normal(shift, 1, 120), scale * rng.normal(-shift, 1, 300)
+
+    def loss(beta: np.ndarray) -> float:
+        n = 420
+        ours = n / 2 * np.logaddexp(0, -(beta[0] * p + beta[1])).mean()
+        theirs = n / 2 * np.logaddexp(0, beta[0] * q + beta[1]).mean()
+        return ours + theirs + discriminators._RIDGE / 2 * ((beta - [1, 0]) ** 2).sum()
+
+    best = minimize(loss, [1.0, 0.0], tol=1e-12).x
+    found = discriminators._calibration(p, q)
+    assert found == pytest.approx((max(best[0], 0), best[1]), abs=1e-4)
+    assert found[0] >= 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "codes", "kinds"),
+    [
+        (784, 5000, False, ("network", "logistic")),
+        (64, 500, False, ("network", "logistic")),
+        (784, 100, False, ("boosting",)),
+        (63, 5000, False, ("boosting",)),
+        (49, 5000, False, ("boosting",)),
+        (64, 5000, True, ("boosting",)),
+    ],
+)
+def test_images_are_looked_at_by_two_kinds(
+    columns: int, rows: int, codes: bool, kinds: tuple[Kind, ...]
+) -> None:
+    categorical = np.arange(columns) < codes
+    assert kinds_for(columns, categorical, rows) == kinds
+    assert is_image(columns, categorical) == (columns in (64, 784) and not codes)

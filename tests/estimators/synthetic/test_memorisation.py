@@ -3,9 +3,7 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.neighbors.closest_records import exact_copies
-from ldpaudit.estimators.synthetic.memorisation import PairWins, count_memorisation
-from ldpaudit.estimators.synthetic.own_rows import count_own_rows
+from ldpaudit.estimators.synthetic import PairWins, count_memorisation, count_own_rows, exact_copies
 
 ALPHA = 0.05
 
@@ -53,28 +51,20 @@ def test_the_level_is_held_over_many_seeds(kind: str) -> None:
     assert accused(3000, kind)[0] <= limit(3000)
 
 
-def test_a_generator_that_copies_is_found_every_time() -> None:
+@pytest.mark.parametrize(("noise", "offset"), [(0.0, 0), (0.3, 0), (0.05, 20_000)])
+def test_a_generator_that_copies_is_found_every_time(noise: float, offset: int) -> None:
+    """Far from the origin, too, where squares in float32 hide every difference."""
     for seed in range(20):
-        training, held_out, _ = draws(seed)
+        training, held_out, _ = (part + np.float32(offset) for part in draws(seed))
         rng = np.random.default_rng(seed)
-        made = training[rng.integers(0, 150, 300)]
-        counts = count_memorisation(training, held_out, made, rng)
-        assert counts.p_value < 1e-9
-        assert counts.share_lower(ALPHA) > 0.9
-        assert counts.epsilon_lower(ALPHA) > 2
-        assert counts.training_copies == 300
-        assert counts.held_out_copies == 0
-
-
-def test_a_generator_that_copies_with_noise_is_found() -> None:
-    found = 0
-    for seed in range(20):
-        training, held_out, _ = draws(seed)
-        rng = np.random.default_rng(seed)
-        noise = 0.3 * rng.standard_normal((300, 3))
-        made = (training[rng.integers(0, 150, 300)] + noise).astype(np.float32)
-        found += count_memorisation(training, held_out, made, rng).share_lower(ALPHA) > 0.5
-    assert found == 20
+        made = training[rng.integers(0, 150, 300)] + noise * rng.standard_normal((300, 3))
+        counts = count_memorisation(training, held_out, made.astype(np.float32), rng)
+        assert counts.share_lower(ALPHA) > 0.5
+        if not noise:
+            assert counts.p_value < 1e-9
+            assert counts.share_lower(ALPHA) > 0.9
+            assert counts.epsilon_lower(ALPHA) > 2
+            assert (counts.training_copies, counts.held_out_copies) == (300, 0)
 
 
 def test_a_generator_that_copies_one_row_in_a_hundred_is_found() -> None:
@@ -90,16 +80,6 @@ def test_a_generator_that_copies_one_row_in_a_hundred_is_found() -> None:
     # Two of ten rows drawn twice would leave eight copies and two coins: 0.5 % of seeds.
     assert found >= 19
     assert by_all_pairs < 10
-
-
-def test_copies_are_found_far_from_the_origin() -> None:
-    """In plain float32 the squares of such coordinates hide every difference."""
-    for seed in range(5):
-        training, held_out, _ = (part + np.float32(20_000) for part in draws(seed))
-        rng = np.random.default_rng(seed)
-        made = (training + 0.05 * rng.standard_normal(training.shape)).astype(np.float32)
-        counts = count_memorisation(training, held_out, made, rng)
-        assert counts.wins > 0.9 * counts.decisive
 
 
 def test_pairs_of_equal_records_say_nothing() -> None:
@@ -177,32 +157,20 @@ def test_exact_copies_count_missing_values_as_equal() -> None:
     assert exact_copies(rows, records).tolist() == [True, True, False]
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((50, 2)).astype(np.float32)
-    with pytest.raises(InputError, match="same coordinates"):
-        count_memorisation(rows, rows, rows[:, :1], rng)
-    with pytest.raises(InputError, match="must be finite"):
-        count_memorisation(rows, rows, rows * np.float32(np.nan), rng)
-    with pytest.raises(InsufficientDataError, match="at least 20"):
-        count_memorisation(rows[:10], rows, rows, rng)
-    with pytest.raises(InputError, match="one synthetic row"):
-        count_own_rows(rows, rows[:9], rng)
-    with pytest.raises(InsufficientDataError, match="At least 40 rows"):
-        count_own_rows(rows[:9], rows[:9], rng)
+ROWS = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
+ONE_NAN = np.where(np.arange(100).reshape(50, 2) == 15, np.float32(np.nan), ROWS)
+REFUSED = {
+    "same coordinates": (count_memorisation, (ROWS, ROWS, ROWS[:, :1]), InputError),
+    "must be finite": (count_memorisation, (ONE_NAN, ROWS, ROWS), InputError),
+    "at least 20": (count_memorisation, (ROWS[:10], ROWS, ROWS), InsufficientDataError),
+    "one synthetic row": (count_own_rows, (ROWS, ROWS[:9]), InputError),
+    "At least 40 rows": (count_own_rows, (ROWS[:39], ROWS[:39]), InsufficientDataError),
+}
 
 
-def test_one_coordinate_that_is_not_finite_is_refused() -> None:
-    rng = np.random.default_rng(0)
-    training, held_out, made = rng.normal(size=(3, 60, 2)).astype(np.float32)
-    training[7, 1] = np.nan
-    with pytest.raises(InputError, match="finite"):
-        count_memorisation(training, held_out, made, rng)
-
-
-def test_forty_replaced_rows_are_enough() -> None:
-    rng = np.random.default_rng(0)
-    replaced, made = rng.normal(size=(2, 40, 2)).astype(np.float32)
-    assert count_own_rows(replaced, made, rng=rng).decisive <= 20
-    with pytest.raises(InsufficientDataError, match="40 rows"):
-        count_own_rows(replaced[1:], made[1:], rng=rng)
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_cannot_be_compared_is_refused(words: str) -> None:
+    count, tables, error = REFUSED[words]
+    with pytest.raises(error, match=words):
+        count(*tables, rng=np.random.default_rng(0))
+    assert count_own_rows(ROWS[:40], ROWS[10:], rng=np.random.default_rng(0)).decisive <= 20

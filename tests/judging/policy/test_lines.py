@@ -1,6 +1,6 @@
 import pytest
 
-from ldpaudit.judging.policy import STARTER, line_of
+from ldpaudit.judging.policy import STARTER, check_lines, line_of, parse_policy
 
 TEXT = '''\
 # [checks.claimed-epsilon] in a comment
@@ -58,3 +58,40 @@ def test_the_starter() -> None:
     line = line_of(STARTER, "checks.label-inference-advantage.max")
     assert line is not None
     assert STARTER.splitlines()[line - 1].startswith("max")
+
+
+POLICY = """\
+schema = 1  # [checks.identifiers]
+extends = "ldpaudit:default"
+
+[audit]
+min_rows = 100
+
+[checks.claimed-epsilon]   # the claim
+level = "error"
+[ checks . "renyi-epsilon" ]
+max = 1.0
+[checks]
+shared-noise.level = "off"
+composition = { level = "warn" }
+
+[[waivers]]
+check = "identifiers"
+release_sha256 = "{sha}"
+reason = "r"
+approved_by = "a"
+expires = 2030-01-01
+""".replace("{sha}", "0" * 64)
+
+
+def test_each_check_has_its_line() -> None:
+    assert parse_policy(POLICY)
+    checks = (
+        *("min-rows", "claimed-epsilon", "renyi-epsilon", "shared-noise", "composition"),
+        "identifiers",
+    )
+    assert list(check_lines(POLICY, checks).values()) == [5, 7, 9, 12, 13, 2]
+
+
+def test_what_is_not_named_is_in_the_first_line() -> None:
+    assert check_lines("schema = 1\n", ["claimed-epsilon"]) == {"claimed-epsilon": 1}

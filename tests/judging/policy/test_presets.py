@@ -49,6 +49,8 @@ OPEN = ("inconclusive", "not yet")
         ((power(0.1), Estimate.estimated("columns.told", "", 0.99)), [LOOK, FAIL, LOOK]),
         ((power(0.1), p_value("seeds.p_value", 1e-30)), [FAIL, FAIL, LOOK]),
         ((power(0.1), p_value("mechanism.rare_classes", 1e-9)), [FAIL, FAIL, LOOK]),
+        ((power(0.1), p_value("mechanism.rare_classes", 0.004)), [FAIL, OPEN, LOOK]),
+        ((power(0.1), p_value("mechanism.rare_classes", 0.012)), [OPEN, OPEN, PASS]),
         ((power(0.1), p_value("mechanism.rare_classes", 0.04)), [OPEN, OPEN, PASS]),
         ((power(0.1), p_value("mechanism.rare_classes", 0.06)), [PASS, PASS, PASS]),
         ((power(0.1), p_value("assumptions.shared_noise", 1e-9)), [LOOK, FAIL, LOOK]),

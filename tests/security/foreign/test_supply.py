@@ -13,8 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("ldpaudit", "attacks", "reports", "datasets")
 UNPICKLERS = {
-    "ldpaudit/tasks/parcels.py": "files of mode 0600 that this process or its parent wrote",
-    "ldpaudit/tasks/wire.py": "what a parent sends, and answers of children without foreign code",
+    "ldpaudit/work/tasks.py": "what a command sends its own workers",
 }
 """The modules that may use pickle, and on what."""
 READERS = {"np.load": "allow_pickle=False", "torch.load": "weights_only=True"}

@@ -30,7 +30,7 @@ VARIABLE: Final = "FAULTS"
 NEVER: Final = 1 << 40
 """A turn that never comes: calls are only counted."""
 ONCE: Final = (errno.EIO, errno.ENOSPC, errno.EROFS)
-DRAFT: Final = re.compile(r"\.ldpaudit-[0-9a-f-]+\.tmp")
+DRAFT: Final = re.compile(r"\..+\.(new|old)\.tmp")
 _DRAWN: Final = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">
 <text transform="translate(9,20)" fill="black">A chart</text></svg>"""
 _LISTING: Final = """
@@ -118,7 +118,6 @@ CASES: Final = {
     "run over former reports": Case(
         f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE, f"{_RUN} {_REPORTS} --seed 1"), status=3
     ),
-    "run --resume": Case(f"{_RUN} --json a.json --resume parts", "a.json", (_MADE,), "parts", 3),
     "run --json -": Case(f"{_RUN} --json - --html a.html", "a.html", (_MADE,), status=3),
     "report": Case(
         "report a.json --html b.html --junit b.xml --markdown b.md",
@@ -301,7 +300,7 @@ class Campaign:
     ) -> None:
         """Carry out a command in this process, which then ends."""
         from ldpaudit import cli
-        from ldpaudit.interruption import heeded
+        from ldpaudit.work.interruption import heeded
 
         os.chdir(folder)
         os.environ["TMPDIR"] = str(self._temporary)
@@ -417,7 +416,7 @@ def prepare(folder: Path) -> dict[str, str]:
     words = ["cc", "-O1", "-shared", "-fPIC", "-o", str(place), str(SOURCE), "-ldl"]
     subprocess.run(words, check=True, capture_output=True)
     orders.write_bytes(bytes(ctypes.sizeof(Orders)))
-    return os.environ | {"LD_PRELOAD": str(place), VARIABLE: str(orders), "LDPAUDIT_BUDGET": "0"}
+    return os.environ | {"LD_PRELOAD": str(place), VARIABLE: str(orders)}
 
 
 def import_everything(folder: Path, names: list[str]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from security.output.failing import Failing, failing_calls
 
 from ldpaudit.errors import OutputError
-from ldpaudit.files.writing import WholeFiles, write_all
+from ldpaudit.work.files import WholeFiles, write_all
 
 Command = Callable[..., tuple[int, str, str]]
 FORMER = {"a": b"former a", "b": b"former b"}

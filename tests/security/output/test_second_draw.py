@@ -1,5 +1,7 @@
 """Who draws the same labels a second time is told so; two releases tell more than one."""
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +11,7 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.files.writing import WholeFiles
+from ldpaudit.work.files import WholeFiles
 
 Command = Callable[..., tuple[int, str, str]]
 TOLD = "second, independent draw"
@@ -60,7 +62,7 @@ def test_without_leave_to_overwrite_it_is_told_what_that_would_be(
     before = (tmp_path / "r.parquet").read_bytes()
     status, _, err = command("privatize", table, "--mechanism", "rr", "--epsilon", "1", *words)
     assert status == 2
-    assert "a second draw of the same labels tells more than one" in err
+    assert "a second draw of the same labels reveals more than one" in err
     assert (tmp_path / "r.parquet").read_bytes() == before
 
 
@@ -107,3 +109,15 @@ def test_in_python_it_is_a_warning(tmp_path: Path) -> None:
             ldpaudit.privatize(frame, "rr", **options)
         told.append([TOLD in str(one.message) for one in caught])
     assert [any(one) for one in told] == [False, True]
+
+
+def test_two_runs_at_once_remember_one_draw(tmp_path: Path, table: Path) -> None:
+    """Two draws of the same people would be twice their ε."""
+    words = ["privatize", table, "--mechanism", "rr", "--epsilon", "1", "--quiet", "--id", "person"]
+    words += ["--drop", "other", "--remember", tmp_path / "m", "-o"]
+    names = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    command = [sys.executable, "-m", "ldpaudit", *map(str, words)]
+    runs = [subprocess.Popen([*command, str(name)]) for name in names]
+    assert [run.wait(60) for run in runs] == [0, 0]
+    one, two = map(pd.read_parquet, names)
+    assert one.equals(two)

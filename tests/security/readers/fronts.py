@@ -80,11 +80,19 @@ class Outcome:
         return ""
 
 
-def attempt(*words: object, folder: Path, seconds: int = 60, memory: int = 6 << 30) -> Outcome:
-    """Carry out a command in a child whose working directory is ``folder``."""
+def attempt(
+    *words: object, folder: Path, seconds: int = 60, memory: int = 6 << 30, read: int | None = None
+) -> Outcome:
+    """Carry out a command in a child whose working directory is ``folder``.
+
+    ``read``: the bytes that reading may take, where the command has no option for it.
+    """
 
     def call() -> int:
-        status, text = here([str(word) for word in words], folder)
+        from ldpaudit.datasets.formats.columns import held_to
+
+        with held_to(read):
+            status, text = here([str(word) for word in words], folder)
         os.write(1, text.encode(errors="replace"))
         return status
 

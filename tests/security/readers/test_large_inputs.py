@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +12,17 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from security.readers.fronts import attempt
 
-from ldpaudit.datasets.formats import json_lines, locations, width
+from ldpaudit.datasets.formats import arrow, csv_file, json_lines, loaded, locations
+from ldpaudit.datasets.formats.columns import held_to
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.sparse.table import open_svmlight
+from ldpaudit.datasets.sparse import open_svmlight
 from ldpaudit.errors import InputError
-from ldpaudit.files import limits
+from ldpaudit.work import limits
 
 Make = Callable[[Path], Any]
 MOST, FREE = 1000, 1 << 20
@@ -29,6 +31,10 @@ MOST, FREE = 1000, 1 << 20
 
 def _wide(path: Path) -> None:
     path.write_text(",".join(f"c{i}" for i in range(MOST + 1)) + "\n1")
+
+
+def _wide_parquet(path: Path) -> None:
+    pq.write_table(pa.table({f"c{i}": [1.0] for i in range(3 * MOST + 1)}), path)
 
 
 def _many_keys(path: Path) -> None:
@@ -99,6 +105,7 @@ def _index(path: Path) -> None:
 
 CASES: dict[str, tuple[str, Make, str]] = {
     "columns of CSV": ("t.csv", _wide, "1,001 columns"),
+    "columns of Parquet": ("t.parquet", _wide_parquet, "3,001 columns and nested fields"),
     "keys of JSON": ("t.jsonl", _many_keys, "columns can be read"),
     "a header without end": ("t.csv.gz", _one_line, "longer than 65,536 characters"),
     "a compressed bomb": ("t.csv.gz", _bomb, "too large when unpacked"),
@@ -108,6 +115,11 @@ CASES: dict[str, tuple[str, Make, str]] = {
     "arrays that are zeros": ("t.npz", _unpacked, "too large when unpacked"),
     "a workbook that is zeros": ("t.xlsx", _unpacked, "too large when unpacked"),
     "a sheet's last column": ("t.xlsx", _sheet(b'r="B3"', b'r="XFD3"'), "must name every column"),
+    "empty cells far out": (
+        "t.xlsx",
+        _sheet(b'<c r="B3" t="n"><v>2</v></c>', b'<c r="XFD3"/>' + b'</row><row><c r="XFD4"/>' * 9),
+        "at most 32,768 cells, empty ones among them",
+    ),
     "a cell": ("t.csv", _cell, "longer than 4 MiB, or a quote is not closed"),
     "an index": ("t.svm", _index, "indices of at most 2147483646"),
 }
@@ -126,17 +138,15 @@ def test_what_is_too_large_is_refused_at_once(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, make, message = CASES[case]
-    for module in (json_lines, width):
+    for module in (json_lines, locations, arrow):
         monkeypatch.setattr(module, "COLUMNS", MOST)
-    monkeypatch.setattr(width, "HEADER_BYTES", 1 << 16)
-    monkeypatch.setattr(width, "UNPACKED_FREE", FREE)
+    monkeypatch.setattr(csv_file, "HEADER_BYTES", 1 << 16)
+    monkeypatch.setattr(locations, "UNPACKED_FREE", FREE)
+    monkeypatch.setattr(loaded, "SHEET_CELLS", 1 << 15)
     make(tmp_path / name)
-    started = time.process_time()
     with pytest.raises(InputError, match=message) as caught:
         _read(tmp_path / name)
     assert "\n" not in str(caught.value)
-    # A bound of two seconds that a slow machine may miss threefold.
-    assert time.process_time() - started < 6
 
 
 def test_what_a_sheet_says_of_its_own_size_is_not_believed(tmp_path: Path) -> None:
@@ -155,7 +165,7 @@ def test_honest_files_pass_the_limits(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "u.jsonl").write_text('{"a": "::::::::"}\n{"a": "x:y"}\n' * 9)
     assert open_table(tmp_path / "u.jsonl").names == ("a",)
     # Content that differs from row to row unpacks to some times its file, however large.
-    monkeypatch.setattr(width, "UNPACKED_FREE", 1)
+    monkeypatch.setattr(locations, "UNPACKED_FREE", 1)
     rows = "".join(f"{i % 7},{i}\n" for i in range(20_000))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(f"a,b\n{rows}".encode()))
     assert dict(open_table(tmp_path / "t.csv.gz").columns(["b"]))["b"][-1].as_py() == 19_999
@@ -178,3 +188,102 @@ def test_a_table_that_needs_more_memory_than_there_is(monkeypatch: pytest.Monkey
     monkeypatch.setattr(pa, "PythonFile", full)
     with pytest.raises(InputError, match="more than fits in memory"), locations.unreadable("t.csv"):
         pa.PythonFile(None)
+
+
+LABELS = pa.array(["a", "b"] * 200)
+
+
+def _repeated(kind: str) -> Make:
+    """Return what writes one text of 2 MiB 400 times, in a dictionary or as views."""
+
+    def make(path: Path) -> None:
+        codes = pa.array(np.zeros(400, np.int32))
+        texts = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * (2 << 20)]))
+        table = pa.table({"label": LABELS, "x": texts})
+        if kind == "parquet":
+            pq.write_table(table, path, store_schema=False, compression="zstd")
+        elif kind == "deltas":
+            table = table.cast(pa.schema([("label", pa.string()), ("x", pa.string())]))
+            encoding = {"x": "DELTA_BYTE_ARRAY"}
+            options = {"use_dictionary": False, "column_encoding": encoding}
+            pq.write_table(table, path, compression="zstd", **options)
+        else:
+            feather.write_feather(table, path, compression="zstd")
+
+    return make
+
+
+def _long_list(path: Path) -> None:
+    values = pa.array(np.zeros(1 << 26, np.int8))
+    lists = pa.ListArray.from_arrays(np.array([0] + [len(values)] * 400, np.int32), values)
+    pq.write_table(pa.table({"label": LABELS, "x": lists}), path, compression="zstd")
+
+
+def _long_text(path: Path) -> None:
+    texts = pa.array(["x" * (400 << 20), *["y"] * 399])
+    pq.write_table(pa.table({"label": LABELS, "x": texts}), path, compression="zstd")
+
+
+def _many_rows(path: Path) -> None:
+    schema = pa.schema([("label", pa.int8()), ("x", pa.int8())])
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        zeros = pa.array(np.zeros(15_000_000, np.int8))
+        for _ in range(2):
+            writer.write_table(pa.table([zeros, zeros], schema=schema), row_group_size=15_000_000)
+
+
+def _packed_batch(path: Path) -> None:
+    table = pa.table({"label": np.zeros(1 << 26, np.int64), "x": np.zeros(1 << 26, np.int8)})
+    feather.write_feather(table, path, compression="zstd", chunksize=1 << 26)
+
+
+def _packed_arrays(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("label", "x"):
+            with archive.open(f"{name}.npy", "w") as out:
+                np.lib.format.write_array(out, np.zeros(1 << 22, np.int8))
+        archive.writestr("noise", np.random.default_rng(0).bytes(1 << 22))
+        archive.writestr("zeros", bytes(650 << 20))
+
+
+def _shared_text(path: Path) -> None:
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet()
+    sheet.append(("label", "x"))
+    for _ in range(1, 20):
+        sheet.append(("a", "x" * 30_000))
+    book.save(path)
+
+
+BOMBS: dict[str, tuple[str, Make]] = {
+    "a list": ("t.parquet", _long_list),
+    "a text": ("t.parquet", _long_text),
+    "a text, repeated": ("t.parquet", _repeated("parquet")),
+    "texts that share beginnings": ("t.parquet", _repeated("deltas")),
+    "rows": ("t.parquet", _many_rows),
+    "a dictionary": ("t.feather", _repeated("feather")),
+    "a batch": ("t.feather", _packed_batch),
+    "arrays": ("t.npz", _packed_arrays),
+}
+MEMORY = 640 << 20
+
+
+@pytest.mark.parametrize("case", BOMBS)
+def test_a_small_file_takes_no_more_than_the_memory(case: str, tmp_path: Path) -> None:
+    name, make = BOMBS[case]
+    make(tmp_path / name)
+    claim = ("--mechanism", "rr", "--epsilon", "1")
+    run = ("run", name, *claim, "--memory", f"{MEMORY >> 20}MiB", "--only", "mechanism")
+    made = ("privatize", name, "-o", "new.parquet", *claim)
+    for words in (run, made):
+        found = attempt(*words, folder=tmp_path, read=MEMORY)
+        assert found.faulty == ""
+        assert found.status == 2 or words is made, found.text
+        assert found.grown < 2 * MEMORY
+
+
+def test_one_text_in_many_cells_of_a_sheet(tmp_path: Path) -> None:
+    _shared_text(tmp_path / "t.xlsx")
+    with held_to(200_000), pytest.raises(InputError, match=r"unpacks to .* smaller row groups"):
+        open_table(tmp_path / "t.xlsx")
+    assert len(open_table(tmp_path / "t.xlsx").names) == 2

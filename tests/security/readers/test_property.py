@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from security.readers.bad_tables import FORMATS, damaged
 
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.sparse.table import open_svmlight
-from ldpaudit.datasets.writing.tables import TableFile
+from ldpaudit.datasets.sparse import open_svmlight
+from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import LdpAuditError
-from ldpaudit.files.writing import WholeFiles
+from ldpaudit.work.files import WholeFiles
 
 QUICK = settings(
     max_examples=10, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]

@@ -9,29 +9,26 @@ import pytest
 
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.features import encode_numbers
-from ldpaudit.errors import InputError
 
 LEAST, MOST = 0.123456789, 0.987654321
 
 
 @pytest.mark.parametrize("stated", [1e300, -5.0, 0.5])
-def test_statistics_that_are_not_of_the_values_are_refused(
-    stated: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_statistics_that_are_not_of_the_values_change_nothing(
+    stated: float, tmp_path: Path
 ) -> None:
-    """A forged range made all values of a column of a large file equal: a leak was not seen."""
-    for name in ("_ROWS", "_CELLS"):
-        monkeypatch.setattr(f"ldpaudit.datasets.batchwise.opening.{name}", 0)
+    """A forged range once made all values of a column equal: a leak was not seen."""
     values = np.where(np.arange(200) % 2, LEAST, MOST)
     words = np.array(["no", "yes"])[np.arange(200) // 3 % 2]
     path = tmp_path / "r.parquet"
     pq.write_table(pa.table({"label": words, "x": values}), path)
-    assert read_release(path, label="label").release.features.numeric.std() > 0.4
+    honest = read_release(path, label="label").release.features.numeric
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     forged = content[footer:].replace(np.float64(MOST).tobytes(), np.float64(stated).tobytes())
     path.write_bytes(content[:footer] + forged)
-    with pytest.raises(InputError, match=r"Column 2 .*statistics"):
-        read_release(path, label="label")
+    found = read_release(path, label="label").release.features.numeric
+    np.testing.assert_array_equal(found, honest)
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()])
@@ -53,14 +50,9 @@ SUBTLE = {
 }
 
 
-@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("name", SUBTLE)
-def test_what_float32_makes_equal_is_told_to_models(
-    name: str, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_float32_makes_equal_is_told_to_models(name: str, tmp_path: Path) -> None:
     """Such a column told every label, and the answer was to publish."""
-    for limit in ("_ROWS", "_CELLS") if large else ():
-        monkeypatch.setattr(f"ldpaudit.datasets.batchwise.opening.{limit}", 0)
     words = np.array(["no", "yes"])[np.arange(200) // 3 % 2]
     table = pa.table({"label": words, "x": SUBTLE[name], "y": np.arange(200) % 5})
     pq.write_table(table, tmp_path / "r.parquet")

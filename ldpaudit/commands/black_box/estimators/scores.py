@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.commands.black_box.estimators.binning import NumberBins
 from ldpaudit.commands.black_box.estimators.outputs import NUMERIC, OutputTable
-from ldpaudit.commands.black_box.estimators.views import Binning, OutputView, fit_views
+from ldpaudit.commands.black_box.estimators.views import Binning, NumberBins, OutputView, fit_views
 from ldpaudit.release import FloatArray, IndexArray
 
 SCREENING_LEVEL = 0.01

@@ -15,8 +15,8 @@ DEFAULT: Final = "ldpaudit:default"
 PRESETS: Final = {
     DEFAULT: "the claim alone decides; what else may go wrong is warned of",
     "ldpaudit:strict": (
-        "the gate before a release: 99 % confidence, more power, and columns that name people or "
-        "tell the label are violations"
+        "the gate before a release: 99 % confidence, more power, and columns that identify people "
+        "or reveal the label are violations"
     ),
     "ldpaudit:research": (
         "for experiments and simulated data: only a refuted claim fails; weak audits, seeds and "
@@ -24,11 +24,6 @@ PRESETS: Final = {
     ),
 }
 """What ``extends`` and ``--policy`` may name, each with its purpose."""
-
-
-def preset_names() -> tuple[str, ...]:
-    """Return the names of the presets."""
-    return tuple(PRESETS)
 
 
 def preset_name(name: str) -> str:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.commands.black_box.estimators.events import Goal, choose_events
-from ldpaudit.commands.black_box.estimators.forms import OutputForm
-from ldpaudit.commands.black_box.estimators.outputs import as_outputs, joined
+from ldpaudit.commands.black_box.estimators.outputs import OutputForm, as_outputs, joined
 from ldpaudit.errors import InputError
 
 

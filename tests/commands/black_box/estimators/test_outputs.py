@@ -4,9 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpaudit.commands.black_box.estimators.binning import fit_binning
 from ldpaudit.commands.black_box.estimators.outputs import as_outputs, joined
-from ldpaudit.commands.black_box.estimators.views import fit_views
+from ldpaudit.commands.black_box.estimators.views import fit_binning, fit_views
 from ldpaudit.errors import InputError
 
 

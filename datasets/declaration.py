@@ -1,0 +1,362 @@
+"""The declaration: what a file states about the mechanisms that made its private columns.
+
+JSON under the key ``ldpaudit`` of the Parquet schema metadata, or in a file of its own alongside.
+Version 1 declares one private column::
+
+    {"version": 1, "label": "income",
+     "mechanism": {"name": "randomized-response", "classes": ["no", "yes"], "lambda": 0.3},
+     "provenance": {"randomness": "operating system", "classes": "declared"}}
+
+Version 2 declares several, each with a mechanism of its own, or all with one joint mechanism; a
+column may have a channel for each value of a public column::
+
+    {"version": 2, "labels": [
+        {"label": "income", "mechanism": {"name": "randomized-response", "lambda": 0.3}},
+        {"label": "diagnosis", "by": "region", "mechanism": {"name": "by-stratum", "strata": [
+            {"value": "north", "mechanism": {…}}, {"value": "south", "mechanism": {…}}]}}]}
+    {"version": 2, "labels": [{"label": "income"}, {"label": "diagnosis"}],
+     "mechanism": {"name": "rs-fd", "domains": [["no", "yes"], ["a", "b", "c"]], "epsilon": 1.0}}
+
+The optional ``provenance`` states how the release was made; it is no part of the claim.
+"""
+
+import json
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY
+from ldpaudit.datasets.labels import canonical
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.errors import InputError
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
+from ldpaudit.work.documents import parse_json
+
+BY_STRATUM: Final = "by-stratum"
+"""The mechanism that has a channel for each value of a public column."""
+_SINGLE, _SEVERAL = 1, 2
+# Numbers that differ by less are the same number.
+_AGREEMENT: Final = 1e-6
+_INVALID: Final = (
+    "The file's declaration must be valid JSON (key 'ldpaudit', or FILE.ldpaudit.json)."
+)
+
+Marginals = Callable[[Declaration], Sequence[Declaration]]
+"""Gives for a joint mechanism the exact claim about each of its columns alone."""
+
+
+def parse_declaration(content: bytes) -> ColumnsDeclaration:
+    """Parse the declaration of a file, of either version.
+
+    Raises
+    ------
+    InputError
+        If it is not JSON, of another version, or a field is missing, unknown or of a wrong type.
+    """
+    value = parse_json(content, "The file's declaration", _INVALID, distinct=True)
+    if not isinstance(value, dict):
+        raise InputError("The file's declaration must be a JSON object.")
+    version = value.get("version")
+    if isinstance(version, bool) or version not in (_SINGLE, _SEVERAL):
+        raise InputError(f"The file's declaration must have version {_SINGLE} or {_SEVERAL}.")
+    provenance = _checked_provenance(value.get("provenance", {}))
+    if version == _SINGLE:
+        _check_fields(value, ("version", "label", "mechanism"), ("provenance",))
+        one = LabelDeclaration(_name(value["label"]), _mechanism(value["mechanism"]))
+        return ColumnsDeclaration((one,), None, provenance)
+    _check_fields(value, ("version", "labels"), ("mechanism", "provenance"))
+    if not isinstance(value["labels"], list) or not value["labels"]:
+        raise InputError("The declared labels must be a list of one private column or more.")
+    joint = _mechanism(value["mechanism"]) if "mechanism" in value else None
+    labels = tuple(_column(entry, joint is not None) for entry in value["labels"])
+    names = {one.label for one in labels}
+    if len(names) < len(labels):
+        raise InputError(
+            f"The declared labels must be different columns; {len(labels) - len(names)} of "
+            f"{len(labels)} occur(s) again."
+        )
+    if any(one.by in names for one in labels):
+        raise InputError("The strata must be a public column; one is declared as private.")
+    if joint is not None:
+        domains = joint.parameters.get("domains")
+        if not isinstance(domains, list) or not all(isinstance(one, list) for one in domains):
+            raise InputError("The declared joint mechanism must list the labels of each column.")
+        if len(labels) < 2 or len(domains) != len(labels):
+            raise InputError(
+                "A joint mechanism must be declared for at least two columns, with one list of "
+                f"labels ('domains') for each. Got {len(domains)} list(s) for {len(labels)} "
+                "column(s)."
+            )
+    return ColumnsDeclaration(labels, joint, provenance)
+
+
+def _column(entry: Any, joint: bool) -> LabelDeclaration:
+    if not isinstance(entry, dict):
+        raise InputError("Each of the declared labels must be a JSON object.")
+    if joint:
+        if set(entry) != {"label"}:
+            raise InputError(
+                "Where one mechanism releases all declared labels, each of them must have the "
+                "field label alone."
+            )
+        return LabelDeclaration(_name(entry["label"]))
+    _check_fields(entry, ("label", "mechanism"), ("by",), "Each of the declared labels")
+    mechanism = _mechanism(entry["mechanism"])
+    by = _name(entry["by"], "The column of strata ('by')") if "by" in entry else None
+    if (mechanism.name == BY_STRATUM) != (by is not None):
+        raise InputError(
+            f"A declared label with the mechanism {BY_STRATUM!r} must name its column of strata "
+            "('by'), and no other may."
+        )
+    return LabelDeclaration(_name(entry["label"]), mechanism, by)
+
+
+def _check_fields(
+    value: dict[str, Any],
+    needed: Collection[str],
+    optional: Collection[str],
+    what: str = "The file's declaration",
+) -> None:
+    missing, unknown = set(needed) - set(value), set(value) - {*needed, *optional}
+    if missing or unknown:
+        *most, last = needed
+        raise InputError(
+            f"{what} must have the fields {', '.join(most)} and {last}; "
+            f"{len(missing)} missing, {len(unknown)} unknown."
+        )
+
+
+def _name(value: Any, what: str = "The declared label") -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{what} must be a column's name.")
+    return value
+
+
+def _mechanism(value: Any) -> Declaration:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise InputError("The declared mechanism must be an object with a 'name'.")
+    parameters = {key: entry for key, entry in value.items() if key != "name"}
+    return Declaration(value["name"], parameters, "file")
+
+
+def _checked_provenance(value: Any) -> Mapping[str, Any]:
+    """Return a declared provenance whose parts of ε, in nats, add up to its total (InputError)."""
+    if not isinstance(value, dict):
+        raise InputError("The declared provenance must be a JSON object.")
+    if "epsilon" in value:
+        parts = value["epsilon"]
+        named = map(parts.get, ("prior", "labels", "total")) if isinstance(parts, dict) else ()
+        numbers = [v for v in named if isinstance(v, int | float) and not isinstance(v, bool)]
+        if len(numbers) < 3 or not math.isclose(
+            numbers[0] + numbers[1], numbers[2], rel_tol=_AGREEMENT, abs_tol=_AGREEMENT
+        ):
+            raise InputError(
+                "The declared provenance must state epsilon as prior and labels that add up to "
+                "total."
+            )
+    return value
+
+
+def remarks_on(provenance: Mapping[str, Any]) -> list[str]:
+    """Return what a provenance means for the release's reader, in sentences."""
+    remarks = []
+    if str(provenance.get("randomness", "")).startswith("experimental"):
+        remarks.append(
+            "The release was made as an experiment, with draws that can be repeated: whoever "
+            "knows the seed can undo the mechanism."
+        )
+    generator = provenance.get("generator")
+    if isinstance(generator, Mapping) and generator.get("trained_on") != "public":
+        remarks.append(
+            "The generator of the synthetic features was trained on private rows: the "
+            "guarantee of double randomized response assumes public ones, or a generator with "
+            "a privacy budget of its own."
+        )
+    parts = provenance.get("epsilon", {})
+    if parts.get("prior", 0) > 0:
+        remarks.append(
+            f"The mechanism was designed with a private histogram of the labels, which cost "
+            f"another ε = {parts['prior']:.6g} nats: with the claimed ε of the released labels "
+            f"the total is ε = {parts['total']:.6g}."
+        )
+    return remarks
+
+
+def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
+    """Return the table with the declaration of one private column in its schema metadata.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The release.
+    declaration : Declaration
+        The mechanism; nothing in it may depend on a single row.
+    label : str
+        The released label's column.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or a parameter cannot be written as JSON.
+    """
+    if label not in table.schema.names:
+        raise missing_column(label, "label", table.schema.names)
+    content = declared_content(ColumnsDeclaration((LabelDeclaration(label, declaration),)))
+    metadata = {**(table.schema.metadata or {}), DECLARATION_KEY: content}
+    return table.replace_schema_metadata(metadata)
+
+
+def declared_content(declaration: ColumnsDeclaration) -> bytes:
+    """Return the JSON of a declaration: version 1 for one column without strata, else version 2.
+
+    Raises
+    ------
+    InputError
+        If a parameter cannot be written as JSON.
+    """
+    columns = []
+    for one in declaration.labels:
+        by = {} if one.by is None else {"by": one.by}
+        columns.append({"label": one.label} | by | _stated(one.mechanism))
+    if len(columns) == 1 and declaration.labels[0].by is None:
+        content: dict[str, Any] = {"version": _SINGLE, **columns[0]}
+    else:
+        content = {"version": _SEVERAL, "labels": columns}
+    content |= _stated(declaration.joint)
+    if declaration.provenance:
+        content["provenance"] = dict(declaration.provenance)
+    try:
+        return json.dumps(content, default=_plain, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        stated = (declaration.joint, *(one.mechanism for one in declaration.labels))
+        names = " and ".join(dict.fromkeys(quoted(one.name) for one in stated if one is not None))
+        raise InputError(
+            f"The parameters of {names} must be texts, finite numbers, booleans or lists of them."
+        ) from None
+
+
+def _stated(claim: Declaration | None) -> dict[str, Any]:
+    return {} if claim is None else {"mechanism": {"name": claim.name, **claim.parameters}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError
+
+
+def claims_of(
+    declared: ColumnsDeclaration, marginals: Marginals | None
+) -> tuple[LabelDeclaration, ...]:
+    """Return the claim about each column alone: of a joint mechanism its exact marginal."""
+    if declared.joint is None:
+        return declared.labels
+    if marginals is None:
+        raise InputError(
+            f"One mechanism released all {len(declared.labels)} declared columns together; its "
+            "columns cannot be read one by one here."
+        )
+    claims = zip(declared.labels, marginals(declared.joint), strict=True)
+    return tuple(replace(one, mechanism=claim) for one, claim in claims)
+
+
+def claim_about(
+    declared: ColumnsDeclaration, label: str | None, marginals: Marginals | None
+) -> LabelDeclaration:
+    """Return what is claimed about one column; ``None``: about the only one (InputError)."""
+    name = declared.column(label).label
+    return next(one for one in claims_of(declared, marginals) if one.label == name)
+
+
+def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaration | None:
+    """Return the claim that a file and the options state together.
+
+    The mechanism's name, and every parameter that both state, must agree (``epsilon`` in one and
+    ``lambda`` in the other are compared where the mechanism is built).
+
+    Raises
+    ------
+    InputError
+        If they differ.
+    """
+    if of_file is None or given is None:
+        return of_file or given
+    ours, theirs = of_file.parameters, given.parameters
+    if of_file.name != given.name:
+        raise _differ("mechanism")
+    if not all(_same(ours[key], theirs[key]) for key in ours.keys() & theirs.keys()):
+        raise _differ("mechanism's parameters")
+    return replace(of_file, parameters={**theirs, **ours})
+
+
+def agreed_columns(
+    of_file: ColumnsDeclaration | None, given: ColumnsDeclaration | None
+) -> ColumnsDeclaration | None:
+    """Return the claims about several columns that a file and the options state together.
+
+    A column of which only one of the two says something has that one's claim (InputError where
+    both do and differ).
+    """
+    if of_file is None or given is None:
+        return of_file or given
+    if (of_file.joint is None) != (given.joint is None):
+        raise _differ("mechanism")
+    theirs, labels = {one.label: one for one in given.labels}, []
+    for one in of_file.labels:
+        other = theirs.pop(one.label, one)
+        if one.by != other.by:
+            raise _differ("column of strata")
+        labels.append(replace(one, mechanism=agreed(one.mechanism, other.mechanism)))
+    if theirs:
+        raise InputError(
+            f"The options claim something about {len(theirs)} of the private columns that the "
+            "file's declaration does not name; leave out the options, or correct the declaration."
+        )
+    return replace(of_file, labels=tuple(labels), joint=agreed(of_file.joint, given.joint))
+
+
+def _differ(what: str) -> InputError:
+    return InputError(
+        f"The file declares one {what} and the options another; leave out the options, or "
+        f"correct the declaration."
+    )
+
+
+def same_claim(one: Declaration | None, other: Declaration | None) -> bool:
+    """Return whether two declarations state the same mechanism with the same parameters."""
+    if one is None or other is None:
+        return one is other
+    ours, theirs = one.parameters, other.parameters
+    keys = ours.keys() | theirs.keys()
+    return one.name == other.name and all(_same(ours.get(key), theirs.get(key)) for key in keys)
+
+
+def same_claims(one: ColumnsDeclaration, other: ColumnsDeclaration) -> bool:
+    """Return whether two declarations state the same of the same columns, in the same order."""
+    ours, theirs = (tuple((c.label, c.by) for c in which.labels) for which in (one, other))
+    pairs = zip(one.labels, other.labels, strict=False)
+    columns = all(same_claim(a.mechanism, b.mechanism) for a, b in pairs)
+    return ours == theirs and columns and same_claim(one.joint, other.joint)
+
+
+def _same(one: Any, other: Any) -> bool:
+    one, other = (
+        value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for value in (one, other)
+    )
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    plain = isinstance(one, str | int | float) and isinstance(other, str | int | float)
+    if isinstance(one, bool | str) or isinstance(other, bool | str):
+        return plain and canonical(one) == canonical(other)
+    if plain:
+        return math.isclose(one, other, rel_tol=_AGREEMENT, abs_tol=_AGREEMENT)
+    return bool(one == other)

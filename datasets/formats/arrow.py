@@ -1,0 +1,372 @@
+"""Parquet files, and Arrow's own (Feather): batches of rows, held to the memory that may be used.
+
+A few bytes of either can stand for very many: of an equal value in a list, of a long text in a
+dictionary, of whatever compresses well. So sizes are looked up before anything is unpacked.
+"""
+
+import struct
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from ldpaudit.datasets.formats.columns import allowed, check_fits, value_type
+from ldpaudit.datasets.formats.locations import Located, Location, check_width, unreadable
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY, bare_schema
+from ldpaudit.datasets.names import ColumnError, check_unique, of_column, quoted
+from ldpaudit.errors import InputError
+from ldpaudit.work.limits import COLUMNS
+
+ARROW_SUFFIXES: Final = (".feather", ".arrow", ".ipc")
+# Columns are read in groups of about this many cells, so a wide file is never whole in memory; the
+# time of one call grows with the square of its columns.
+_CELLS_AT_ONCE, _COLUMNS_AT_ONCE = 1 << 22, 10_000
+_BYTES_AT_ONCE, _BUFFER = 1 << 25, 1 << 20
+_MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
+_PARQUET, _ENCRYPTED, _ARROW, _FEATHER_1 = b"PAR1", b"PARE", b"ARROW1", b"FEA1"
+# Entries of a Parquet schema for one column of lists; a column of numbers has one.
+_FIELDS_IN_LIST: Final = 3
+# Bytes in memory of a value in a list, with its two levels.
+_IN_LIST: Final = 12
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+
+
+class _Batches(Located):
+    """A table of columns with types, known by its batches."""
+
+    names: tuple[str, ...]
+    schema: pa.Schema
+    row_count: int
+
+    def batches(
+        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        raise NotImplementedError
+
+    def columns(
+        self,
+        names: Sequence[str],
+        as_text: Collection[str] = (),  # noqa: ARG002 - values have types of their own
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order, read a group at a time."""
+        at_once = min(max(1, _CELLS_AT_ONCE // max(self.row_count, 1)), _COLUMNS_AT_ONCE)
+        for start in range(0, len(names), at_once):
+            group, found, seen = names[start : start + at_once], [], 0
+            for batch in self.batches(group):
+                found.append(batch)
+                seen += batch.nbytes
+                check_fits(seen, f"The file {quoted(self.name)}")
+            schema = pa.schema([self.schema.field(name) for name in group])
+            table = pa.Table.from_batches(found, schema)
+            yield from zip(group, table.columns, strict=True)
+
+
+class ParquetFiles(_Batches):
+    """One Parquet file, or several with the same columns."""
+
+    def __init__(self, location: Location) -> None:
+        self.location, schemas, self.row_count = location, [], 0
+        for path in location.paths:
+            part = location.part(path)
+            _check_magic(location, path)
+            with unreadable(self.name, part=part), self._opened(path) as file:
+                schemas.append(file.schema_arrow)
+                self.row_count += file.metadata.num_rows
+        check_width(len(schemas[0].names), self.name)
+        check_unique(schemas[0].names)
+        if any(not schema.equals(schemas[0]) for schema in schemas):
+            raise InputError(
+                f"The files of {quoted(self.name)} must have the same columns and types."
+            )
+        declared = {(schema.metadata or {}).get(DECLARATION_KEY) for schema in schemas}
+        if len(declared) > 1:
+            raise InputError(
+                f"The files of {quoted(self.name)} must all carry the same declaration."
+            )
+        self._declared: bytes | None = declared.pop()
+        with unreadable(self.name):
+            self._dataset = pyarrow.dataset.dataset(
+                list(location.paths),
+                filesystem=location.filesystem,
+                format="parquet",
+                partitioning=None if location.folder is None else "hive",
+                partition_base_dir=location.folder,
+            )
+        self.schema = bare_schema(self._dataset.schema)
+        self.names = tuple(self.schema.names)
+        check_unique(self.names)
+
+    @cached_property
+    def declaration(self) -> bytes | None:
+        """The declaration in the file, or in one of its own."""
+        alone = len(self.location.paths) == 1
+        return self._declared or (self.location.sidecar() if alone else None)
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        as_text: Collection[str] = (),  # noqa: ARG002
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        names = list(self.names if columns is None else columns)
+        for fragment in self._dataset.get_fragments():
+            constants = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+            stored = [name for name in names if name not in constants]
+            for batch in self.part_batches(fragment.path, stored):
+                yield self._as_asked(batch, names, constants)
+
+    def part_batches(
+        self, path: str, names: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one of the files, with the named columns that it holds (None: all)."""
+        with unreadable(self.name, part=self.location.part(path)), self._opened(path) as file:
+            stored = list(file.schema_arrow.names if names is None else names)
+            at_once = self._rows_at_once(file, path, stored)
+            yield from file.iter_batches(at_once, columns=stored)
+
+    def _opened(self, path: str, **options: Any) -> Any:
+        # Unbuffered, pyarrow would hold whole column chunks: a file may be one single row group.
+        return pq.ParquetFile(
+            path,
+            filesystem=self.location.filesystem,
+            pre_buffer=False,
+            buffer_size=_BUFFER,
+            page_checksum_verification=True,
+            **options,
+        )
+
+    @cached_property
+    def _leaves(self) -> dict[str, list[tuple[int, bool]]]:
+        """The places of each column's parts in the files, and whether they are those of lists."""
+        found: dict[str, list[tuple[int, bool]]] = {name: [] for name in self.names}
+        with self._opened(self.location.paths[0]) as file:
+            for place, leaf in enumerate(map(file.schema.column, range(len(file.schema)))):
+                parts = leaf.path.split(".")  # A name may have dots itself.
+                tops = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
+                top = next((name for name in tops if name in found), None)
+                if top is not None:
+                    found[top].append((place, leaf.max_repetition_level > 0))
+        return found
+
+    def width(self, names: Sequence[str]) -> float:
+        """Return how many values a row has in some columns, by what the files say of themselves."""
+        values = 0
+        for path in self.location.paths:
+            with self._opened(path) as file:
+                for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+                    places = (leaf[0] for name in names for leaf in self._leaves[name])
+                    values += sum(group.column(place).num_values for place in places)
+        return values / max(self.row_count, 1)
+
+    def _rows_at_once(self, file: Any, path: str, names: Sequence[str]) -> int:
+        """Return how many rows of a file make about 32 MiB, 64 to 65,536.
+
+        Raises
+        ------
+        InputError
+            If memory does not hold one column of one row group, or the longest text.
+        """
+        metadata, width, longest = file.metadata, 0, 1
+        leaves = [(name, *leaf) for name in names for leaf in self._leaves[name]]
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            for name, place, repeated in leaves:
+                chunk = group.column(place)
+                values, size = chunk.num_values, 8 * chunk.num_values
+                with of_column(name, self.names):
+                    if repeated:  # All of them may be in one row.
+                        check_fits(_IN_LIST * values)
+                    if chunk.physical_type == "BYTE_ARRAY":
+                        size = max(size, chunk.total_uncompressed_size)
+                        check_fits(2 * size)
+                        if values * chunk.total_uncompressed_size > _BYTES_AT_ONCE:
+                            longest = max(longest, self._longest(path, number, chunk))
+                            check_fits(longest)
+                width += size
+        rows = _BYTES_AT_ONCE * metadata.num_rows / max(width, 1)
+        rows = min(max(rows, _LEAST_ROWS), allowed() / 4 / longest, _MOST_ROWS)
+        return max(int(rows), 1)
+
+    def _longest(self, path: str, number: int, chunk: Any) -> int:
+        """Return at most how long a text is that a chunk of a row group may repeat."""
+        column = chunk.path_in_schema
+        if not any("DICTIONARY" in encoding or "DELTA" in encoding for encoding in chunk.encodings):
+            return 1
+        with self._opened(path, read_dictionary=[column]) as file:
+            for batch in file.iter_batches(_LEAST_ROWS, row_groups=[number], columns=[column]):
+                values = batch.column(0)
+                while pa.types.is_nested(values.type):
+                    inner = values.flatten()
+                    values = inner[0] if isinstance(inner, list) else inner
+                if not pa.types.is_dictionary(values.type) or "DELTA_BYTE_ARRAY" in chunk.encodings:
+                    return int(chunk.total_uncompressed_size)
+                if len(values.dictionary):
+                    return int(pc.max(pc.binary_length(values.dictionary)).as_py())
+        return 1
+
+    def _as_asked(
+        self, batch: pa.RecordBatch, names: list[str], constants: dict[str, Any]
+    ) -> pa.RecordBatch:
+        """Return checked columns by name, including those that the folders' names hold."""
+        found = []
+        for name in names:
+            if name in constants:
+                kind = value_type(self.schema.field(name).type)
+                column = pa.repeat(pa.scalar(constants[name]).cast(kind), len(batch))
+            else:
+                column = batch.column(batch.schema.get_field_index(name))
+                _check_cells(column, name, self.names)
+            found.append(column)
+        return pa.RecordBatch.from_arrays(found, names=names)
+
+
+def _check_cells(column: pa.Array, name: str, names: Sequence[str]) -> None:
+    """Check the cells: Arrow itself trusts what a file says (InputError)."""
+    with of_column(name, names):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            raise ColumnError("is damaged, or holds text that is not in UTF-8.") from None
+
+
+def _check_magic(location: Location, path: str) -> None:
+    """Check that a file is Parquet, complete and not too wide, before pyarrow reads it."""
+    shown = location.part(path)
+    with unreadable(location.name, part=shown), location.filesystem.open_input_file(path) as file:
+        size = file.size()
+        if size == 0:
+            raise InputError(f"{shown} is empty.")
+        start = file.read(4)
+        file.seek(max(0, size - 8))
+        *length, end = struct.unpack("<I4s", file.read(8)) if size >= 8 else (size, start)
+        footer = size - 8 - length[0]
+        file.seek(max(0, footer))
+        head = file.read(16) if footer >= 0 else b""
+    if start == _ENCRYPTED:
+        raise InputError(f"{shown} is encrypted.")
+    if start != _PARQUET:
+        raise InputError(
+            f"{shown} is neither Parquet nor CSV (a CSV file's name must end in .csv, .csv.gz, "
+            ".tsv, .tsv.gz; other formats are known by their names, too)."
+        )
+    if end != _PARQUET:
+        raise InputError(f"{shown} is truncated: a Parquet file ends with its footer.")
+    # In Thrift's compact protocol: the version, field 1, then the length of the list of fields.
+    place = 1 + next((i for i, byte in enumerate(head[1:], start=1) if byte < 0x80), len(head))
+    if head[:1] == b"\x15" and head[place : place + 1] == b"\x19" and head[place + 1 :] >= b"\xf0":
+        entries = 0
+        for shift, byte in enumerate(head[place + 2 :]):
+            entries |= (byte & 0x7F) << 7 * shift
+            if byte < 0x80:
+                break
+        if entries - 1 > _FIELDS_IN_LIST * COLUMNS:
+            check_width(entries - 1, location.name, "columns and nested fields")
+
+
+class ArrowFile(_Batches):
+    """A Feather file of version 2 (Arrow's file format), or an Arrow stream."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        with self._reading() as file:
+            start = bytes(file.read(len(_ARROW)))
+        if not start:
+            raise InputError(f"The file {quoted(self.name)} is empty.")
+        if start.startswith(_FEATHER_1):
+            raise InputError(
+                f"The file {quoted(self.name)} is of Feather's first version; write Parquet."
+            )
+        self.is_stream = start != _ARROW
+        with self._opened() as reader:
+            metadata, self.schema = reader.schema.metadata, bare_schema(reader.schema)
+        self._declared: bytes | None = (metadata or {}).get(DECLARATION_KEY)
+        self.names = tuple(self.schema.names)
+        check_width(len(self.names), self.name)
+        check_unique(self.names)
+        self.row_count, self._largest, dictionaries = 0, 0, 0
+        with self._reading() as file:
+            # A file is a stream, with a beginning and an end around it.
+            file.seek(0 if self.is_stream else 8)
+            for message in pyarrow.ipc.MessageReader.open_stream(file):
+                kind, rows, size = _size_of(message)
+                if kind == _RECORD_BATCH:
+                    self.row_count, self._largest = self.row_count + rows, max(self._largest, size)
+                elif kind == _DICTIONARY_BATCH:
+                    dictionaries += size
+        self._largest += dictionaries
+
+    @cached_property
+    def declaration(self) -> bytes | None:
+        """The declaration in the file, or in one of its own."""
+        return self._declared or self.location.sidecar()
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        as_text: Collection[str] = (),  # noqa: ARG002
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        with unreadable(self.name):
+            check_fits(self._largest, f"A batch of {quoted(self.name)}")
+        with self._opened() as reader:
+            for batch in reader:
+                chosen = batch if columns is None else batch.select(list(columns))
+                chosen.validate(full=True)  # Arrow itself trusts what a file says.
+                yield chosen.replace_schema_metadata(None)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        with self._reading() as file:
+            if self.is_stream:
+                yield pyarrow.ipc.open_stream(file)
+            else:
+                file.seek(8)
+                yield pyarrow.ipc.open_stream(file)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        path, files = self.location.paths[0], self.location.filesystem
+        with unreadable(self.name), files.open_input_file(path) as file:
+            yield file
+
+
+def _size_of(message: Any) -> tuple[int, int, int]:
+    """Return the kind of a message of Arrow's, its rows, and its bytes when it is unpacked.
+
+    A message is a table of Google's FlatBuffers: a field lies at an offset from the table's start,
+    which its other table gives. A compressed buffer begins with its size when it is unpacked.
+    """
+    head, body = message.metadata, message.body
+
+    def number(form: str, place: int, content: Any = head) -> int:
+        return int(struct.unpack_from(form, content, place)[0])
+
+    def field(table: int, place: int) -> int:
+        own = table - number("<i", table)
+        return number("<H", own + 4 + 2 * place) if 4 + 2 * place < number("<H", own) else 0
+
+    def inner(table: int, place: int) -> int:
+        at = table + field(table, place)
+        return at + number("<I", at)
+
+    root = number("<I", 0)
+    kind = number("<B", root + field(root, 1)) if field(root, 1) else 0
+    if kind not in (_DICTIONARY_BATCH, _RECORD_BATCH):
+        return kind, 0, 0
+    batch = inner(root, 2)
+    batch = inner(batch, 1) if kind == _DICTIONARY_BATCH else batch
+    rows = number("<q", batch + field(batch, 0)) if field(batch, 0) else 0
+    buffers, size = inner(batch, 2), 0
+    for place in range(number("<I", buffers)):
+        start, length = struct.unpack_from("<qq", head, buffers + 4 + 16 * place)
+        packed = length >= 8 and field(batch, 3)
+        unpacked = number("<q", start, body) if packed else -1
+        size += length if unpacked < 0 else unpacked
+    return kind, rows, size

@@ -1,0 +1,322 @@
+"""Several private columns of one release, and several releases of the same people.
+
+Rows of releases are joined on their ids by a keyed hash. The key is drawn in memory for one audit;
+neither key nor hashes are ever written.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.sparse import coo_array
+
+from ldpaudit.arrays import BoolArray, IndexArray, IntArray
+from ldpaudit.datasets.companions import LabelledRows
+from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of, parse_declaration
+from ldpaudit.datasets.formats.locations import unchanged
+from ldpaudit.datasets.names import missing_column, quoted
+from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source, read_release
+from ldpaudit.datasets.sparse import SparseTable
+from ldpaudit.datasets.truth import comparable_ids, named_truth, open_truth
+from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
+from ldpaudit.release import (
+    ColumnsDeclaration,
+    FeatureTable,
+    FileColumns,
+    LabelDeclaration,
+    Release,
+    ReleasedFiles,
+)
+
+_BYTES: Final = 16
+_FEWEST: Final = 2
+_LOOKED_AT: Final = 2_000
+
+
+@dataclass(frozen=True)
+class ColumnsReport:
+    """Several private columns as they were read, and what their reader should know about them.
+
+    ``warnings`` that hold of some columns only say which; ``tests`` are the test rows of each
+    column, if any; ``remarks`` and ``people`` are those of a ``ReadReport``.
+    """
+
+    file: FileColumns
+    warnings: tuple[str, ...] = ()
+    tests: tuple[LabelledRows | None, ...] = ()
+    remarks: tuple[str, ...] = ()
+    people: npt.NDArray[np.void] | None = None
+
+
+@unchanged()
+def read_file_columns(
+    source: Any,
+    *,
+    labels: Collection[str] | None = None,
+    declaration: ColumnsDeclaration | None = None,
+    truth: Any = None,
+    truth_column: Collection[str] | str | None = None,
+    drop: Collection[str] = (),
+    features: Collection[str] | None = None,
+    marginals: Marginals | None = None,
+    files: FileOptions = AS_FOUND,
+    projection: int | None = None,
+    **others: Any,
+) -> ColumnsReport:
+    """Read several private columns of one release, each with the others among its features.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, pandas.DataFrame or pyarrow.Table
+        n rows; see :func:`~ldpaudit.datasets.read_release`.
+    labels : collection of str, optional
+        The private columns; default: the declared ones.
+    declaration : ColumnsDeclaration, optional
+        The claims; they must agree with the file's, where it has some.
+    truth : path or table, optional
+        The true values: a column of the same name for each private column.
+    truth_column : collection of str, optional
+        The columns of the true values, one for each private column in order; with ``truth`` there,
+        without it in the release.
+    drop, features : collections of str, optional
+        Public columns to leave out; the only ones to use. Released columns always stay.
+    marginals : callable, optional
+        Gives for a joint mechanism the exact claim about each of its columns.
+    files, projection, others
+        As :func:`~ldpaudit.datasets.read_release` takes them.
+
+    Raises
+    ------
+    InputError
+        One line about what is wrong; it holds no name and no value of the file.
+    """
+    table = open_source(source, projection, files)
+    if isinstance(table, SparseTable):
+        raise InputError("A sparse release (svmlight, SciPy) has one label; audit it alone.")
+    check_same_index(source, truth, others.get("id_column"))
+    of_file = None if table.declaration is None else parse_declaration(table.declaration)
+    claim = agreed_columns(of_file, declaration)
+    asked = tuple(labels) if labels else (claim.names if claim is not None else ())
+    if len(set(asked)) < len(asked):
+        raise InputError("Each private column (--label) must be named once.")
+    if len(asked) < 2:
+        raise InputError(
+            f"At least two private columns must be named (--label) or declared. Got {len(asked)}."
+        )
+    truths = dict(zip(asked, _truth_columns(asked, truth, truth_column, files), strict=True))
+    hidden = [] if truth is not None else [name for name in truths.values() if name is not None]
+    claim = None if claim is None else claim.only(asked)
+    names = asked if claim is None else claim.names  # A joint mechanism has an order of its own.
+    for name in names:
+        if name not in table.names:
+            declared = of_file is not None and name in of_file.names
+            raise missing_column(name, "label", table.names, typed=not declared)
+        if features is not None and name in features:
+            raise InputError("A private column must not be a feature (--features) as well.")
+    claims = {name: LabelDeclaration(name) for name in names}
+    claims |= {} if claim is None else {one.label: one for one in claims_of(claim, marginals)}
+    reports = []
+    for name in names:
+        rest = [other for other in names if other != name]
+        report = read_release(
+            table,
+            label=name,
+            declaration=claims[name].mechanism,
+            by=claims[name].by,
+            private=names,
+            truth=truth,
+            truth_column=truths[name],
+            drop=(*drop, *(other for other in hidden if other != truths[name])),
+            features=None if features is None else (*features, *rest),
+            marginals=marginals,
+            files=files,
+            **others,
+        )
+        reports.append(report)
+    return _together(reports, names, claim)
+
+
+def _truth_columns(
+    names: Sequence[str],
+    truth: Any,
+    columns: Collection[str] | str | None,
+    files: FileOptions,
+) -> tuple[str | None, ...]:
+    """Return the column of each private column's true values."""
+    given = (columns,) if isinstance(columns, str) else tuple(columns or ())
+    if given and len(set(given)) != len(names):
+        raise InputError(
+            f"Name a different column of true values (--truth-column) for each of the {len(names)} "
+            f"private columns, in their order. Got {len(set(given))}."
+        )
+    if truth is None:
+        return given or (None,) * len(names)
+    table, bare = open_truth(truth, files)
+    if bare:
+        raise InputError("The truth of several private columns must be a table that names them.")
+    wanted = given or tuple(named_truth(table.names, name) or name for name in names)
+    for place, name in enumerate(wanted, start=1):
+        if name not in table.names and given:
+            raise missing_column(name, "true label", table.names)
+        if name not in table.names:
+            raise InputError(
+                "The truth must have a column of the same name for each private column; column "
+                f"{place} of {len(wanted)} has none."
+            )
+    return wanted
+
+
+def _together(
+    reports: Sequence[ReadReport], names: Sequence[str], claim: ColumnsDeclaration | None
+) -> ColumnsReport:
+    first, others = reports[0].release, []
+    columns = tuple(replace(report.release, declared=None) for report in reports)
+    for release in columns:
+        private = [c for c in release.columns if c.name in names and c.name != release.label]
+        others.append(tuple(sorted(place for column in private for place in column.arrays)))
+    file = FileColumns(columns, tuple(others), claim, first.name, first.sha256, first.declared)
+    said: dict[str, list[str]] = {}
+    for report in reports:
+        for text in report.warnings:
+            said.setdefault(text, []).append(quoted(report.release.label))
+    warnings = tuple(
+        text if len(of) == len(reports) else f"Private column {', '.join(of)}: {text}"
+        for text, of in said.items()
+    )
+    remarks = dict.fromkeys(remark for report in reports for remark in report.remarks)
+    tests = tuple(report.test for report in reports)
+    return ColumnsReport(file, warnings, tests, tuple(remarks), reports[0].people)
+
+
+@dataclass(frozen=True)
+class HashedIds:
+    """Turns ids into keyed hashes, with one key for all releases of an audit."""
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def __call__(self, ids: pa.ChunkedArray) -> npt.NDArray[np.void]:
+        """Return the hash of each id, of shape (n,); all whole numbers or text (InputError)."""
+        plain = comparable_ids(ids, "release").combine_chunks().dictionary_encode()
+        if isinstance(plain, pa.ChunkedArray):
+            plain = plain.unify_dictionaries().combine_chunks()
+        hashed = np.array([self._hash(one.as_py()) for one in plain.dictionary], dtype=f"V{_BYTES}")
+        return np.asarray(hashed[plain.indices.to_numpy(zero_copy_only=False)])
+
+    def _hash(self, value: str | bytes) -> bytes:
+        text = value if isinstance(value, bytes) else value.encode()
+        return hashlib.blake2b(text, digest_size=_BYTES, key=self.key).digest()
+
+
+def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFiles:
+    """Return releases with the row of each person in each of them.
+
+    Joined on the hashed ids of the readings; where they have none, rows are taken to be in the same
+    order in all releases.
+
+    Raises
+    ------
+    InputError
+        If fewer than two people are in all of them, classes differ, or rows without ids cannot be
+        in the same order.
+    """
+    files = tuple(r.file if isinstance(r, ColumnsReport) else r.release for r in readings)
+    columns = [one.columns if isinstance(one, FileColumns) else (one,) for one in files]
+    if any(one.bags is not None or one.reports is not None for some in columns for one in some):
+        raise InputError(
+            "Several releases are audited together where each row has a released label; audit "
+            "bags and local reports one by one."
+        )
+    hashed = [reading.people for reading in readings if reading.people is not None]
+    if len(hashed) < len(readings):
+        rows = np.arange(len(files[0]))[:, None].repeat(len(files), axis=1)
+        _check_same_order([some[0] for some in columns])
+        return ReleasedFiles(files, rows, by_id=False)
+    # People are in the order in which they first occur: that of the hashes varies with the key.
+    _, first, codes = np.unique(np.concatenate(hashed), return_index=True, return_inverse=True)
+    codes, people = first.argsort().argsort()[codes.reshape(-1)], len(first)
+    rows = np.full((people, len(hashed)), -1, dtype=np.int64)
+    repeats, start = np.zeros(people, dtype=bool), 0
+    for place, ids in enumerate(hashed):
+        mine = codes[start : start + len(ids)]
+        start += len(ids)
+        rows[mine, place] = np.arange(len(ids))
+        repeats |= np.bincount(mine, minlength=people) > 1
+    rows = rows[~repeats]
+    here = rows >= 0
+    if (here[:, 1:] & here[:, :-1]).sum(axis=0).max() < _FEWEST:
+        raise InputError(
+            "The releases have no people in common: fewer than two ids are in one release and the "
+            "next. Is the id column (--id) the same in all of them?"
+        )
+    return ReleasedFiles(files, rows, repeated=int(repeats.sum()))
+
+
+def _check_same_order(releases: Sequence[Release]) -> None:
+    """Refuse releases without ids whose rows cannot be in the same order (InputError)."""
+    counts = {len(release) for release in releases}
+    if len(counts) > 1:
+        raise InputError(
+            "Without an id column (--id) the rows of all releases must be the same people in the "
+            f"same order, and the releases have {min(counts)} to {max(counts)} rows."
+        )
+    first, *others = releases
+    sample = np.arange(min(len(first), _LOOKED_AT))
+    for other in others:
+        same = same_features(first, other, sample, sample)
+        if same is not None and len(sample) > 1 and not same.any():
+            raise InputError(
+                "Without an id column (--id) the rows of all releases must be the same people in "
+                "the same order, and no row has the same features in two releases."
+            )
+
+
+def same_features(
+    one: Release, two: Release, first: IndexArray, second: IndexArray
+) -> BoolArray | None:
+    """Return which rows have the same values in the columns of both releases; None without any.
+
+    ``first`` and ``second`` are rows of the two releases that belong together. Categories have
+    codes of each release's own: the commonest partner of a code is the same value.
+    """
+    others = {column.name: column for column in two.columns}
+    shared = [(c, others[c.name]) for c in one.columns if c.name in others]
+    pairs = [
+        (a, b)
+        for c, d in shared
+        if c.kind == d.kind and len(c.arrays) == len(d.arrays)
+        for a, b in zip(c.arrays, d.arrays, strict=True)
+        if a < one.features.width and b < two.features.width
+    ]
+    if not pairs:
+        return None
+    same = np.ones(len(first), dtype=bool)
+    for a, b in pairs:
+        (numeric, x), (also, y) = _cells(one.features, a, first), _cells(two.features, b, second)
+        if numeric and also:
+            same &= (x == y) | (np.isnan(x) & np.isnan(y))
+        else:
+            same &= not numeric and not also and _same_category(x, y)
+    return same
+
+
+def _cells(features: FeatureTable, place: int, rows: IndexArray) -> tuple[bool, Any]:
+    """Return whether a column is numeric, and some of its cells."""
+    numbers = features.numeric.shape[1]
+    if place < numbers:
+        return True, features.numeric[rows, place]
+    return False, features.categorical[rows, place - numbers]
+
+
+def _same_category(one: IntArray, two: IntArray) -> BoolArray:
+    """Return where codes are partners: the commonest partner of each, by both sides."""
+    a, b = one.astype(np.int64) + 1, two.astype(np.int64) + 1
+    counts = coo_array((np.ones(len(a)), (a, b))).tocsr()
+    forth = np.asarray(counts.argmax(axis=1)).reshape(-1)
+    back = np.asarray(counts.argmax(axis=0)).reshape(-1)
+    return np.asarray((forth[a] == b) & (back[b] == a))

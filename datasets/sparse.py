@@ -1,0 +1,326 @@
+"""Sparse features, from svmlight files or SciPy matrices, as a few dense columns.
+
+The most frequent features are kept alone, all others are summed with signs; no label takes part.
+Each feature without a column of its own is hashed to one of b columns with a random sign (count
+sketch). The squared length of a row, and so the squared distance of two rows, keeps its mean; the
+relative variance is at most 2/b.
+
+References
+----------
+Charikar, Chen, Farach-Colton (2002), "Finding frequent items in data streams"; Weinberger et al.
+(2009), "Feature hashing for large scale multitask learning", Lemma 2 (mean and variance).
+"""
+
+import io
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ldpaudit.arrays import GOLDEN, scrambled
+from ldpaudit.datasets.formats.columns import check_fits
+from ldpaudit.datasets.formats.locations import Located, Location, locate
+from ldpaudit.datasets.names import DEFAULT_LABEL, quoted
+from ldpaudit.errors import InputError
+from ldpaudit.release import Float32Array, FloatArray, IndexArray, Sketch
+
+DIMENSIONS: Final = 256
+"""Columns after projection, unless asked for otherwise."""
+FEATURES: Final = "features"
+SUFFIXES: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".svmlight.gz")
+_FEWEST_DIMENSIONS, _MOST_DIMENSIONS = 16, 4096
+# Of the columns, those of single features: the most frequent ones of the first rows.
+_OWN_SHARE: Final = 0.5
+# Shared columns that are kept for features that come later.
+_LEAST: Final = 16
+_KEY: Final = np.uint64(0x6C64_7061_7564_6974)
+# Pairs of rows whose distances are compared before and after.
+_PAIRS_AT_ONCE, _MOST_PAIRS = 64, 4096
+_SHARE: Final = 0.95
+_ROWS_AT_ONCE: Final = 1 << 14
+_LARGEST_INDEX: Final = (1 << 31) - 2
+# Squares of sums of such numbers fit in float32.
+_LARGEST_VALUE: Final = 1e18
+_NUMBER: Final = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_LINE: Final = re.compile(
+    rf"\s*{_NUMBER}(\s+qid:\d+)?((\s+\d+:{_NUMBER})*)\s*(#.*)?".encode(), re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A linear map of sparse rows.
+
+    ``own`` are the sorted indices of the features that keep a column of their own; the others
+    share ``buckets`` columns.
+    """
+
+    own: IndexArray
+    buckets: int
+
+    @classmethod
+    def fit(cls, matrix: Any, dimensions: int) -> "Projection":
+        """Choose the features with columns of their own by how many of the first rows have them."""
+        present, counts = np.unique(matrix.indices, return_counts=True)
+        order = np.argsort(-counts, kind="stable")[: int(_OWN_SHARE * dimensions)]
+        own = np.sort(present[order]).astype(np.int64)
+        rest = dimensions - len(own)
+        return cls(own, rest if len(present) > len(own) else min(rest, max(len(own), _LEAST)))
+
+    @property
+    def dimensions(self) -> int:
+        """The number of columns."""
+        return len(self.own) + self.buckets
+
+    def transform(self, matrix: Any) -> Float32Array:
+        """Return the rows of a CSR matrix, float32 of shape (n, dimensions)."""
+        rows, indices = (
+            np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)),
+            matrix.indices,
+        )
+        hashed = scrambled((indices.astype(np.uint64) + _KEY) * GOLDEN)
+        columns = len(self.own) + (hashed % np.uint64(self.buckets)).astype(np.int64)
+        signs = 1.0 - 2.0 * (hashed >> np.uint64(63)).astype(np.float64)
+        if len(self.own):
+            spots = np.minimum(np.searchsorted(self.own, indices), len(self.own) - 1)
+            single = self.own[spots] == indices
+            columns, signs = np.where(single, spots, columns), np.where(single, 1.0, signs)
+        places, size = rows * self.dimensions + columns, matrix.shape[0] * self.dimensions
+        cells = np.bincount(places, weights=matrix.data * signs, minlength=size)
+        return cells.reshape(matrix.shape[0], self.dimensions).astype(np.float32)
+
+
+class SparseTable:
+    """Sparse rows with a label each, projected batch by batch when they are first asked for.
+
+    ``sketch`` says what the projection did; None until the features were read.
+    """
+
+    text = False
+    remark = ""
+    sketch: Sketch | None = None
+    names: tuple[str, ...] = (DEFAULT_LABEL, FEATURES)
+
+    def __init__(self, dimensions: int | None) -> None:
+        self.dimensions = DIMENSIONS if dimensions is None else dimensions
+        if not _FEWEST_DIMENSIONS <= self.dimensions <= _MOST_DIMENSIONS:
+            raise InputError(
+                f"--projection must be from {_FEWEST_DIMENSIONS} to {_MOST_DIMENSIONS} columns. "
+                f"Got {self.dimensions} instead."
+            )
+
+    def call_label(self, name: str) -> None:
+        """Name the label, which has no name of its own."""
+        self.names = (name, FEATURES)
+
+    @property
+    def name(self) -> str:
+        """The base name of the file; a matrix in memory has none."""
+        return "release"
+
+    @property
+    def declaration(self) -> bytes | None:
+        """The declaration's JSON, or None."""
+        return None
+
+    def sha256(self) -> str | None:
+        """Return the digest of the file; None for a matrix in memory."""
+        return None
+
+    def rows(self) -> int:
+        """Return a number of rows that is at least that of the table."""
+        raise NotImplementedError
+
+    def batches(self) -> Iterator[tuple[Any, Any]]:
+        """Yield CSR matrices and their rows' labels."""
+        raise NotImplementedError
+
+    def labels(self, values: Sequence[Any]) -> pa.ChunkedArray:
+        """Return labels as a column."""
+        return pa.chunked_array([pa.array(np.concatenate(values))])
+
+    def read(self, looked_at: IndexArray | None = None) -> tuple[pa.ChunkedArray, Float32Array]:
+        """Return the labels, n of them, and the features, float32 of shape (n, dimensions).
+
+        The first rows choose the features with columns of their own. Columns that nothing fell
+        into are left out. ``looked_at``: the rows to read, in order; None for all.
+        """
+        projection: Projection | None = None
+        labels, blocks, errors = [], [], [np.zeros(0)]
+        rng, pairs, features, size, done = np.random.default_rng(0), 0, 0, 0, 0
+        for rows, values in self.batches():
+            own = np.arange(len(values))
+            if looked_at is not None:
+                first, last = np.searchsorted(looked_at, (done, done + len(values)))
+                own, done = looked_at[first:last] - done, done + len(values)
+            labels.append(values[own])
+            for start in range(0, len(own), _ROWS_AT_ONCE):
+                matrix = rows[own[start : start + _ROWS_AT_ONCE]]
+                projection = projection or Projection.fit(matrix, self.dimensions)
+                blocks.append(projection.transform(matrix))
+                size += 2 * blocks[-1].nbytes
+                check_fits(size, f"The release {quoted(self.name)}")
+                features = max(features, int(matrix.indices.max(initial=-1)) + 1)
+                amount = min(_PAIRS_AT_ONCE, _MOST_PAIRS - pairs)
+                if matrix.shape[0] > 1 and amount > 0:
+                    errors.append(_distortion(matrix, blocks[-1], rng, amount))
+                    pairs += len(errors[-1])
+        if projection is None:
+            raise InputError(f"The release {quoted(self.name)} has no rows.")
+        single = len(projection.own)
+        shared = projection.buckets if any(block[:, single:].any() for block in blocks) else 0
+        error = np.concatenate(errors)
+        self.sketch = Sketch(
+            features=features,
+            single=single,
+            shared=shared,
+            share=_SHARE,
+            error=float(np.quantile(error, _SHARE)) if len(error) else None,
+            pairs=len(error),
+        )
+        return self.labels(labels), np.concatenate(blocks)[:, : single + shared]
+
+    def columns(
+        self,
+        names: Sequence[str],
+        as_text: Collection[str] = (),  # noqa: ARG002
+    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Yield the columns in the given order."""
+        if list(names) == [self.names[0]]:
+            yield names[0], self.labels([values for _, values in self.batches()])
+            return
+        labels, block = self.read()
+        values = pa.array(np.ascontiguousarray(block).ravel())
+        lists = pa.FixedSizeListArray.from_arrays(values, block.shape[1])
+        columns = {self.names[0]: labels, FEATURES: pa.chunked_array([lists])}
+        for name in names:
+            yield name, columns[name]
+
+
+def _distortion(
+    matrix: Any, projected: Float32Array, rng: np.random.Generator, amount: int
+) -> FloatArray:
+    """Return how much the projection changes the squared distances of some pairs of rows."""
+    one, other = rng.integers(0, matrix.shape[0], size=(2, amount))
+    between = matrix[one] - matrix[other]
+    before = np.asarray(between.multiply(between).sum(axis=1)).ravel()
+    after = ((projected[one].astype(np.float64) - projected[other]) ** 2).sum(axis=1)
+    return np.asarray(np.abs(after[before > 0] / before[before > 0] - 1))
+
+
+class SvmlightFile(Located, SparseTable):
+    """An svmlight file: the number at the start of a line is the released label."""
+
+    def __init__(self, location: Location, dimensions: int | None = None) -> None:
+        super().__init__(dimensions)
+        if len(location.paths) > 1:
+            raise InputError("Several files at once must all be Parquet; give one svmlight file.")
+        self.location = location
+
+    def rows(self) -> int:
+        """Return the number of lines."""
+        return sum(text.count(b"\n") for text in self.location.line_blocks("svmlight"))
+
+    def batches(self) -> Iterator[tuple[Any, FloatArray]]:
+        """Yield the rows in order, some 16 MiB of text at a time.
+
+        Raises
+        ------
+        InputError
+            If a line is malformed: it gives the line's number, and nothing of what it holds.
+        """
+        from sklearn.datasets import load_svmlight_file
+
+        first = 1
+        for text in self.location.line_blocks("svmlight"):
+            try:
+                matrix, labels = load_svmlight_file(io.BytesIO(text), zero_based=True)
+            except (ValueError, OverflowError):
+                raise _explained(text, self.name, first) from None
+            if not (np.isfinite(labels).all() and (np.abs(matrix.data) <= _LARGEST_VALUE).all()):
+                raise _explained(text, self.name, first)
+            first += text.count(b"\n")
+            if len(labels):
+                yield matrix, np.asarray(labels, dtype=np.float64)
+
+    def labels(self, values: Sequence[FloatArray]) -> pa.ChunkedArray:
+        """Return the labels, as whole numbers where all are."""
+        numbers = np.concatenate(values)
+        whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) < 2**53).all())
+        return pa.chunked_array([pa.array(numbers.astype(np.int64) if whole else numbers)])
+
+
+def _explained(text: bytes, name: str, first: int) -> InputError:
+    """Return the error for the first line that is wrong; it holds a line number alone."""
+    for number, line in enumerate(text.splitlines(), start=first):
+        problem, bare = None, line.split(b"#", 1)[0]
+        found = _LINE.fullmatch(line)
+        if not bare.strip():
+            continue
+        if found is None:
+            problem = "be a number for the label, then index:value pairs with indices from 0"
+        else:
+            indices = [int(pair.split(b":", 1)[0]) for pair in found[4].split()]
+            cells = [w.rsplit(b":", 1)[-1] for w in bare.split() if not w.startswith(b"qid:")]
+            if any(b <= a for a, b in pairwise(indices)):
+                problem = "have each index once, in increasing order"
+            elif indices and indices[-1] > _LARGEST_INDEX:
+                problem = f"have indices of at most {_LARGEST_INDEX}"
+            elif not all(abs(float(cell)) <= _LARGEST_VALUE for cell in cells):
+                problem = f"have finite values of at most {_LARGEST_VALUE:g}"
+        if problem is not None:
+            return InputError(f"Line {number} of {quoted(name)} must {problem}.")
+    return InputError(
+        f"The file {quoted(name)} must be in the svmlight format; a line from {first} on is not."
+    )
+
+
+class SparsePair(SparseTable):
+    """A SciPy sparse matrix of shape (n, d), and n labels."""
+
+    def __init__(self, matrix: Any, labels: Any, dimensions: int | None = None) -> None:
+        super().__init__(dimensions)
+        self._matrix, self._labels = matrix.tocsr(), np.asarray(labels)
+        if self._labels.shape != (self._matrix.shape[0],):
+            raise InputError(
+                f"A sparse release is a matrix and one label for each of its rows: "
+                f"{self._matrix.shape[0]} rows, labels of shape {self._labels.shape}."
+            )
+        self._matrix.sum_duplicates()
+        data: npt.NDArray[Any] = self._matrix.data
+        numbers = data if data.dtype.kind in "buif" else np.array([np.nan])
+        if not (np.abs(numbers.astype(np.float64)) <= _LARGEST_VALUE).all():
+            raise InputError(f"A sparse matrix must hold numbers of at most {_LARGEST_VALUE:g}.")
+
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return len(self._labels)
+
+    def batches(self) -> Iterator[tuple[Any, Any]]:
+        """Yield CSR matrices and their rows' labels."""
+        for start in range(0, len(self._labels), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            yield self._matrix[rows], self._labels[rows]
+
+
+def is_svmlight(path: str) -> bool:
+    """Return whether a file's name says that it is an svmlight file."""
+    return path.split("?", 1)[0].lower().endswith(SUFFIXES)
+
+
+def open_svmlight(path: str, dimensions: int | None = None) -> SvmlightFile:
+    """Open an svmlight file (InputError if it is not there)."""
+    return SvmlightFile(locate(path), dimensions)
+
+
+def as_sparse(source: Any, dimensions: int | None = None) -> SparsePair | None:
+    """Return a pair of a SciPy sparse matrix and labels as a table, None for anything else."""
+    pair = isinstance(source, tuple) and len(source) == 2
+    if not pair or not hasattr(source[0], "tocsr"):
+        return None
+    return SparsePair(source[0], source[1], dimensions)

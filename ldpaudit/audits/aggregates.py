@@ -1,0 +1,400 @@
+"""Aggregates of labels: what the released sum of a bag reveals about each label in it.
+
+The attacker knows the mechanism, and P(label | features) from other people; the posterior of every
+label given the bag's released sum is exact. Bags, not rows, are independent: models are fitted on
+one half of the bags and scored on the other, both ways, and every interval counts bags.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.attacks.scoring import RowValues, between, row_measure
+from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson, trials_lower, trials_upper
+from ldpaudit.estimators.label_inference.advantage import randomized_response_advantage
+from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior, log_odds_shift
+from ldpaudit.mechanisms.capabilities import BagSums
+from ldpaudit.models.label_model import fit_posterior
+from ldpaudit.release import Bags, FloatArray, IndexArray
+from ldpaudit.result import Curve, Details, Estimate, Finding, Note, Unit
+
+AUDIT_ID: Final = "aggregates"
+LOWER: Final = "aggregates.epsilon_lower"
+MIN_BAGS: Final = 20
+TITLES: Final = {
+    "prior": "Majority guess",
+    "features-only": "Features only, no release",
+    "bag": "The bag’s released share",
+    "posterior": "Features and the bag’s released share",
+}
+ATTACKS: Final = ("bag", "posterior")
+"""What uses the release; the others are references."""
+_REFERENCE: Final = "Busa-Fekete et al. (2024)"
+_SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 6.01, 0.25), 2))
+_RIGHT: Final = "labels guessed right, as a share of each bag, averaged over held-out bags"
+ACCURACY: Final = row_measure("accuracy", "accuracy", _RIGHT, between(0.0, 1.0))
+ADVANTAGE: Final = row_measure(
+    "advantage",
+    "additive advantage",
+    f"{_RIGHT}, less those that the features alone give",
+    between(-1.0, 1.0),
+)
+_CHOSEN: Final = (
+    "the stronger of {count} attacks, here {best}; the {end} end's error probability is divided by "
+    "{possible}"
+)
+_LARGEST: Final = 40.0
+_BAGS: Final = "bags were formed and released independently of each other"
+_SAME_NOISE: Final = "each bag's sum gets independent noise from one distribution"
+_ROUNDING: Final = 1e-6
+_EXPECTED: Final[dict[str, tuple[str, Unit, str]]] = {
+    "expected_accuracy": (
+        "Accuracy that the bags’ posterior expects",
+        "proportion",
+        "the larger posterior, averaged over rows",
+    ),
+    "additive_advantage": (
+        "Additive advantage that the bags’ posterior expects",
+        "proportion",
+        "the larger posterior less the larger prior, averaged over rows",
+    ),
+    "equivalent_epsilon": (
+        "Randomized response with the same additive advantage",
+        "nats",
+        "the ε of randomized response that has this additive advantage at the same priors",
+    ),
+    "expected_certain_share": (
+        "The same, as expected from the features",
+        "proportion",
+        "∏p + ∏(1 − p), averaged over bags",
+    ),
+}
+
+
+class AggregatesAudit:
+    """Attacks the labels in bags whose sums were released."""
+
+    id = AUDIT_ID
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("labels",)
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why it does not apply, None where it does."""
+        if context.release.bags is None or context.claim.offers(BagSums) is None:
+            return "the release is not one of aggregates of labels"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it.
+
+        Raise InsufficientDataError with fewer than 20 bags, InputError if a bag is too large for
+        its exact posterior to be computed.
+        """
+        bags, claim = context.bags, context.claim.offers(BagSums)
+        assert claim is not None
+        if len(bags.released) < MIN_BAGS:
+            raise InsufficientDataError(
+                f"Attacks on bags need at least {MIN_BAGS} bags; there are {len(bags.released)}."
+            )
+        context.progress.step("the posterior of every label in its bag")
+        if context.release.truth is None:
+            # The share of the second class that all released sums imply.
+            rows = len(bags.members)
+            share = float(np.clip(bags.released.sum() / rows, 0.5 / rows, 1 - 0.5 / rows))
+            priors = np.full(rows, share)
+            curves, expected = expectation_findings(context, claim, priors, "the bags' own sums")
+            return Finding(estimates=tuple(expected), curves=curves, notes=_limits(claim))
+        return _insider(context, claim)
+
+
+def _insider(context: AuditContext, claim: BagSums) -> Finding:
+    runs, priors = run_attacks(context, claim)
+    estimates, bounds = attack_estimates(runs, context.plan.confidence)
+    curves, expected = expectation_findings(context, claim, priors, "a model of other bags")
+    every = (*estimates, *expected, *_noise_estimates(context, claim))
+    if claim.noise != "none":
+        bounds = {**bounds, LOWER: partial(bag_bound, unclipped_residuals(context))}
+    return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
+
+
+def _limits(claim: BagSums) -> tuple[Note, ...]:
+    if claim.noise != "none":
+        return ()
+    text = (
+        "Without noise no ε holds: where all labels of a bag are the same, its sum reveals every "
+        "one, and the multiplicative advantage is infinite."
+    )
+    return (Note.warning(AUDIT_ID, text),)
+
+
+def run_attacks(
+    context: AuditContext, claim: BagSums
+) -> tuple[list[Scored[RowValues]], FloatArray]:
+    """Fit and score every attack on both halves of the bags; true labels are known.
+
+    Also returns P(second class | features) of every row from a model that has not seen its bag,
+    float64 of shape (n,).
+    """
+    bags, release = context.bags, context.release
+    half = np.zeros(len(bags.released))
+    half[context.rng("aggregates", "halves").permutation(len(half))[: len(half) // 2]] = 1
+    side = half[bags.members]
+    shares, features = np.empty(len(release)), np.empty(len(release))
+    for guessed in (0, 1):
+        fitting, others = np.flatnonzero(side != guessed), np.flatnonzero(side == guessed)
+        labels = context.truth[fitting]
+        shares[others] = (labels.sum() + 1) / (len(labels) + 2)
+        rng = context.rng("aggregates", "model", str(guessed))
+        table = release.features.take(fitting)
+        model = fit_posterior(table, labels, 2, rng, context.plan.threads)
+        features[others] = model.predict(release.features.take(others))[:, 1]
+    chances = {
+        "prior": shares,
+        "features-only": features,
+        "bag": _posterior(shares, bags, claim),
+        "posterior": _posterior(features, bags, claim),
+    }
+    yes, sizes = context.truth == 1, np.bincount(bags.members)
+    right = {
+        name: np.bincount(bags.members, weights=(chance > 0.5) == yes) / sizes
+        for name, chance in chances.items()
+    }
+
+    bags_of = [np.flatnonzero(half == one) for one in (0, 1)]
+
+    def fold(name: str, bag: IndexArray) -> RowValues:
+        gained = right[name] - right["features-only"]
+        return RowValues({"accuracy": right[name][bag], "advantage": gained[bag]}, len(bag))
+
+    runs = [Scored(n, title, tuple(fold(n, bag) for bag in bags_of)) for n, title in TITLES.items()]
+    return runs, features
+
+
+def _posterior(priors: FloatArray, bags: Bags, claim: BagSums) -> FloatArray:
+    return bag_posterior(priors, bags.members, bags.released, claim.log_likelihood, claim.epsilon)
+
+
+def attack_estimates(
+    runs: Sequence[Scored[RowValues]], confidence: float
+) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
+    """Return accuracy and advantage of every attack, and of the strongest, certified."""
+    stated = Details(assumptions=(_BAGS,), reference=_REFERENCE)
+    estimates = [
+        score_estimate(run, measure, confidence, AUDIT_ID, **stated)
+        for run in runs
+        for measure in ((ACCURACY, ADVANTAGE) if run.name in ATTACKS else (ACCURACY,))
+    ]
+    attacks = [run for run in runs if run.name in ATTACKS]
+    title = "Strongest attack on bags"
+    best, strength = best_estimate(
+        attacks, ADVANTAGE, confidence, len(attacks), title, _CHOSEN, AUDIT_ID, **stated
+    )
+    return [best, *estimates], {best.id: strength}
+
+
+def expectation_findings(
+    context: AuditContext, claim: BagSums, priors: FloatArray, source: str
+) -> tuple[tuple[Curve, ...], list[Estimate]]:
+    """Return the accuracy that the exact posterior expects of itself, given P(label | features).
+
+    ``priors``: P(second class | features) before the release, float64 of shape (n,), from
+    ``source``.
+    """
+    bags = context.bags
+    posterior = _posterior(priors, bags, claim)
+    expected = float(np.maximum(posterior, 1 - posterior).mean())
+    gain = expected - float(np.maximum(priors, 1 - priors).mean())
+    given = (
+        "labels of a bag are independent given the features",
+        f"P(label | features) is that of {source}",
+        "the claim holds",
+    )
+    values = {
+        "expected_accuracy": expected,
+        "additive_advantage": gain,
+        "equivalent_epsilon": equivalent_epsilon(priors, gain),
+    }
+    estimates = [_expected(name, value, len(priors), given) for name, value in values.items()]
+    estimates += _certainty(context, claim, priors, given)
+    shift = log_odds_shift(priors, posterior)
+    return (_multiplicative(shift, given),), estimates
+
+
+def _expected(name: str, value: float, n: int, given: tuple[str, ...]) -> Estimate:
+    title, unit, method = _EXPECTED[name]
+    return Estimate.estimated(
+        f"aggregates.{name}",
+        title,
+        value,
+        axis="epsilon" if unit == "nats" else None,
+        unit=unit,
+        n=n,
+        method=method,
+        assumptions=given,
+        reference=_REFERENCE,
+    )
+
+
+def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
+    """Return the ε of binary randomized response with an additive advantage, in nats.
+
+    Parameters
+    ----------
+    priors : float64 array of shape (n,)
+        P(second class) of each row.
+    advantage : float
+        The advantage averaged over rows; 0 gives 0, and what no ε reaches gives ∞.
+    """
+    from scipy.optimize import brentq
+
+    posterior = np.column_stack([1 - priors, priors])
+
+    def excess(epsilon: float) -> float:
+        return float(randomized_response_advantage(posterior, epsilon).mean()) - advantage
+
+    if advantage <= 0:
+        return 0.0
+    return math.inf if excess(_LARGEST) <= 0 else float(brentq(excess, 0.0, _LARGEST))
+
+
+def _certainty(
+    context: AuditContext, claim: BagSums, priors: FloatArray, given: tuple[str, ...]
+) -> Iterator[Estimate]:
+    """Yield the share of bags whose labels are all the same, where the sum reveals it."""
+    bags = context.bags
+    if claim.noise != "none":
+        return
+    sizes = np.bincount(bags.members)
+    pure = int(((bags.released == 0) | (bags.released == sizes)).sum())
+    low, high = clopper_pearson(pure, len(sizes), 1 - context.plan.confidence)
+    yield Estimate.interval(
+        "aggregates.certain_share",
+        "Share of people whose label the release reveals",
+        pure / len(sizes),
+        (float(low), float(high)),
+        context.plan.confidence,
+        unit="proportion",
+        n=len(sizes),
+        count=pure,
+        method="bags whose sum reveals every label because all are the same; the multiplicative "
+        "advantage is infinite there",
+        assumptions=(_BAGS,),
+        reference=_REFERENCE,
+    )
+    logs = np.stack([np.log(np.clip(p, 1e-300, 1)) for p in (priors, 1 - priors)])
+    alike = [np.exp(np.bincount(bags.members, weights=part)).mean() for part in logs]
+    yield _expected("expected_certain_share", float(sum(alike)), len(priors), given)
+
+
+def _multiplicative(shift: FloatArray, given: tuple[str, ...]) -> Curve:
+    share = tuple(float((shift >= tau).mean()) for tau in _SHIFTS)
+    return Curve(
+        id="aggregates.multiplicative",
+        title="Share of people whose log-odds shift by τ or more",
+        axis="share of people",
+        kind="estimated",
+        x=_SHIFTS,
+        value=share,
+        x_label="τ: by how much the released sum shifts the log-odds of a label, nats",
+        unit="proportion",
+        n=len(shift),
+        method="|logit posterior − logit prior|, the multiplicative advantage",
+        assumptions=given,
+        reference=_REFERENCE,
+    )
+
+
+def residuals_of(context: AuditContext) -> FloatArray:
+    """Return released less true sums of all bags, float64 of shape (b,); true labels are known."""
+    true = np.bincount(context.bags.members, weights=context.truth)
+    return np.asarray(context.bags.released - true)
+
+
+def unclipped_residuals(context: AuditContext) -> FloatArray:
+    """Return the residuals of bags that have labels of both classes, float64 of shape (b',).
+
+    There, clipping a noisy sum to 0 … size leaves it on the same side of the true sum and of its
+    neighbours. Where all labels are the same a clipped sum never lies beyond the true one, and the
+    few far residuals would look like little noise.
+    """
+    sizes = np.bincount(context.bags.members)
+    true = np.bincount(context.bags.members, weights=context.truth)
+    return residuals_of(context)[(true > 0) & (true < sizes)]
+
+
+def bag_bound(residuals: FloatArray, alpha: float) -> float:
+    """Return a lower bound of ε from the noise of released sums, in nats, at level 1 − alpha.
+
+    Neighbouring sums differ by 1, so for additive noise F(t) ≤ e^ε F(t − 1), and the same for the
+    upper tail; t = 0, where Laplace and geometric noise reach ε. Each tail of the residuals, which
+    are released less true sums, float64 of shape (b,), gets half of alpha.
+    """
+    return max(0.0, *(_tail_bound(side * residuals, alpha / 2) for side in (1, -1)))
+
+
+def _tail_bound(residuals: FloatArray, alpha: float) -> float:
+    n = len(residuals)
+    low = float(trials_lower(int((residuals <= _ROUNDING).sum()), n, alpha / 2))
+    high = float(trials_upper(int((residuals <= _ROUNDING - 1).sum()), n, alpha / 2))
+    return math.log(low / high) if low > 0 else 0.0
+
+
+def _noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]:
+    """Yield how the noise of the released sums agrees with the claim, where some is claimed."""
+    if claim.noise == "none":
+        return
+    confidence, residuals = context.plan.confidence, residuals_of(context)
+    mixed = unclipped_residuals(context)
+    yield Estimate.lower_bound(
+        "aggregates.epsilon_lower",
+        "Noise of the released sums",
+        bag_bound(mixed, 1 - confidence),
+        confidence,
+        axis="epsilon",
+        unit="nats",
+        n=len(mixed),
+        method="how much likelier noise of at most 0 is than of at most −1, and the same "
+        "upwards, in bags with labels of both classes; Clopper–Pearson, corrected for both",
+        assumptions=(f"{_SAME_NOISE}; it may have been clipped to the bag's size",),
+        reference="Hoeffding (1956), Theorem 5",
+    )
+    yield Estimate.upper_bound(
+        "aggregates.noise_consistency",
+        "Noise of the sums against the declaration (p-value)",
+        max(_noise_p_value(residuals, claim), 1e-12),
+        confidence,
+        n=len(residuals),
+        unit="p-value",
+        method="p-value: largest distance of the noise's distribution function from the "
+        "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
+        assumptions=(_SAME_NOISE,),
+    )
+
+
+def _noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
+    """Return the p-value of the two-sided Kolmogorov–Smirnov test.
+
+    With a discrete law the test compares at the jumps only, and its continuous null distribution
+    is conservative.
+    """
+    from scipy.stats import kstwo
+
+    if claim.noise == "geometric":
+        values, counts = np.unique(np.rint(residuals), return_counts=True)
+        empirical = np.cumsum(counts) / len(residuals)
+        before = empirical - counts / len(residuals)
+        distance = max(
+            float(np.abs(empirical - claim.noise_cdf(values)).max()),
+            float(np.abs(before - claim.noise_cdf(values - 1)).max()),
+        )
+    else:
+        ordered = claim.noise_cdf(np.sort(residuals))
+        steps = np.arange(len(ordered) + 1) / len(ordered)
+        distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))
+    return float(kstwo.sf(distance, len(residuals)))

@@ -1,0 +1,346 @@
+"""The neighbourhoods of the instance-loss audit: which labels count, who is asked, who is near."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
+from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import Target, cross_fitted_posterior, half_model
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.epsilon.consistency import channel_consistency
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.loss.instance_loss import SMOOTHING, PosteriorBox
+from ldpaudit.estimators.neighbors.counts import (
+    SECONDS_PER_PAIR,
+    count_labels,
+    default_neighbors,
+    neighbor_search,
+)
+from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
+from ldpaudit.randomness import integer_seed
+from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.work.memory import allowance, shown
+
+_ChannelSource = Literal["declared", "measured", "none"]
+REFUTED = 0.001
+"""A declared channel is not used where the counts disagree with it at this p-value."""
+
+
+@dataclass(frozen=True)
+class LossLabels:
+    """Labels of all n rows of a release, k true and m released ones.
+
+    Attributes
+    ----------
+    truth : int32 array of shape (n,) or None
+        True labels, coded 0 … k − 1 among those that occur; None for an outsider.
+    released : int32 array of shape (n,)
+    classes : int64 array of shape (k,)
+        The codes of those labels in the release.
+    prior, prior_low, prior_high : float64 arrays of shape (k,)
+        Shares of the true labels, and a simultaneous confidence interval for them.
+    channel : float64 array of shape (k, m) or None
+        P(z | y); None where the released label is known to depend on the features.
+    source : {"declared", "measured", "none"}
+        Where the channel is from.
+    """
+
+    truth: IntArray | None
+    released: IntArray
+    classes: npt.NDArray[np.int64]
+    outputs: int
+    prior: FloatArray
+    prior_low: FloatArray
+    prior_high: FloatArray
+    channel: FloatArray | None
+    source: _ChannelSource
+
+    @property
+    def counted(self) -> IntArray:
+        """The labels that are counted among neighbours: true ones, or an outsider's released."""
+        return self.released if self.truth is None else self.truth
+
+    @property
+    def n_counted(self) -> int:
+        """How many labels are counted."""
+        return self.outputs if self.truth is None else len(self.classes)
+
+    def box(self, counts: IntArray, totals: IntArray, error: float) -> PosteriorBox:
+        """Return the posteriors of true labels that counts of the counted labels imply."""
+        box = PosteriorBox.from_counts(counts, totals, error)
+        if self.truth is not None:
+            return box
+        assert self.channel is not None
+        return box.through(self.channel)
+
+
+def loss_labels(context: AuditContext, error: float) -> LossLabels:
+    """Return the labels of a release; the shares' intervals fail with probability ``error``.
+
+    Raise InsufficientDataError if only one true label occurs.
+    """
+    return _outsider(context, error) if context.release.truth is None else _insider(context, error)
+
+
+def measured_channel(labels: IntArray, released: IntArray, k: int, m: int) -> FloatArray:
+    """Return P(z | y) as counted, float64 of shape (k, m), every entry positive.
+
+    Each label's counts are shrunk by m/2 rows towards the shares of all released labels.
+    """
+    counts = label_table(labels, released, k, m)
+    shares = (counts.sum(axis=0) + SMOOTHING) / (counts.sum() + SMOOTHING * m)
+    rows = counts.sum(axis=1, keepdims=True)
+    return np.asarray((counts + SMOOTHING * m * shares) / (rows + SMOOTHING * m))
+
+
+def measured_shares(labels: IntArray, k: int) -> FloatArray:
+    """Return the labels' shares, float64 of shape (k,), each with half a row added."""
+    counts = np.bincount(labels, minlength=k)
+    return np.asarray((counts + SMOOTHING) / (len(labels) + SMOOTHING * k))
+
+
+def _insider(context: AuditContext, error: float) -> LossLabels:
+    released, m = context.release.released, len(context.release.outputs)
+    occurs = np.bincount(context.truth) > 0
+    classes = np.flatnonzero(occurs)
+    if len(classes) < 2:
+        raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
+    truth = context.truth
+    if not occurs.all():
+        truth = (np.cumsum(occurs, dtype=np.int32) - 1)[truth]
+    counts, n = np.bincount(truth), len(truth)
+    tail = error / (2 * len(counts))
+    low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
+    channel, source = _channel(context, truth, classes, m)
+    return LossLabels(truth, released, classes, m, counts / n, low, high, channel, source)
+
+
+def _channel(
+    context: AuditContext, truth: IntArray, classes: npt.NDArray[np.int64], m: int
+) -> tuple[FloatArray | None, _ChannelSource]:
+    """Return the declared channel unless the counts refute it, else the measured one."""
+    if feature_dependence(context) is not None:
+        return None, "none"
+    declared = aligned_channel(context)
+    released = context.release.released
+    if declared is not None:
+        matrix = declared.matrix[classes]
+        counts = label_table(truth, released, len(classes), m)
+        if channel_consistency(counts, matrix, REFUTED).p_value > REFUTED:
+            return matrix, "declared"
+    return measured_channel(truth, released, len(classes), m), "measured"
+
+
+def _outsider(context: AuditContext, error: float) -> LossLabels:
+    declared = aligned_channel(context)
+    assert declared is not None
+    released, matrix = context.release.released, declared.matrix
+    box = prior_box(released, matrix, error)
+    return LossLabels(
+        None,
+        released,
+        np.arange(len(matrix)),
+        matrix.shape[1],
+        box.estimate[0],
+        np.clip(box.low[0], 1e-12, None),
+        np.clip(box.high[0], None, 1 - 1e-12),
+        matrix,
+        "declared",
+    )
+
+
+def prior_box(released: IntArray, channel: FloatArray, error: float) -> PosteriorBox:
+    """Return the shares of true labels, one row, that released labels imply through a channel."""
+    counts = np.bincount(released, minlength=channel.shape[1]).astype(np.int32)
+    total = np.array([len(released)], dtype=np.int32)
+    return PosteriorBox.from_counts(counts[None], total, error).through(channel)
+
+
+# Of larger halves a random sample of so many rows is scored: more would not make bounds tighter
+# than a thousandth.
+_MOST_SCORED: Final = 4_000_000
+# Up to so many rows in all, every row is scored once for all audits.
+_SHARED_UP_TO: Final = 1_000_000
+_BLOCK: Final = 250_000
+
+
+def scored_rows(context: AuditContext) -> IndexArray:
+    """Return the rows of the first half that a model scores, in order; blind to the labels."""
+    return context.sample(context.half(0), _MOST_SCORED, "instance-loss", "scored")
+
+
+def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArray:
+    """Return class probabilities given the features, by the model of the second half.
+
+    Parameters
+    ----------
+    context : AuditContext
+    target : {"truth", "released"}
+    rows : int64 array of shape (r,)
+        Some of :func:`scored_rows`, in order.
+
+    Returns
+    -------
+    float64 array of shape (r, K)
+    """
+    if len(context.release) <= _SHARED_UP_TO:
+        return cross_fitted_posterior(context, target)[rows]
+    known = context.once(f"instance-loss.scores.{target}", lambda: _score(context, target))
+    return known[np.searchsorted(scored_rows(context), rows)]
+
+
+def _score(context: AuditContext, target: Target) -> FloatArray:
+    rows = scored_rows(context)
+    model, features = half_model(context, target, 1), context.release.features
+    starts = range(0, len(rows), _BLOCK)
+    parts = (rows[start : start + _BLOCK] for start in starts)
+    return np.concatenate([model.predict(features.take(part)) for part in parts])
+
+
+Rows = npt.NDArray[np.int64]
+MIN_ROWS = 100
+"""With fewer rows neither half is of any use."""
+QUERIES: Final = 20_000
+"""Rows that ask by default: chance moves a share of them by .35 percentage points (one sd)."""
+# Of a larger half so many rows, drawn at random, are the index …
+_MOST_INDEXED: Final = 2_500_000
+MOST_CELLS: Final = 1 << 26
+"""… or fewer, where rows times coordinates are more."""
+_PLACED_AT_ONCE: Final = 262_144
+_MOST_HOURS: Final = 1.0
+_NO_FEATURES = "no features: every person has the same neighbours"
+
+
+@dataclass(frozen=True)
+class Neighborhoods:
+    """Label counts around each query.
+
+    Attributes
+    ----------
+    queries : int64 array of shape (q,)
+        Rows that ask.
+    counts : int32 array of shape (q, K)
+    totals : int32 array of shape (q,)
+    index_rows : int
+        How many rows could be neighbours.
+    k : int
+        The wanted neighbourhood size.
+    method : str
+        The search and the metric, in words.
+    features : bool
+        Whether any feature distinguishes rows.
+    """
+
+    queries: Rows
+    counts: IntArray
+    totals: IntArray
+    index_rows: int
+    k: int
+    method: str
+    features: bool
+
+
+def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
+    """Count labels around randomly chosen queries, index rows and queries being disjoint.
+
+    Index rows are one half, queries are from the other; with the learned metric both are parts of
+    one half and the metric comes from the other. Raise InsufficientDataError with fewer than 100
+    rows.
+    """
+    if len(context.release) < MIN_ROWS:
+        raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
+    index, asking = _split(context)
+    queries = _sample(context, asking)
+    del asking  # Half of a large table's row numbers.
+    placed = _placed(context, labels)
+    if placed is None:
+        return _without_features(labels, index, queries)
+    points, words = placed
+    width = points(queries[:1]).shape[1]
+    if context.plan.exact:
+        _check_exact(context, len(queries), len(index), width)
+    else:
+        most = min(_MOST_INDEXED, MOST_CELLS // width)
+        index = context.sample(index, most, "instance-loss", "index")
+    k = min(context.plan.neighbors or default_neighbors(len(index), width), len(index))
+    context.progress.step("counting the labels of nearest neighbours")
+    search = neighbor_search(
+        points(index),
+        labels.counted[index],
+        k,
+        labels.n_counted,
+        len(queries),
+        seed=integer_seed(context.rng("instance-loss", "search")),
+        exact=context.plan.exact,
+    )
+    counts = np.empty((len(queries), labels.n_counted), dtype=np.int32)
+    for start in range(0, len(queries), _PLACED_AT_ONCE):
+        part = slice(start, start + _PLACED_AT_ONCE)
+        at_queries = points(queries[part])
+        counts[part] = count_labels(search, at_queries, context.run.tasks, context.progress)
+    totals = counts.sum(axis=1, dtype=np.int32)
+    method = f"{words}; {search.method}"
+    return Neighborhoods(queries, counts, totals, len(index), k, method, True)
+
+
+def _check_exact(context: AuditContext, queries: int, rows: int, width: int) -> None:
+    """Refuse to compare every query with every row where that takes hours, or the memory."""
+    hours = queries * rows * SECONDS_PER_PAIR / context.run.tasks.workers / 3600
+    size = rows * (12 * width + 200)
+    if hours > _MOST_HOURS or size > allowance(context.plan.memory):
+        raise InputError(
+            f"--exact would compare {queries:,} rows with {rows:,} others each: about {hours:,.1f} "
+            f"h, and {shown(size)} of memory. Ask fewer rows (--queries), allow more memory "
+            "(--memory), or leave --exact out."
+        )
+
+
+def _split(context: AuditContext) -> tuple[Rows, Rows]:
+    if context.plan.metric != "learned" or not has_features(context):
+        return context.half(1), context.half(0)
+    rows = context.rng("instance-loss", "learned").permutation(scored_rows(context))
+    return np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
+
+
+def has_features(context: AuditContext) -> bool:
+    """Return whether any feature column distinguishes two rows."""
+    features = context.release.features
+    return context.once("features.useful", lambda: not features.is_constant())
+
+
+def _sample(context: AuditContext, rows: Rows) -> Rows:
+    wanted = QUERIES if context.plan.queries is None else context.plan.queries
+    if wanted == "all":
+        return rows
+    if wanted < 1:
+        raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
+    return context.sample(rows, wanted, "instance-loss", "queries")
+
+
+def _placed(
+    context: AuditContext, labels: LossLabels
+) -> tuple[Callable[[Rows], Float32Array], str] | None:
+    """Return what places rows in the metric, and the metric in words; None without features."""
+    if not has_features(context):
+        return None
+    name = context.plan.metric
+    if name == "learned":
+        target: Target = "released" if labels.truth is None else "truth"
+        return lambda rows: score_space(scores(context, target, rows)), LEARNED_DESCRIPTION
+    features = context.release.features
+    try:
+        metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
+    except InputError:
+        return None
+    return lambda rows: metric.transform(features, rows), metric.description
+
+
+def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:
+    counts = np.bincount(labels.counted[index], minlength=labels.n_counted).astype(np.int32)
+    shared = np.broadcast_to(counts, (len(queries), len(counts)))
+    totals = np.full(len(queries), len(index), dtype=np.int32)
+    return Neighborhoods(queries, shared, totals, len(index), len(index), _NO_FEATURES, False)

@@ -1,0 +1,448 @@
+"""Power: what this audit could have found, and how many rows would find more.
+
+An audit that finds nothing is worth as much as what it could have found: the smallest excess of ε,
+and the smallest share or group of rows in the clear, that its bounds find in nine of ten simulated
+releases.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.audits.assumptions.noise import lags_that_agree
+from ldpaudit.audits.assumptions.rows import noise_clusters
+from ldpaudit.audits.assumptions.standing import label_counts
+from ldpaudit.audits.assumptions.stated import FEATURE_BLIND
+from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
+from ldpaudit.audits.epsilon_proofs import (
+    EXCESS,
+    EXCESS_TITLE,
+    INSIDER,
+    INSIDER_SHARES,
+    SUBGROUPS,
+)
+from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.mechanism.evidence import (
+    FITTED_SHARE,
+    insider_evidence,
+    outsider_evidence,
+    report_counts,
+    subgroup_evidence,
+)
+from ldpaudit.audits.observational.power import observational_power
+from ldpaudit.audits.part import in_part, of_rows
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.assumptions.clusters import one_of_each
+from ldpaudit.estimators.epsilon.bounds import class_counts
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon
+from ldpaudit.estimators.epsilon.power import (
+    WANTED_POWER,
+    Claimed,
+    further_rows,
+    is_found,
+    label_mixtures,
+    sharpened,
+    smallest_excess,
+)
+from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
+from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
+from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
+from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.view import point_channel
+from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.result import Estimate, Finding, Note
+
+CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
+ROWS_NEEDED = "power.rows_needed"
+WITH_TRUTH = "power.with_truth.min_detectable_excess"
+ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
+_NEARLY = 1e-9
+_HEAD = 4_000
+_ERROR = 0.05
+"""How often one of the classes may be smaller than the released labels say."""
+_GROUP_DRAWS = 1000
+_FAMILY = (
+    "a release at a larger ε is made by the claimed channel with every entry raised to one power "
+    "(for randomized response: randomized response)"
+)
+_OUTSIDER = (
+    FEATURE_BLIND,
+    "the claim is right about this release, so that the groups' released labels show how well the "
+    "features tell the true labels of their rows",
+    "groups as good would be found in a release at a larger ε",
+    _FAMILY,
+)
+
+
+class PowerAudit:
+    """Simulates what the bounds of ε would have found."""
+
+    id = "power"
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("rows",)
+
+    def unavailable(self, context: AuditContext) -> str | None:
+        """Return why the power is not known, None where it is."""
+        if context.claim.by_stratum:
+            return "each stratum has its own claim, and an audit of its own"
+        dependent = feature_dependence(context)
+        if dependent is not None and context.claim.offers(PublicModelLabel) is None:
+            return f"no bound of ε applies: {dependent}"
+        epsilon = context.claim.epsilon
+        if epsilon is not None and math.isinf(epsilon):
+            return "the claimed ε is infinite: there is no excess to find"
+        if context.release.truth is None and outsiders_channel(context) is None:
+            return "there are no true labels, and no channel is declared that could be sharpened"
+        return None
+
+    def run(self, context: AuditContext) -> Finding:
+        """Run it; raise InsufficientDataError if no bound of ε could be computed at all."""
+        if context.claim.offers(PublicModelLabel) is not None:
+            return observational_power(context)
+        channel, released = aligned_channel(context), context.release.released
+        if (
+            context.release.constant
+            and channel is not None
+            and bool(np.all(channel.matrix[:, released[0]] > 1 - _NEARLY))
+        ):
+            return _constant(context)
+        if context.release.truth is None:
+            outsiders = outsiders_channel(context)
+            assert outsiders is not None
+            return _outsiders_power(context, outsiders)
+        if insider_evidence(context) is None:
+            raise InsufficientDataError("fewer than two classes occur among the true labels")
+        reports = report_counts(context)
+        if reports is not None:
+            return _reports_power(context, reports)
+        sizes = class_counts(label_counts(context))
+        if channel is None:
+            return _unclaimed(context, sizes)
+        return _insiders_power(context, channel, sizes)
+
+
+def _constant(context: AuditContext) -> Finding:
+    """Return the power where the claim gives everybody one label, and the release has just that."""
+    estimate = Estimate.estimated(
+        EXCESS,
+        EXCESS_TITLE,
+        0.0,
+        unit="nats",
+        n=len(context.release),
+        method="every row has the same released label, whatever the true one",
+        assumptions=("a mechanism that gave anybody another label would have done so in one row",),
+    )
+    return Finding(estimates=(estimate,))
+
+
+def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
+    release, alpha = context.release, 1 - context.plan.confidence
+    if len(release.outputs) != len(release.classes):
+        text = "Without a claim the power is computed only where outputs and classes are the same."
+        return Finding(notes=(Note.info("power", text),))
+    used = (sizes - (PILOT_SHARE * sizes).astype(np.int64)).astype(np.int64)
+
+    def found(epsilon: float) -> bool:
+        matrix = RandomizedResponse.from_epsilon(release.classes, epsilon).channel.matrix
+        design = design_bounds(used, matrix)
+        return design is not None and is_found(
+            lambda draws, rng: design.exceeding(used, matrix, 0.0, alpha, draws, rng)
+        )
+
+    estimate = Estimate.estimated(
+        "power.detectable_epsilon",
+        "Smallest ε found to be above 0 with 90 % power",
+        smallest_excess(found, 0.0),
+        unit="nats",
+        n=int(sizes.sum()),
+        method=f"the smallest ε certified to be above 0 in {WANTED_POWER:.0%} of simulated "
+        "releases",
+        assumptions=(
+            "the mechanism is randomized response",
+            "the method is chosen as well as if its ε were known",
+        ),
+    )
+    return Finding(estimates=(estimate,))
+
+
+def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) -> Finding:
+    """Return the smallest excess, group and share of rows that true labels would have shown."""
+    limit, alpha = _limit_of(context, channel), 1 - context.plan.confidence
+    target, n = context.plan.max_undetected_excess.at(limit), int(sizes.sum())
+    claimed, share = Claimed(sizes, channel, limit), INSIDER_SHARES[INSIDER]
+
+    def group(error: float) -> float:
+        part = claimed.smallest_clear_group(error * INSIDER_SHARES[SUBGROUPS], FITTED_SHARE / 2)
+        return math.ceil(n * part) if math.isfinite(part) else math.inf
+
+    bounds: dict[str, Callable[[float], float]] = {
+        EXCESS: lambda error: claimed.smallest_excess(error * share),
+        ROWS_NEEDED: lambda error: claimed.further_rows(limit + target, error * share),
+        CLEAR_SHARE: lambda error: claimed.smallest_clear_share(error * share),
+    }
+    if not isinstance(subgroup_evidence(context), str):
+        bounds[CLEAR_GROUP] = group
+    estimate, notes = _excess(
+        bounds[EXCESS](alpha),
+        n=n,
+        method="the smallest excess, shared by all rows, at which the certified bound from true "
+        f"labels, at level {1 - alpha * share:.4g}, exceeds the claim in {WANTED_POWER:.0%} of "
+        "simulated releases",
+        assumptions=(_FAMILY,),
+    )
+    rows = _rows(bounds[ROWS_NEEDED](alpha), target, (_FAMILY,))
+    clear = (
+        Estimate.estimated(name, title, value, unit=unit, n=n, method=method, assumptions=given)
+        for name, title, unit, method, given in _CLEAR
+        if name in bounds and math.isfinite(value := bounds[name](alpha))
+    )
+    return Finding(estimates=(estimate, rows, *clear), notes=notes, bounds=bounds)
+
+
+_CLEAR: Any = (
+    (
+        CLEAR_SHARE,
+        "Smallest share of rows in the clear found with 90 % power",
+        "proportion",
+        "the smallest share of rows, chosen at random, whose true labels are released while all "
+        "others are released as claimed, that the bound from all rows finds in simulated releases",
+        ("all other rows are released as claimed",),
+    ),
+    (
+        CLEAR_GROUP,
+        "Smallest group of rows in the clear found with 90 % power",
+        "rows",
+        "the smallest group of rows, distinguished by features, whose true labels are released "
+        "and that the bound within groups finds in simulated releases",
+        (
+            "features separate the group's rows from all others, as one range of a column does",
+            "its classes have the proportions of all rows, and other rows are released as claimed",
+        ),
+    ),
+)
+
+
+def _reports_power(context: AuditContext, counts: GuessCounts) -> Finding:
+    """Return what the bound from recorded reports could have found."""
+    limit = context.claim.epsilon or 0.0
+
+    def excess(alpha: float) -> float:
+        return detectable_epsilon(counts, limit, alpha * INSIDER_SHARES[INSIDER]) - limit
+
+    estimate, notes = _excess(
+        excess(1 - context.plan.confidence),
+        n=counts.candidates,
+        method="the smallest excess at which the certified bound from the reports' likelihood "
+        f"ratio exceeds the claim with probability {WANTED_POWER:.0%}",
+        assumptions=(
+            "a protocol at a larger ε lets guesses be made as often as the declared one did here",
+        ),
+    )
+    return Finding(estimates=(estimate,), notes=notes, bounds={EXCESS: excess})
+
+
+def outsiders_channel(context: AuditContext) -> Channel | None:
+    """Return the claimed channel; where numeric labels are grouped, that of single labels."""
+    channel, numeric = aligned_channel(context), context.release.numeric
+    if channel is None and numeric is not None:
+        return point_channel(context.claim, numeric.view)
+    return channel
+
+
+def _outsiders_power(context: AuditContext, channel: Channel) -> Finding:
+    """Return the smallest excess that the release alone would have shown, and the rows it needs.
+
+    Raise InsufficientDataError if no bound of ε could be computed at all.
+    """
+    evidence = outsider_evidence(context)
+    if isinstance(evidence, str):
+        raise InsufficientDataError(f"no bound of ε could be computed: {evidence}")
+    limit, alpha = _limit_of(context, channel), 1 - context.plan.confidence
+    found = _simulated(context, evidence, channel, limit)
+
+    def excess(error: float) -> float:
+        return smallest_excess(lambda epsilon: found(epsilon, error, 1.0), limit)
+
+    estimate, notes = _excess(
+        excess(alpha),
+        n=evidence.bound(alpha).n,
+        method="the smallest excess at which the certified bound from the release alone exceeds "
+        f"the claim in {WANTED_POWER:.0%} of simulated releases, for the groups of rows that gave "
+        "the bound",
+        assumptions=_OUTSIDER,
+    )
+    target, rows = context.plan.max_undetected_excess.at(limit), 0.0
+    if estimate.value > target:
+        worse = partial(found, limit + target, alpha)
+        # Where even a thousand times as many rows would not do, the features are what is missing.
+        rows = further_rows(worse, len(context.release)) if worse(1e3) else math.inf
+    needed = _rows(rows, target, _OUTSIDER)
+    estimates = (estimate, needed, *_with_truth(context, channel, limit, target))
+    return Finding(estimates=estimates, notes=notes, bounds={EXCESS: excess})
+
+
+def _simulated(
+    context: AuditContext, evidence: ReleaseOnlyEvidence, channel: Channel, limit: float
+) -> Callable[[float, float, float], bool]:
+    """Return whether a release's ε, at a level and a multiple of the rows, is found.
+
+    That of the best of the tests, given how good they are: the largest bound is at least its. Each
+    group is taken for the mixture of true labels that explains its released labels best under the
+    claimed channel; at a larger ε a mechanism that replaces features replaces fewer of them, and
+    groups are purer.
+    """
+    mixtures = [label_mixtures(test.table, channel.matrix) for test in evidence.tests]
+    claim, everyone = context.claim.offers(SyntheticFeatures), _all_labels(context, channel)
+
+    def clearer(shares: FloatArray, epsilon: float) -> FloatArray:
+        if claim is None or not 0 < claim.noise < 1:
+            return shares
+        kept = np.clip(shares - claim.noise * everyone, 0.0, None)
+        kept = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
+        replaced = lambda_of_epsilon(epsilon, len(channel.classes))
+        return np.asarray((1 - replaced) * kept + replaced * everyone)
+
+    def found(epsilon: float, alpha: float, factor: float) -> bool:
+        worse = sharpened(channel, epsilon).matrix
+        return any(
+            np.mean(
+                test.simulated(
+                    clearer(shares, epsilon) @ worse,
+                    alpha,
+                    _GROUP_DRAWS,
+                    np.random.default_rng(0),
+                    factor,
+                )
+                > limit
+            )
+            >= WANTED_POWER
+            for test, shares in zip(evidence.tests, mixtures, strict=True)
+        )
+
+    return found
+
+
+def _with_truth(
+    context: AuditContext, channel: Channel, limit: float, target: float
+) -> Iterator[Estimate]:
+    """Yield what the true labels would show: the publisher's audit of the same release."""
+    level = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
+    sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
+    if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
+        return
+    claimed = Claimed(sizes, channel, limit)
+    assumptions = (
+        "the claimed channel made the released labels: their shares imply the true ones",
+    )
+    yield Estimate.estimated(
+        WITH_TRUTH,
+        "Smallest excess ε found with 90 % power if the true labels were given",
+        claimed.smallest_excess(level),
+        unit="nats",
+        method="the power of the bound from true labels, for as many rows",
+        assumptions=assumptions,
+    )
+    yield Estimate.estimated(
+        ROWS_WITH_TRUTH,
+        "Further rows for the wanted power if the true labels were given",
+        claimed.further_rows(limit + target, level),
+        unit="rows",
+        method=f"as many rows again until an excess of {target:g} nats is found",
+        assumptions=assumptions,
+    )
+
+
+def excess_by_released_labels(context: AuditContext, alpha: float) -> float | None:
+    """Return an excess that true labels would show, of classes that released labels bound alone.
+
+    Of a context without true labels. Counted are rows that share no noise, as far as released
+    labels show it. All classes are as small as these allow at 95 % confidence; None where no excess
+    would be shown then, or they say nothing of the classes.
+    """
+    claim = context.claim
+    if claim.epsilon is not None and math.isinf(claim.epsilon):
+        return None
+    channel = None if feature_dependence(context) or claim.by_stratum else aligned_channel(context)
+    if channel is None:
+        return None
+    if np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(channel.classes):
+        return None
+    part = in_part(context)
+    rows = _counted_alone(part)
+    sizes = _smallest_sizes(context if rows is None else of_rows(part, rows), channel)
+    if np.count_nonzero(sizes) < 2:
+        return None
+    claimed = Claimed(sizes, channel, _limit_of(context, channel))
+    excess = claimed.smallest_excess(alpha * INSIDER_SHARES[INSIDER])
+    return excess if math.isfinite(excess) else None
+
+
+def _counted_alone(context: AuditContext) -> IndexArray | None:
+    """Return rows that share no noise, as far as released labels show it; None for all.
+
+    Distances at which rows share noise are looked for at the head of the file: a model of all rows
+    would take longer than the rest of an audit.
+    """
+    found = noise_clusters(context)
+    rows = None if found.codes is None else one_of_each(found.codes, context.rng("counted rows"))
+    head = of_rows(context, np.arange(min(len(context.release), _HEAD)))
+    lags = lags_that_agree(head, None)
+    if lags is None:
+        return rows
+    return lags.apart(np.arange(len(context.release)) if rows is None else rows)
+
+
+def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:
+    """Return how many have each true label at least, the others the most frequent one.
+
+    All classes together are as large with 95 % confidence. Of the rows of a group one counts.
+    """
+    release, inverse = context.release, np.linalg.pinv(channel.matrix)
+    people = len(release) if release.groups is None else len(np.unique(release.groups))
+    seen = np.bincount(release.released, minlength=len(channel.outputs)) / len(release)
+    variance = np.maximum(seen @ inverse**2 - (seen @ inverse) ** 2, 0) / people
+    implied = _all_labels(context, channel)
+    below = NormalDist().inv_cdf(1 - _ERROR / max(len(implied) - 1, 1))
+    least = np.maximum(implied - below * np.sqrt(variance), 0)
+    sizes = np.floor(people * least).astype(np.int64)
+    sizes[implied.argmax()] += people - sizes.sum()
+    return np.asarray(sizes)
+
+
+def _all_labels(context: AuditContext, channel: Channel) -> FloatArray:
+    """Return the shares of true labels that the released ones imply, float64 of shape (k,)."""
+    table = np.bincount(context.release.released, minlength=len(channel.outputs))[None]
+    return np.asarray(label_mixtures(table, channel.matrix)[0])
+
+
+def _limit_of(context: AuditContext, channel: Channel) -> float:
+    """Return the claimed ε; the channel to the bins of a numeric mechanism may have a smaller."""
+    return channel.epsilon if context.claim.epsilon is None else context.claim.epsilon
+
+
+def _excess(value: float, **details: Any) -> tuple[Estimate, tuple[Note, ...]]:
+    """Return the smallest excess found, and a warning where none would be."""
+    text = (
+        "With these rows and features no excess over the claim, however large, would be found "
+        "reliably."
+    )
+    notes = (Note.warning("power", text),) if math.isinf(value) else ()
+    return Estimate.estimated(EXCESS, EXCESS_TITLE, value, unit="nats", **details), notes
+
+
+def _rows(rows: float, target: float, assumptions: tuple[str, ...]) -> Estimate:
+    """Return how many further rows find an excess ``target``, in nats."""
+    return Estimate.estimated(
+        ROWS_NEEDED,
+        "Further rows for the power that the policy asks for",
+        rows,
+        unit="rows",
+        method=f"further rows, in the same classes' proportions, until an excess of {target:g} "
+        f"nats is found in {WANTED_POWER:.0%} of simulated releases (to about 5 %)",
+        assumptions=assumptions,
+    )

@@ -1,0 +1,89 @@
+"""``--help``: a command's options in six groups; the last two on a screen of their own if long."""
+
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand
+
+MORE: Final = "--help-more"
+_LINES: Final = 60
+"""Of a screen, at most."""
+_ARGUMENTS: Final = "Arguments"
+_OWN: Final = "Options"
+_GROUPS: Final = {
+    "Claim": "mechanism epsilon lambda delta channel classes labels prior joint by set",
+    "Truth": ("truth truth-column label id group data original synthetic public test test-share"),
+    "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",
+    "Output": (
+        "output out secret overwrite json html sarif junit markdown profile quiet remember "
+        "synthetic-out help"
+    ),
+    "Reading": "features drop keep separator decimal encoding sheet header projection",
+    "Expert": (
+        "only skip attack slice answers canaries public-posterior held-out queries neighbors "
+        "metric exact seed seeds-tried made-on threads force details "
+        "processes device memory cluster cluster-without-tls confidence experimental floor "
+        "private-prior synthetic-rows debug"
+    ),
+}
+"""The options of each group, in the order in which ``--help`` lists them; others are the first."""
+_PLACES: Final = {
+    f"--{name}": (group, place)
+    for group, names in _GROUPS.items()
+    for place, name in enumerate(names.split())
+}
+_SECOND: Final = ("Reading", "Expert")
+
+
+class Command(TyperCommand):
+    """A command whose help shows its options by what they are about."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Answer ``--help-more``, and parse the rest."""
+        if MORE in args[: args.index("--") if "--" in args else None]:
+            formatter = ctx.make_formatter()
+            self.format_usage(ctx, formatter)
+            _write(formatter, self._options(ctx), _SECOND)
+            typer.echo(formatter.getvalue().rstrip())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the groups, those on reading and for experts only where all fit on one screen."""
+        groups = self._options(ctx)
+        entire = ctx.make_formatter()
+        _write(entire, groups, groups)
+        if entire.getvalue().count("\n") <= _LINES - formatter.getvalue().count("\n"):
+            _write(formatter, groups, groups)
+            return
+        _write(formatter, groups, [name for name in groups if name not in _SECOND])
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"Reading files, and options for experts: {MORE}.")
+
+    def _options(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return what is said of each option, by group."""
+        found: dict[str, list[tuple[int, tuple[str, str]]]] = {
+            name: [] for name in (_ARGUMENTS, _OWN, *_GROUPS)
+        }
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                group, place = _place(parameter)
+                name = record[0].split(" ")[0] if group == _ARGUMENTS else record[0]
+                found[group].append((place, (name, record[1])))
+        ordered = {name: sorted(of, key=lambda one: one[0]) for name, of in found.items()}
+        return {name: [record for _, record in of] for name, of in ordered.items() if of}
+
+
+def _place(parameter: Any) -> tuple[str, int]:
+    if parameter.param_type_name == "argument":
+        return _ARGUMENTS, 0
+    return next((_PLACES[name] for name in parameter.opts if name in _PLACES), (_OWN, 0))
+
+
+def _write(formatter: Any, groups: dict[str, list[tuple[str, str]]], names: Any) -> None:
+    for name in names:
+        if name in groups:
+            with formatter.section(name):
+                formatter.write_dl(groups[name])

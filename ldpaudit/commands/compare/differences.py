@@ -1,0 +1,407 @@
+"""Differences between releases, each against the first, with one error budget.
+
+Half of the error probability goes to the headlines (the best attack, its advantage, the score on
+test rows), shared evenly among them; the other half to every other attack, shared evenly too. So
+all of these intervals hold together at the given confidence (Bonferroni). Exact numbers need no
+share. Numbers outside the family keep their own level.
+
+Scores of the same rows are paired. Of a stored result no row is at hand, so one interval for each
+is combined, each at half the error probability: that holds however the two depend on each other,
+and is wider. Numeric guesses are compared where both releases declare the same range of labels,
+which is the scale of errors; each mechanism groups labels in its own way, so scores of groups are
+not paired.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+from scipy.special import betaincinv
+
+from ldpaudit.arrays import FloatArray
+from ldpaudit.attacks.numeric import ATTACKS
+from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
+from ldpaudit.commands.utility.scores import Utility
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.intervals.paired import Folds, Interval, best_interval, paired_interval
+from ldpaudit.result import AuditResult, Estimate, Unit
+from ldpaudit.result.comparison import Difference
+
+BEST: Final = "attack.best.accuracy"
+ADVANTAGE: Final = "attack.best.advantage"
+NUMBERS: Final = "numeric.best.mse"
+REFERENCE: Final = "features-only"
+"""The reference of advantages: a guess from each release's features alone."""
+_SQUARES: Final = ("mse", "mse_gain")
+_SHARES: Final = ("within_1", "within_5", "within_10", "exact")
+_SUM: Final = "the two results' own intervals; their error probabilities add up"
+_UNPAIRED: Final = "one Clopper–Pearson interval for each release at half the error probability"
+_PAIRED_TEST: Final = "scores on the same test rows, betting bounds"
+_PAIRED_ATTACK: Final = (
+    "b's right guesses less a's on the same held-out rows, betting bounds on each of two folds"
+)
+_PAIRED_BEST: Final = (
+    "the strongest attack on b less the strongest on a, on the same held-out rows; betting bounds, "
+    "corrected for choosing the attack"
+)
+_PAIRED_ADVANTAGE: Final = (
+    "right guesses of the strongest attack beyond those from the released features alone, b less "
+    "a, on the same held-out rows; betting bounds, corrected for choosing the attack"
+)
+_PAIRED_NUMBERS: Final = (
+    "the strongest attack on b less the strongest on a, on the same held-out people; betting "
+    "bounds on each of two folds, corrected for choosing the attack"
+)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One release of a comparison: its result, and in memory only what was guessed right.
+
+    ``utility`` has the scores of a model trained on it; ``paired`` says whether its rows can be
+    paired with those of the first release.
+    """
+
+    letter: str
+    result: AuditResult
+    guesses: HeldOutGuesses | None
+    utility: Utility | None
+    paired: bool
+
+
+def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, float]:
+    """Return a certified score of each attack on a release by name, references left out.
+
+    Only attacks that use the release have an advantage over the features alone.
+    """
+    attacks = _scores(result, "label-inference", "multiplicative_advantage")
+    scored = _scores(result, "label-inference", measure)
+    return {n: e.value for n, e in scored.items() if n in attacks and e.kind == "certified"}
+
+
+def _scores(result: AuditResult, section: str, measure: str) -> dict[str, Estimate]:
+    """Return the scores of one measure on all rows, by the name of what is scored."""
+    return {
+        e.score.subject: e
+        for e in result.estimates
+        if e.score and e.section == section and e.score.measure == measure and not e.score.group
+    }
+
+
+def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:
+    """Return the differences of every release against the first.
+
+    All differences of the family hold together at ``confidence``, in (0, 1).
+    """
+    first, *others = sides
+    family = [(side, one) for side in others for one in _family(first, side)]
+    main = sum(one.headline for _, one in family)
+    each = (1 - confidence) / (2 if 0 < main < len(family) else 1)
+    found: list[Difference] = []
+    for side, one in family:
+        alpha = each / (main if one.headline else len(family) - main)
+        found += one.difference(first, side, alpha)
+    for side in others:
+        known = {difference.id for difference in found if difference.b == side.letter}
+        found += (d for d in _outside_family(first, side) if d.id not in known)
+    return tuple(sorted(found, key=lambda d: d.b))
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A number of b less that of a, waiting for its share of the error probability."""
+
+    id: str
+    headline: bool
+    bound: Callable[[float], Interval | None]
+    method: str
+    paired: bool = True
+    unit: Unit = "proportion"
+
+    def difference(self, a: Side, b: Side, alpha: float) -> Iterator[Difference]:
+        """Yield the difference, nothing where there are too few rows for an interval."""
+        try:
+            interval = self.bound(alpha)
+        except InsufficientDataError:
+            return
+        if interval is not None:
+            title, ends = a.result.title(self.id), (interval.low, interval.high)
+            more = {"unit": self.unit, "n": interval.n, "method": self.method}
+            value, level = interval.value, interval.level
+            estimate = Estimate.interval(self.id, title, value, ends, level, **more)  # type: ignore[arg-type]
+            letters = (a.letter, b.letter)
+            yield Difference.between(letters, estimate, simultaneous=True, paired=self.paired)
+
+
+def _family(a: Side, b: Side) -> Iterator[_Pending]:
+    """Yield every difference of the corrected family: headlines first."""
+    ours, theirs = attack_scores(a.result), attack_scores(b.result)
+    if not same_classes(a.result, b.result):
+        ours = theirs = {}
+    guesses = (a.guesses, b.guesses) if b.paired and a.guesses and b.guesses else None
+    if ours and theirs and guesses:
+        best = partial(_best_of, *guesses, "accuracy", ours, theirs, 1.0)
+        yield _Pending(BEST, True, best, _PAIRED_BEST)
+        gains = attack_scores(a.result, "advantage"), attack_scores(b.result, "advantage")
+        if all(gains) and all(REFERENCE in one.outcomes for one in guesses):
+            bound = partial(_best_of, *guesses, "advantage", *gains, 2.0)
+            yield _Pending(ADVANTAGE, True, bound, _PAIRED_ADVANTAGE)
+    elif ours and theirs:
+        counted = partial(best_counted, a.result, b.result)
+        yield _Pending(BEST, True, counted, _UNPAIRED, paired=False)
+    yield from _test(a, b)
+    if guesses:
+        yield from _numbers(a, b, guesses)
+    for name in ours:
+        identifier = f"attack.{name}.accuracy"
+        if name in theirs and guesses:
+            folds = partial(row_folds, *guesses, name, name, "accuracy")
+            bound = partial(_paired, folds)
+            yield _Pending(identifier, False, bound, _PAIRED_ATTACK)
+        elif name in theirs:
+            counts = (
+                Count.of(a.result.estimate(identifier)),
+                Count.of(b.result.estimate(identifier)),
+            )
+            yield _Pending(identifier, False, partial(_counted, *counts), _UNPAIRED, paired=False)
+
+
+def _test(a: Side, b: Side) -> Iterator[_Pending]:
+    ours, theirs = a.utility, b.utility
+    if ours and theirs and ours.estimate.id == theirs.estimate.id:
+        unit, same = ours.estimate.unit, len(ours.scores) == len(theirs.scores)
+        if same and ours.reach == theirs.reach:
+            bound = partial(paired_interval, Folds((theirs.scores - ours.scores,), ours.reach))
+            yield _Pending(ours.estimate.id, True, bound, _PAIRED_TEST, unit=unit)
+        else:  # The tests were not on the same rows, but their share of the error was promised.
+            yield _Pending(ours.estimate.id, True, lambda _alpha: None, _PAIRED_TEST, unit=unit)
+
+
+def _numbers(
+    a: Side, b: Side, guesses: tuple[HeldOutGuesses, HeldOutGuesses]
+) -> Iterator[_Pending]:
+    """Yield the paired differences of the strongest guess, the squared error as a headline."""
+    widths = [side.result.estimate("numeric.range") for side in (a, b)]
+    if widths[0] is None or widths[1] is None or widths[0].value != widths[1].value:
+        return
+    square = widths[0].value ** 2
+    for measure in (*_SQUARES, *_SHARES):
+        known = _guesses(a.result, measure), _guesses(b.result, measure)
+        if all(known):
+            # Gains lie within the squared range's ±.
+            reach = {"mse": square, "mse_gain": 2 * square}.get(measure, 1.0)
+            bound = partial(_best_of, *guesses, measure, *known, reach)
+            unit: Unit = "squared label units" if measure in _SQUARES else "proportion"
+            name = f"numeric.best.{measure}"
+            yield _Pending(name, name == NUMBERS, bound, _PAIRED_NUMBERS, unit=unit)
+
+
+def _guesses(result: AuditResult, measure: str) -> dict[str, float]:
+    scored = _scores(result, "numeric-inference", measure)
+    return {name: e.value for name, e in scored.items() if name in ATTACKS}
+
+
+def row_folds(
+    a: HeldOutGuesses,
+    b: HeldOutGuesses,
+    name_a: str,
+    name_b: str,
+    measure: str,
+    reach: float = 1.0,
+    sign: float = 1.0,
+) -> Folds:
+    """Return b's scores less a's on the rows that both attacks were asked about, by halves."""
+    less = sign * (_row_scores(b, name_b, measure) - _row_scores(a, name_a, measure))
+    asked = np.isfinite(less)
+    return Folds(tuple(less[asked & (a.halves == half)] for half in (0, 1)), reach)
+
+
+def _row_scores(guesses: HeldOutGuesses, name: str, measure: str) -> FloatArray:
+    """Return what an attack scores on each row, NaN where it was not asked."""
+    if measure == "advantage":
+        alone = _row_scores(guesses, REFERENCE, "accuracy")
+        return np.asarray(_row_scores(guesses, name, "accuracy") - alone)
+    if measure != "accuracy":
+        return guesses.values[f"{name}.{measure}"]
+    outcomes = guesses.outcomes[name]
+    return np.where(outcomes == NOT_ASKED, np.nan, outcomes.astype(np.float64))
+
+
+def _best_of(
+    a: HeldOutGuesses,
+    b: HeldOutGuesses,
+    measure: str,
+    ours: Mapping[str, float],
+    theirs: Mapping[str, float],
+    reach: float,
+    alpha: float,
+) -> Interval:
+    """Return the difference of the strongest, at level 1 − alpha: the least squared error."""
+    sign = -1.0 if measure == "mse" else 1.0
+    signed = [{name: sign * value for name, value in side.items()} for side in (ours, theirs)]
+    found = best_interval(
+        lambda i, j: row_folds(a, b, i, j, measure, reach, sign), signed[0], signed[1], alpha
+    )
+    low, high = sorted((sign * found.low, sign * found.high))
+    return Interval(sign * found.value, low, high, found.level, found.n)
+
+
+def _paired(folds: Callable[[], Folds], alpha: float) -> Interval:
+    return paired_interval(folds(), alpha)
+
+
+@dataclass(frozen=True)
+class Count:
+    """Right guesses on two held-out halves of n rows in all."""
+
+    count: int
+    n: int
+
+    @classmethod
+    def of(cls, estimate: Estimate | None) -> "Count | None":
+        """Return the counts behind an accuracy, None where they are missing."""
+        if estimate is None or estimate.count is None or not estimate.n:
+            return None
+        return cls(estimate.count, estimate.n)
+
+    @property
+    def share(self) -> float:
+        """The accuracy."""
+        return self.count / self.n
+
+    def lower(self, alpha: float, folds: int = 2) -> float:
+        """Return a lower bound of the mean accuracy of the folds at level 1 − alpha.
+
+        How the right guesses are shared between the folds is not known. Clopper–Pearson's bound is
+        convex in the count, so an equal share gives the smallest mean of the folds' bounds.
+        """
+        if self.count == 0:
+            return 0.0
+        count, n = self.count / folds, self.n / folds
+        return float(betaincinv(count, n - count + 1, alpha / folds))
+
+    def upper(self, alpha: float, folds: int = 2) -> float:
+        """Return an upper bound, the mirror image of :meth:`lower`."""
+        return 1.0 - Count(self.n - self.count, self.n).lower(alpha, folds)
+
+
+def count_interval(a: Count, b: Count, alpha: float, folds: int = 2) -> Interval:
+    """Return b's accuracy less a's, at level 1 − alpha, each end of each at alpha/4."""
+    tail = alpha / 4
+    low = b.lower(tail, folds) - a.upper(tail, folds)
+    high = b.upper(tail, folds) - a.lower(tail, folds)
+    return Interval(b.share - a.share, low, high, 1 - alpha, a.n + b.n)
+
+
+def _counted(ours: Count | None, theirs: Count | None, alpha: float) -> Interval | None:
+    return None if ours is None or theirs is None else count_interval(ours, theirs, alpha)
+
+
+def best_count_interval(a: Mapping[str, Count], b: Mapping[str, Count], alpha: float) -> Interval:
+    """Return the difference of the best accuracies, b's less a's, at level 1 − alpha.
+
+    The best accuracy is at least each attack's, so its lower end is corrected for choosing among
+    the attacks; it is at most the largest upper end, which needs no correction.
+    """
+    tail = alpha / 4
+    lows = [max(c.lower(tail / len(side)) for c in side.values()) for side in (a, b)]
+    highs = [max(c.upper(tail) for c in side.values()) for side in (a, b)]
+    value = max(c.share for c in b.values()) - max(c.share for c in a.values())
+    n = max(c.n for c in a.values()) + max(c.n for c in b.values())
+    return Interval(value, lows[1] - highs[0], highs[1] - lows[0], 1 - alpha, n)
+
+
+def best_counted(a: AuditResult, b: AuditResult, alpha: float) -> Interval | None:
+    """Return the difference of the best of two results alone.
+
+    An audit in a comparison has no attack that learns from the rows it guesses: one of a stored
+    result must neither count for its side alone nor be the best of that side.
+    """
+    lone = _given_release(a) ^ _given_release(b)
+    both: list[dict[str, Count]] = []
+    for result in (a, b):
+        names = attack_scores(result)
+        found = {n: Count.of(result.estimate(f"attack.{n}.accuracy")) for n in names}
+        counts = {name: count for name, count in found.items() if count is not None}
+        if len(counts) < len(names) or not counts:
+            return None
+        if max(counts, key=lambda name: counts[name].share) in lone:
+            return None
+        both.append({name: count for name, count in counts.items() if name not in lone})
+    return best_count_interval(both[0], both[1], alpha) if all(both) else None
+
+
+def _given_release(result: AuditResult) -> set[str]:
+    """Return the attacks that learn from the rows they guess: they have no accuracy in sample."""
+    inside = _scores(result, "label-inference", "in_sample.accuracy")
+    return {name for name in attack_scores(result) if name not in inside}
+
+
+def same_classes(a: AuditResult, b: AuditResult) -> bool:
+    """Return whether guesses of classes can be compared.
+
+    Numeric labels are grouped by each mechanism in its own way.
+    """
+    grouped = any(result.estimate("numeric.range") is not None for result in (a, b))
+    return a.release.classes == b.release.classes and not grouped
+
+
+def _outside_family(a: Side, b: Side) -> Iterator[Difference]:
+    """Yield exact differences, and others at their own level, also where the family has one."""
+    letters = (a.letter, b.letter)
+    ours, theirs = a.result.mechanism.epsilon, b.result.mechanism.epsilon
+    if ours is not None and theirs is not None and math.isfinite(theirs - ours):
+        names, method = ("mechanism.epsilon", "Declared ε"), "the declared parameters"
+        exact = Estimate.exact(*names, theirs - ours, unit="nats", method=method)
+        yield Difference.between(letters, exact, simultaneous=False, paired=False)
+    # Stored results may have other slices.
+    sliced, classes = a.guesses and b.guesses, same_classes(a.result, b.result)
+    for one in a.result.estimates:
+        other, best = b.result.estimate(one.id), one.id in (BEST, ADVANTAGE)
+        if other is None or one.unit != other.unit or (best and not classes):
+            continue
+        if _is_compared(one, sliced=sliced is not None) and (found := _summed(one, other)):
+            yield Difference.between(letters, found, simultaneous=False, paired=False)
+
+
+def _is_compared(estimate: Estimate, *, sliced: bool) -> bool:
+    score = estimate.score
+    if score is None or score.subject != "best":
+        return estimate.id == "instance_loss.mean"
+    if score.group:
+        return sliced and score.group.startswith("slice-")
+    return estimate.section == "numeric-inference" or estimate.id in (BEST, ADVANTAGE)
+
+
+def _summed(a: Estimate, b: Estimate) -> Estimate | None:
+    """Return b less a from the stored intervals; None where one has not both of its ends."""
+    interval = stored_interval(a, b)
+    if interval is None or interval.level <= 0:
+        return None
+    certified = a.kind == b.kind == "certified"
+    return Estimate.interval(
+        a.id,
+        a.title,
+        interval.value,
+        (interval.low, interval.high),
+        interval.level,
+        kind="certified" if certified else "estimated",
+        unit=a.unit,
+        n=interval.n or None,
+        method=_SUM,
+        assumptions=tuple(dict.fromkeys((*a.assumptions, *b.assumptions))),
+    )
+
+
+def stored_interval(a: Estimate, b: Estimate) -> Interval | None:
+    """Return b less a from the stored intervals; their error probabilities add up."""
+    ends = [end for e in (a, b) for end in (e.low, e.high) if end is not None]
+    two_sided = a.side == b.side == "two-sided" and len(ends) == 4
+    if not two_sided or a.level is None or b.level is None:
+        return None
+    # Without the last digits, which would let 90 % be printed as 89 %.
+    level, n = round(a.level + b.level - 1, 12), (a.n or 0) + (b.n or 0)
+    return Interval(b.value - a.value, ends[2] - ends[1], ends[3] - ends[0], level, n)

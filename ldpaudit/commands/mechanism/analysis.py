@@ -1,0 +1,488 @@
+"""``describe`` and ``channel``: what is exactly known of a mechanism, or of several columns."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import numpy as np
+from pydantic import ConfigDict, Field
+
+from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
+from ldpaudit.commands.mechanism.stating import build, read_domain
+from ldpaudit.commands.priors import prior_over
+from ldpaudit.datasets.channels import channel_table
+from ldpaudit.datasets.labels import read_texts
+from ldpaudit.datasets.probabilities import read_prior, split_labels
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.analysis import (
+    LabelErrors,
+    delta_curve,
+    floor_curve,
+    label_errors,
+    privacy_of,
+    rdp_curve,
+)
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
+from ldpaudit.mechanisms.joint import JOINT, OnDomains, joint_family
+from ldpaudit.mechanisms.label_range import Loss
+from ldpaudit.mechanisms.parameters import check_classes
+from ldpaudit.mechanisms.response import ExplicitChannel, Response
+from ldpaudit.release import FloatArray, Label
+from ldpaudit.result import Frozen, Number
+from ldpaudit.result.numbers import exactly
+from ldpaudit.terminal import say, show
+from ldpaudit.work.progress import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Points = tuple[tuple[Number, Number], ...]
+
+LARGEST_SHOWN: Final = 4096
+"""Cells of a channel that is repeated in an analysis."""
+_MOST: Final = 400
+"""Vectors of several columns up to which the curves are computed from the channel."""
+_FEW: Final = 12
+_ROW: Final = 60
+"""Characters of outputs' names that stand next to each other."""
+_NAMES: Final = {
+    "epsilon": "ε (nats)",
+    "lambda": "λ",
+    "scale": "scale of the noise",
+    "gamma": "γ",
+    "width": "r (steps)",
+    "sigma": "σ of the features",
+    "radius": "radius of the features",
+}
+_LOSSES: Final = {
+    "squared": "squared loss ½(ŷ − y)²",
+    "absolute": "absolute loss |ŷ − y|",
+    "poisson": "Poisson log loss ŷ − y log ŷ",
+}
+COLUMN_HEADERS: Final = (
+    "column",
+    "labels",
+    "ε, the others known",
+    "ε, seen alone",
+    "P(released = true)",
+    "√n · error of a share",
+)
+"""Of a table of :attr:`Analysis.columns`."""
+
+
+class StoredChannel(Frozen):
+    """A channel: what is released with which probability, for each label.
+
+    Attributes
+    ----------
+    labels
+        Names of the rows.
+    outputs
+        Names of the columns.
+    matrix
+        The probability of each output (column) given each label (row).
+    """
+
+    labels: list[Any]
+    outputs: list[Any]
+    matrix: list[list[Number]]
+
+
+class ColumnAnalysis(Frozen):
+    """One of several columns that a mechanism releases together.
+
+    Attributes
+    ----------
+    labels
+        How many labels it has.
+    epsilon_within
+        ε of its label in nats, the others' labels known to the attacker.
+    epsilon_alone
+        ε in nats for somebody who sees this released column only.
+    keep_probability
+        The probability that the released label is the true one.
+    frequency_error
+        √n times the standard error of a rare label's estimated share from n rows.
+    """
+
+    labels: int
+    epsilon_within: Number
+    epsilon_alone: Number
+    keep_probability: Number
+    frequency_error: Number
+
+
+class Analysis(Frozen):
+    """Everything exactly known of one mechanism, a channel, or several releases together.
+
+    Attributes
+    ----------
+    schema_version
+        The version of this form.
+    mechanism
+        Its name.
+    description
+        One phrase with every parametrisation.
+    kind
+        What ``epsilon``, ``delta``, ``rdp`` and ``total_variation`` are.
+    epsilon
+        ε in nats.
+    noise
+        λ, where it has one.
+    parametrisations
+        The same mechanism in other words: ``lambda``, ``scale`` and others.
+    declaration
+        What a release that was made with it declares.
+    total_variation
+        The largest total variation distance of two labels' outputs, δ at ε = 0.
+    delta
+        Pairs of ε in nats and δ(ε); empty where they were too much to compute.
+    rdp
+        Pairs of an order α and the Rényi divergence of that order, in nats.
+    floor
+        Pairs of an order α and a lower bound of it with features drawn from the label.
+    labels
+        The labels, where they are numbers.
+    bias
+        Of each label: how far the released one is off on average.
+    variance
+        Of each label, of the released one.
+    unbiased
+        Whether the bias of every label is 0.
+    loss
+        Expected losses under the prior; a text says why there is none.
+    accuracy
+        The probability that the released label is the true one, under the prior.
+    shown_channel
+        None where there is none, or it is too large to repeat.
+    notes
+        Sentences for people.
+    columns
+        Of a mechanism that releases several columns together, one for each; else absent.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_version: str = "1.0"
+    mechanism: str
+    description: str
+    kind: Literal["exact", "upper bound"]
+    epsilon: Number
+    noise: Number | None = Field(None, alias="lambda")
+    parametrisations: dict[str, Number]
+    declaration: dict[str, Any]
+    total_variation: Number | None = None
+    delta: Points = ()
+    rdp: Points = ()
+    floor: Points = Field((), alias="conditional_rdp_floor")
+    labels: list[Number] | None = None
+    bias: list[Number] | None = None
+    variance: list[Number] | None = None
+    unbiased: bool | None = None
+    loss: dict[str, Any] | None = None
+    accuracy: Number | None = None
+    shown_channel: StoredChannel | None = Field(None, alias="channel")
+    notes: tuple[str, ...] = ()
+    columns: tuple[ColumnAnalysis, ...] = ()
+
+    @property
+    def channel(self) -> Channel | None:
+        """The channel; None where there is none, or it is too large to repeat."""
+        if (one := self.shown_channel) is None:
+            return None
+        return Channel(np.array(one.matrix), tuple(one.labels), tuple(one.outputs))
+
+    @property
+    def errors(self) -> LabelErrors | None:
+        """Bias and variance by label; None where labels or outputs are not numbers."""
+        if self.labels is None:
+            return None
+        labels, bias, variance = map(np.array, (self.labels, self.bias, self.variance))
+        return LabelErrors(labels, bias, variance, math.inf if self.unbiased else 0.0)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a declaration states besides the name."""
+        return {key: value for key, value in self.declaration.items() if key != "name"}
+
+    def __repr__(self) -> str:
+        return f"Analysis({self.mechanism}: {self.description} ({self.kind}))"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return each single number, indexed by its name: its value, or why there is none."""
+        import pandas as pd
+
+        columns = ["name", "value", "remark"]
+        return pd.DataFrame(self.numbers(), columns=columns).set_index("name")
+
+    def numbers(self) -> Iterator[tuple[str, float | str, str]]:
+        """Yield each single number: its name, its value or why there is none, and a remark."""
+        for key, value in self.parametrisations.items():
+            yield _NAMES.get(key, key), value, self.kind if key == "epsilon" else ""
+        if self.total_variation is not None:
+            yield "total variation", self.total_variation, f"δ(0), {self.kind}"
+        for name, loss in (self.loss or {}).items():
+            yield _LOSSES[name], loss, "expected"
+        if self.accuracy is not None:
+            yield "P(released = true)", self.accuracy, "under the prior"
+        if (errors := self.errors) is not None:
+            bias = errors.largest_bias
+            yield "largest |bias| of a label", bias, "" if bias else "unbiased"
+
+    def column_rows(self) -> list[tuple[Any, ...]]:
+        """Return the columns as rows of a table, numbered from 1."""
+        return [(number, *one.model_dump().values()) for number, one in enumerate(self.columns, 1)]
+
+    def stored(self) -> dict[str, Any]:
+        """Return what the JSON file holds."""
+        return self.model_dump(by_alias=True, exclude=None if self.columns else {"columns"})
+
+
+def analysis_of(
+    mechanism: str,
+    description: str,
+    epsilon: float,
+    parameters: dict[str, Any],
+    channel: Channel | None,
+    **more: Any,
+) -> Analysis:
+    """Return an analysis, exact unless it says otherwise, with a channel of at most 4,096 cells."""
+    shown, delta = None, more.get("delta", ())
+    if channel is not None and channel.matrix.size <= LARGEST_SHOWN:
+        sides = {"labels": list(channel.classes), "outputs": list(channel.outputs)}
+        shown = StoredChannel(matrix=channel.matrix.tolist(), **sides)
+    other = {"epsilon": epsilon} | more.pop("parametrisations", {})
+    return Analysis(
+        **{"kind": "exact", **more},
+        mechanism=mechanism,
+        description=description,
+        epsilon=epsilon,
+        noise=other.get("lambda"),
+        parametrisations=other,
+        declaration={"name": mechanism, **parameters},
+        total_variation=delta[0][1] if delta else None,
+        shown_channel=shown,
+    )
+
+
+def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
+    """Analyse a mechanism given by its parameters.
+
+    Raises
+    ------
+    InputError
+        If the labels, the prior or a parameter are not valid.
+    """
+    if request.name in JOINT or request.domain:
+        return _describe_columns(request)
+    domain = read_domain(request.classes, request.labels, request.prior, request)
+    return analyse(build(request.wanted, domain), domain.prior)
+
+
+def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:
+    """Analyse a channel matrix.
+
+    Raises
+    ------
+    InputError
+        If the matrix is no channel, or the prior is not one of its labels.
+    """
+    table = channel_table(request.file, request)
+    rows, columns = read_texts(table.classes), read_texts(table.outputs)
+    mechanism = ExplicitChannel(Channel(np.array(table.matrix), rows, columns))
+    prior = None if request.prior is None else prior_over(rows, read_prior(request.prior, request))
+    return analyse(mechanism, prior, (table.remark,) if table.remark else ())
+
+
+def analyse(
+    mechanism: Mechanism, prior: FloatArray | None = None, remarks: tuple[str, ...] = ()
+) -> Analysis:
+    """Return everything that is exactly known of a mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        One whose privacy curve is known.
+    prior : float64 array of shape (k,), optional
+        The probabilities of its labels, summing to 1.
+    remarks : tuple of str
+        Further notes.
+
+    Raises
+    ------
+    InputError
+        If its privacy curve is not known.
+    """
+    privacy, notes = privacy_of(mechanism), mechanism.remarks()
+    delta, errors = delta_curve(privacy), label_errors(mechanism)
+    finite = mechanism.offers(FiniteMechanism)
+    if not delta:
+        notes += ("Its labels and outputs are too many for δ(ε) and the Rényi curve.",)
+    return analysis_of(
+        mechanism.name,
+        mechanism.description,
+        privacy.epsilon,
+        dict(mechanism.declaration()),
+        mechanism.channel,
+        delta=delta,
+        rdp=rdp_curve(privacy),
+        parametrisations=mechanism.parametrisations(),
+        labels=None if errors is None else errors.labels.tolist(),
+        bias=None if errors is None else errors.bias.tolist(),
+        variance=None if errors is None else errors.variance.tolist(),
+        unbiased=None if errors is None else errors.unbiased,
+        loss=None if prior is None else _losses(mechanism, prior),
+        accuracy=None if prior is None or finite is None else finite.accuracy(prior),
+        floor=floor_curve(mechanism),
+        notes=notes + remarks,
+    )
+
+
+def _losses(mechanism: Mechanism, prior: FloatArray) -> dict[str, float | str]:
+    losses: dict[str, float | str] = {}
+    for name in get_args(Loss):
+        try:
+            losses[name] = expected_loss(mechanism, prior, name)
+        except InputError as reason:
+            losses[name] = str(reason)
+    return losses
+
+
+def expected_loss(mechanism: Mechanism, prior: FloatArray, name: Loss) -> float:
+    """Return E[ℓ(ŷ, y)] under a prior, squared being ½(ŷ − y)²; ∞ where it is infinite.
+
+    Raises
+    ------
+    InputError
+        If labels or outputs are no numbers, or the loss cannot be used with these labels.
+    """
+    numbers = mechanism.offers(NumericMechanism)
+    if numbers is None:
+        raise InputError("The outputs of this mechanism are not numbers.")
+    value = float(numbers.expected_loss(prior, name))
+    return math.inf if np.isnan(value) else value
+
+
+def _describe_columns(request: DescribeRequest) -> Analysis:
+    """Analyse a joint mechanism on the domains that the options state."""
+    name, family = request.name, joint_family(request.name)
+    for option in ("classes", "labels", "prior", "noise"):
+        if getattr(request, option) is not None:
+            flag = "lambda" if option == "noise" else option
+            raise InputError(
+                f"The mechanism {name!r} releases several columns: give --epsilon and one "
+                f"--domain A,B,… for each; it takes no --{flag}."
+            )
+    if request.more:
+        raise InputError(f"The mechanism {name!r} takes no further parameter (--set).")
+    several = isinstance(request.domain, Sequence) and len(request.domain) > 1
+    if not several or request.epsilon is None:
+        raise InputError(
+            f"The mechanism {name!r} must have --epsilon and at least two domains: --domain A,B,… "
+            "for each column."
+        )
+    domains: tuple[tuple[Label, ...], ...] = tuple(
+        tuple(map(str, split_labels(one))) if isinstance(one, str) else check_classes(one)
+        for one in request.domain
+    )
+    return analyse_columns(family(domains, request.epsilon))
+
+
+def analyse_columns(mechanism: OnDomains) -> Analysis:
+    """Return everything that is exactly known of a mechanism on several columns."""
+    channel, notes = None, mechanism.remarks()
+    curves: dict[str, Any] = {}
+    if mechanism.size <= _MOST and (found := mechanism.channel()) is not None:
+        privacy = privacy_of(ExplicitChannel(found))
+        curves = {"delta": delta_curve(privacy), "rdp": rdp_curve(privacy)}
+        words = tuple(", ".join(map(str, vector)) for vector in product(*mechanism.domains))
+        channel = Channel(found.matrix, words, words)
+    else:
+        few = f"With {mechanism.size:.6g} vectors δ(ε) and the Rényi curve are not computed."
+        notes = (*notes, few)
+    return analysis_of(
+        mechanism.name,
+        mechanism.description,
+        mechanism.epsilon,
+        dict(mechanism.declaration()),
+        channel,
+        **curves,
+        notes=notes,
+        columns=tuple(
+            _column(one, mechanism.epsilon_of(j)) for j, one in enumerate(mechanism.columns)
+        ),
+    )
+
+
+def _column(alone: Response, within: float) -> ColumnAnalysis:
+    kept, rare = 1 - alone.noise, alone.noise / len(alone.classes)
+    # Var of (share of released − λ/k)/(1 − λ), where the true share is 0.
+    error = math.sqrt(rare * (1 - rare)) / kept if kept > 0 else math.inf
+    return ColumnAnalysis(
+        labels=len(alone.classes),
+        epsilon_within=within,
+        epsilon_alone=alone.epsilon,
+        keep_probability=alone.keep_probability,
+        frequency_error=error,
+    )
+
+
+def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
+    """Print an analysis as tables; in one line when ``quiet``."""
+    say(f"{analysis.mechanism}: {analysis.description} ({analysis.kind})")
+    if quiet:
+        return
+    rows = [
+        (f"{name}, {remark}" if remark else name, _cell(value))
+        for name, value, remark in analysis.numbers()
+    ]
+    show("Privacy", ("parameter", "value"), rows)
+    if analysis.columns:
+        show("Columns", COLUMN_HEADERS, [tuple(map(_cell, row)) for row in analysis.column_rows()])
+    _print_curve("δ(ε)", ("ε (nats)", "δ"), analysis.delta)
+    _print_curve("Rényi divergence", ("order α", "nats"), analysis.rdp)
+    _print_curve("Floor with features drawn from their label", ("order α", "nats"), analysis.floor)
+    _print_errors(analysis.errors)
+    _print_channel(analysis.shown_channel)
+    for note in analysis.notes:
+        say(f"\nNote: {note}")
+
+
+def _print_curve(title: str, headers: tuple[str, str], points: Points) -> None:
+    if points:
+        shown = points[:: max(1, -(-len(points) // _FEW))]
+        shown = shown if shown[-1] == points[-1] else (*shown, points[-1])
+        show(title, headers, [(exactly(x), exactly(y)) for x, y in shown])
+
+
+def _print_errors(errors: LabelErrors | None) -> None:
+    if errors is None:
+        return
+    k = len(errors.labels)
+    places = sorted({round(i * (k - 1) / (min(k, _FEW) - 1 or 1)) for i in range(min(k, _FEW))})
+    bias = 0 * errors.bias if errors.unbiased else errors.bias
+    columns = (errors.labels, bias, errors.variance)
+    rows = [tuple(exactly(float(column[i])) for column in columns) for i in places]
+    title = "Error by label" if k <= _FEW else f"Error by label ({len(rows)} of {k})"
+    show(title, ("label", "bias", "variance"), rows)
+
+
+def _print_channel(channel: StoredChannel | None) -> None:
+    if channel is None or max(len(channel.labels), len(channel.outputs)) > _FEW:
+        return
+    labels, outputs = ([*map(_cell, side)] for side in (channel.labels, channel.outputs))
+    cells = [[f"{p:.6f}" for p in row] for row in channel.matrix]
+    if sum(map(len, outputs)) <= _ROW:
+        rows = [(label, *row) for label, row in zip(labels, cells, strict=True)]
+        show("Channel", ("P(output | label)", *outputs), rows)
+        return
+    columns = zip(*cells, strict=True)
+    rows = [(output, *column) for output, column in zip(outputs, columns, strict=True)]
+    show("Channel: P(output | label)", ("output", *labels), rows)
+
+
+def _cell(value: Any) -> str:
+    return str(value) if isinstance(value, bool | str | int) else exactly(float(value))

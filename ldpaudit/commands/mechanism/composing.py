@@ -1,0 +1,402 @@
+"""``compose``: the privacy of several releases of the same labels, exact or an upper bound."""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.commands.mechanism.analysis import Analysis, analyse_columns, analysis_of
+from ldpaudit.commands.mechanism.request import ComposeRequest
+from ldpaudit.commands.mechanism.stating import (
+    Domain,
+    Specification,
+    build,
+    read_domain,
+    settings,
+)
+from ldpaudit.datasets.declaration import parse_declaration
+from ldpaudit.datasets.formats.locations import unchanged
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.labels import positions
+from ldpaudit.errors import InputError, MissingDependencyError, did_you_mean
+from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names
+from ldpaudit.mechanisms.analysis import Privacy, delta_curve, privacy_of, rdp_curve
+from ldpaudit.mechanisms.channel import Channel, compose
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.mechanisms.joint import from_declaration as joint_of
+from ldpaudit.mechanisms.label_range import Loss
+from ldpaudit.mechanisms.response import ExplicitChannel
+from ldpaudit.options import FileOptions
+from ldpaudit.release import ColumnsDeclaration, FloatArray, Label
+from ldpaudit.result.numbers import exactly
+from ldpaudit.work.progress import Progress
+
+_MOST: Final = 1000
+_MOST_CELLS: Final = 1 << 22
+"""Above this many entries the product channel gives way to the upper bound."""
+_MOST_NAMED: Final = 4096
+"""Combinations of outputs up to which each is named."""
+_SAME: Final = 1e-9
+_POINTS: Final = 61
+"""Of the curve of an upper bound."""
+_GRID: Final = 4000
+"""Points of the privacy loss grid for the sum of all ε."""
+_FINEST: Final = 1e-4
+_RELEASED: Final = ("partly synthetic", "noisy")
+_SOME: Final = 5
+"""Labels that a message repeats."""
+_NUMBERED: Final = (
+    "The joint outputs are numbered: each stands for all combinations that reveal the same."
+)
+_KNOWN: Final = "Features are taken as known: this is about the labels alone."
+_TOGETHER: Final = "columns released together"
+
+Called = Mapping[Label, str]
+"""What labels and outputs are called that must not be shown."""
+
+
+@unchanged()
+def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
+    """Analyse the joint release.
+
+    Raises
+    ------
+    InputError, MissingDependencyError
+        If a release cannot be composed, with the reason.
+    """
+    stated = any((request.classes, request.labels, request.prior))
+    contents = {
+        text: parse_declaration(_content(text, request))
+        for text in request.releases
+        if full_name(text.partition(":")[0]) not in names() or Path(text).exists()
+    }
+    if any(len(one.labels) > 1 for one in contents.values()):
+        if stated or any(text not in contents for text in request.releases):
+            raise InputError(
+                "Files that declare several private columns are composed with files alone: leave "
+                "out mechanisms by name, and --classes, --labels and --prior."
+            )
+        return _over_columns([contents[text] for text in request.releases])
+    domain = None
+    if stated:
+        domain = read_domain(request.classes, request.labels, request.prior, request)
+    files = {text: _declared(declared, domain) for text, declared in contents.items()}
+    if domain is None:
+        channels = (mechanism.label_channel for mechanism in files.values())
+        domain = next((Domain(channel.classes) for channel in channels if channel), None)
+    if request.classes is not None:
+        _check_stated(domain, files)
+    mechanisms: list[Mechanism] = []
+    for text in request.releases:
+        mechanisms += [files[text]] if text in files else _specified(text, domain, request.loss)
+    if len(mechanisms) > _MOST:
+        raise InputError(f"At most {_MOST} releases can be composed. Got {len(mechanisms)}.")
+    if stated or domain is None:
+        return analyse_jointly(mechanisms)
+    # The labels of files are not shown.
+    called = {label: f"class {place}" for place, label in enumerate(domain.classes or (), start=1)}
+    return analyse_jointly(mechanisms, called)
+
+
+def _content(file: str, files: FileOptions) -> Any:
+    """Return what a file declares, as it is written."""
+    near = did_you_mean(file.partition(":")[0], names())
+    if near != "." and not Path(file).exists():
+        raise InputError(f"There is no such file, and no such mechanism{near}")
+    content = open_table(file, files).declaration
+    if content is None:
+        raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
+    return content
+
+
+def _declared(declared: ColumnsDeclaration, domain: Domain | None) -> Mechanism:
+    declaration = declared.mechanism
+    if declaration.name == UNKNOWN:
+        raise InputError("A release with an unknown mechanism cannot be composed.")
+    classes = () if domain is None or domain.classes is None else domain.classes
+    return from_declaration(declaration, classes)
+
+
+def _check_stated(domain: Domain | None, files: Mapping[str, Mechanism]) -> None:
+    """Refuse stated labels that a file does not have; those of the file are confidential."""
+    if domain is None or domain.classes is None:
+        return
+    for file, mechanism in files.items():
+        theirs = _labels(mechanism)
+        if not _agree(domain.classes, theirs):
+            typed = ", ".join(map(str, domain.classes[:_SOME]))
+            more = ", …" if len(domain.classes) > _SOME else ""
+            raise InputError(
+                f"Composed releases must have the same true labels. --classes names "
+                f"{len(domain.classes)} ({typed}{more}); {Path(file).name!r} declares "
+                f"{len(theirs)}, and not those. Leave out --classes: the labels are then taken "
+                "from the file."
+            )
+
+
+def _specified(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
+    """Return the mechanism of a specification, as often as it says."""
+    if domain is None:
+        raise InputError(
+            "A mechanism without a file needs labels: --classes A,B,… or --labels LO:HI:STEP."
+        )
+    name, _, rest = text.partition(":")
+    more = settings([part for part in rest.split(",") if part])
+    times = more.pop("times", 1.0)
+    if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
+        raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
+    epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
+    wanted = Specification(full_name(name), epsilon, noise, more, loss)
+    return [build(wanted, domain)] * int(times)
+
+
+def _over_columns(files: Sequence[ColumnsDeclaration]) -> Analysis:
+    """Return the privacy of everything that files with new noise reveal of a person.
+
+    Columns with noise of their own are composed over the files, each by itself, and their ε is
+    added up; one mechanism for several columns counts by its own ε.
+    """
+    over: dict[str, list[Mechanism]] = {}
+    parts: list[tuple[str, Analysis]] = []
+    for declared in files:
+        if declared.joint is not None:
+            joint = joint_of(declared, [()] * len(declared.labels)).on_domains
+            assert joint is not None
+            parts.append((_TOGETHER, analyse_columns(joint)))
+            continue
+        for one in declared.labels:
+            over.setdefault(one.label, []).append(from_declaration(one.mechanism, ()))
+    for name, mechanisms in over.items():
+        try:
+            parts.append((f"column {name}", analyse_jointly(mechanisms)))
+        except InputError as error:
+            raise InputError(f"Column {name}: {error}") from None
+    total = math.fsum(one.epsilon for _, one in parts)
+    each: dict[str, float] = {}
+    for name, part in parts:
+        each[f"ε of {name}"] = each.get(f"ε of {name}", 0.0) + part.epsilon
+    # Of one mechanism for several columns the worst pair may differ from release to release.
+    apart = len(parts) == 1 or all(name != _TOGETHER for name, _ in parts)
+    exact = apart and all(one.kind == "exact" for _, one in parts)
+    curves = [dict(one.rdp) for _, one in parts]
+    orders = [a for a in curves[0] if all(a in curve for curve in curves)]
+    description = (
+        f"{len(over) or len(files[0].labels)} private columns over {len(files)} "
+        f"release{'s' * (len(files) > 1)} of the same people"
+    )
+    return analysis_of(
+        "composition",
+        description,
+        total,
+        {},
+        None,
+        kind="exact" if exact else "upper bound",
+        rdp=tuple((alpha, math.fsum(curve[alpha] for curve in curves)) for alpha in orders),
+        parametrisations=each,
+        notes=("δ(ε) is not computed for several columns.",),
+    )
+
+
+def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = None) -> Analysis:
+    """Return the privacy of independent releases of the same labels.
+
+    Exact where every release is a finite channel and their product is not too large; else an upper
+    bound. Labels are shown as they are ``called``, where that holds them.
+
+    Raises
+    ------
+    InputError
+        If a mechanism's privacy is not known, its ε is infinite where a bound is needed, or the
+        labels differ.
+    """
+    for one in mechanisms:
+        if one.offers(AnalysedMechanism) is None or one.epsilon is None:
+            raise InputError(f"The mechanism {one.name!r} cannot be composed: it is not known.")
+    _check_same_labels([_labels(mechanism) for mechanism in mechanisms])
+    called, n = called or {}, len(mechanisms)
+    notes = [_KNOWN] if any(m.traits.features in _RELEASED for m in mechanisms) else []
+    finite = [m.label_channel for m in mechanisms if m.label_channel is not None]
+    joint = _product(finite) if len(finite) == n else None
+    if joint is not None:
+        privacy = privacy_of(ExplicitChannel(joint))
+        words = _names(joint, finite, called)
+        notes += [_NUMBERED] * (words is None)
+        labels = tuple(called.get(label, label) for label in joint.classes)
+        joint = Channel(joint.matrix, labels, words or joint.outputs)
+    else:
+        if len(finite) == n:
+            notes.append("The product channel is too large to be computed; this is an upper bound.")
+        bound = UpperBound([privacy_of(part) for part in mechanisms])
+        privacy = Privacy(bound.epsilon, bound, _POINTS)
+    texts = Counter(f"{m.name}: {m.description}" for m in mechanisms)
+    stated = [{"name": m.name, **_hidden(m.declaration(), called)} for m in mechanisms]
+    total = math.fsum(float(m.epsilon or 0.0) for m in mechanisms)
+    return analysis_of(
+        "composition",
+        f"{n} independent release{'s' if n > 1 else ''} of the same labels",
+        privacy.epsilon,
+        {"releases": stated},
+        joint,
+        kind="upper bound" if joint is None else "exact",
+        delta=delta_curve(privacy),
+        rdp=rdp_curve(privacy),
+        parametrisations={"sum of the releases' ε": total},
+        notes=(*(text if k == 1 else f"{k} × {text}" for text, k in texts.items()), *notes),
+    )
+
+
+def _check_same_labels(sets: Sequence[tuple[Label, ...]]) -> None:
+    """Refuse releases of different labels; where one has labels, noise must span their range."""
+    for one in sets[1:]:
+        if not _agree(sets[0], one):
+            raise InputError(
+                "Composed releases must have the same true labels. The first has "
+                f"{len(sets[0])}, another has {len(one)}{' others' * (len(one) == len(sets[0]))}."
+            )
+
+
+def _labels(mechanism: Mechanism) -> tuple[Label, ...]:
+    if mechanism.label_channel is not None:
+        return mechanism.label_channel.classes
+    if (numbers := mechanism.offers(NumericMechanism)) is not None:
+        values = numbers.label_values
+        return numbers.label_bounds if values is None else tuple(values.tolist())
+    return tuple(mechanism.declaration()["classes"])
+
+
+def _agree(one: tuple[Label, ...], other: tuple[Label, ...]) -> bool:
+    if len(one) == len(other):
+        return sorted(positions(other, one).tolist()) == list(range(len(one)))
+    # A range without a step against a grid: the same ends.
+    short, long = sorted((one, other), key=len)
+    numbers = all(isinstance(v, int | float) for v in (*short, *long))
+    return numbers and len(short) == 2 and {*short} == {min(long), max(long)}
+
+
+def _product(channels: Sequence[Channel]) -> Channel | None:
+    joint = compose(channels[0])
+    for channel in channels[1:]:
+        matrix = channel.matrix[positions(joint.classes, channel.classes)]
+        if joint.matrix.size * len(channel.outputs) > _MOST_CELLS:
+            return None
+        joint = compose(joint, Channel(matrix, joint.classes, channel.outputs))
+    return joint
+
+
+def _names(joint: Channel, channels: Sequence[Channel], called: Called) -> tuple[str, ...] | None:
+    """Return what the outputs of a product are called: combinations, one after the other.
+
+    Combinations that tell the same are one output of the product. None where there are too many.
+    """
+    if math.prod(len(channel.outputs) for channel in channels) > _MOST_NAMED:
+        return None
+    shapes = _shape(joint.matrix)
+    found: list[list[str]] = [[] for _ in joint.outputs]
+    rows = [positions(joint.classes, channel.classes) for channel in channels]
+    for places in product(*(range(len(channel.outputs)) for channel in channels)):
+        columns = [c.matrix[r, i] for c, r, i in zip(channels, rows, places, strict=True)]
+        column = np.prod(columns, axis=0)
+        if not column.any():
+            continue
+        near = np.abs(shapes - _shape(column[:, None])).max(axis=0)
+        if near.min() < _SAME:
+            outputs = (c.outputs[i] for c, i in zip(channels, places, strict=True))
+            words = (called.get(one) or _text(one) for one in outputs)
+            found[int(near.argmin())].append(", ".join(words))
+    if not all(found):
+        return None
+    others = (f" (or {len(alike) - 1} like it)" if len(alike) > 1 else "" for alike in found)
+    return tuple(alike[0] + more for alike, more in zip(found, others, strict=True))
+
+
+def _shape(matrix: FloatArray) -> FloatArray:
+    """Return what each output tells: the labels' probabilities under equal shares of the labels."""
+    return np.asarray(matrix / matrix.sum(axis=0), dtype=np.float64)
+
+
+def _text(output: object) -> str:
+    return exactly(output, 3) if isinstance(output, float) else str(output)
+
+
+def _hidden(content: Mapping[str, Any], called: Called) -> dict[str, Any]:
+    """Return a declaration with labels and outputs as they are called."""
+    held = (key for key in ("classes", "outputs") if key in content)
+    return {**content, **{key: [called.get(v, v) for v in content[key]] for key in held}}
+
+
+class UpperBound:
+    """An upper bound of the privacy of independent releases of the same labels.
+
+    It goes through privacy loss distributions. A mechanism's exact curve δ(ε) is that of some pair
+    of distributions, which dominates every pair of labels; composing dominating pairs dominates
+    the composition (Zhu et al. 2022, Theorem 10), and connecting the dots of the curve at the
+    points of a grid only raises it (Doroshenko et al. 2022, Algorithm 1).
+
+    Parameters
+    ----------
+    releases : sequence of Privacy
+        Each with a finite ε; at least one.
+
+    Raises
+    ------
+    InputError
+        If some ε is infinite.
+    MissingDependencyError
+        If dp-accounting is not installed.
+    """
+
+    def __init__(self, releases: Sequence[Privacy]) -> None:
+        if not all(math.isfinite(release.epsilon) for release in releases):
+            raise InputError("A release without a finite ε cannot be composed: nothing bounds it.")
+        self._releases = tuple(releases)
+        self.epsilon = math.fsum(release.epsilon for release in releases)
+        interval = max(_FINEST, self.epsilon / _GRID)
+        # Equal releases share one curve, computed once; ε = 0 gives nothing away.
+        leaking = [release for release in releases if release.epsilon]
+        losses = {id(r.curves): _loss_distribution(r, interval) for r in leaking}
+        self._joint: Any = None
+        for loss in (losses[id(release.curves)] for release in leaking):
+            self._joint = loss if self._joint is None else self._joint.compose(loss)
+
+    def delta(self, epsilon: float) -> float:
+        """Return a δ ≥ δ(ε) for which the joint release is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        if self._joint is None or epsilon >= self.epsilon:
+            return 0.0
+        return min(float(self._joint.get_delta_for_epsilon(epsilon)), 1.0)
+
+    def rdp(self, alpha: float) -> float:
+        """Return the sum of the Rényi parameters at order α > 0, in nats: an upper bound.
+
+        References
+        ----------
+        Mironov (2017), Proposition 1.
+        """
+        return min(math.fsum(release.curves.rdp(alpha) for release in self._releases), self.epsilon)
+
+
+def _loss_distribution(release: Privacy, interval: float) -> Any:
+    """Return a pessimistic privacy loss distribution made of the exact δ(ε)."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+    except ImportError:
+        raise MissingDependencyError(
+            "These releases can only be composed with dp-accounting: pip install "
+            "'ldpaudit[accounting]'."
+        ) from None
+    steps = math.ceil(release.epsilon / interval * (1 - 1e-12)) + 1
+    above = np.array([release.curves.delta(step * interval) for step in range(steps + 1)])
+    above[-1] = 0.0
+    grid = interval * np.arange(1, steps + 1)
+    # The curve of a symmetric pair below 0: δ(−ε) = 1 − e^{−ε} + e^{−ε} δ(ε).
+    below = -np.expm1(-grid) + np.exp(-grid) * above[1:]
+    falling = np.minimum.accumulate(np.clip(np.concatenate([below[::-1], above]), 0.0, 1.0))
+    places = np.arange(-steps, steps + 1)
+    masses = pld_pmf.create_pmf_pessimistic_connect_dots(interval, places, falling)
+    return privacy_loss_distribution.PrivacyLossDistribution(masses)

@@ -1,0 +1,512 @@
+"""The private columns: their labels read in the first pass, their mechanisms built."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.commands.priors import prior_over
+from ldpaudit.commands.privatize.labels import (
+    ClassCount,
+    ClassDomain,
+    LabelCount,
+    NumberCount,
+    NumberDomain,
+    Survey,
+    Tally,
+)
+from ldpaudit.commands.privatize.plan import StatedRelease, about, options_of
+from ldpaudit.commands.privatize.request import ColumnRequest
+from ldpaudit.datasets.channels import ColumnChannels, column_channels
+from ldpaudit.datasets.declaration import BY_STRATUM
+from ldpaudit.datasets.formats.tables import BatchSource
+from ldpaudit.datasets.probabilities import LabelPrior, read_prior
+from ldpaudit.errors import InputError, quoted
+from ldpaudit.mechanisms import MechanismOptions, family, traits_of
+from ldpaudit.mechanisms.capabilities import NoisyFeatures
+from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.joint import IndependentColumns, JointMechanism, joint_family
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise import check_prior_budget, prior_budget, private_prior
+from ldpaudit.mechanisms.parameters import check_classes, check_numeric_classes
+from ldpaudit.mechanisms.rounded import Rounding, with_rounding
+from ldpaudit.release import (
+    ColumnsDeclaration,
+    Declaration,
+    FloatArray,
+    IntArray,
+    Label,
+    LabelDeclaration,
+)
+from ldpaudit.work.progress import Progress
+
+CHANGED: Final = "The data changed while it was read; run again when nothing writes to it."
+_SETTINGS: Final = {
+    "clipped": "clipped",
+    "floor": "floor",
+    "radius": "radius",
+    "sigma": "sigma",
+    "feature_epsilon": "feature_epsilon",
+    "delta": "feature_delta",
+}
+"""Options that are further parameters of a declaration, with their names there."""
+_BETWEEN: Final = (
+    " Numbers between the mechanism's labels are rounded to one of them with --round unbiased, "
+    "which keeps their mean, or --round nearest."
+)
+_NOT_IN_PRIOR: Final = (
+    " The classes are those that the prior (--prior) lists: give it a row for each label."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """Probabilities of the k labels, and ε₁ in nats that they cost where they are of the data."""
+
+    probabilities: FloatArray
+    source: Literal["file", "uniform", "private histogram"]
+    epsilon: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateColumn:
+    """A private column with its mechanism.
+
+    Attributes
+    ----------
+    request : ColumnRequest
+    field : pyarrow.Field
+        The true labels' column.
+    survey : Survey
+    mechanism : Mechanism
+        Of a joint release: the column's own, as somebody sees it who sees no other.
+    prior : Prior or None
+        What a design was made for.
+    strata : ClassDomain or None
+        The values of the column ``request.by``.
+    """
+
+    request: ColumnRequest
+    field: pa.Field
+    survey: Survey
+    mechanism: Mechanism
+    prior: Prior | None = None
+    strata: ClassDomain | None = None
+
+    @property
+    def name(self) -> str:
+        """The column."""
+        return self.request.label
+
+    def codes(self, label: pa.Array) -> IntArray:
+        """Return codes of a batch's true labels, int32 of shape (n,)."""
+        return _unchanged(self.survey.domain.codes(label))
+
+    def strata_of(self, features: pa.RecordBatch) -> IntArray:
+        """Return codes of a batch's strata, int32 of shape (n,)."""
+        assert self.strata is not None
+        return _unchanged(self.strata.codes(features.column(self.request.by)))
+
+
+def _unchanged(codes: IntArray) -> IntArray:
+    if (codes < 0).any():  # The first pass found none.
+        raise InputError(CHANGED)
+    return codes
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateColumns:
+    """All private columns of a release, one at least.
+
+    ``joint`` is the mechanism that releases all of them together; None: each has its own.
+    """
+
+    each: tuple[PrivateColumn, ...]
+    joint: JointMechanism | None = None
+
+    def __iter__(self) -> Iterator[PrivateColumn]:
+        """Give each column."""
+        return iter(self.each)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.each)
+
+    @property
+    def first(self) -> PrivateColumn:
+        """The only column, where there is one."""
+        return self.each[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(one.name for one in self.each)
+
+    @property
+    def labels_epsilon(self) -> float:
+        """ε in nats of all released labels of a row together."""
+        mechanisms = tuple(one.mechanism for one in self.each)
+        if self.joint is not None:
+            return self.joint.epsilon or 0.0
+        if len(self) == 1:
+            return mechanisms[0].epsilon or 0.0
+        together = IndependentColumns(mechanisms, tuple(one.request.by for one in self.each))
+        return together.epsilon or 0.0
+
+    @property
+    def spent(self) -> float:
+        """ε in nats that private priors spent, those of all columns together."""
+        return sum(one.prior.epsilon for one in self.each if one.prior is not None)
+
+    def declaration(self) -> ColumnsDeclaration:
+        """Return what is declared about the columns, without the provenance."""
+        if self.joint is not None:
+            labels = tuple(LabelDeclaration(name) for name in self.names)
+            return ColumnsDeclaration(labels, _claim(self.joint))
+        return ColumnsDeclaration(
+            tuple(LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self)
+        )
+
+
+def _claim(mechanism: Mechanism | JointMechanism) -> Declaration:
+    return Declaration(mechanism.name, dict(mechanism.declaration()), "api")
+
+
+@dataclass(frozen=True)
+class DeclaredLabels:
+    """What is known of labels before data is read: their range, their classes, or neither."""
+
+    range: LabelRange | None = None
+    classes: tuple[Label, ...] | None = None
+
+    def count(self, request: ColumnRequest, kind: pa.DataType) -> LabelCount:
+        """Return what reads the labels of a column of this type, as its mechanism needs them."""
+        between = "round" in options_of(request.mechanism) and request.round is None
+        hint, rng = _BETWEEN if between else "", request.randomness("rounding")
+        if request.round is not None:
+            points = self.classes if self.range is None else self.range.classes
+            rounding = Rounding(points or (), request.round)
+            return NumberCount(kind, NumberDomain(self.range, rounding, rng), hint)
+        if self.range is not None:
+            return NumberCount(kind, NumberDomain(self.range), hint)
+        if request.prior is not None and request.classes is None:
+            hint = _NOT_IN_PRIOR
+        return ClassCount(kind, self.classes, hint)
+
+
+def declared_labels(request: ColumnRequest, of_prior: tuple[Label, ...] | None) -> DeclaredLabels:
+    """Return the labels that the options state, else those of the prior's file (``of_prior``).
+
+    Raises
+    ------
+    InputError
+        If they are no range of numbers, or a numeric mechanism is given none.
+    """
+    mechanism = family(request.mechanism)
+    traits = mechanism.traits
+    if "matrix" in traits.needs:
+        return DeclaredLabels(classes=check_classes(_matrix(request)["classes"]))
+    if request.labels is not None:
+        labels = LabelRange.parse(request.labels)
+        if request.round is not None and labels.step is None and "prior" in traits.needs:
+            points = of_prior and _points_of_prior(labels, of_prior)
+            if points:
+                return DeclaredLabels(classes=points)
+        return DeclaredLabels(mechanism.applied_range(labels))
+    if "range" in traits.needs:
+        raise InputError(
+            f"The mechanism {request.mechanism!r} must be given the labels' range with --labels "
+            f"LO:HI[:STEP]; it is declared, never read from the data."
+        )
+    classes = request.classes if request.classes is not None else of_prior
+    if classes is None:
+        if traits.numeric:
+            raise InputError(
+                f"The mechanism {request.mechanism!r} must be given its labels with --labels "
+                f"LO:HI:STEP or --classes; they are declared, never read from the data."
+            )
+        return DeclaredLabels()
+    if request.classes is None and len(classes) < 2:
+        raise InputError("The prior (--prior) must list every label: at least two. It lists one.")
+    checked = check_numeric_classes(classes) if traits.numeric else check_classes(classes)
+    return DeclaredLabels(classes=checked)
+
+
+def _points_of_prior(labels: LabelRange, of_prior: tuple[Label, ...]) -> tuple[Label, ...]:
+    """Return the labels of the prior's file in order: what numbers in the range are rounded to."""
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in of_prior)
+    points = check_numeric_classes(sorted(of_prior, key=float) if numeric else of_prior)
+    if (float(points[0]), float(points[-1])) != (labels.low, labels.high):
+        raise InputError(
+            "The labels of --prior are what numbers are rounded to: its lowest and highest must be "
+            "the bounds of --labels."
+        )
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class StatedColumn:
+    """A private column before any row is read, with the files that its options name.
+
+    ``channels``: the table of the strata's channels, where there is one.
+    """
+
+    request: ColumnRequest
+    labels: DeclaredLabels
+    table: LabelPrior | None
+    channels: ColumnChannels | None
+
+    @property
+    def strata(self) -> Collection[str]:
+        """The values of the public column that have channels of their own, as text."""
+        return self.request.strata if self.channels is None else self.channels.tables
+
+
+def stated_columns(stated: StatedRelease) -> tuple[StatedColumn, ...]:
+    """Read priors and channels (InputError where one cannot be read, or labels are lacking)."""
+    columns = []
+    for request in stated.columns:
+        with about(request):
+            table = None if request.prior is None else read_prior(request.prior, request)
+            of_table = request.by is not None and not request.strata
+            channels = _channels(request) if of_table else None
+            labels = declared_labels(request, None if table is None else table.labels)
+            columns.append(StatedColumn(request, labels, table, channels))
+    return tuple(columns)
+
+
+def read_columns(
+    stated: StatedRelease,
+    columns: Sequence[StatedColumn],
+    source: BatchSource,
+    progress: Progress,
+) -> PrivateColumns:
+    """Read the labels of all private columns in one pass, and build their mechanisms.
+
+    Raises
+    ------
+    InputError
+        If a label is missing or none that its mechanism takes, or a parameter is out of range.
+    """
+    labels: list[tuple[str, LabelCount]] = []
+    strata: list[tuple[str, Tally] | None] = []
+    for one in columns:
+        with about(one.request):
+            name, by = one.request.label, one.request.by
+            labels.append((name, one.labels.count(one.request, source.schema.field(name).type)))
+            strata.append(None if by is None else (by, Tally(source.schema.field(by).type)))
+    read_labels(source, [*labels, *filter(None, strata)], progress)
+    surveys = []
+    for one, (_, count) in zip(columns, labels, strict=True):
+        with about(one.request):
+            surveys.append(count.survey(source.name))
+    fields = [source.schema.field(one.request.label) for one in columns]
+    if stated.joint is not None:
+        domains = [survey.domain.classes for survey in surveys]
+        joint = joint_family(stated.joint).from_parameters({"epsilon": stated.epsilon}, domains)
+        parts = zip((c.request for c in columns), fields, surveys, joint.columns, strict=True)
+        return PrivateColumns(tuple(PrivateColumn(*part) for part in parts), joint)
+    built = []
+    for column, field, survey, tally in zip(columns, fields, surveys, strata, strict=True):
+        with about(column.request):
+            domain = None if tally is None else tally[1].strata(tally[0], column.strata)
+            built.append(_built(column, field, survey, domain))
+    return PrivateColumns(tuple(built))
+
+
+def read_labels(
+    source: BatchSource, counts: Sequence[tuple[str, LabelCount | Tally]], progress: Progress
+) -> None:
+    """Read columns, each with what reads its labels, in one pass over the rows."""
+    progress.step("reading the labels")
+    done, names = 0, list(dict.fromkeys(name for name, _ in counts))
+    for batch in source.batches(names):
+        for name, count in counts:
+            count.add(batch.column(name))
+        done += len(batch)
+        if source.row_count:
+            progress.advance(done, source.row_count)
+
+
+def survey_labels(
+    request: ColumnRequest, labels: DeclaredLabels, source: BatchSource, progress: Progress
+) -> Survey:
+    """Read the labels of one column: numbers of a declared range, or classes."""
+    count = labels.count(request, source.schema.field(request.label).type)
+    read_labels(source, [(request.label, count)], progress)
+    return count.survey(source.name)
+
+
+def _built(
+    column: StatedColumn, field: pa.Field, survey: Survey, strata: ClassDomain | None
+) -> PrivateColumn:
+    """Return a column that is released by itself; of strata each chooses its channel."""
+    request = column.request
+    prior: Prior | None = None
+    if strata is None:
+        mechanism, prior = build(request, column.labels, survey, column.table)
+        return PrivateColumn(request, field, survey, mechanism, prior)
+    if column.channels is not None:
+        channels = column.channels.mechanism()["strata"]
+    else:
+        each = [_channel(column, one, survey) for one in request.strata.values()]
+        prior = each[0][1]
+        channels = [
+            {"value": value, "mechanism": {"name": one.name, **one.declaration()}}
+            for value, (one, _) in zip(strata.classes, each, strict=True)
+        ]
+    mechanism = family(BY_STRATUM).from_parameters({"strata": channels}, ())
+    _check_hides(mechanism)
+    return PrivateColumn(request, field, survey, mechanism, prior, strata)
+
+
+def _channel(
+    column: StatedColumn, stratum: ColumnRequest, survey: Survey
+) -> tuple[Mechanism, Prior | None]:
+    """Return the mechanism of a stratum, whose labels must be the column's (InputError)."""
+    labels = declared_labels(stratum, None if column.table is None else column.table.labels)
+    if labels.classes is not None and labels.classes != survey.domain.classes:
+        raise InputError(
+            "The channels of all strata must have the same labels in the same order; where only "
+            "some state them, give the column's classes."
+        )
+    return build(stratum, labels, survey, column.table)
+
+
+def build(
+    request: ColumnRequest, labels: DeclaredLabels, survey: Survey, table: LabelPrior | None
+) -> tuple[Mechanism, Prior | None]:
+    """Return the mechanism, and the prior that it was designed for.
+
+    ``table``: the file of the prior.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range, or ε would be infinite.
+    """
+    mechanism = family(request.mechanism)
+    prior: Prior | None = None
+    options = MechanismOptions(
+        epsilon=request.epsilon,
+        noise=request.noise,
+        classes=survey.domain.classes or None,
+        labels=labels.range,
+        loss=request.loss or "squared",
+        settings=_settings(request),
+    )
+    if "prior" in mechanism.traits.needs:
+        prior = _prior(request, table, survey)
+        assert options.epsilon is not None
+        left = options.epsilon - prior.epsilon
+        options = replace(options, prior=prior.probabilities, epsilon=left)
+    try:
+        built = mechanism.from_options(options)
+    except InputError as error:
+        message = str(error)
+        for option, name in _SETTINGS.items():
+            message = message.replace(f"'{name}'", f"--{option.replace('_', '-')}")
+        raise InputError(message) from None
+    _check_hides(built)
+    noisy = built.offers(NoisyFeatures)
+    if noisy is not None and not noisy.claim_holds():
+        raise InputError(
+            "--sigma is too small for --feature-epsilon and --delta; give a larger one."
+        )
+    return with_rounding(built, request.round), prior
+
+
+def _check_hides(mechanism: Mechanism) -> None:
+    """Refuse a mechanism whose ε is infinite (InputError)."""
+    if mechanism.epsilon is None or not math.isfinite(mechanism.epsilon):
+        raise InputError(
+            "With these parameters epsilon is infinite: some true label would be revealed for "
+            "certain; give a larger lambda or floor, or a channel without zeros."
+        )
+
+
+def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> Prior:
+    """Return the prior of the labels that the options state: of a file, the data, or uniform.
+
+    Raises
+    ------
+    InputError
+        If the file's labels are not the classes, it is no distribution or gives no probability to
+        labels that occur; if a private prior leaves no ε; or if RR-Top-k is given none.
+    """
+    classes, asked = survey.domain.classes, request.private_prior
+    if table is not None:
+        probabilities = prior_over(classes, table)
+        impossible = survey.counts * (probabilities == 0)
+        # Rounding reaches neighbours of what occurs.
+        if request.round is None and impossible.any():
+            raise InputError(
+                f"The prior gives no probability to {np.count_nonzero(impossible)} label(s) that "
+                f"occur in {impossible.sum()} of {survey.rows} rows; give every label that is "
+                "possible a probability above 0."
+            )
+        return Prior(probabilities, "file")
+    if asked is not None:
+        assert request.epsilon is not None
+        first = (
+            asked if asked != "auto" else prior_budget(request.epsilon, len(classes), survey.rows)
+        )
+        # Few rows may do with a poor prior; where one count is noise alone, none does.
+        check_prior_budget(first, 1, survey.rows)
+        noisy = private_prior(survey.counts, first, request.randomness("prior"))
+        return Prior(noisy, "private histogram", first)
+    # On classes a uniform prior would say nothing about which labels to keep.
+    if not traits_of(request.mechanism).numeric:
+        raise InputError(
+            f"The mechanism {request.mechanism!r} must be given a prior: --prior FILE or "
+            "--private-prior EPS1."
+        )
+    return Prior(np.full(len(classes), 1 / len(classes)), "uniform")
+
+
+def _settings(request: ColumnRequest) -> Mapping[str, Any]:
+    takes = options_of(request.mechanism)
+    if "channel" in takes:
+        stated = _matrix(request)
+        return {key: stated[key] for key in ("outputs", "matrix")}
+    stated = {
+        name: getattr(request, option) for option, name in _SETTINGS.items() if option in takes
+    }
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _matrix(request: ColumnRequest) -> Mapping[str, Any]:
+    """Return a channel as a declaration states it, its labels as values; of strata the first."""
+    stated = _channels(request).mechanism()
+    return next(iter(stated["strata"]))["mechanism"] if "strata" in stated else stated
+
+
+def _channels(request: ColumnRequest) -> ColumnChannels:
+    """Return the channel of a column, or those of its strata, as its table states them.
+
+    Raises
+    ------
+    InputError
+        If there is no table, or none of its channels is the column's.
+    """
+    if request.channel is None:
+        raise InputError(
+            f"The mechanism {request.mechanism!r} must be given its matrix with --channel FILE."
+        )
+    # Strata of a plan have a table each.
+    by = None if request.strata else request.by
+    tables = column_channels(request.channel, by, request)
+    found = [one for one in tables if one.variable in (None, request.label)]
+    if not found:
+        raise InputError(
+            f"The table of channels has none for the column {quoted(request.label)}; it has those "
+            f"of {len(tables)} other column(s)."
+        )
+    if found[0].by is not None and by is None:
+        raise InputError(
+            "The table has a channel for each value of one of its columns; name it: by=COLUMN."
+        )
+    return found[0]

@@ -1,0 +1,402 @@
+"""True labels as codes, counted in the first pass; and released codes as labels of their type."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.datasets.formats.columns import NUMBERS, TEXTS, is_any
+from ldpaudit.datasets.labels import (
+    CONTINUOUS_FROM,
+    canonical,
+    forms,
+    in_order,
+    most_classes,
+    positions,
+    read_texts,
+    too_many,
+)
+from ldpaudit.datasets.names import quoted, shown_type
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.rounded import Rounding
+from ldpaudit.release import FloatArray, IntArray, Label
+
+CountArray = npt.NDArray[np.int64]
+_ON_GRID = 1e-6
+"""As :class:`ldpaudit.mechanisms.label_range.LabelRange` has it."""
+_MOST_FOUND = 100_000
+
+
+def bare_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the labels themselves: without extension, dictionary or half floats."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return bare_type(kind.storage_type)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return bare_type(kind.value_type)
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.float32() if pa.types.is_float16(kind) else kind
+
+
+def bare_labels(column: pa.Array) -> pa.Array:
+    """Return labels without extension or dictionary, NaN as missing and −0.0 as 0.0."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    kind = bare_type(column.type)
+    plain = column if column.type == kind else column.cast(kind)
+    if not pa.types.is_floating(kind):
+        return plain
+    return pc.add(pc.if_else(pc.is_nan(plain), None, plain), pa.scalar(0, kind))
+
+
+def numbers(column: pa.Array) -> FloatArray:
+    """Return numeric labels as float64 of shape (n,), NaN where one is missing."""
+    plain = bare_labels(column).cast(pa.float64(), safe=False)
+    return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def label_values(found: pa.Array) -> tuple[Label, ...]:
+    """Return distinct bare labels as plain values: dates as text, whole floats as ints."""
+    kind = found.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        try:
+            return tuple(found.cast(pa.large_string()).to_pylist())
+        except pa.ArrowException:
+            raise InputError("Labels that are dates must be of a known time zone.") from None
+    values = found.to_pylist()
+    if pa.types.is_float32(kind):
+        values = [float(str(np.float32(value))) for value in values]
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        whole = all(value == int(value) for value in values)
+        return tuple(int(value) if whole else float(value) for value in values)
+    return tuple(values)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDomain:
+    """Labels of any type, one by one; ``found`` are the bare distinct ones of the data."""
+
+    classes: tuple[Label, ...]
+    found: pa.Array
+    drawn = False
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """The code of each found label; the last entry is for any other."""
+        return np.append(positions(label_values(self.found), self.classes), np.int32(-1))
+
+    def codes(self, column: pa.Array) -> IntArray:
+        """Return positions in ``classes``, int32 of shape (n,); −1 where a label is none."""
+        place = pc.index_in(bare_labels(column), value_set=self.found)
+        return np.asarray(self._places[place.fill_null(-1).to_numpy(zero_copy_only=False)])
+
+
+@dataclass(frozen=True, eq=False)
+class NumberDomain:
+    """Numbers of a declared range, on its grid if it has one, or rounded to the points of one.
+
+    ``rng`` of the rounding: None is the operating system's randomness.
+    """
+
+    labels: LabelRange | None
+    rounding: Rounding | None = None
+    rng: np.random.Generator | None = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether codes are drawn anew each time."""
+        return self.rounding is not None
+
+    @property
+    def stepped(self) -> bool:
+        """Whether numbers must lie on the grid."""
+        return self.rounding is None and self.labels is not None and self.labels.step is not None
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The points of the grid; none of a range of real numbers."""
+        if self.rounding is not None:
+            return self.rounding.grid
+        return self.labels.classes if self.labels is not None and self.stepped else ()
+
+    def codes(self, column: pa.Array) -> IntArray:
+        """Return positions in ``classes``, 0 in a range without any; −1 where a number is none."""
+        values = numbers(column)
+        if self.rounding is not None:
+            inside, place = self.rounding.inside(values), np.zeros(len(values))
+            place[inside] = self.rounding.sample(values[inside], self.rng)
+        else:
+            assert self.labels is not None
+            inside = (values >= self.labels.low) & (values <= self.labels.high)
+            place = np.zeros(len(values))
+            if self.stepped:
+                exact = (values - self.labels.low) / self.labels.spacing
+                with np.errstate(invalid="ignore"):
+                    place = np.rint(exact)
+                    inside = (place >= 0) & (place <= self.labels.steps)
+                    inside &= np.abs(exact - place) <= _ON_GRID
+        return np.where(inside, place, -1).astype(np.int32)
+
+
+LabelDomain = ClassDomain | NumberDomain
+"""The true labels that a mechanism takes; ``codes`` are positions in ``classes``, −1 for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What the first pass found.
+
+    Attributes
+    ----------
+    rows : int
+    domain : LabelDomain
+        Every true label is in it.
+    counts : int64 array of shape (k,)
+        How many rows have each label; for a range of real numbers one count of all.
+    found : pyarrow.Array
+        The distinct labels of the data; empty for numbers.
+    from_data : bool
+        Whether the classes were read from the data.
+    """
+
+    rows: int
+    domain: LabelDomain
+    counts: CountArray
+    found: pa.Array
+    from_data: bool = False
+
+    @property
+    def spelt(self) -> pa.Array:
+        """The labels that a release writes as the data do: of declared ones none.
+
+        Spelt as in the data, "TRUE" among others would show that somebody has that label.
+        """
+        return self.found if self.from_data else self.found[:0]
+
+
+class Tally:
+    """Distinct labels of a column that must be of a type of labels, and how often each occurs."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        _check_type(kind, numeric=False)
+        self.found = pa.array([], bare_type(kind))
+        self.counts: CountArray = np.zeros(0, dtype=np.int64)
+        self.rows = self.missing = self.infinite = 0
+
+    def add(self, column: pa.Array) -> None:
+        """Count further rows."""
+        plain = bare_labels(column)
+        self.rows, self.missing = self.rows + len(plain), self.missing + plain.null_count
+        if pa.types.is_floating(plain.type):
+            self.infinite += pc.sum(pc.is_inf(plain)).as_py() or 0
+        seen = pc.value_counts(plain.drop_null())
+        values, counts = seen.field("values"), seen.field("counts").to_numpy()
+        place = pc.index_in(values, value_set=self.found)
+        new = place.is_null().to_numpy(zero_copy_only=False)
+        self.counts[place.drop_null().to_numpy()] += counts[~new]
+        self.found = pa.concat_arrays([self.found, values.filter(pa.array(new))])
+        self.counts = np.append(self.counts, counts[new])
+        if len(self.found) > _MOST_FOUND:
+            raise InputError(
+                f"The label has more than {_MOST_FOUND} different values; put a numeric label "
+                f"into bins first, or declare its range with --labels."
+            )
+
+    def domain(self, classes: tuple[Label, ...]) -> tuple[ClassDomain, CountArray, int]:
+        """Return the domain of ``classes``, their counts, and how many rows hold none of them."""
+        domain = ClassDomain(classes, self.found)
+        codes, counts = domain.codes(self.found), np.zeros(len(classes), dtype=np.int64)
+        np.add.at(counts, codes[codes >= 0], self.counts[codes >= 0])
+        return domain, counts, int(self.counts[codes < 0].sum())
+
+    def strata(self, by: str, values: Collection[str]) -> ClassDomain:
+        """Return the column ``by`` of strata as codes (InputError where a row has none)."""
+        domain, _, outside = self.domain(read_texts(tuple(values)))
+        if lost := self.missing + outside:
+            raise InputError(
+                f"Every row must have one of the {len(values)} strata in the column "
+                f"{quoted(by)}; {lost:,} row(s) have another value or none."
+            )
+        return domain
+
+
+class ClassCount(Tally):
+    """Reads the labels of a mechanism on classes.
+
+    ``classes``: None takes those that occur, at least two and no more than the rows allow;
+    ``hint`` ends the message about labels that are not declared.
+    """
+
+    def __init__(self, kind: pa.DataType, classes: Sequence[Label] | None, hint: str = "") -> None:
+        super().__init__(kind)
+        self._classes, self._hint = classes, hint
+
+    def survey(self, name: str) -> Survey:
+        """Return what was read of the table ``name`` (InputError where it is not as it must be)."""
+        _check_complete(name, self.rows, self.missing)
+        if self.infinite:
+            raise InputError(
+                f"Every label must be finite; {self.infinite:,} of {self.rows} are infinite."
+            )
+        values = label_values(self.found)
+        forms(values, "true labels")
+        if self._classes is None:
+            _check_amount(values, self.rows)
+        classes = in_order(values) if self._classes is None else tuple(self._classes)
+        domain, counts, outside = self.domain(classes)
+        if outside:
+            raise InputError(
+                f"Every label must be one of the declared classes; {outside:,} of {self.rows} rows "
+                f"hold another value.{self._hint}"
+            )
+        return Survey(self.rows, domain, counts, self.found, from_data=self._classes is None)
+
+
+class NumberCount:
+    """Reads the labels of a mechanism on a declared range of numbers; ``hint`` as above."""
+
+    def __init__(self, kind: pa.DataType, domain: NumberDomain, hint: str = "") -> None:
+        _check_type(kind, numeric=True)
+        self._domain, self._hint = domain, hint
+        self._counts = np.zeros(max(len(domain.classes), 1), dtype=np.int64)
+        self._rows = self._missing = self._outside = 0
+
+    def add(self, column: pa.Array) -> None:
+        """Count further rows."""
+        codes, lost = self._domain.codes(column), bare_labels(column).null_count
+        self._rows, self._missing = self._rows + len(column), self._missing + lost
+        self._outside += int((codes < 0).sum()) - lost
+        self._counts += np.bincount(codes[codes >= 0], minlength=len(self._counts))
+
+    def survey(self, name: str) -> Survey:
+        """Return what was read; InputError, too, where a number is outside or off its grid."""
+        _check_complete(name, self._rows, self._missing)
+        if self._outside:
+            step = self._domain.labels.step if self._domain.stepped else None  # type: ignore[union-attr]
+            grid = "" if step is None else f" and on its grid of steps of {step:g}"
+            raise InputError(
+                f"The labels must lie in the declared range{grid}; {self._outside:,} of "
+                f"{self._rows} rows do not.{self._hint}"
+            )
+        return Survey(self._rows, self._domain, self._counts, pa.array([], pa.float64()))
+
+
+LabelCount = ClassCount | NumberCount
+"""Reads the true labels of one column, batch by batch."""
+
+
+def _check_type(kind: pa.DataType, *, numeric: bool) -> None:
+    """Check that a column's type is one of labels: not nested, and a number where one is needed."""
+    bare = bare_type(kind)
+    shown = shown_type(bare)
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "pandas.period":
+        raise InputError("A label must not be a period of pandas; write it as text: astype(str).")
+    if pa.types.is_null(bare):
+        raise InputError("Every row must have a label; the column has none, or the table no rows.")
+    if numeric and not is_any(bare, *NUMBERS):
+        raise InputError(f"The labels of a numeric mechanism must be numbers. Got {shown} instead.")
+    if not is_any(bare, *NUMBERS, *TEXTS, "boolean", "date", "timestamp"):
+        raise InputError(
+            f"A label must be text, a number, a date or a boolean. Got {shown} instead."
+        )
+
+
+def _check_complete(name: str, rows: int, missing: int) -> None:
+    if not rows:
+        raise InputError(f"The table {quoted(name)} has no rows.")
+    if missing:
+        raise InputError(f"Every row must have a label; {missing:,} of {rows} are missing.")
+
+
+def _check_amount(values: tuple[Label, ...], rows: int) -> None:
+    """Check labels read from the data: at least two, and as few as classes are."""
+    if len(values) < 2:
+        raise InputError(
+            f"The label must take at least two values; it takes {len(values)}. If there are "
+            f"more, declare them: ldpaudit privatize … --classes A,B."
+        )
+    if len(values) > most_classes(rows):
+        raise too_many("true", len(values), rows)
+    if len(values) > CONTINUOUS_FROM and any(isinstance(value, float) for value in values):
+        raise InputError(
+            f"The label looks continuous ({len(values)} different numbers, not all whole); put it "
+            f"into bins first, or declare its range with --labels."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The m values that a finite mechanism releases.
+
+    Of a dictionary ``type`` each batch holds all of them in the declared order, whatever is drawn.
+    """
+
+    values: pa.Array
+    type: pa.DataType
+
+    def write(self, codes: IntArray) -> pa.Array:
+        """Return outputs given as codes."""
+        if pa.types.is_dictionary(self.type):
+            indices = pa.array(codes).cast(self.type.index_type)
+            return pa.DictionaryArray.from_arrays(indices, self.values)
+        return self.values.take(pa.array(codes))
+
+
+def outputs_of(outputs: Sequence[Label], kind: pa.DataType, found: pa.Array) -> Outputs:
+    """Return how outputs are written where true labels have type ``kind``.
+
+    An output that is one of the labels ``found`` is written in the same way.
+    """
+    bare = bare_type(kind)
+    array = output_array(outputs, bare, found)
+    if not pa.types.is_dictionary(kind) or array.type != bare:
+        return Outputs(array, array.type)
+    fits = len(array) <= 1 << (kind.index_type.bit_width - 1)
+    return Outputs(array, pa.dictionary(kind.index_type if fits else pa.int32(), bare))
+
+
+def output_array(outputs: Sequence[Label], kind: pa.DataType, found: pa.Array) -> pa.Array:
+    """Return outputs in the true labels' type; in one of their own where that cannot hold them."""
+    place = positions(outputs, label_values(found) if len(found) else ())
+    absent = [canonical(v) for v, p in zip(outputs, place, strict=True) if p < 0]
+    numeric = not any(isinstance(value, str | bool) for value in outputs)
+    try:
+        known = found.cast(kind) if len(found) else pa.array([], kind)
+        order, beyond = place.astype(np.int64), np.flatnonzero(place < 0)
+        order[beyond] = len(known) + np.arange(len(beyond))
+        extra = pa.array(absent, pa.large_string()).cast(kind)
+        array = pa.concat_arrays([known, extra]).take(pa.array(order))
+        # A narrow float may hold an output only nearly.
+        same = list(map(canonical, label_values(array))) == list(map(canonical, outputs))
+        if same or not numeric:
+            return array
+    except pa.ArrowException:
+        pass
+    if not numeric:
+        return pa.array([canonical(value) for value in outputs], pa.string())
+    whole = all(float(value).is_integer() and abs(float(value)) < 2**53 for value in outputs)
+    return pa.array([int(v) if whole else float(v) for v in outputs])
+
+
+def step_noise_type(mechanism: Any, kind: pa.DataType) -> pa.DataType:
+    """Return the type of labels with discrete noise; it does not depend on the data.
+
+    Clipped labels keep their integer type where it holds the whole declared range; all others are
+    int64 where the grid is whole, else float64.
+    """
+    labels, bare = mechanism.labels, bare_type(kind)
+    if not (labels.low.is_integer() and labels.spacing.is_integer()):
+        return pa.float64()
+    if mechanism.clipped and pa.types.is_integer(bare):
+        try:
+            pa.array([int(labels.low), int(labels.high)]).cast(bare)
+        except pa.ArrowException:
+            return pa.int64()
+        return bare
+    return pa.int64()

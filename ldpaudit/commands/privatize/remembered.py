@@ -1,0 +1,180 @@
+"""Answers that are given again: the next release of a person whose label has not changed."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ldpaudit.commands.privatize.columns import PrivateColumns
+from ldpaudit.commands.privatize.labels import bare_labels, bare_type, label_values
+from ldpaudit.datasets.declaration import declared_content
+from ldpaudit.datasets.labels import canonical
+from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.truth import comparable_ids
+from ldpaudit.errors import InputError
+from ldpaudit.release import ColumnsDeclaration
+from ldpaudit.work.documents import check_regular
+from ldpaudit.work.files import PartFile
+
+Keys = npt.NDArray[np.uint64]
+_METADATA: Final = b"ldpaudit-remembered"
+_TEXT: Final = pa.large_string()
+_SCHEMA: Final = pa.schema([("key", pa.uint64()), ("answer", _TEXT)])
+
+
+class RememberedAnswers:
+    """Repeats what a file, if it is there, remembers of people's answers, and remembers new ones.
+
+    An answer is found by a keyed hash of the person, the column, its mechanism, and the true label:
+    whoever's label has not changed gets the same answer. A changed label, stratum or mechanism is
+    answered anew. The file holds its key, and is as confidential as the true labels.
+
+    Raises
+    ------
+    InputError
+        If the file is none of these, or a mechanism's answers cannot be given again by themselves.
+    """
+
+    def __init__(self, path: Path, columns: PrivateColumns) -> None:
+        for one in columns:
+            traits = one.mechanism.traits
+            uses = traits.label_depends_on_features and one.strata is None
+            if uses or traits.features != "unchanged":
+                raise InputError(
+                    f"The answers of the mechanism {one.mechanism.name!r} cannot be remembered: it "
+                    "changes or uses the features of the row."
+                )
+        self._columns = columns
+        self._secret, self._keys, self._answers = _read(path)
+        self._salts = [self._digest(stated) for stated in _stated(columns)]
+        self._hits = [0] * len(columns)
+        self._people: list[Keys] = [np.zeros(0, np.uint64)]
+        self._new: list[tuple[Keys, pa.Array]] = []
+
+    def repeat(
+        self,
+        ids: pa.Array,
+        features: pa.RecordBatch,
+        labels: Sequence[pa.Array],
+        released: Sequence[pa.Array],
+    ) -> list[pa.Array]:
+        """Return released labels, those that are remembered in place of the fresh ones.
+
+        ``ids``: who each row is about (InputError where one is missing); ``features`` with the
+        columns of strata; ``released``: fresh draws of all ``labels``.
+        """
+        named = comparable_ids(pa.chunked_array([ids]), "data").to_pylist()
+        people = [one if isinstance(one, bytes) else one.encode() for one in named]
+        self._people.append(self._hashed(b"", people))
+        texts = [_texts(label) for label in labels]
+        answers = []
+        for j, (column, fresh) in enumerate(zip(self._columns, released, strict=True)):
+            # A joint mechanism answers anew where any label changed.
+            told = texts if self._columns.joint is not None else [texts[j]]
+            by = column.request.by
+            material = [people, *told, *([] if by is None else [_texts(features.column(by))])]
+            answers.append(self._repeated(j, self._hashed(self._salts[j], *material), fresh))
+        return answers
+
+    def _repeated(self, j: int, keys: Keys, fresh: pa.Array) -> pa.Array:
+        places = np.searchsorted(self._keys, keys)
+        known = np.append(self._keys, np.uint64(0))[places] == keys
+        known &= places < len(self._keys)
+        kind = bare_type(fresh.type)
+        drawn = (fresh if fresh.type == kind else fresh.cast(kind)).cast(_TEXT)
+        self._hits[j] += int(known.sum())
+        self._new.append((keys[~known], drawn.filter(pa.array(~known))))
+        if not known.any():
+            return fresh
+        stored = self._answers.take(pa.array(np.where(known, places, 0)))
+        answers = pc.if_else(pa.array(known), stored, drawn)
+        if not pa.types.is_dictionary(fresh.type):
+            return answers.cast(fresh.type)
+        codes = pc.index_in(answers, value_set=fresh.dictionary.cast(_TEXT))
+        return pa.DictionaryArray.from_arrays(codes.cast(fresh.type.index_type), fresh.dictionary)
+
+    def write(self, part: PartFile) -> tuple[str, ...]:
+        """Write all answers, old and new, sorted by their keys; return what was not repeated.
+
+        Raises
+        ------
+        InputError
+            If a person has several rows.
+        """
+        people = np.concatenate(self._people)
+        if repeated := len(people) - len(np.unique(people)):
+            raise InputError(
+                f"Every person must have one row, where answers are remembered; {repeated:,} of "
+                f"{len(people)} rows repeat an id (--id)."
+            )
+        keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
+        answers = pa.concat_arrays([self._answers, *(own for _, own in self._new)])
+        order = np.argsort(keys, kind="stable")
+        stated = json.dumps({"version": 1, "secret": self._secret.hex()}).encode()
+        table = pa.table([pa.array(keys[order]), answers.take(pa.array(order))], schema=_SCHEMA)
+        with part.writing():
+            pq.write_table(table.replace_schema_metadata({_METADATA: stated}), part.stream)
+        names = [c.name for c, hits in zip(self._columns, self._hits, strict=True) if not hits]
+        if not len(self._keys) or not names:
+            return ()
+        return (
+            f"No answer of {', '.join(map(quoted, names))} is repeated: the file remembers none of "
+            "these people, labels and mechanisms. New answers add their ε to that of the "
+            "release before.",
+        )
+
+    def _digest(self, *parts: bytes) -> bytes:
+        whole = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
+        return hashlib.blake2b(whole, key=self._secret, digest_size=8).digest()
+
+    def _hashed(self, salt: bytes, *columns: Sequence[bytes]) -> Keys:
+        """Return a keyed hash of each row, uint64 of shape (n,)."""
+        rows = b"".join(self._digest(salt, *row) for row in zip(*columns, strict=True))
+        return np.frombuffer(rows, dtype="<u8").astype(np.uint64)
+
+
+def _stated(columns: PrivateColumns) -> Iterator[bytes]:
+    """Yield, for each column, its name with all that makes its mechanism.
+
+    What an experiment drew can be drawn again by whoever has its seed: no release repeats it.
+    """
+    declared = columns.declaration()
+    drawn = b"experiment" if columns.first.request.experimental else b"release"
+    for one, label in zip(columns, declared.labels, strict=True):
+        own = declared if columns.joint is not None else ColumnsDeclaration((label,))
+        yield b"\0".join([drawn, one.name.encode(), declared_content(own)])
+
+
+def _read(path: Path) -> tuple[bytes, Keys, pa.Array]:
+    """Return the key of the hashes, the hashes in increasing order, and their answers."""
+    if not path.exists():  # Nor what a link names.
+        return secrets.token_bytes(32), np.zeros(0, np.uint64), pa.array([], _TEXT)
+    with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        check_regular(path)
+        table = pq.read_table(path)
+        stated = json.loads(table.schema.metadata[_METADATA])
+        secret = bytes.fromhex(stated["secret"])
+        if table.schema.remove_metadata().equals(_SCHEMA) and stated["version"] == 1:
+            keys = table.column("key").to_numpy().astype(np.uint64)
+            answers = [pa.array([], _TEXT), *table.column("answer").chunks]
+            return secret, keys, pa.concat_arrays(answers)
+    raise InputError(
+        f"The file {quoted(path.name)} is none of remembered answers (--remember); name one that "
+        "an earlier release wrote, or one that is not there yet."
+    )
+
+
+def _texts(column: pa.Array) -> list[bytes]:
+    """Return labels in the form by which they are matched, whatever their type."""
+    encoded = bare_labels(column).dictionary_encode()
+    forms = [canonical(value).encode() for value in label_values(encoded.dictionary)]
+    return [forms[code] for code in encoded.indices.to_pylist()]

@@ -1,0 +1,376 @@
+"""The points of a sweep: the tables they draw from, simulated releases, and their measures."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.api import plan_of
+from ldpaudit.commands.privatize.columns import (
+    DeclaredLabels,
+    PrivateColumn,
+    PrivateColumns,
+    build,
+    declared_labels,
+    survey_labels,
+)
+from ldpaudit.commands.privatize.features import FittedGenerator
+from ldpaudit.commands.privatize.labels import Survey, bare_type, output_array
+from ldpaudit.commands.privatize.release import RowRelease, row_release
+from ldpaudit.commands.privatize.request import ColumnRequest
+from ldpaudit.commands.privatize.result import released_schema
+from ldpaudit.commands.privatize.work import check_columns
+from ldpaudit.commands.sweep.grid import Point
+from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.utility import ModelKind
+from ldpaudit.commands.utility.learner import Learner
+from ldpaudit.commands.utility.scores import EVERY, Utility, utility
+from ldpaudit.datasets import declare, read_release
+from ldpaudit.datasets.formats.columns import computed_type, decoded, value_type
+from ldpaudit.datasets.formats.opening import open_batches
+from ldpaudit.datasets.formats.tables import BatchSource, MemoryBatches, bare_schema, read_whole
+from ldpaudit.datasets.probabilities import LabelPrior, read_prior
+from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.errors import InputError
+from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.mechanisms.view import DeclaredCoding
+from ldpaudit.numeric_labels import NumericView
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.randomness import child_generator, seed_from
+from ldpaudit.release import Declaration
+from ldpaudit.result import Estimate, Note
+from ldpaudit.work.progress import NoProgress, Progress
+
+
+@dataclass(frozen=True, eq=False)
+class SweepTables:
+    """The data of every point of a sweep.
+
+    Attributes
+    ----------
+    request : SweepRequest
+    seed : int
+        The sweep's root seed.
+    everything : MemoryBatches
+        All rows of the data, from which the labels are surveyed.
+    training : pyarrow.Table
+        The n rows that are released in simulations, with the true label.
+    test : pyarrow.Table or str
+        The rows that learners are tested on, or their file.
+    prior : LabelPrior or None
+    columns : sequence of str
+        All columns of the data's file, whose places messages tell.
+    """
+
+    request: SweepRequest
+    seed: int
+    everything: MemoryBatches
+    training: pa.Table
+    test: Any
+    prior: LabelPrior | None
+    columns: Sequence[str]
+    _surveys: dict[str, tuple[DeclaredLabels, Survey]] = field(default_factory=dict)
+
+    @property
+    def features(self) -> pa.Schema:
+        """The features' columns and types."""
+        label = self.request.label
+        return pa.schema([column for column in self.training.schema if column.name != label])
+
+    def survey(self, request: ColumnRequest) -> tuple[DeclaredLabels, Survey]:
+        """Return the labels as a mechanism needs them, read once for each mechanism.
+
+        Raises
+        ------
+        InputError
+            If a label is missing, or the mechanism does not take it.
+        """
+        if request.mechanism not in self._surveys:
+            stated = declared_labels(request, None if self.prior is None else self.prior.labels)
+            survey = survey_labels(request, stated, self.everything, NoProgress())
+            self._surveys[request.mechanism] = stated, survey
+        return self._surveys[request.mechanism]
+
+
+def read_tables(
+    request: SweepRequest,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    source: BatchSource | None = None,
+) -> SweepTables:
+    """Read the data and split it; ``seed`` defaults to the request's, else is 0.
+
+    ``source``: the data, where they are read already.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are too few rows to hold some out.
+    """
+    source = source or opened_data(request, progress)
+    check_columns(request, {request.label: "label"}, source)
+    whole = read_whole(source).drop_columns(list(request.drop))
+    for place, kind in enumerate(whole.schema.types):
+        if computed_type(value_type(kind)) != value_type(kind):
+            whole = whole.set_column(place, whole.schema.names[place], decoded(whole.column(place)))
+    whole = whole.unify_dictionaries().combine_chunks()
+    if seed is None:
+        # Not derived from the data: it is shown, and would tell whether a guess of them is right.
+        seed = request.seed or 0
+    training, test = whole, request.test
+    if request.test is None:
+        training, test = _split(whole, request.test_share, seed)
+    prior = None if request.prior is None else read_prior(request.prior, request)
+    rows = MemoryBatches(whole, source.location)
+    return SweepTables(request, seed, rows, training, test, prior, source.schema.names)
+
+
+def opened_data(request: SweepRequest, progress: Progress | None) -> BatchSource:
+    """Return the data, and say how they are read."""
+    source = open_batches(request.data, request)
+    if source.remark and progress is not None:
+        progress.remark(f"Read the data as {source.remark}.")
+    return source
+
+
+def _split(table: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table]:
+    """Return the rows to release and those held out, each in the order of the data."""
+    n = table.num_rows
+    held_out = round(share * n)
+    if not 1 <= held_out < n:
+        raise InputError(f"A share of {share:g} of {n} rows leaves none to release or to test on.")
+    order = child_generator(seed, "sweep", "split").permutation(n)
+    test, training = np.sort(order[:held_out]), np.sort(order[held_out:])
+    return table.take(pa.array(training)), table.take(pa.array(test))
+
+
+_POOL_PER_CLASS = 200
+_MOST_POOLED = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A simulated release: features and released labels with the declaration, n rows.
+
+    ``seed`` is the point's root seed, for everything done with the table.
+    """
+
+    mechanism: Mechanism
+    table: pa.Table
+    seed: int
+
+
+def point_seed(root: int, point: Point) -> int:
+    """Return the seed of a point: the same in every sweep with this root."""
+    return seed_from(child_generator(root, "sweep", point.key))
+
+
+def mechanism_at(tables: SweepTables, point: Point) -> Mechanism:
+    """Return the mechanism of a point.
+
+    Raises
+    ------
+    InputError
+        If the labels or the prior do not fit it, or its ε would be infinite.
+    """
+    return _built(tables, tables.request.privatized(point, 0))[0]
+
+
+def _built(tables: SweepTables, request: ColumnRequest) -> tuple[Mechanism, Survey]:
+    stated, survey = tables.survey(request)
+    return build(request, stated, survey, tables.prior)[0], survey
+
+
+def simulate(tables: SweepTables, point: Point, fitted: FittedGenerator | None) -> Simulation:
+    """Apply a point's mechanism to the training rows, with seeded draws.
+
+    ``fitted`` makes synthetic rows where the mechanism needs them and there is no table of them.
+    """
+    seed = point_seed(tables.seed, point)
+    request = tables.request.privatized(point, seed)
+    mechanism, survey = _built(tables, request)
+    label = tables.training.schema.field(request.label)
+    generator = fitted if request.generator is not None else None
+    columns = PrivateColumns((PrivateColumn(request, label, survey, mechanism),))
+    rows = row_release(request, columns, tables.features, generator)
+    released = rows.schema(tables.features)
+    fields = [
+        pa.field(n, rows.types[0] if n == label.name else released.field(n).type)
+        for n in tables.training.schema.names
+    ]
+    schema = released_schema(request, columns, fields, generator)
+    batches = list(_batches(tables, rows, survey, schema))
+    return Simulation(mechanism, pa.Table.from_batches(batches, schema), seed)
+
+
+def _batches(
+    tables: SweepTables, rows: RowRelease, survey: Survey, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    name, features = tables.request.label, tables.features.names
+    for batch in tables.training.to_batches():
+        label = batch.column(name)
+        codes = survey.domain.codes(label)
+        new, (released,) = rows.draw(batch.select(features), [label], [codes])
+        columns = [released if n == name else new.column(n) for n in schema.names]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def synthetic_pool(
+    tables: SweepTables, point: Point, fitted: FittedGenerator | None
+) -> pa.Table | str | None:
+    """Return labelled synthetic rows; None where there are none.
+
+    The user's table, which is then the distribution of the synthetic rows; else new rows of the
+    generator that are in no release, equally many of each label.
+    """
+    request = tables.request.privatized(point, 0)
+    if request.synthetic is not None or fitted is None or request.generator is None:
+        return request.synthetic
+    _, survey = tables.survey(request)
+    k = len(survey.domain.classes)
+    most = max(min(tables.training.num_rows, _MOST_POOLED), _POOL_PER_CLASS * k)
+    codes = np.repeat(np.arange(k, dtype=np.int32), most // k)
+    rows = fitted.generator.sample(codes, child_generator(tables.seed, "sweep", "pool"))
+    kind = bare_type(tables.training.schema.field(request.label).type)
+    values = output_array(survey.domain.classes, kind, survey.found).take(pa.array(codes))
+    return rows.append_column(request.label, values)
+
+
+def true_table(tables: SweepTables) -> pa.Table:
+    """Return the training rows without metadata."""
+    return tables.training.cast(bare_schema(tables.training.schema))
+
+
+_DECLARED_ONLY: Final = "the declared ε lies above what the policy allows"
+
+
+def measure(
+    tables: SweepTables, point: Point, policy: Policy | None, fitted: FittedGenerator | None
+) -> dict[str, Any]:
+    """Simulate a release, audit it as ``ldpaudit run`` would, and learn from it.
+
+    Returns
+    -------
+    mapping
+        What the point's file holds: exact ε in nats and λ, the verdict with its sentence, the
+        learner's score on rows held out with the correction of its loss, and the whole audit.
+
+    Raises
+    ------
+    LdpAuditError
+        One line about why the point cannot be measured.
+    """
+    request = tables.request
+    drawn = simulate(tables, point, fitted)
+    mechanism, pool = drawn.mechanism, synthetic_pool(tables, point, fitted)
+    reading = reading_of(tables, drawn.table, mechanism, pool)
+    plan = plan_of(request, seed_from(child_generator(drawn.seed, "audit")), threads=1)
+    applied, beyond = _policy_for(policy, mechanism)
+    result = audit(
+        reading.release,
+        plan,
+        applied,
+        only=request.only,
+        skip=request.skip,
+        command="ldpaudit sweep …",
+        notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
+    )
+    learnt = score(tables, reading, policy, drawn.seed)
+    by_noise = "lambda" in mechanism.traits.stated_by
+    return {
+        "mechanism": point.mechanism,
+        "parameter": point.parameter,
+        "value": point.value,
+        "repeat": point.repeat,
+        "epsilon": mechanism.epsilon,
+        "lambda": mechanism.parametrisations().get("lambda") if by_noise else None,
+        "verdict": "fail" if beyond else result.verdict,
+        "decision": "do not publish" if beyond else result.decision,
+        "sentence": f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
+        "test": learnt.estimate.model_dump(),
+        "correction": learnt.correction.name or "none",
+        "result": result.model_dump(),
+    }
+
+
+def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estimate:
+    """Return the score of a learner that is given the true labels.
+
+    Any ``point`` will do: it decides how labels are coded. The ``policy`` states the confidence.
+    """
+    reading = truth_reading(tables, mechanism_at(tables, point))
+    return score(tables, reading, policy, tables.seed, true=True).estimate
+
+
+def truth_reading(tables: SweepTables, mechanism: Mechanism) -> ReadReport:
+    """Return the true labels as a release, coded as those of a mechanism."""
+    claim = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
+    table = declare(true_table(tables), claim, tables.request.label)
+    return reading_of(tables, table, mechanism, None, true=True)
+
+
+class _TrueCoding(DeclaredCoding):
+    """The coding of true numbers, which need not be among the mechanism's outputs."""
+
+    def view(self, rows: int) -> NumericView | None:
+        """Return the view whose released labels are coded like true ones."""
+        view = super().view(rows)
+        return None if view is None else NumericView(view.classes, view.classes)
+
+
+def reading_of(
+    tables: SweepTables, released: Any, mechanism: Mechanism, synthetic: Any, *, true: bool = False
+) -> ReadReport:
+    """Return a simulated release as an insider reads it; a ``true`` one holds the true labels."""
+    label = tables.request.label
+    double = mechanism.traits.features == "partly synthetic" and synthetic is not None
+    return read_release(
+        released,
+        label=label,
+        truth=tables.training.select([label]),
+        original=tables.training if double else None,
+        synthetic=synthetic if double else None,
+        test=tables.test,
+        files=tables.request,
+        coding=_TrueCoding if true else DeclaredCoding,
+    )
+
+
+def _policy_for(policy: Policy | None, mechanism: Mechanism) -> tuple[Policy | None, bool]:
+    """Return the policy for a point, and whether the declared ε alone violates it.
+
+    A claim about a mechanism that classes and ε describe is tested on the release; for any other
+    a policy can only limit the declared ε.
+    """
+    claim = None if policy is None else policy.of_all().claim
+    if policy is None or claim is None or claim.epsilon is None:
+        return policy, False
+    if mechanism.epsilon is None or mechanism.epsilon <= claim.epsilon * (1 + 1e-9):
+        return policy, False
+    return policy.model_copy(update={"claim": None}), True
+
+
+def score(
+    tables: SweepTables,
+    reading: ReadReport,
+    policy: Policy | None,
+    seed: int,
+    *,
+    true: bool = False,
+    level: float | None = None,
+    reported: slice = EVERY,
+) -> Utility:
+    """Return how a model that is trained on a simulated release does on the test rows.
+
+    ``level``: the interval's, where it is not the policy's; ``reported``: the rows that it is of.
+    """
+    assert reading.test is not None
+    request = tables.request
+    kind: ModelKind = "network" if request.learner == "network" else "logistic"
+    learner = Learner(kind, request.device, true)
+    level = (policy or default_policy()).audit.confidence if level is None else level
+    rng = child_generator(seed, "sweep", "learner")
+    return utility(reading.release, reading.test, learner, level, rng, reported)

@@ -1,4 +1,0 @@
-"""Classifiers that learn to tell two samples apart.
-
-In: two tables of features. Out: scores, for the divergence bounds.
-"""

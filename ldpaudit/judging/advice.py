@@ -1,0 +1,304 @@
+"""What to do after a verdict: at most three sentences, the most important first.
+
+The sentences are the rows of ``advice.toml``; here are the facts by which a row is chosen, and the
+order of the steps. Causes are guesses for the person who fixes the release code, not findings: the
+verdict depends on none of them.
+"""
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from ldpaudit.audits.assumptions import stated
+from ldpaudit.audits.epsilon_proofs import INSIDER, LATTICE, SUBGROUPS
+from ldpaudit.judging import fits
+from ldpaudit.judging.checks.claimed_epsilon import IN_DOUBT, POWER_UNKNOWN
+from ldpaudit.judging.checks.interface import POWER, Case
+from ldpaudit.judging.checks.listing import DECIDED, ORDERED, TRUTH_INSIDE, audit_behind
+from ldpaudit.judging.policy import Policy
+from ldpaudit.judging.policy.sections import RevealSection
+from ldpaudit.result import Check, Decision, holding_up
+from ldpaudit.result.numbers import number, rows
+
+TABLE: Final[Mapping[str, Any]] = tomllib.loads(
+    (files(__package__) / "advice.toml").read_text(encoding="utf-8")
+)
+TEXTS: Final[Mapping[str, str]] = TABLE["texts"]
+ADVISE, DECLARE = TEXTS["advise"], TEXTS["declare"]
+PUBLISH: Final = TEXTS["publish"].format_map(TEXTS)
+CLAIM_CHECKS: Final = ("claimed-epsilon", "claimed-channel", "rare-classes", "guessable-seed")
+"""The checks whose violation refutes the claim."""
+OF_THE_CODE: Final = (*CLAIM_CHECKS, "shared-noise")
+"""The checks that only a fault in the release code fails, or chance."""
+_REFUTING: Final = TABLE["groups"]["claim"]
+MOST: Final = 3
+_RARE, _MOST_ROWS = 0.01, 1e9
+_ROWS_NEEDED, _WITH_TRUTH = "power.rows_needed", "power.with_truth.min_detectable_excess"
+_DOUBTS = ("selected", "changed_rows", "doubtful_columns", "doubtful_rows")
+
+
+def advice_step(policy: Policy) -> str:
+    """Return the step for a release whose true labels are in a file of their own."""
+    name = policy.name or ("ldpaudit:default" if policy.sha256 is None else "")
+    command = f"{ADVISE}ldpaudit advise RELEASE --truth TRUTH"
+    if name == "ldpaudit:default":
+        return command
+    return f"{command} --policy {name if name.startswith('ldpaudit:') else 'POLICY'}"
+
+
+def with_advice(steps: list[str], advice: str | None, most: int) -> tuple[str, ...]:
+    """Return at most so many steps, the last of which is the advice, where there is one."""
+    own = [step for step in dict.fromkeys(steps) if not step.startswith(ADVISE)]
+    return tuple(own[:most]) if advice is None else (*own[: most - 1], advice)
+
+
+def one_in(p_value: float) -> int:
+    """Return the n of "one honest release in n", rounded down."""
+    return max(math.floor(1 / p_value), 1)
+
+
+def next_steps(decision: Decision, case: Case, checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return what to do now, first about the gravest of the checks, as answered and waived."""
+    waived = [check for check in checks if check.waived]
+    if decision == "publish" and waived:
+        refuted = any(check.id in CLAIM_CHECKS and check.level == "error" for check in waived)
+        expires = min(check.waiver.expires for check in waived if check.waiver)
+        first = TEXTS["say_waived" if refuted else "keep_waiver"]
+        return first, TEXTS["fix_before"].format(expires=expires), TEXTS["not_again"]
+    if decision == "publish":
+        return tuple(_to_publish(case))[:MOST]
+    grave, facts = holding_up(checks), facts_of(case, checks)
+    steps = _after_failure if decision == "do not publish" else _to_decide
+    found = list(steps(case, facts, grave))
+    decides = case.by_strata or any(check.level == "error" for check in checks)
+    if decision == "not yet" and not decides:
+        found.append(TEXTS["no_check"])
+    found = found or [TEXTS["read_on"]]
+    open_ones = [check for check in grave if check.level == "error"]
+    advice = advice_step(case.policy) if case.known.advisable and open_ones else None
+    return with_advice(found, advice, MOST)
+
+
+def _to_publish(case: Case) -> Iterator[str]:
+    ordered, claim = case.evidence.estimates.get(ORDERED), case.claim
+    changes = [TEXTS["shuffle"]] if ordered is not None and ordered.value else []
+    changes += case.known.changes
+    if changes:
+        yield " ".join([*changes, TEXTS["then"]])
+    elif case.known.declared:
+        yield PUBLISH
+    elif claim.epsilon is None:
+        yield TEXTS["publish"].format(declaration="")
+    else:
+        simple = claim.traits.whole and "epsilon" in claim.traits.stated_by
+        options = f" --mechanism {claim.name} --epsilon {claim.epsilon:.12g}" if simple else ""
+        yield DECLARE + TEXTS["declare_command"].format(options=options)
+    yield TEXTS["not_again"]
+    if not case.known.truth:
+        yield TEXTS["look_closer"]
+
+
+def _after_failure(case: Case, facts: Mapping[str, Any], grave: Sequence[Check]) -> Iterator[str]:
+    """Yield the causes of each violation, and to fix the code where it is the code's fault."""
+    failed = [check for check in grave if (check.level, check.verdict) == ("error", "fail")]
+    found = list(dict.fromkeys(step for check in failed for step in said(case, facts, check)))
+    faults = [c for c in failed if c.id in OF_THE_CODE and c.confidence is not None]
+    if faults:
+        chance = all(check.may_be_chance for check in faults)
+        found = [*found[: MOST - 1], TEXTS["chance" if chance else "fix"]]
+    yield from found
+    for check in grave:
+        if check.level == "warn":
+            yield from said(case, facts, check)
+
+
+def _to_decide(case: Case, facts: Mapping[str, Any], grave: Sequence[Check]) -> Iterator[str]:
+    known = case.known
+    if known.stopped:
+        yield TEXTS["to_the_end"]
+    for check in grave:
+        if check.verdict == "inconclusive" and not known.stopped:
+            yield from said(case, facts, check)
+    if known.holds_truth:
+        yield TEXTS["without_truth"]
+    warned = [check for check in grave if check.level == "warn"]
+    for check in warned:
+        step = next(said(case, facts, check))
+        if check.p_value is not None and check.may_be_chance:
+            step += f" {TEXTS['may_be_chance'].format(one_in=one_in(check.p_value))}"
+        yield step
+    if any(check.id != "private-columns" for check in warned):
+        yield TEXTS["accepted"]
+
+
+def said(case: Case, facts: Mapping[str, Any], check: Check) -> Iterator[str]:
+    """Yield the rows of the table that hold for a check that failed or is open."""
+    facts = {**TEXTS, **facts, **facts_about(case, check)}
+    # What was too weak is made stronger: the first step that does it is enough.
+    weak, nothing = check.id == "undetected-excess", True
+    for row in TABLE["failed" if check.verdict == "fail" and not weak else "open"]:
+        about = row["check"] == "any" or check.id in checks_of(row)
+        if about and holds(row, facts) and (nothing or not row.get("else")):
+            nothing = False
+            yield row["say"].format_map(facts)
+            if weak or row.get("last"):
+                return
+
+
+def checks_of(row: Mapping[str, Any]) -> Sequence[str]:
+    """Return the checks that a row is about."""
+    asked: str | list[str] = row["check"]
+    groups: Mapping[str, list[str]] = TABLE["groups"]
+    return groups.get(asked, [asked]) if isinstance(asked, str) else asked
+
+
+def holds(row: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """Return whether all facts hold that a row names; one that is not there does not."""
+    asked = row["when"].split(" and ") if "when" in row else ()
+    return all(
+        bool(facts.get(name.removeprefix("not "))) != name.startswith("not ") for name in asked
+    )
+
+
+def missing_audit(case: Case, check: Check) -> str | None:
+    """Return the audit without whose numbers a check is open; None where all are there."""
+    epsilon = case.claim.epsilon
+    if check.id != "claimed-epsilon":
+        audit = None if check.evidence else audit_behind(check.id)
+    elif epsilon is None or math.isinf(epsilon):
+        audit = None
+    elif not _bounded(check):
+        audit = "mechanism"
+    else:
+        audit = None if POWER in check.evidence else "power"
+    return None if audit is None or case.known.absence(audit) is None else audit
+
+
+def _bounded(check: Check) -> bool:
+    return bool(set(check.evidence) - {POWER, stated.FEATURE_BLIND_TEST})
+
+
+def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return what rows may ask of a case: true or not, or a number or words to repeat."""
+    estimates, known, claimed = case.evidence.estimates, case.known, case.claim.epsilon
+    failed = {check.id for check in checks if check.verdict == "fail"}
+    value = {name: estimate.value for name, estimate in estimates.items()}
+    fit: dict[str, Any] = {}
+    if known.counts is not None and known.channel is not None and failed & set(_REFUTING):
+        fit = fits.signs(known.counts, known.channel)
+    everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)
+    return {
+        **fit,
+        "truth": known.truth,
+        "no_claim": claimed is None,
+        "infinite_claim": claimed == math.inf,
+        "seed_found": "guessable-seed" in failed,
+        "epsilon_failed": "claimed-epsilon" in failed,
+        "lattice": claimed is not None and value.get(LATTICE, 0.0) > claimed,
+        "some_leak_more": fit.get("follows")
+        or (claimed is not None and value.get(SUBGROUPS, 0.0) > max(claimed, everyone)),
+        "shared_noise": value.get(stated.SHARED_NOISE_TEST, 1.0) <= _RARE,
+        "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
+        "changed_shares": value.get("mechanism.marginal_consistency", 1.0) <= _RARE,
+        "counted_rows": stated.COUNTED_ROWS in value,
+        **{name: f"assumptions.{name}" in value for name in _DOUBTS},
+    }
+
+
+def facts_about(case: Case, check: Check) -> dict[str, Any]:
+    """Return what rows may ask of a check."""
+    missing, known = missing_audit(case, check), case.known
+    audit = missing or audit_behind(check.id) or "label-inference"
+    limit = check.limit
+    facts = {
+        "audit": audit,
+        "absence": known.absence(audit),
+        "missing_by_only": missing is not None and known.left_out.get(missing) == "--only",
+        "missing_by_skip": missing is not None and known.left_out.get(missing) == "--skip",
+        "lacking": check.id == "features-reveal-label" or not check.evidence,
+        "declared_too_much": check.confidence is None and limit is not None,
+        "limit": "" if limit is None else number(limit, "down"),
+        "limit_rows": "" if limit is None else rows(limit),
+    }
+    if check.id in TABLE["groups"]["power"]:
+        facts |= _of_power(case, check, missing)
+    elif check.id in TABLE["groups"]["attack"] and limit is not None:
+        facts |= _of_attack(case, check, limit)
+    elif check.id == "features-reveal-label":
+        facts |= _of_columns(case, check)
+    return facts
+
+
+def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
+    """Return what would make an audit strong enough."""
+    evidence, claim, audit = case.evidence, case.claim, case.policy.audit
+    alpha = 1 - (check.confidence or audit.confidence)
+    allowed = audit.max_undetected_excess.or_default().at(claim.epsilon or 0.0)
+    given = [] if case.known.truth else ["the true labels (--truth)"]
+    public = "public model" in claim.traits.needs
+    given.append(
+        "the public model that the mechanism used (--public-posterior)"
+        if public
+        else "public rows with labels (--public)"
+    )
+    by_counts = _bounded(check) or not claim.traits.label_depends_on_features
+    doubted = any(f"assumptions.{name}" in evidence.estimates for name in _DOUBTS)
+    refuted = POWER_UNKNOWN in check.reason
+    closed = check.id == "claimed-epsilon" and (doubted or refuted or missing is not None)
+    more, missed = evidence.at(_ROWS_NEEDED, alpha), evidence.undetected_excess(alpha)
+    value = {name: estimate.value for name, estimate in evidence.estimates.items()}
+    truth, by_truth = value.get(_WITH_TRUTH, math.inf), value.get("power.with_truth.rows_needed")
+    return {
+        "needs_features": "" if by_counts else " and ".join(given),
+        "channel_refuted": refuted,
+        "features_in_doubt": IN_DOUBT in check.reason,
+        "lacking": missing is not None and not doubted and not refuted,
+        "weak": case.known.truth and not closed,
+        "allowed": number(allowed),
+        "rows_more": _rows(0, more),
+        "rows_needed": _rows(case.rows, more),
+        "rows_alone": _rows(case.rows, value.get(_ROWS_NEEDED)),
+        "rows_with_truth": _rows(case.rows, by_truth) if truth > allowed else "",
+        "with_truth": number(truth, "up") if math.isfinite(truth) else "",
+        "missed": "" if missed is None or math.isinf(missed) else number(missed, "up", 2),
+    }
+
+
+def _rows(have: int, more: float | None) -> str:
+    """Return so many rows and some more, in words; empty where no number of rows would do."""
+    return rows(have + more) if more is not None and 0 < more < _MOST_ROWS else ""
+
+
+def _of_attack(case: Case, check: Check, limit: float) -> dict[str, Any]:
+    """Return how an interval could be made to end before the limit."""
+    estimates = case.evidence.estimates
+    score = estimates.get(next(iter(check.evidence), ""))
+    alone = estimates.get("attack.features-only.accuracy")
+    facts: dict[str, Any] = {
+        "features_suffice": alone is not None and alone.value > limit,
+    }
+    if score is None or score.low is None or score.high is None:
+        return facts
+    half = score.value - score.low if score.value > limit else score.high - score.value
+    gap = abs(score.value - limit)
+    # The width of an interval falls with the root of the rows.
+    needed = math.inf if gap <= 0 else case.rows * (1.05 * half / gap) ** 2
+    if case.rows < needed < _MOST_ROWS:
+        step = 10 ** (math.floor(math.log10(needed)) - 1)
+        facts["rows_enough"] = rows(math.ceil(needed / step) * step)
+    return facts | {"interval": True}
+
+
+def _of_columns(case: Case, check: Check) -> dict[str, Any]:
+    """Return what reveals labels: columns, the order of the rows, or the true labels themselves."""
+    value = {name: case.evidence.estimates[name].value for name in check.evidence}
+    section = case.policy.checks.features_reveal_label or RevealSection()
+    limits = {DECIDED: section.max_decided, "columns.deciding": 0, "columns.lagged": 0}
+    columns = value.keys() - {ORDERED, TRUTH_INSIDE, "columns.position"}
+    return {
+        "truth_inside": TRUTH_INSIDE in value,
+        "order_reveals": value.get(ORDERED, 0.0) > 0,
+        "columns_reveal": any(value[one] > limits.get(one, section.max) for one in columns),
+    }

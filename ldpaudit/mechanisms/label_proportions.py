@@ -1,0 +1,171 @@
+"""Label proportions: the sum of each bag's labels, with or without noise."""
+
+import math
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import BagSums
+from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.finite import Family, Made, check_codes
+from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise import (
+    DiscreteLaplace,
+    laplace_delta,
+    laplace_draws,
+    laplace_rdp,
+)
+from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon
+from ldpaudit.release import FloatArray, IndexArray, IntArray
+
+_WORDS: Final = {
+    "none": ", without noise: no finite ε holds",
+    "laplace": " with Laplace noise of scale 1/ε: ε = {:.6g} nats",
+    "geometric": " with two-sided geometric noise: ε = {:.6g} nats",
+}
+
+
+class NoisySums(Made, BagSums):
+    """Each row of a bag carries the bag's sum of labels, or its proportion, with or without noise.
+
+    One label changes the sum by at most 1, so noise of density ∝ e^{−ε|x|} gives exactly ε. Without
+    noise no ε holds: a bag of equal labels reveals them.
+
+    References
+    ----------
+    Busa-Fekete et al. (2024), Auditing Privacy Mechanisms via Label Inference Attacks; Brahmbhatt
+    et al. (2023), Label Differential Privacy via Aggregation: bags alone are not label-DP.
+    """
+
+    channel = None
+    """None: what a row shows depends on the labels of its whole bag."""
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf if self.target_epsilon is None else float(self.target_epsilon)
+
+    @cached_property
+    def _geometric(self) -> Any:
+        """Geometric noise as a mechanism on two neighbouring sums, 0 and 1."""
+        return DiscreteLaplace(LabelRange(0, 1, 1), self.epsilon)
+
+    def delta(self, epsilon: float) -> float:
+        if self.noise == "laplace":
+            return laplace_delta(epsilon, self.epsilon)
+        return 1.0 if self.noise == "none" else self._geometric.delta(epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        if self.noise == "laplace":
+            return laplace_rdp(alpha, self.epsilon)
+        return math.inf if self.noise == "none" else self._geometric.rdp(alpha)
+
+    @property
+    def sums_are_whole(self) -> bool:
+        return self.noise != "laplace"
+
+    @property
+    def sums_fit_the_bag(self) -> bool:
+        return self.noise == "none"
+
+    def log_likelihood(self, released: FloatArray, size: int) -> FloatArray:
+        distance = np.abs(np.asarray(released)[:, None] - np.arange(size + 1)[None, :])
+        if self.noise == "none":
+            return np.where(distance < 0.5, 0.0, -np.inf)
+        return np.asarray(-self.epsilon * distance)
+
+    def noise_cdf(self, x: FloatArray) -> FloatArray:
+        x = np.asarray(x, dtype=np.float64)
+        if self.noise == "none":
+            return (x >= 0).astype(np.float64)
+        if self.noise == "laplace":
+            tail = 0.5 * np.exp(-self.epsilon * np.abs(x))
+            return np.where(x < 0, tail, 1 - tail)
+        whole, q = np.floor(x), math.exp(-self.epsilon)
+        low, high = q ** np.maximum(-whole, 0) / (1 + q), q ** (np.maximum(whole, -1) + 1) / (1 + q)
+        return np.where(whole < 0, low, 1 - high)
+
+    def release(
+        self,
+        labels: IntArray,
+        members: IndexArray,
+        rng: Randomness = None,
+    ) -> FloatArray:
+        """Release the labels of bags.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels, 0 or 1.
+        members : int64 array of shape (n,)
+            The bag of each row, 0 … b − 1, every one of at least two rows.
+        rng : numpy.random.Generator or BitSource, optional
+            Default: the operating system's. Laplace noise is drawn in steps of 1/1,024.
+
+        Returns
+        -------
+        float64 array of shape (n,)
+            The bag's noisy proportion or sum, in each of its rows.
+        """
+        codes = check_codes(labels, 2)
+        sizes = np.bincount(members)
+        sums = np.bincount(members, weights=codes, minlength=len(sizes)).astype(np.float64)
+        if self.noise == "geometric":
+            sums += self._geometric.law.draw(len(sums), rng)
+        elif self.noise == "laplace":
+            sums += laplace_draws(len(sums), self.epsilon, rng)
+        return np.asarray((sums / sizes if self.statistic == "proportion" else sums)[members])
+
+
+def _check(
+    bag: str, classes: Any, noise: str, target_epsilon: float | None, statistic: str
+) -> None:
+    if len(classes) != 2:
+        raise InputError(
+            f"Label proportions must have two classes; the second is counted. Got {len(classes)}."
+        )
+    if not isinstance(bag, str) or not bag:
+        raise InputError("The 'bag' parameter must be the name of a column.")
+    allowed = {"noise": (noise, tuple(_WORDS)), "statistic": (statistic, ("proportion", "sum"))}
+    for key, (stated, words) in allowed.items():
+        if stated not in words:
+            raise InputError(f"The '{key}' parameter must be one of {', '.join(words)}.")
+    if (noise == "none") != (target_epsilon is None):
+        raise InputError("Label proportions must state 'epsilon' with noise, and only then.")
+
+
+LabelProportions: Final = Family(
+    traits=Traits(
+        name="label-proportions",
+        title="label proportions",
+        labels="classes",
+        outputs="sums",
+        label_depends_on_features=True,
+        features="unchanged",
+        rows="bags",
+        options=(),
+        stated_by=("epsilon",),
+        whole=False,
+        needs=frozenset({"bags"}),
+    ),
+    parameters=(
+        Parameter("bag"),
+        Parameter("classes", check_classes),
+        Parameter("noise", default="none"),
+        Parameter("epsilon", check_epsilon, "target_epsilon", None),
+        Parameter("statistic", default="proportion"),
+    ),
+    describe=lambda m: (
+        f"the {m.statistic} of each bag's labels" + _WORDS[m.noise].format(m.epsilon)
+    ),
+    kind=NoisySums,
+    check=_check,
+)
+"""Sums of labels of bags: ``LabelProportions(bag, classes, noise, target_epsilon, statistic)``.
+
+``bag`` is the column that identifies a row's bag; the second of the two classes is counted;
+``noise`` is "none", "laplace" or "geometric", and ``target_epsilon`` is given with noise only; the
+label's column holds the "proportion", the noisy sum divided by the bag's size, or the noisy "sum".
+"""

@@ -1,0 +1,36 @@
+"""The built-in mechanisms by name; a list that is quick to read."""
+
+from collections.abc import Mapping
+from typing import Final
+
+DEFAULT: Final = "randomized-response"
+"""The mechanism where ε or λ is claimed and none is named."""
+UNKNOWN: Final = "unknown"
+"""The mechanism where nothing is declared."""
+EXPLICIT: Final = "channel"
+"""A label channel declared entry by entry."""
+
+PLACES: Final[Mapping[str, str]] = {
+    DEFAULT: "response:RandomizedResponse",
+    EXPLICIT: "response:CHANNEL",
+    UNKNOWN: "response:UnknownMechanism",
+    "rr-top-k": "response:RandomizedResponseTopK",
+    "model-based-rr": "model_based:ModelBasedRR",
+    "double-rr": "double_rr:DoubleRR",
+    "dummy-features-rr": "response:DummyFeaturesRR",
+    "rr-on-bins": "bins:RROnBins",
+    "optimal-unbiased": "unbiased:OptimalUnbiased",
+    "debiased-rr": "bins:DebiasedRR",
+    "laplace": "noise:Laplace",
+    "discrete-laplace": "noise:DiscreteLaplace",
+    "staircase": "noise:Staircase",
+    "discrete-staircase": "noise:DiscreteStaircase",
+    "exponential": "noise:Exponential",
+    "gaussian-rr": "gaussian:GaussianRR",
+    "label-proportions": "label_proportions:LabelProportions",
+    "frequency-oracle": "frequency_oracles:ORACLES",
+    "by-stratum": "by_stratum:ByStratum",
+}
+"""The built-in families by name: a module of this package and a name, imported when needed."""
+SHORT: Final = {"rr": DEFAULT}
+"""Short names for users; files and results have the full name."""

@@ -1,0 +1,250 @@
+"""A mechanism on a grid of numbers for labels anywhere between its ends: they are rounded first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
+from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
+from ldpaudit.mechanisms.label_range import Loss
+from ldpaudit.mechanisms.parameters import check_numeric_classes
+from ldpaudit.release import FloatArray, IntArray, Label
+
+RoundingMethod = Literal["unbiased", "nearest"]
+ROUND: Final = "round"
+"""The declared parameter, and the option of ``privatize``, that says how labels were rounded."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Round y to a neighbour on the grid; alone it protects nothing.
+
+    Between neighbours a < y < b, ``"unbiased"`` takes b with probability (y − a)/(b − a), else a,
+    so that the mean is y; ``"nearest"`` takes the nearer one, at the middle a.
+
+    Parameters
+    ----------
+    grid : tuple
+        The k ≥ 2 grid points, increasing: the labels of the mechanism that follows.
+    method : {"unbiased", "nearest"}
+
+    Notes
+    -----
+    A mechanism with exact ε on the grid, applied after it, has that same ε on every label between
+    the ends: its channel's rows are mixtures of the grid's rows.
+
+    References
+    ----------
+    Badanidiyuru et al. (2023), section 3.1 (URR).
+    """
+
+    grid: tuple[Label, ...]
+    method: RoundingMethod = "unbiased"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grid", check_numeric_classes(self.grid))
+        if self.method not in get_args(RoundingMethod):
+            raise InputError("Labels must be rounded 'unbiased' or to the 'nearest' label.")
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """The grid, float64 of shape (k,)."""
+        return np.asarray(self.grid, dtype=np.float64)
+
+    def inside(self, labels: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which labels lie between the ends of the grid; a missing one does not."""
+        return np.asarray((labels >= self.points[0]) & (labels <= self.points[-1]))
+
+    def neighbours(self, labels: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
+        """Return the lower neighbour's position and the probability of the upper one.
+
+        Both of shape (n,), for labels between the ends of the grid.
+        """
+        values, points = np.asarray(labels, dtype=np.float64), self.points
+        outside = int((~self.inside(values)).sum())
+        if outside:
+            raise InputError(
+                f"The labels must lie in the declared range; {outside:,} row(s) do not."
+            )
+        lower = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
+        up = (values - points[lower]) / (points[lower + 1] - points[lower])
+        if self.method == "nearest":
+            up = (up > 0.5).astype(np.float64)
+        return lower.astype(np.int32), up
+
+    def sample(self, labels: npt.ArrayLike, rng: Randomness = None) -> IntArray:
+        """Round label values to grid positions, int32 of shape (n,)."""
+        lower, up = self.neighbours(labels)
+        words = bit_source(rng).words(len(lower)) >> np.uint64(1)
+        # ldexp is exact, and a probability of 1 gives 2⁶³, above every word.
+        return lower + (words < np.ldexp(up, 63).astype(np.uint64)).astype(np.int32)
+
+    def mean(self, table: FloatArray, labels: npt.ArrayLike) -> FloatArray:
+        """Return the mean over the rounding of what a table holds for each grid point.
+
+        For a channel's matrix (k, m), the channel (n, m) of "round, then release" for n labels.
+        """
+        lower, up = self.neighbours(labels)
+        share = up.reshape(-1, *(1,) * (table.ndim - 1))
+        return np.asarray((1 - share) * table[lower] + share * table[lower + 1])
+
+
+class Rounded(NumericMechanism):
+    """Labels in a range, rounded to the labels of a mechanism and released by it.
+
+    Every row of the channel is a mixture of two rows of the mechanism's, and its own rows are among
+    them. So ε, δ(ε) and the Rényi divergences, which are convex or quasi-convex in the pair of
+    rows, are exactly the mechanism's.
+
+    References
+    ----------
+    Badanidiyuru et al. (2023), section 3.1, "Handling continuous Y".
+    """
+
+    channel = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def inner(self) -> NumericMechanism:
+            """The mechanism, with finitely many labels."""
+
+        @property
+        def method(self) -> RoundingMethod:
+            """How labels are rounded."""
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """The rounding to the mechanism's labels."""
+        assert self.inner.label_values is not None
+        return Rounding(tuple(self.inner.label_values.tolist()), self.method)
+
+    def delta(self, epsilon: float) -> float:
+        return self.inner.delta(epsilon)
+
+    def rdp(self, alpha: float) -> float:
+        return self.inner.rdp(alpha)
+
+    @property
+    def error_tolerance(self) -> float:
+        """The mechanism's; rounding to the nearest label has a bias of its own."""
+        return self.inner.error_tolerance if self.method == "unbiased" else 0.0
+
+    @cached_property
+    def _means(self) -> FloatArray:
+        """E[ŷ | grid point], float64 of shape (k,)."""
+        return np.asarray(self.rounding.points + self.inner.bias())
+
+    def _values(self, labels: FloatArray | None) -> FloatArray:
+        return self.rounding.points if labels is None else np.asarray(labels)
+
+    def bias(self, labels: FloatArray | None = None) -> FloatArray:
+        values = self._values(labels)
+        if self.method == "unbiased":
+            return self.rounding.mean(self.inner.bias(), values)
+        return self.rounding.mean(self._means, values) - values
+
+    def variance(self, labels: FloatArray | None = None) -> FloatArray:
+        values = self._values(labels)
+        lower, up = self.rounding.neighbours(values)
+        gap = self._means[lower + 1] - self._means[lower]
+        own = self.rounding.mean(self.inner.variance(), values)
+        return np.asarray(own + up * (1 - up) * gap**2)
+
+    def binned(self, edges: Sequence[float], labels: FloatArray | None = None) -> Channel:
+        fine, values = self.inner.binned(edges), self._values(labels)
+        matrix = self.rounding.mean(fine.matrix, values)
+        return Channel(matrix, tuple(values.tolist()), fine.outputs)
+
+    def likelihood(self, released: FloatArray, labels: FloatArray) -> FloatArray:
+        (lower, up), points = self.rounding.neighbours(labels), self.rounding.points
+        below, above = (self.inner.likelihood(released, points[lower + i]) for i in (0, 1))
+        return np.asarray((1 - up) * below + up * above)
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedLabels(Rounded):
+    """A mechanism on a grid that was declared with rounding before it.
+
+    Parameters
+    ----------
+    inner : NumericMechanism
+        With finitely many labels.
+    method : {"unbiased", "nearest"}
+        How labels are rounded.
+    """
+
+    inner: NumericMechanism
+    method: RoundingMethod
+
+    label_values = None
+
+    def __post_init__(self) -> None:
+        if self.inner.label_values is None:
+            raise InputError(
+                f"The mechanism {self.inner.name!r} takes any number in its range: there "
+                "is nothing to round."
+            )
+        object.__setattr__(self, "traits", self.inner.traits)
+        _ = self.rounding
+
+    @property
+    def epsilon(self) -> float | None:
+        return self.inner.epsilon
+
+    @property
+    def label_bounds(self) -> tuple[float, float]:
+        return self.inner.label_bounds
+
+    @property
+    def output_values(self) -> FloatArray | None:
+        return self.inner.output_values
+
+    @property
+    def output_step(self) -> float | None:
+        return self.inner.output_step
+
+    def parametrisations(self) -> dict[str, float]:
+        return self.inner.parametrisations()
+
+    def remarks(self) -> tuple[str, ...]:
+        return self.inner.remarks()
+
+    def bin_edges(self, bins: int) -> FloatArray:
+        return self.inner.bin_edges(bins)
+
+    @property
+    def after_rounding(self) -> NumericMechanism:
+        return self.inner
+
+    @property
+    def description(self) -> str:
+        how = "at random without bias" if self.method == "unbiased" else "to the nearest one"
+        return f"{self.inner.description}, labels between its labels rounded {how}"
+
+    def declaration(self) -> Mapping[str, Any]:
+        return {**self.inner.declaration(), ROUND: self.method}
+
+    def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
+        return self.inner.expected_loss(prior, name)
+
+
+def with_rounding(mechanism: Mechanism, method: Any) -> Mechanism:
+    """Return a mechanism whose labels are rounded first; ``method`` None: the mechanism itself.
+
+    Raises
+    ------
+    InputError
+        If it is not a mechanism on finitely many numbers, or there is no such method.
+    """
+    if method is None:
+        return mechanism
+    if not isinstance(mechanism, NumericMechanism) or not mechanism.traits.numeric:
+        raise InputError(f"The labels of the mechanism {mechanism.name!r} are not rounded.")
+    return RoundedLabels(mechanism, method)

@@ -1,0 +1,179 @@
+"""How readers and audits see the labels of a mechanism: as codes, few and fixed by the declaration.
+
+On numbers, many labels are grouped and many outputs put into bins before any released label is
+seen. Binning is post-processing, and a group of labels is a mixture of them, so neither has a
+larger ε than the mechanism: what is certified for the view is certified for the mechanism.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from ldpaudit.mechanisms.capabilities import BagSums
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
+from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism, Traits
+from ldpaudit.mechanisms.label_range import between, nearest
+from ldpaudit.mechanisms.registry import from_declaration, traits_of
+from ldpaudit.numeric_labels import NumericCoding, NumericView
+from ldpaudit.release import Declaration, FloatArray
+
+MOST_VALUES: Final = 64
+"""More labels or outputs than these are grouped."""
+_GROUPS: Final = 32
+_BLOCK: Final = 1 << 14
+
+
+def numeric_view(claim: Mechanism, rows: int) -> NumericView | None:
+    """Return the coding of labels of a mechanism on numbers; None for other mechanisms.
+
+    Parameters
+    ----------
+    claim : Mechanism
+    rows : int
+        The number of rows n; one code per ten rows at most, at least two.
+    """
+    if not claim.traits.numeric or not isinstance(claim, NumericMechanism):
+        return None
+    most = max(2, min(MOST_VALUES, rows // 10))
+    return NumericView(_label_coding(claim, most), _output_coding(claim, most))
+
+
+def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:
+    """Return the exact channel from labels to the view's outputs; None where labels are grouped."""
+    if view.classes.grouped or not isinstance(claim, NumericMechanism):
+        return None
+    return _named(_fine_channel(claim, view.outputs, None), view)
+
+
+def point_channel(claim: Mechanism, view: NumericView) -> Channel | None:
+    """Return the channel from single labels to the view's outputs; None for other mechanisms.
+
+    From all labels where they are at most 64, else from 65 even points of their range.
+    """
+    if not isinstance(claim, NumericMechanism):
+        return None
+    labels = claim.label_values
+    if labels is None or len(labels) > MOST_VALUES + 1:
+        low, high = claim.label_bounds
+        even = np.linspace(low, high, MOST_VALUES + 1)
+        labels = even if labels is None else np.unique(labels[nearest(labels, even)])
+    matrix = _fine_channel(claim, view.outputs, labels)
+    return Channel(matrix, tuple(labels.tolist()), view.outputs.names)
+
+
+def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Channel:
+    """Return the channel from groups of labels to outputs for the labels of some people.
+
+    Each group's row is the average over the true labels in it, weighted by their frequency: the
+    exact expected frequencies of the outputs, given these true labels.
+
+    Parameters
+    ----------
+    claim : Mechanism
+        On numbers.
+    view : NumericView
+        With grouped labels.
+    truth : float64 array of shape (n,)
+        True labels. A group without any gets a row of equal probabilities.
+    """
+    assert isinstance(claim, NumericMechanism)
+    values, counts = np.unique(truth, return_counts=True)
+    groups = view.classes.codes(values)
+    rows = np.zeros((len(view.classes), len(view.outputs)))
+    for start in range(0, len(values), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        matrix = _fine_channel(claim, view.outputs, values[block])
+        np.add.at(rows, groups[block], counts[block, None] * matrix)
+    total = rows.sum(axis=1, keepdims=True)
+    rows = np.where(total > 0, rows, 1.0)
+    return _named(rows / rows.sum(axis=1, keepdims=True), view)
+
+
+def _named(matrix: FloatArray, view: NumericView) -> Channel:
+    return Channel(matrix, view.classes.names, view.outputs.names)
+
+
+def _label_coding(claim: NumericMechanism, most: int) -> NumericCoding:
+    (low, high), values = claim.label_bounds, claim.label_values
+    if values is not None and len(values) <= most:
+        return NumericCoding.of_values(_names(values))
+    edges = np.linspace(low, high, min(_GROUPS, most) + 1)[1:-1]
+    return NumericCoding.of_bins(edges if values is None else between(values, edges), low, high)
+
+
+def _names(values: FloatArray) -> tuple[int | float, ...]:
+    whole = bool(np.all(values == np.rint(values)))
+    return tuple(values.astype(np.int64).tolist() if whole else values.tolist())
+
+
+def _output_coding(claim: NumericMechanism, most: int) -> NumericCoding:
+    outputs = claim.output_values
+    if outputs is not None and len(outputs) <= most:
+        return NumericCoding.of_values(_names(np.sort(outputs)))
+    return NumericCoding.of_bins(claim.bin_edges(min(_GROUPS, most)))
+
+
+def _fine_channel(
+    claim: NumericMechanism, outputs: NumericCoding, labels: FloatArray | None
+) -> FloatArray:
+    """Return P(output's code | label) for all labels, or the given ones."""
+    if outputs.grouped:
+        return claim.binned(outputs.edges.tolist(), labels).matrix
+    released, every = claim.output_values, claim.label_values
+    assert released is not None
+    labels = every if labels is None else labels
+    assert labels is not None
+    codes = outputs.codes(released)
+    return np.asarray(claim.likelihood(released, labels).T @ np.eye(len(outputs))[codes])
+
+
+@dataclass(frozen=True)
+class DeclaredCoding:
+    """How a reader codes the released labels of a declared mechanism, or of none.
+
+    The reader knows no mechanism: it is given this. The mechanism is built once, here, if its
+    declaration is complete; else the labels that occur complete it.
+    """
+
+    declaration: Declaration | None
+
+    @property
+    def _traits(self) -> Traits:
+        return traits_of("" if self.declaration is None else self.declaration.name)
+
+    @property
+    def outputs_are_labels(self) -> bool:
+        """Whether the outputs are labels, unless outputs are declared."""
+        return self._traits.outputs == "labels"
+
+    @property
+    def order_of_classes_matters(self) -> bool:
+        """Whether the classes must be declared: they are the rows of a matrix."""
+        return "matrix" in self._traits.needs
+
+    @cached_property
+    def _mechanism(self) -> Mechanism:
+        return from_declaration(self.declaration, ())
+
+    def view(self, rows: int) -> NumericView | None:
+        """Return the coding of numeric labels; None for a mechanism on classes."""
+        return numeric_view(self._mechanism, rows) if self._traits.numeric else None
+
+    @property
+    def bags(self) -> BagSums | None:
+        """The mechanism that releases sums of bags; None where rows are released one by one."""
+        if self._traits.rows != "bags":
+            return None
+        assert isinstance(self._mechanism, BagSums)
+        return self._mechanism
+
+    @property
+    def reports(self) -> FrequencyOracle | None:
+        """The protocol whose reports were recorded; None for a mechanism that releases labels."""
+        if self._traits.outputs != "reports":
+            return None
+        assert isinstance(self._mechanism, FrequencyOracle)
+        return self._mechanism

@@ -1,0 +1,144 @@
+"""Gradient boosting on labels that went through a known channel.
+
+Corrected losses with negative weights are no losses for trees, which make them as small as they
+like. Two sound ways instead, neither with a negative weight:
+
+* forward: the released label's own probabilities are boosted, an ordinary problem with an ordinary
+  minimum, and led back through the channel: each row's answer is the η whose image η T is nearest
+  to them in Kullback–Leibler divergence, the η of least forward loss if they were right.
+* backward: the unbiased soft labels are regressed on the features, label by label, with the squared
+  loss, which is bounded below whatever their sign; then the answers are projected on the simplex.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from ldpaudit.models.corrections import nearest_source, onto_simplex
+from ldpaudit.models.screening import most_bins
+from ldpaudit.release import BoolArray, FloatArray, IntArray
+
+_HELD_OUT = 0.1
+_WORTH_HOLDING_OUT = 1000
+
+
+@dataclass(frozen=True)
+class BoostingOptions:
+    """How to boost.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds at most.
+    seed : int
+        The seed.
+    categorical : bool array of shape (d,), optional
+        Which features are categorical.
+    """
+
+    rounds: int = 100
+    seed: int = 0
+    categorical: BoolArray | None = None
+
+    def parameters(self, n: int) -> dict[str, Any]:
+        """Return scikit-learn's parameters for n rows; from 1,000 on it stops early."""
+        return {
+            "max_iter": self.rounds,
+            "learning_rate": 0.1,
+            "min_samples_leaf": 20,
+            "l2_regularization": 1.0,
+            "early_stopping": n >= _WORTH_HOLDING_OUT,
+            "validation_fraction": _HELD_OUT,
+            "categorical_features": self.categorical,
+            "random_state": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class BoostedTargets:
+    """One boosted regression of a soft label for each class."""
+
+    models: tuple[Any, ...]
+
+    def predict(self, matrix: FloatArray) -> FloatArray:
+        """Return P(y | x), float64 of shape (n, k): the regressions projected on the simplex."""
+        raw = np.stack([model.predict(matrix) for model in self.models], axis=1)
+        return onto_simplex(raw)
+
+
+def fit_boosted_targets(
+    matrix: FloatArray, targets: FloatArray, weights: FloatArray, options: BoostingOptions
+) -> BoostedTargets:
+    """Boost the squared loss of soft labels, float64 of shape (n, k), that may be negative."""
+    models = (fit_boosted_values(matrix, target, weights, options) for target in targets.T)
+    return BoostedTargets(tuple(models))
+
+
+def fit_boosted_values(
+    matrix: FloatArray,
+    values: FloatArray,
+    weights: FloatArray,
+    options: BoostingOptions,
+    loss: str = "squared_error",
+) -> Any:
+    """Boost a loss of numbers, float64 of shape (n,); the result has ``predict``."""
+    model = HistGradientBoostingRegressor(loss=loss, **options.parameters(len(matrix)))
+    return model.fit(matrix, values, weights)
+
+
+@dataclass(frozen=True)
+class BoostedReleased:
+    """Boosted probabilities of the released label, led back through the channel.
+
+    Attributes
+    ----------
+    model : HistGradientBoostingClassifier
+        Of the released labels that occur.
+    transition : float64 array of shape (k, m)
+        The channel.
+    """
+
+    model: Any
+    transition: FloatArray
+
+    def predict(self, matrix: FloatArray) -> FloatArray:
+        """Return P(y | x), float64 of shape (n, k)."""
+        released = np.zeros((len(matrix), self.transition.shape[1]))
+        released[:, self.model.classes_] = self.model.predict_proba(matrix)
+        return nearest_source(released, self.transition)
+
+
+def fit_boosted_released(
+    matrix: FloatArray,
+    codes: IntArray,
+    transition: FloatArray,
+    weights: FloatArray,
+    options: BoostingOptions,
+) -> BoostedReleased:
+    """Boost the released label's probabilities.
+
+    Parameters
+    ----------
+    matrix : float array of shape (n, d)
+        Features; NaN where missing.
+    codes : int32 array of shape (n,)
+        Released labels, columns of ``transition``.
+    transition : float64 array of shape (k, m)
+        The channel; for labels that are not noisy each row is the indicator of its outputs.
+    weights : float64 array of shape (n,)
+        Rows' weights, not negative.
+    options : BoostingOptions
+        How to boost.
+    """
+    counts = np.bincount(codes)
+    parameters = options.parameters(len(matrix))
+    # Holding rows out is stratified, which takes two of each label.
+    parameters["early_stopping"] &= bool(counts[counts > 0].min() > 1)
+    model = HistGradientBoostingClassifier(
+        **parameters, max_bins=most_bins(matrix.shape[1], options.categorical)
+    )
+    # Weighted quantiles of wide tables take minutes.
+    alike = bool((weights == weights[0]).all())
+    return BoostedReleased(model.fit(matrix, codes, None if alike else weights), transition)

@@ -1,0 +1,270 @@
+"""Logistic and Poisson regression on labels that went through a known channel.
+
+The forward loss sends the model's class probabilities p(x) through the channel T before they are
+compared with the released label z, −log Σ_y p_y(x) T[y, z]. The target loss is the log-loss of soft
+labels that may be negative, as the backward correction makes them. Both have the truth as their
+minimiser, though no true label is seen. With the identity channel both are ordinary logistic
+regression. The Poisson loss ŷ − y log ŷ is linear in y: with an unbiased label its mean is that of
+the true one, also where noise makes some labels negative, which usual implementations refuse.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from ldpaudit.release import Float32Array, FloatArray, IntArray
+
+_MOMENT_ROWS = 20_000
+_JITTER = 1e-3
+
+Real = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class LogisticModel:
+    """A fitted model: weights of shape (p, k), intercepts of shape (k,), both of one float type."""
+
+    weights: Real
+    intercepts: Real
+
+    def predict(self, matrix: Real) -> FloatArray:
+        """Return P(y | x), float64 of shape (n, k), for a matrix of shape (n, p)."""
+        logits = matrix @ self.weights + self.intercepts
+        return np.asarray(softmax(logits.astype(np.float64), axis=1))
+
+
+class LogitLoss(Protocol):
+    """A mean loss of n rows as a function of their logits."""
+
+    def __call__(self, logits: Real) -> tuple[float, Real]:
+        """Return the mean loss and n times its gradient in the logits, shape (n, k)."""
+
+
+@dataclass(frozen=True)
+class ForwardLoss:
+    """−log Σ_y p_y T[y, z], weighted.
+
+    Attributes
+    ----------
+    likelihood : float array of shape (n, k)
+        T[y, z] at each row's released label z.
+    weights : float array of shape (n, 1), optional
+        Rows' weights, averaging 1.
+    """
+
+    likelihood: Real
+    weights: Real | None = None
+
+    def __call__(self, logits: Real) -> tuple[float, Real]:
+        """Return the mean loss, and p minus the posterior given z."""
+        probability = _softmax_in_place(logits)
+        joint = probability * self.likelihood
+        evidence = np.maximum(joint.sum(axis=1, keepdims=True), np.float32(1e-30))
+        joint /= evidence
+        losses, residual = -np.log(evidence), probability - joint
+        if self.weights is not None:
+            losses, residual = losses * self.weights, residual * self.weights
+        return float(losses.mean(dtype=np.float64)), residual
+
+
+@dataclass(frozen=True)
+class TargetLoss:
+    """−Σ_y W_y log p_y for soft labels W of any sign: linear in W, so unbiased where W is.
+
+    Attributes
+    ----------
+    targets : float array of shape (n, k)
+        The soft labels times the rows' weights.
+    """
+
+    targets: Real
+
+    def __call__(self, logits: Real) -> tuple[float, Real]:
+        """Return the mean loss, and (Σ_y W_y) p − W."""
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        log_sum = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        log_p = shifted - log_sum
+        total = self.targets.sum(axis=1, keepdims=True)
+        loss = -float((self.targets * log_p).sum(dtype=np.float64)) / len(log_p)
+        return loss, total * np.exp(log_p) - self.targets
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When L-BFGS stops: after so many iterations, or where slope or relative gain are so small."""
+
+    iterations: int = 100
+    slope: float = 1e-5
+    gain: float = 1e-7
+
+
+def fit_forward_logistic(
+    matrix: Float32Array,
+    codes: IntArray,
+    transition: FloatArray,
+    penalty: float,
+    start: LogisticModel | None = None,
+) -> LogisticModel:
+    """Fit by L-BFGS on the mean forward loss plus penalty/(2n)·‖weights‖².
+
+    Parameters
+    ----------
+    matrix : float32 array of shape (n, p)
+        Standardised features.
+    codes : int32 array of shape (n,)
+        Released labels, columns of ``transition``.
+    transition : float64 array of shape (k, m)
+        The channel T[y, z]; the identity for labels that are not noisy.
+    penalty : float
+        The ridge penalty; intercepts are free.
+    start : LogisticModel, optional
+        Where to start.
+
+    References
+    ----------
+    Patrini et al. (2017), forward correction, Theorem 2.
+    """
+    likelihood = np.ascontiguousarray(transition.T[codes], dtype=np.float32)
+    return fit_logistic(matrix, ForwardLoss(likelihood), len(transition), penalty, start)
+
+
+def fit_logistic(
+    matrix: Real,
+    loss: LogitLoss,
+    k: int,
+    penalty: float,
+    start: LogisticModel | None = None,
+    stopping: Stopping | None = None,
+) -> LogisticModel:
+    """Minimise a mean loss of the logits plus penalty/(2n)·‖weights‖² by L-BFGS.
+
+    Parameters
+    ----------
+    matrix : float array of shape (n, p)
+        Standardised features; float32 is faster, float64 exact.
+    loss : LogitLoss
+        The loss of the n rows.
+    k : int
+        The number of labels.
+    penalty : float
+        The ridge penalty; intercepts are free.
+    start : LogisticModel, optional
+        Where to start; default: zero.
+    stopping : Stopping, optional
+        When to stop.
+    """
+    n, p = matrix.shape
+    kind, stopping = matrix.dtype, stopping or Stopping()
+    # In the coordinates Fᵀ·weights, with F Fᵀ the features' second moments, all directions are
+    # equally steep, and a third of the steps is enough.
+    factor = _moment_factor(matrix, penalty)
+
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+        weights = solve_triangular(factor, flat.reshape(p + 1, k), lower=True, trans="T")
+        logits = matrix @ weights[:p].astype(kind) + weights[p].astype(kind)
+        value, residual = loss(logits)
+        gradient = np.empty((p + 1, k))
+        gradient[:p] = matrix.T @ residual / n + penalty / n * weights[:p]
+        gradient[p] = residual.sum(axis=0, dtype=np.float64) / n
+        ridge = penalty / (2 * n) * float((weights[:p] ** 2).sum())
+        return value + ridge, solve_triangular(factor, gradient, lower=True).ravel()
+
+    first = np.zeros((p + 1, k))
+    if start is not None:
+        first[:p], first[p] = start.weights, start.intercepts
+    begin = (factor.T @ first).ravel()
+    optimum = minimize(
+        objective,
+        begin,
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxiter": stopping.iterations,
+            "gtol": stopping.slope,
+            "ftol": stopping.gain,
+        },
+    )
+    weights = solve_triangular(factor, optimum.x.reshape(p + 1, k), lower=True, trans="T")
+    return LogisticModel(weights[:p].astype(kind), weights[p].astype(kind))
+
+
+def _moment_factor(matrix: Real, penalty: float) -> FloatArray:
+    """Return the Cholesky factor of the second moments of (features, 1), plus the ridge."""
+    n, p = matrix.shape
+    sample = matrix[:: n // _MOMENT_ROWS + 1]
+    moments = np.zeros((p + 1, p + 1))
+    moments[:p, :p] = sample.T @ sample / len(sample)
+    moments[p, :p] = moments[:p, p] = sample.mean(axis=0, dtype=np.float64)
+    moments[p, p] = 1.0
+    moments[np.diag_indices(p + 1)] += _JITTER + penalty / n
+    return np.asarray(cholesky(moments, lower=True))
+
+
+def _softmax_in_place(logits: Real) -> Real:
+    logits -= logits.max(axis=1, keepdims=True)
+    probability: Real = np.exp(logits, out=logits)
+    probability /= probability.sum(axis=1, keepdims=True)
+    return probability
+
+
+_STEEPEST = 30.0
+
+
+@dataclass(frozen=True)
+class PoissonModel:
+    """ŷ = exp(weights · x + intercept)."""
+
+    weights: FloatArray
+    intercept: float
+
+    def predict(self, matrix: FloatArray) -> FloatArray:
+        """Return the mean of each row, float64 of shape (n,)."""
+        return _mean(matrix @ self.weights + self.intercept)
+
+
+def fit_poisson(
+    matrix: FloatArray, target: FloatArray, weights: FloatArray, penalty: float
+) -> PoissonModel:
+    """Minimise the weighted mean of ŷ − y log ŷ plus penalty/(2n)·‖weights‖² by L-BFGS.
+
+    Convex for labels of any sign; with a mean above 0 and a penalty it has a minimum.
+
+    Parameters
+    ----------
+    matrix : float64 array of shape (n, d)
+        Standardised features.
+    target : float64 array of shape (n,)
+        Labels, with a weighted mean above 0.
+    weights : float64 array of shape (n,)
+        Not negative.
+    penalty : float
+        The ridge penalty; the intercept is free.
+
+    References
+    ----------
+    Ghazi et al. (2023), appendix E.3 (the loss).
+    """
+    n, d = matrix.shape
+    share = weights / weights.sum()
+    start = np.zeros(d + 1)
+    start[d] = np.log(share @ target)
+
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+        score = matrix @ flat[:d] + flat[d]
+        mean = _mean(score)
+        residual = share * (mean - target)
+        value = float(share @ (mean - target * score))
+        gradient = np.append(matrix.T @ residual + penalty / n * flat[:d], residual.sum())
+        return value + penalty / (2 * n) * float(flat[:d] @ flat[:d]), gradient
+
+    found = minimize(objective, start, jac=True, method="L-BFGS-B").x
+    return PoissonModel(found[:d], float(found[d]))
+
+
+def _mean(score: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(np.minimum(score, _STEEPEST)))

@@ -1,0 +1,132 @@
+"""An audit in one run as a game: coins choose labels, and a model's scores guess the coins."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
+from ldpaudit.errors import InputError
+from ldpaudit.plugins import where
+
+Fit = Callable[[Any, Any], Any]
+"""A whole training procedure: ``fit(X, y)`` returns a model with ``predict_proba``."""
+_LEAST: Final = 1e-6
+"""Of a probability, before its logarithm is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coins:
+    """Candidates, people or groups of rows, of which a coin has chosen the labels.
+
+    ``rows`` (r,) are the rows that coins decide, ``unit`` (r,) the candidate of each, numbered from
+    0; ``either`` (r, 2) the codes of a row's true label and of another one; ``coin`` (m,) whether
+    the rows of each candidate got the other.
+    """
+
+    rows: IndexArray
+    unit: IndexArray
+    either: IndexArray
+    coin: BoolArray
+
+    @classmethod
+    def flipped(
+        cls, codes: IndexArray, unit: IndexArray, share: float, rng: np.random.Generator
+    ) -> "Coins":
+        """Draw the candidates, the other label of each of their rows, and the coins.
+
+        The other label is that of a random row with another label: as frequent labels are.
+        """
+        units = int(unit.max()) + 1
+        chosen = rng.permutation(units)[: max(round(share * units), 1)]
+        place = np.full(units, -1)
+        place[chosen] = np.arange(len(chosen))
+        rows = np.flatnonzero(place[unit] >= 0)
+        true = codes[rows]
+        counts = np.bincount(codes).astype(np.float64)
+        shares = np.tile(counts, (len(counts), 1))
+        np.fill_diagonal(shares, 0.0)
+        cumulative = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+        other = (rng.random((len(rows), 1)) > cumulative[true][:, :-1]).sum(axis=1)
+        coin = rng.random(len(chosen)) < 0.5
+        return cls(rows, place[unit[rows]], np.c_[true, other], coin)
+
+    def labels(self, codes: IndexArray) -> IndexArray:
+        """Return the labels that the procedure is given."""
+        given = codes.copy()
+        given[self.rows] = np.where(self.coin[self.unit], *self.either.T[::-1])
+        return given
+
+
+def probabilities(fit: Fit, features: Any, labels: Any, classes: np.ndarray) -> FloatArray:
+    """Fit a model and return its probabilities, float64 of shape (n, k), of the classes.
+
+    Raises
+    ------
+    InputError
+        If the procedure raises, or its model gives no probabilities of these rows.
+    """
+    try:
+        model = fit(features, labels)
+        found = np.asarray(model.predict_proba(features), dtype=np.float64)
+        known = np.asarray(getattr(model, "classes_", classes))
+    except Exception as error:
+        raise InputError(
+            "fit(X, y) must return a model whose predict_proba(X) gives probabilities; "
+            f"it raised {where(error)}."
+        ) from None
+    if found.shape != (len(labels), len(known)) or not np.isin(known, classes).all():
+        raise InputError(
+            f"predict_proba(X) must give one row for each of the {len(labels):,} rows and one "
+            f"column for each class. Got an array of shape {found.shape}."
+        )
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise InputError("predict_proba(X) must give finite probabilities, none of them negative.")
+    every = np.zeros((len(labels), len(classes)))
+    every[:, np.searchsorted(classes, known)] = found
+    return every
+
+
+def scores(coins: Coins, found: FloatArray, features: FloatArray | None) -> dict[str, FloatArray]:
+    """Return how strongly the model says that each candidate got other labels, (m,), by method.
+
+    ``likelihood``: the log ratio of its probabilities of the two labels, summed over a candidate's
+    rows. ``memory``: the same less what another model predicts of it from the features of other
+    rows, so that what every similar row shows does not count.
+    """
+    pair = np.take_along_axis(found[coins.rows], coins.either, axis=1)
+    ratio = np.diff(np.log(np.maximum(pair, _LEAST)), axis=1)[:, 0]
+    ways = {"likelihood": ratio}
+    if features is not None:
+        ways["memory"] = ratio - _expected(ratio, np.c_[features[coins.rows], coins.either])
+    size = len(coins.coin)
+    return {way: np.bincount(coins.unit, one, size).astype(np.float64) for way, one in ways.items()}
+
+
+def _expected(ratio: FloatArray, features: FloatArray) -> FloatArray:
+    """Return what rows of other folds say of each row's log ratio."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.model_selection import cross_val_predict
+
+    folds = min(5, len(ratio))
+    if folds < 2:
+        return np.zeros(len(ratio))
+    model = HistGradientBoostingRegressor(max_iter=60, random_state=0)
+    return np.asarray(cross_val_predict(model, features, ratio, cv=folds), dtype=np.float64)
+
+
+def numeric(features: Any, n: int) -> FloatArray | None:
+    """Return features as numbers, float64 of shape (n, d), None where they are no table."""
+    import pandas as pd
+
+    if isinstance(features, pd.DataFrame):
+        table = np.zeros((n, features.shape[1]))
+        for place, (_, column) in enumerate(features.items()):
+            plain = pd.api.types.is_numeric_dtype(column)
+            table[:, place] = column if plain else pd.factorize(column.astype(str))[0]
+        return table
+    array = np.asarray(features) if hasattr(features, "shape") else None
+    if array is None or array.ndim != 2 or array.dtype.kind not in "biuf":
+        return None
+    return array.astype(np.float64)

@@ -1,0 +1,331 @@
+"""How much memory an audit may use, and a folder on the disk for arrays that do not fit into it."""
+
+import contextlib
+import errno
+import itertools
+import math
+import mmap
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import time
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from ldpaudit.errors import InputError, OutputError
+from ldpaudit.work.files import hold
+from ldpaudit.work.interruption import undisturbed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_UNITS: Final = {
+    "": 1,
+    "b": 1,
+    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", start=1)},
+    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", start=1)},
+    **{letter: 1024**power for power, letter in enumerate("kmgt", start=1)},
+}
+_SIZE: Final = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
+_FEW: Final = 1 << 20
+_SHARE: Final = 0.5
+"""Of the machine's memory, where nothing is asked for."""
+_CONTROL_GROUPS: Final = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+
+LEAST: Final = 600 << 20
+"""Bytes for Python, the libraries and the audits' working blocks, whatever the table."""
+
+MOST_ROWS, FEWEST_ROWS = 1 << 21, 1 << 18
+"""Rows of a release that all audits look at, and those with very many columns or classes."""
+_MOST_CELLS, _MOST_SHARES = 1 << 26, 1 << 25
+"""Rows times columns, and rows times classes, of what audits look at."""
+RUN: Final = 1 << 8
+"""Rows that follow each other and are looked at together."""
+FIRST_ROWS: Final = 1 << 16
+"""The first rows are always among them: seeds are tried there, and rows far apart compared."""
+_PREFIX: Final = "ldpaudit-scratch-"
+_LOCK: Final = "lock"
+_TIMES: Final = 3
+_ABANDONED: Final = 3600.0
+"""Seconds after which an empty folder is nobody's."""
+_SPAN: Final = 1 << 26
+"""Bytes of a mapped array from which rows are taken before its pages are let go."""
+_NUMBERED: Final = re.compile(r"[a-z0-9-]{1,40}")
+
+
+def size_of(text: str | float) -> int:
+    """Return the bytes of a size such as ``"4GiB"``, ``"500 MB"`` or ``"2G"`` (GiB).
+
+    A number alone is one of bytes, or of GiB where so few bytes would make no sense.
+
+    Raises
+    ------
+    InputError
+        If it is no size, or too little for any audit.
+    """
+    match = _SIZE.fullmatch(str(text))
+    unit = _UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise InputError(f"The memory must be a size such as 4GiB or 500MB. Got {str(text)!r}.")
+    size = float(match[1]) * unit
+    if not match[2] and size < _FEW:
+        size *= 1 << 30
+    if not LEAST <= size < 2**60:
+        raise InputError(
+            f"The memory must be at least {shown(LEAST)} (0.6GiB) for any audit: Python and the "
+            f"libraries alone take most of that. Got {shown(size)}."
+        )
+    return int(size)
+
+
+def shown(size: float) -> str:
+    """Return a number of bytes in words, rounded up: ``"2.1 GiB"``, ``"640 MiB"``."""
+    if size >= 1 << 30:
+        return f"{math.ceil(size / 2**30 * 10) / 10:g} GiB"
+    return f"{math.ceil(size / 2**20)} MiB"
+
+
+def allowance(asked: int | None) -> int:
+    """Return the bytes that an audit may use: what was asked for, else half of the machine's."""
+    return asked if asked is not None else int(machine_memory() * _SHARE)
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory that this process can have: the machine's, or a limit below it."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), address_limit() or 1 << 62]
+    for place in _CONTROL_GROUPS:
+        with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
+            limits.append(int(Path(place).read_text()))
+    return min(limits)
+
+
+def address_limit() -> int | None:
+    """Return the bytes that this process may address (``ulimit -v``), None without a limit."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def has_addresses_for(size: int) -> bool:
+    """Return whether so many bytes of addresses, without memory behind them, can be had."""
+    if address_limit() is None:
+        return True
+    try:
+        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
+    except (OSError, MemoryError):
+        return False
+    return True
+
+
+def most_rows(columns: int, classes: int) -> int:
+    """Return how many rows audits look at: 2²¹, or fewer with many columns or classes."""
+    room = min(_MOST_CELLS // max(columns, 1), _MOST_SHARES // max(classes, 1), MOST_ROWS)
+    return max(room, min(FEWEST_ROWS, MOST_ROWS)) // RUN * RUN
+
+
+def rows_looked_at(rows: int, seed: int, most: int) -> "npt.NDArray[np.int64] | None":
+    """Return the rows of a large release to look at, int64 in order; None where it is all rows."""
+    import numpy as np  # Not where options are only read.
+
+    from ldpaudit.randomness import child_generator
+
+    if rows <= most:
+        return None
+    first = min(FIRST_ROWS, most // 2) // RUN
+    others = np.arange(first, rows // RUN)
+    rng = child_generator(seed, "rows looked at")
+    chosen = rng.choice(others, most // RUN - first, replace=False)
+    starts = np.concatenate([np.arange(first), np.sort(chosen)]) * RUN
+    return np.asarray((starts[:, None] + np.arange(RUN)).reshape(-1))
+
+
+class Scratch:
+    """A private folder for large arrays; a context manager.
+
+    The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``), and
+    nobody but its owner may read it (mode 0700). It is removed when the block ends, by an error or
+    an interruption too, and at the latest when the program does. While it is in use a lock is held
+    in it; the folders of killed runs have none, and the next run that makes one removes them.
+
+    Arrays may also be written by other processes that know their path.
+    """
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._close: Any = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder, made at the first call.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be made.
+        """
+        if self._folder is None:
+            place = Path(tempfile.gettempdir())
+            _remove_left_over(place)
+            with _full_disk(0), undisturbed():
+                self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+                lock = _locked(self._folder)
+                self._close = weakref.finalize(self, _remove_own, self._folder, lock, os.getpid())
+        return self._folder
+
+    def path(self, name: str) -> Path:
+        """Return the place of a file in the folder; ``name`` is of a–z, 0–9 and hyphens."""
+        if not _NUMBERED.fullmatch(name) or name == _LOCK:
+            raise ValueError("The name of a scratch file must be of a-z, 0-9 and hyphens.")
+        return self.folder / name
+
+    def array(self, shape: tuple[int, ...], dtype: "npt.DTypeLike") -> Any:
+        """Return a new array of zeros that lies in a file of the folder.
+
+        Its space on the disk is taken at once: a disk that fills up later cannot stop the program
+        while it writes.
+
+        Returns
+        -------
+        numpy.memmap of the shape and dtype
+            ``array.filename`` is the file's path.
+
+        Raises
+        ------
+        OutputError
+            If the disk is full.
+        """
+        import numpy as np  # Not where options are only read.
+
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        if not size:
+            return np.zeros(shape, kind)
+        place = self.path(f"array-{secrets.token_hex(8)}")
+        with _full_disk(size):
+            try:
+                with place.open("xb") as file:
+                    os.posix_fallocate(file.fileno(), 0, size)
+                return np.memmap(place, kind, "r+", shape=shape)
+            except BaseException:
+                place.unlink(missing_ok=True)
+                raise
+
+    def close(self) -> None:
+        """Remove the folder. Arrays in it that are still in use stay readable."""
+        if self._close is not None:
+            with undisturbed():
+                self._close()
+        self._folder = self._close = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def resting(array: "npt.NDArray[Any] | None") -> None:
+    """Let the pages of a memory-mapped array go; they are read again when they are next needed.
+
+    Call it after a pass over the array, or a large part of one. Nothing is lost, and an ordinary
+    array is left alone.
+    """
+    mapped = mapping_of(array)
+    if mapped is not None:
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def mapping_of(array: Any) -> mmap.mmap | None:
+    """Return the mapping that an array or a view of one lies in, None for an ordinary array."""
+    while array is not None:
+        if isinstance(array, mmap.mmap):
+            return array
+        array = getattr(array, "base", None)
+    return None
+
+
+def rows_of(array: "npt.NDArray[Any]", rows: "npt.NDArray[Any]") -> "npt.NDArray[Any]":
+    """Return some rows (indices or a mask) of an array; of a mapped one few pages at a time."""
+    import numpy as np
+
+    if mapping_of(array) is None:
+        return np.asarray(array[rows])
+    places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+    order = None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
+    ranked = places if order is None else places[order]
+    plain = np.asarray(array)
+    taken = np.empty((len(places), *array.shape[1:]), array.dtype)
+    span = max(1, _SPAN * len(array) // max(array.nbytes, 1))
+    cuts = np.searchsorted(ranked, np.arange(0, len(array) + span, span))
+    for start, stop in itertools.pairwise(cuts):
+        there = slice(start, stop) if order is None else order[start:stop]
+        taken[there] = plain[ranked[start:stop]]
+        resting(array)
+    return taken
+
+
+@contextlib.contextmanager
+def _full_disk(size: int) -> Any:
+    """Turn a failure to make something in the scratch folder into one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            why = (error.strerror or "the system gives no reason").lower()
+            raise OutputError(f"The scratch folder cannot be used: {why}; set TMPDIR.") from None
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        raise OutputError(
+            f"The scratch disk is full: {size / 2**20:,.0f} MiB more are needed, "
+            f"{free / 2**20:,.0f} MiB are free; set TMPDIR to a folder with more space."
+        ) from None
+
+
+def _locked(folder: Path) -> int:
+    """Make the folder's lock and hold it: as long as this process lives, unless it is removed."""
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    hold(descriptor)
+    return descriptor
+
+
+def _remove_own(folder: Path, lock: int, owner: int) -> None:
+    """Remove the folder in the process that made it, not in one that was forked from it."""
+    if os.getpid() == owner:
+        _remove(folder, lock)
+
+
+def _remove(folder: Path, lock: int) -> None:
+    """Remove a folder, its lock last: one that is removed half is still known as a left-over."""
+    with contextlib.suppress(OSError):
+        for entry in folder.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _LOCK:
+                entry.unlink(missing_ok=True)
+    for _ in range(_TIMES):  # A thread may write there still.
+        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.close(lock)
+
+
+def _remove_left_over(place: Path) -> None:
+    """Remove the scratch folders of this user that no process holds the lock of."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            if time.time() - folder.stat().st_mtime > _ABANDONED:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()  # Empty: its run was killed before it made the lock.
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            if hold(lock):
+                _remove(folder, lock)
+            else:
+                os.close(lock)

@@ -1,0 +1,207 @@
+"""How far an audit has got, and ending it early: its time is over, or somebody asks for it."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, Final, Protocol
+
+INTERRUPTED: Final = "it was interrupted"
+_AT_ONCE: Final = 1.0
+"""Seconds within which requests to terminate are one: ``timeout`` and service managers may tell a
+process and then its group."""
+_TOLD: Final = (
+    "ldpaudit: stopping at the next opportunity; the report will say what is missing. A second "
+    "signal ends it immediately and writes nothing."
+)
+
+
+class Progress(Protocol):
+    """Reports how far an audit has got; the command line draws it, a library call ignores it."""
+
+    def step(self, text: str) -> None:
+        """Report the current step in a few words, without any data."""
+
+    def advance(self, done: int, total: int) -> None:
+        """Report that ``done`` of ``total`` equal parts of the current step are finished."""
+
+    def remark(self, text: str) -> None:
+        """Report something in one line, without any data."""
+
+    def phases(self, names: Sequence[str]) -> None:
+        """Report the phases to come, in order; without any, what comes is in no phase."""
+
+    def phase(self, number: int) -> None:
+        """Report that a phase begins, counted from 0; steps are within phases."""
+
+
+class NoProgress:
+    """The default: reports nothing."""
+
+    def step(self, text: str) -> None:
+        """Ignore the text."""
+
+    def advance(self, done: int, total: int) -> None:
+        """Ignore the numbers."""
+
+    def remark(self, text: str) -> None:
+        """Ignore the text."""
+
+    def phases(self, names: Sequence[str]) -> None:
+        """Ignore the phases."""
+
+    def phase(self, number: int) -> None:
+        """Ignore the phase."""
+
+
+class Stopped(KeyboardInterrupt):
+    """The part of an audit that runs is to end now; nothing of it is kept.
+
+    Like any interruption it is no error: what catches errors lets it pass.
+    """
+
+
+@dataclass
+class Stop:
+    """Whether an audit is to end before it is done.
+
+    Attributes
+    ----------
+    deadline : float or None
+        When the time is over, on the clock ``time.monotonic``; None: never.
+    seconds : float or None
+        The time that was given, for words.
+    asked : str
+        Why somebody wants it to end; empty while nobody does.
+    running : bool
+        Whether an audit has begun that can end early and still be reported.
+    obeyed : bool
+        Whether somebody was told to end since this was last set to False.
+    since : float
+        When it was first asked to end, on ``clock``.
+    """
+
+    deadline: float | None = None
+    seconds: float | None = None
+    asked: str = ""
+    running: bool = False
+    obeyed: bool = False
+    since: float = 0.0
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    @classmethod
+    def after(cls, seconds: float | None) -> "Stop":
+        """Return one whose time is over in so many seconds; None: never."""
+        return cls(None if seconds is None else time.monotonic() + seconds, seconds)
+
+    def due(self) -> bool:
+        """Return whether to end now; who asks and is told so must end."""
+        late = self.deadline is not None and self.clock() >= self.deadline
+        due = late or bool(self.asked)
+        self.obeyed |= due
+        return due
+
+    @contextmanager
+    def share(self, of: int) -> Iterator[None]:
+        """Give the block one of so many equal shares of the time that is left."""
+        end = self.deadline
+        if end is not None:
+            self.deadline = self.clock() + max(end - self.clock(), 0.0) / of
+        try:
+            yield
+        finally:
+            self.deadline = end
+
+    @property
+    def reason(self) -> str:
+        """Why it ends, in words."""
+        return self.asked or f"its time was over (--timeout {self.seconds or 0:g})"
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Let Ctrl-C, a request to terminate or a lost terminal end the audit early, not at once.
+
+        A second one, or one before the audit has begun or after it has ended, does what it did
+        before the block, or raises KeyboardInterrupt where that was nothing of its own. Requests to
+        terminate within a second of the first are the same one. A lost terminal that is ignored
+        (``nohup``) stays so. Outside of the main thread, where no signals arrive, nothing changes.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
+
+        def heed(number: int, frame: FrameType | None) -> None:
+            if self._asks(number):
+                return
+            handler = before[number]
+            if callable(handler):
+                handler(number, frame)
+            else:
+                raise KeyboardInterrupt
+
+        for number in numbers:
+            signal.signal(number, heed)
+        try:
+            yield
+        finally:
+            for heeded, handler in before.items():
+                signal.signal(heeded, handler)
+
+    def _asks(self, number: int) -> bool:
+        """Return whether a signal asks to end early, now or a moment ago; else it ends at once."""
+        again = number != signal.SIGINT and self.clock() - self.since < _AT_ONCE
+        if self.asked or not self.running:
+            return bool(self.asked) and again
+        self.asked, self.since = INTERRUPTED, self.clock()
+        # Not through sys.stderr, which may be writing when the signal comes.
+        with suppress(OSError):
+            os.write(2, f"\n{_TOLD}\n".encode())
+        return True
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Progress that ends a part of an audit, by :class:`Stopped`, where its next step would begin.
+
+    So an audit that never asks whether to end still ends between two steps; one that has asked and
+    was told to end is trusted to do so.
+    """
+
+    progress: Progress
+    stop: Stop
+
+    def step(self, text: str) -> None:
+        """Report a step, unless it is time to end."""
+        self._check()
+        self.progress.step(text)
+
+    def advance(self, done: int, total: int) -> None:
+        """Report a part of a step, unless it is time to end."""
+        self._check()
+        self.progress.advance(done, total)
+
+    def remark(self, text: str) -> None:
+        """Report something in one line."""
+        self.progress.remark(text)
+
+    def phases(self, names: Sequence[str]) -> None:
+        """Report the phases to come."""
+        self.progress.phases(names)
+
+    def phase(self, number: int) -> None:
+        """Report that a phase begins, unless it is time to end."""
+        self._check()
+        self.progress.phase(number)
+
+    def _check(self) -> None:
+        told = self.stop.obeyed
+        if self.stop.due() and not told:
+            raise Stopped

@@ -1,0 +1,559 @@
+"""Independent tasks of one function: in threads, in processes (joblib's loky), on a Dask cluster.
+
+In: a function of a module, its items and what all of them share. Out: the results, the same
+whatever did them.
+"""
+
+import faulthandler
+import math
+import os
+import pickle
+import re
+import signal
+import tempfile
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Union
+from urllib.parse import urlsplit
+
+from ldpaudit import __version__
+from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
+from ldpaudit.work.interruption import undisturbed
+from ldpaudit.work.memory import LEAST
+from ldpaudit.work.progress import NoProgress, Progress
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+T = TypeVar("T")
+ClusterPlace = Union["Client", str]
+"""The address of a Dask scheduler, ``local:N`` or a connected client."""
+_LOCAL: Final = re.compile(r"local:([1-9][0-9]{0,3})")
+_ADDRESS: Final = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss)://\S+")
+_ENCRYPTED: Final = ("tls", "wss")
+_AHEAD: Final = 4
+"""Tasks begun or waiting for each thread: more would hold results that nobody takes yet."""
+_SECONDS: Final = 5
+_PATIENCE: Final = 300
+"""Seconds until the first worker: clusters that grow on demand start machines."""
+_KILLED: Final = "Its process was killed, perhaps for lack of memory; try --processes 1."
+_SAME: Final = ("python", "distributed", "ldpaudit", "numpy")
+"""Other versions cannot talk to one another, or would give other numbers."""
+
+
+class Tasks(Protocol):
+    """Does independent tasks; whatever does them, the results are the same.
+
+    Each call is ``function(item, shared)``. Where tasks draw, an item names its generator
+    (:func:`ldpaudit.randomness.child_generator`): nothing depends on who does what, or when.
+    """
+
+    @property
+    def workers(self) -> int:
+        """How many tasks are done at the same time; on a cluster, for now."""
+
+    def map(
+        self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
+    ) -> Iterator[T]:
+        """Yield the results in the order of the items.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module, by its name. It must not change what is shared.
+        items : iterable
+            Picklable and small: numbers of blocks, names.
+        shared : object, optional
+            Picklable; may hold large arrays.
+
+        Raises
+        ------
+        ldpaudit.errors.LdpAuditError
+            What the first task in order that failed raised.
+        """
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a task: its content, or the reason why it failed, in one line without data.
+
+    ``error`` is what the task raised, where its message is for users; ``late`` whether it took
+    longer than it may; ``status`` how a process ended that did not answer, where that is known.
+    """
+
+    content: Any = None
+    reason: str = ""
+    late: bool = False
+    status: str = ""
+    error: LdpAuditError | None = None
+
+    def value(self) -> Any:
+        """Return the content (LdpAuditError if the task failed)."""
+        if self.reason:
+            raise self.error or LdpAuditError(self.reason)
+        return self.content
+
+
+def attempt(work: Callable[..., Any], *task: Any) -> Answer:
+    """Do a task; any failure becomes one line without data."""
+    try:
+        return Answer(work(*task))
+    except LdpAuditError as error:
+        return Answer(reason=" ".join(str(error).split()), error=error)
+    except MemoryError:
+        reason = "It needs more memory than there is."
+    except Exception as error:
+        # The text of a foreign exception may hold data, so only its type is shown.
+        reason = f"Internal fault ({type(error).__name__})."
+    return Answer(reason=reason)
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process, each computing with one processor; one means the caller's own."""
+
+    workers: int = 1
+
+    def map(
+        self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
+    ) -> Iterator[T]:
+        """Yield the results in the order of the items; the first error in order is raised."""
+        if self.workers <= 1:
+            yield from (function(item, shared) for item in items)
+            return
+        from threadpoolctl import threadpool_limits
+
+        # OpenMP would start threads besides: faiss, boosting, torch.
+        alone = lambda: threadpool_limits(1, user_api="openmp")  # noqa: E731
+        pool = ThreadPoolExecutor(self.workers, "ldpaudit", initializer=alone)
+        begun: deque[Future[T]] = deque()
+        try:
+            for item in items:
+                begun.append(pool.submit(function, item, shared))
+                if len(begun) >= _AHEAD * self.workers:
+                    yield begun.popleft().result()
+            while begun:
+                yield begun.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Processes of this machine or a cluster's, through joblib; a task that fails costs no other.
+
+    Attributes
+    ----------
+    most, threads : int
+        Processes, and the threads of each.
+    folder : Path or None
+        Where they put temporary files; None: where each of them would.
+    client : distributed.Client or None
+        Of a cluster; None: processes of this machine.
+    seconds : float
+        That a task may take, in a process of this machine, before that is ended.
+    """
+
+    most: int
+    threads: int = 1
+    folder: Path | None = None
+    client: "Client | None" = None
+    seconds: float = math.inf
+
+    @property
+    def workers(self) -> int:
+        """How many tasks are done at the same time."""
+        if self.client is None:
+            return self.most
+        return max(1, sum(map(int, self.client.nthreads().values())))
+
+    def map(
+        self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
+    ) -> Iterator[T]:
+        """Yield the results in the order of the items; the first error in order is raised."""
+        waiting: dict[int, Answer] = {}
+        position = 0
+        for number, answer in self.answers(function, [*items], shared):
+            waiting[number] = answer
+            while position in waiting:
+                yield waiting.pop(position).value()
+                position += 1
+
+    def answers(
+        self, function: Callable[[Any, Any], Any], items: Sequence[Any], shared: Any = None
+    ) -> Iterator[tuple[int, Answer]]:
+        """Yield the number and the answer of each item as it is done, in any order."""
+        if self.client is None and self.most == 1 and self.seconds == math.inf:
+            from threadpoolctl import threadpool_limits
+
+            with threadpool_limits(self.threads, user_api="blas"):
+                for number, item in enumerate(items):
+                    yield number, attempt(function, item, shared)
+            return
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        # A cluster must not take it for what an earlier call shared, and forgot just then.
+        own = (self.threads, self.folder, self.seconds, os.urandom(8))
+        packed = pickle.dumps((__version__, function, shared, *own))
+        left = dict(enumerate(items))
+        try:
+            for number, answer in self._done(left, packed):
+                yield number, answer
+                del left[number]
+        except TerminatedWorkerError:  # Of one of them; each of the others by itself, then.
+            for number, item in left.items():
+                self._was_late()
+                try:
+                    yield from self._done({number: item}, packed)
+                except TerminatedWorkerError as error:
+                    yield number, self._ended(str(error))
+
+    def _done(self, items: Mapping[int, Any], packed: bytes) -> Iterator[tuple[int, Answer]]:
+        if self.client is not None:
+            yield from self._done_on_cluster(self.client, items, packed)
+            return
+        from joblib import Parallel, delayed, parallel_config
+
+        work = [delayed(_do)(number, item, packed) for number, item in items.items()]
+        with (
+            warnings.catch_warnings(),
+            parallel_config(backend="loky", inner_max_num_threads=self.threads),
+        ):
+            warnings.simplefilter("ignore")
+            # With one job joblib would work in this process.
+            yield from Parallel(
+                max(self.most, 2),
+                return_as="generator_unordered",
+                batch_size=1,
+                pre_dispatch=self.most,
+            )(work)
+
+    def _done_on_cluster(
+        self, client: "Client", items: Mapping[int, Any], packed: bytes
+    ) -> Iterator[tuple[int, Answer]]:
+        # Not by joblib's backend for Dask, which waits for ever where a task ends its workers.
+        from distributed import as_completed
+
+        shared = client.scatter(packed, broadcast=True, hash=False)
+        futures = client.map(_do, [*items], [*items.values()], packed=shared, pure=False)
+        try:
+            for future in as_completed(futures, loop=client.loop):
+                if future.status != "finished":
+                    raise LdpAuditError("The cluster failed at a task: perhaps it lacks memory.")
+                answer: tuple[int, Answer] = future.result()
+                yield answer
+                future.release()
+        finally:
+            client.cancel(futures)
+
+    def _ended(self, told: str) -> Answer:
+        """Return why a process did not answer."""
+        if self._was_late():
+            reason = f"It took longer than {self.seconds:g} s and was ended."
+            return Answer(reason=reason, late=True)
+        found = re.search(r"EXIT\((\d+)\)", told)
+        if found is None:
+            return Answer(reason=_KILLED, status="killed")
+        return Answer(reason=f"Its process ended (status {found[1]}).", status=found[1])
+
+    def _was_late(self) -> bool:
+        """Return whether a process ended itself since this was last asked."""
+        places = [] if self.folder is None else [*self.folder.glob("late-*")]
+        traces = [place for place in places if place.stat().st_size]
+        for trace in traces:
+            trace.unlink()
+        return bool(traces)
+
+
+def _do(number: int, item: Any, packed: bytes) -> tuple[int, Answer]:
+    """Do one task in a worker; whatever it raises is answered, so no log shows it."""
+    try:
+        version, function, shared, late, seconds = _opened(packed)
+    except (ImportError, AttributeError) as error:
+        return number, Answer(reason=f"A worker lacks a module ({type(error).__name__}).")
+    if version != __version__:
+        return number, Answer(reason=f"A worker has another version than ldpaudit {version}.")
+    if late is None:
+        return number, attempt(function, item, shared)
+    # Unlike a thread of Python it needs no lock that a call may hold.
+    faulthandler.dump_traceback_later(seconds, exit=True, file=late)
+    try:
+        return number, attempt(function, item, shared)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@lru_cache(1)
+def _opened(packed: bytes) -> tuple[str, Any, Any, Any, float]:
+    """Return version, function, what is shared and a time limit; prepare this process for them."""
+    from threadpoolctl import threadpool_limits
+
+    warnings.simplefilter("ignore")
+    with suppress(ValueError):  # Not the main thread: then Ctrl-C does not come here.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # The command ends its workers.
+    version, function, shared, threads, folder, seconds, _ = pickle.loads(packed)  # nosec B301
+    late = None
+    if folder is not None:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
+        tempfile.tempdir = str(folder)
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+        if seconds < math.inf:
+            late = (folder / f"late-{os.getpid()}").open("w")
+    threadpool_limits(threads, user_api="blas")
+    return version, function, shared, late, seconds
+
+
+def _end_with(command: int) -> None:
+    """End this process with the command, even if that is killed."""
+    while os.getppid() == command:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+@contextmanager
+def processes(
+    most: int,
+    threads: int,
+    folder: Path,
+    memory: float | None = None,
+    *,
+    seconds: float = math.inf,
+) -> Iterator[Pool]:
+    """Give processes of this machine, which end with the block.
+
+    Parameters
+    ----------
+    most, threads : int
+    folder : Path
+        For their temporary files.
+    memory : float, optional
+        Bytes for all of them: there are as many as have what any audit needs. Default: three
+        quarters of what is free.
+    seconds : float
+        That each task may take.
+    """
+    import psutil
+
+    memory = 0.75 * psutil.virtual_memory().available if memory is None else memory
+    try:
+        most = max(1, min(most, int(memory / LEAST)))
+        yield Pool(most, threads, folder, seconds=seconds)
+    finally:
+        from joblib.externals.loky import reusable_executor
+
+        if (executor := reusable_executor._executor) is not None:
+            with undisturbed():
+                executor.shutdown(wait=True, kill_workers=True)
+
+
+def check_cluster(place: ClusterPlace | None, *, without_tls: bool = False) -> None:
+    """Refuse, before any work, what names no cluster, or one whose traffic others can change.
+
+    Raises
+    ------
+    InputError
+        If it is neither an address nor ``local:N``, or an address of another machine without TLS.
+    MissingDependencyError
+        If the libraries for clusters are not installed.
+    """
+    if place is None:
+        return
+    if isinstance(place, str) and not _LOCAL.fullmatch(place):
+        if not _ADDRESS.fullmatch(place):
+            raise InputError("The cluster must be an address such as tls://host:8786, or local:4.")
+        scheme, host = urlsplit(place).scheme, urlsplit(place).hostname or ""
+        if scheme not in _ENCRYPTED and not _is_here(host) and not without_tls:
+            raise InputError(
+                "The cluster is on another machine and its traffic is not encrypted: who can read "
+                "or change it can run code here. Use tls://, or give --cluster-without-tls."
+            )
+    if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
+        raise MissingDependencyError(
+            "--cluster needs Dask; install it with: pip install 'ldpaudit[cluster]'"
+        )
+
+
+def _is_here(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
+@contextmanager
+def open_cluster(
+    place: ClusterPlace,
+    folder: Path,
+    *,
+    memory: float | None = None,
+    without_tls: bool = False,
+    progress: Progress | None = None,
+) -> Iterator[Pool]:
+    """Give a cluster's workers; a cluster that is started here ends with the block.
+
+    Parameters
+    ----------
+    place : str or distributed.Client
+    folder : Path
+        For what workers of ``local:N`` put on the disk.
+    memory : float, optional
+        Bytes that all workers of ``local:N`` may use together.
+    without_tls : bool
+        Whether another machine's traffic may be unencrypted.
+    progress : Progress, optional
+
+    Raises
+    ------
+    LdpAuditError
+        One line: a missing library, no scheduler, no worker, other versions.
+    """
+    check_cluster(place, without_tls=without_tls)
+    progress = progress or NoProgress()
+    progress.step("connecting with the cluster")
+    with ExitStack() as stack, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if isinstance(place, str):
+            stack.enter_context(_quiet())
+            local = _LOCAL.fullmatch(place)
+            place = stack.enter_context(
+                _started(int(local[1]), memory, folder) if local else _client(place)
+            )
+        elif place.asynchronous:
+            raise InputError("The 'cluster' must be a client that is not asynchronous.")
+        if not place.nthreads():
+            progress.step("waiting for a worker of the cluster")
+        _check_versions(place)
+        yield Pool(-1, client=place)
+
+
+def _client(address: str) -> "Client":
+    import asyncio
+
+    from distributed import Client
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    async def knock() -> None:
+        """Connect and shake hands, for which a client would wait without end."""
+        arguments = Security().get_connection_args("client")
+        (await connect(address, timeout=_SECONDS, **arguments)).abort()
+
+    try:
+        with ThreadPoolExecutor(1) as apart:  # A notebook's own loop runs in this thread.
+            apart.submit(asyncio.run, asyncio.wait_for(knock(), _SECONDS)).result()
+        return Client(address, timeout=_SECONDS, set_as_default=False)
+    except Exception as error:
+        raise InputError(
+            f"No Dask scheduler answered at the cluster's address within {_SECONDS} s "
+            f"({type(error).__name__}); check the address, TLS and that its version is the same."
+        ) from None
+
+
+@contextmanager
+def _started(workers: int, memory: float | None, folder: Path) -> "Iterator[Client]":
+    """Start a scheduler and workers that nobody without this process's key can talk to."""
+    from multiprocessing.resource_tracker import ensure_running
+
+    import dask.config
+    from distributed import Client, LocalCluster
+    from distributed.security import Security
+
+    own: dict[str, Any] = {
+        # Pages about a local cluster would be open to all of the machine.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+        "distributed.worker.profile.enabled": False,
+        "distributed.nanny.pre-spawn-environ": dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+        ),
+        "temporary-directory": str(folder),
+    }
+    ensure_running()  # When it starts it would let the signal through again.
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:  # Threads and processes that start here never see Ctrl-C: this process ends them.
+        with dask.config.set(own):
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit="auto" if memory is None else int(memory / workers),
+                dashboard_address="127.0.0.1:0",
+                local_directory=str(folder),
+                silence_logs=50,
+                security=Security.temporary(),
+            )
+    except Exception as error:
+        kind = type(error).__name__
+        raise LdpAuditError(f"The local cluster could not be started ({kind}).") from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    with cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def _check_versions(client: "Client") -> None:
+    """Wait for a worker, and refuse a cluster of other versions (InputError)."""
+    try:
+        # A cluster that grows on demand starts a worker for a task.
+        client.submit(os.getpid, pure=False).result(timeout=_PATIENCE)
+        found: Any = client.get_versions(packages=["ldpaudit"])
+    except Exception as error:
+        why = f"none came within {_PATIENCE} s" if isinstance(error, TimeoutError) else "it failed"
+        raise InputError(
+            f"The cluster has no worker that can be used: {why} ({type(error).__name__})."
+        ) from None
+    for line in differences(found):
+        raise InputError(line)
+
+
+def differences(versions: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each version on the cluster that differs from this machine's."""
+    here = _packages(versions["client"])
+    facts: list[tuple[str, Any, tuple[str, ...]]]
+    facts = [("The scheduler", versions["scheduler"], _SAME[:2])]
+    facts += [("A worker", worker, _SAME) for worker in versions["workers"].values()]
+    for who, said, names in facts:
+        there = _packages(said)
+        for name in names:
+            if there[name] != here[name]:
+                found = f"{name} {there[name]}" if there[name] else f"no {name}"
+                yield (
+                    f"{who} of the cluster has {found}, and this machine has {here[name]}; install "
+                    "the same version there."
+                )
+
+
+def _packages(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the versions; of Python the first two numbers."""
+    found = {name: facts["packages"].get(name) or "" for name in _SAME}
+    return found | {"python": ".".join(found["python"].split(".")[:2])}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the log of Dask from users: what matters is said in one line."""
+    import logging
+
+    import distributed  # noqa: F401 - It makes its loggers.
+
+    of = ("distributed", "tornado", "asyncio", "bokeh")
+    names = [*logging.root.manager.loggerDict]
+    loggers = [logging.getLogger(n) for n in {*names, *of} if n.partition(".")[0] in of]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

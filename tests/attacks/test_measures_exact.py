@@ -1,0 +1,109 @@
+"""Bounds of scores from counts, term by term."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from ldpaudit.attacks.scoring import (
+    ADVANTAGE,
+    BALANCED_ACCURACY,
+    BINS,
+    GAINS,
+    MULTIPLICATIVE_ADVANTAGE,
+    SCORES,
+    SHARES,
+    TPR_AT_FPR,
+    FoldScore,
+    advantage_lower,
+    gain_lower,
+    score_fold,
+)
+from ldpaudit.estimators.intervals.ranking import auc
+
+
+def ends(count: int, n: int, alpha: float) -> tuple[float, float]:
+    found = binomtest(int(count), int(n)).proportion_ci(1 - 2 * alpha, "exact")
+    return float(found.low), float(found.high)
+
+
+def fold(k: int = 3, n: int = 300, seed: int = 0) -> tuple[FoldScore, tuple[np.ndarray, ...]]:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, k, n).astype(np.int32)
+    posterior = rng.dirichlet(np.ones(k), n)
+    posterior[np.arange(n), truth] += rng.random(n) < 0.6
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    guesses = np.where(rng.random(n) < 0.5, truth, 0).astype(np.int32)
+    found = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng)
+    return found, (truth, posterior, guesses)
+
+
+def test_counts_of_steps_bins_and_curves() -> None:
+    found, (truth, posterior, _) = fold()
+    n, right = 300, posterior.argmax(axis=1) == truth
+    confidence = posterior.max(axis=1)
+    rows = np.round(np.array(SHARES) * n).astype(int)
+    assert found.steps[:, 0].cumsum().tolist() == rows.tolist()
+    assert found.steps[:, 1].sum() == right.sum()
+    order = np.sort(confidence)[::-1]
+    surest = confidence > order[rows[3]]
+    assert found.steps[:4, 1].sum() == pytest.approx(right[surest].sum(), abs=1)
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    assert found.confidence_rows.tolist() == np.bincount(bins, minlength=BINS).tolist()
+    assert found.confidence_correct.tolist() == np.bincount(bins, right, BINS).tolist()
+    for c in range(3):
+        own = posterior[:, c]
+        assert found.aucs[c, 0] == pytest.approx(auc(own[truth == c], own[truth != c]))
+
+
+def test_the_multiplicative_advantage_is_a_difference_of_log_odds() -> None:
+    mine, _ = fold()
+    attack, baseline = ends(mine.correct, 300, 0.025), ends(mine.baseline_correct, 300, 0.025)
+    low = math.log(attack[0] / (1 - attack[0])) - math.log(baseline[1] / (1 - baseline[1]))
+    high = math.log(attack[1] / (1 - attack[1])) - math.log(baseline[0] / (1 - baseline[0]))
+    assert MULTIPLICATIVE_ADVANTAGE.lower(mine, 0.05) == pytest.approx(low)
+    assert MULTIPLICATIVE_ADVANTAGE.upper(mine, 0.05) == pytest.approx(high)
+    odds = [(count + 0.5) / (300 - count + 0.5) for count in (mine.correct, mine.baseline_correct)]
+    assert MULTIPLICATIVE_ADVANTAGE.value(mine) == pytest.approx(math.log(odds[0] / odds[1]))
+    sure = replace(mine, correct=300)
+    assert MULTIPLICATIVE_ADVANTAGE.upper(sure, 0.05) == math.inf
+
+
+def test_balanced_accuracy_is_the_mean_over_labels() -> None:
+    mine, _ = fold()
+    shares = mine.class_correct / mine.class_rows
+    assert BALANCED_ACCURACY.value(mine) == pytest.approx(shares.mean())
+    limits = [
+        ends(c, n, 0.05 / 3) for c, n in zip(mine.class_correct, mine.class_rows, strict=True)
+    ]
+    assert BALANCED_ACCURACY.lower(mine, 0.05) == pytest.approx(np.mean([e[0] for e in limits]))
+    assert BALANCED_ACCURACY.upper(mine, 0.05) == pytest.approx(np.mean([e[1] for e in limits]))
+    assert TPR_AT_FPR.lower(mine, 0.05) == pytest.approx(np.mean([r.low for r in mine.rates]))
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(60, 20), (20, 60), (3, 0)])
+def test_an_advantage_is_its_direction_times_its_size(gained: int, lost: int) -> None:
+    """π at 0.8 alpha; p at 0.1 alpha, at the end that makes the product least."""
+    pi = ends(gained, gained + lost, 0.8 * 0.05)[0]
+    size = ends(gained + lost, 300, 0.1 * 0.05)[0 if pi >= 0.5 else 1]
+    expected = (2 * pi - 1) * size
+    assert advantage_lower(gained, lost, 300, 0.05) == pytest.approx(expected)
+    mine = replace(fold()[0], gained=gained, lost=lost)
+    assert gain_lower(mine, 0.05) == pytest.approx(expected)
+    apart = ends(gained, 300, 0.025)[0] - ends(lost, 300, 0.025)[1]
+    assert gain_lower(replace(mine, alike=False), 0.05) == pytest.approx(apart)
+
+
+def test_the_upper_end_is_the_lower_one_of_the_reverse() -> None:
+    mine, _ = fold()
+    turned = replace(mine, gained=mine.lost, lost=mine.gained)
+    assert ADVANTAGE.upper(mine, 0.05) == -ADVANTAGE.lower(turned, 0.05)
+    assert ADVANTAGE.value(mine) == (mine.gained - mine.lost) / 300
+
+
+def test_scores_that_rows_of_chances_of_their_own_may_have() -> None:
+    unlike = {measure.name for measure in (*SCORES, *GAINS) if measure.unlike}
+    assert {"accuracy", "advantage", "multiplicative_advantage"} <= unlike
+    assert not {"balanced_accuracy", "auc", "tpr_at_fpr_1pct"} & unlike

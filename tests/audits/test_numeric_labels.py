@@ -1,0 +1,132 @@
+"""Whole audits of releases whose labels are numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpaudit
+from ldpaudit.errors import InputError, PolicyError
+from ldpaudit.judging.policy import parse_policy
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace
+from ldpaudit.mechanisms.unbiased import optimal_unbiased
+
+WEEKS, REAL = LabelRange(0, 20, 1), LabelRange(0.0, 10.0)
+ONLY = ("mechanism", "power")
+
+
+def people(n, rng, top):
+    x = rng.standard_normal((n, 2))
+    return x, np.clip(rng.gamma(2.0, top / 8, n) + x[:, 0], 0, top)
+
+
+def release(mechanism, n=6000, seed=1):
+    rng = np.random.default_rng(seed)
+    grid = mechanism.labels if hasattr(mechanism, "labels") else WEEKS
+    x, truth = people(n, rng, grid.high)
+    if grid.step is not None:
+        truth = np.rint(truth).astype(int)
+    noisy = mechanism.release(truth, rng)
+    return pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "label": noisy}), truth
+
+
+def lower(result, name="mechanism.epsilon_lower"):
+    return next(e.value for e in result.estimates if e.id == name)
+
+
+def made(name, epsilon):
+    if name == "laplace":
+        return Laplace(REAL, epsilon)
+    if name == "discrete-laplace":
+        return DiscreteLaplace(WEEKS, epsilon)
+    return optimal_unbiased(WEEKS.classes, np.full(21, 1 / 21), epsilon).mechanism
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("laplace", marks=pytest.mark.validate), "discrete-laplace", "optimal-unbiased"],
+)
+def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
+    frame, truth = release(made(name, 1.0), 20_000)
+    honest = ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
+    assert honest.verdict == "pass"
+    assert 0.3 < lower(honest) <= 1.0
+    frame, truth = release(made(name, 3.0), 4000)
+    if name == "optimal-unbiased":
+        # Its outputs tell its ε: those of ε = 3 are not those of ε = 1.
+        with pytest.raises(InputError, match="declared outputs"):
+            ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
+        return
+    dishonest = ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
+    assert dishonest.verdict == "fail"
+    assert 1.0 < lower(dishonest) <= 3.0
+
+
+def test_every_audit_runs():
+    frame, truth = release(made("laplace", 2.0), 400)
+    result = ldpaudit.audit(frame, truth, made("laplace", 2.0))
+    assert {a.id for a in result.audits if a.status == "ran"} >= {"mechanism", "label-inference"}
+    assert result.mechanism.epsilon == 2.0
+    names = {e.id for e in result.estimates}
+    assert {"mechanism.max_bias", "attack.best.accuracy", "instance_loss.mean"} <= names
+    assert {"mechanism.rdp", "mechanism.delta"} <= {c.id for c in result.curves}
+
+
+def test_without_true_labels_grouped_ones_are_said_to_be_unknown():
+    frame, _ = release(made("laplace", 2.0), 400)
+    result = ldpaudit.audit(frame, None, made("laplace", 2.0))
+    reasons = {a.id: a.reason for a in result.audits if a.status != "ran"}
+    assert "grouped" in reasons["instance-loss"]
+    assert lower(result, "release_only.epsilon_lower") <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "x"}, "must be a number"),
+        ({"label": np.nan}, "missing"),
+        ({"label": np.inf}, "infinite"),
+        ({"label": 3.0}, "at least two"),
+    ],
+)
+def test_released_labels_that_cannot_be(change, message):
+    frame, truth = release(made("discrete-laplace", 1.0), 500)
+    with pytest.raises(InputError, match=message):
+        ldpaudit.audit(frame.assign(**change), truth, made("discrete-laplace", 1.0))
+
+
+def test_labels_outside_of_the_declaration_are_counted():
+    frame, truth = release(made("optimal-unbiased", 1.0), 500)
+    claim, other = made("optimal-unbiased", 1.0), np.where(np.arange(500) < 3, 77, truth)
+    with pytest.raises(InputError, match="one of the declared labels; 3 of"):
+        ldpaudit.audit(frame, other, claim)
+    shifted = frame.assign(label=frame["label"] + 0.123)
+    with pytest.raises(InputError, match=r"released label must be .* outputs; 500 of 500"):
+        ldpaudit.audit(shifted, None, claim)
+    frame, truth = release(made("laplace", 1.0), 30)
+    with pytest.raises(InputError, match="at least 40 rows"):
+        ldpaudit.audit(frame, truth, made("laplace", 1.0))
+
+
+WARNED = "schema = 1\n[checks.claimed-channel]\n"
+
+
+def test_a_policy_may_allow_less_than_is_declared():
+    frame, truth = release(made("laplace", 2.0), 400)
+    strict = parse_policy(f"{WARNED}[claim]\nepsilon = 1.0\n")
+    with pytest.raises(PolicyError, match="allows ε = 1, but the release declares ε = 2"):
+        ldpaudit.audit(frame, truth, made("laplace", 2.0), policy=strict, only=ONLY)
+    lenient = parse_policy(f"{WARNED}[claim]\nepsilon = 2.5\n")
+    result = ldpaudit.audit(frame, truth, made("laplace", 2.0), policy=lenient, only=ONLY)
+    assert result.mechanism.epsilon == 2.0
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("name", ["laplace", "discrete-laplace"])
+def test_the_bound_holds_as_often_as_its_level_says(name):
+    runs, missed = 300, 0
+    for seed in range(runs):
+        frame, truth = release(made(name, 1.0), 2000, seed)
+        missed += lower(ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)) > 1.0
+    # Binomial(300, .05) exceeds 36 once in 10⁶ runs.
+    assert missed <= 36

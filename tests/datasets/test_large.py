@@ -1,0 +1,195 @@
+"""Files larger than memory: read a group of columns at a time, or some rows; or refused."""
+
+import dataclasses
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import ldpaudit
+from ldpaudit.datasets import read_release, reading
+from ldpaudit.datasets.formats import arrow, csv_file
+from ldpaudit.datasets.formats.columns import decoded, held_to
+from ldpaudit.errors import InputError
+from ldpaudit.options import FileOptions
+from ldpaudit.release import Declaration
+from ldpaudit.work.memory import LEAST
+
+N = 3_000
+
+
+def content() -> pa.Table:
+    rng = np.random.default_rng(1)
+    day = datetime.date(2020, 1, 1)
+    town = rng.choice(["Ulm", "Bonn", "Kiel", "Aachen"], N).tolist()
+    town[7], town[N - 1] = None, "Zell"  # A category of the last batch alone.
+    lists = rng.normal(size=(N, 3)).tolist()
+    lists[5] = None
+    return pa.table(
+        {
+            "label": rng.choice(["no", "yes"], N),
+            "truth": rng.choice(["no", "yes"], N),
+            "x": rng.normal(size=N),
+            "far": 1e9 + rng.integers(0, 50, N),
+            "huge": rng.normal(size=N) * 1e20,
+            "small": pa.array(rng.normal(size=N).astype(np.float32)),
+            "count": pa.array([None, *rng.integers(0, 9, N - 1).tolist()], pa.int16()),
+            "town": town,
+            "group": pa.array(rng.choice(["a", "b"], N)).dictionary_encode(),
+            "day": [day + datetime.timedelta(int(d)) for d in rng.integers(0, 900, N)],
+            "id": np.arange(N),
+            "note": [f"word{i} and word{i % 7}" for i in range(N)],
+            "flag": pa.array(rng.random(N) < 0.5),
+            "lists": lists,
+            "left": rng.permutation(N),
+        }
+    )
+
+
+def write(table: pa.Table, path: Path) -> Path:
+    if path.suffix == ".csv":
+        plain = [f.name for f in table.schema if not pa.types.is_nested(f.type)]
+        table = table.select([n for n in plain if n != "group"])
+        pyarrow.csv.write_csv(table, path)
+    elif path.suffix == ".feather":
+        pyarrow.feather.write_feather(table, path, chunksize=700)
+    else:
+        pq.write_table(table, path, row_group_size=700)
+    return path
+
+
+def same(one: Any, other: Any) -> None:
+    assert type(one) is type(other) or isinstance(one, np.ndarray)
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    elif dataclasses.is_dataclass(one):
+        for field in dataclasses.fields(one):
+            if field.name not in ("name", "sha256"):
+                same(getattr(one, field.name), getattr(other, field.name))
+    else:
+        assert one == other
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
+def test_a_column_at_a_time_is_all_of_them(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(content(), tmp_path / f"r{suffix}")
+    options = {"truth_column": "truth", "drop": ["left"]}
+    whole = read_release(path, **options)
+    if suffix != ".csv":
+        same(read_release(content(), **options).release, whole.release)
+    monkeypatch.setattr(arrow, "_CELLS_AT_ONCE", 1)
+    monkeypatch.setattr(arrow, "_MOST_ROWS", 640)
+    for name, small in (("_BYTES", 1), ("_CELL", 1 << 40), ("ROW_BYTES", 1 << 13)):
+        monkeypatch.setattr(csv_file, name, small)
+    apart = read_release(path, **options)
+    assert whole.warnings == apart.warnings
+    same(whole.release, apart.release)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
+def test_some_rows_are_read_where_memory_holds_no_more(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.arange(7, N, 3)
+    path, table = write(content(), tmp_path / f"r{suffix}"), content()
+    monkeypatch.setattr(reading, "_LARGE", 1)
+    monkeypatch.setattr(csv_file, "_BYTES", 1)
+    monkeypatch.setattr(reading, "rows_looked_at", lambda n, *_: rows if n == N else None)
+    monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
+    truth = table.select(["truth"]).rename_columns(["label"])
+    options: dict[str, Any] = {"drop": ["truth"], "by": None}
+    found = read_release(path, truth=truth, **options)
+    assert f"Read {len(rows):,} of the {N:,} rows" in found.remarks[-1]
+    np.testing.assert_array_equal(found.release.places, rows)
+    monkeypatch.undo()
+    some, true = table.take(rows), truth.take(rows)
+    drop = ["truth"] if suffix != ".csv" else ["truth", "lists", "group"]
+    expected = read_release(some, truth=true, drop=drop).release
+    np.testing.assert_array_equal(found.release.released, expected.released)
+    np.testing.assert_array_equal(found.release.truth, expected.truth)
+    np.testing.assert_array_equal(found.release.features.numeric, expected.features.numeric)
+    np.testing.assert_array_equal(found.release.features.categorical, expected.features.categorical)
+
+
+def test_slices_and_probabilities_of_some_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.arange(0, N, 2)
+    path = write(content().select(["label", "x", "town"]), tmp_path / "r.parquet")
+    monkeypatch.setattr(reading, "rows_looked_at", lambda *_: rows)
+    monkeypatch.setattr(reading, "allowed", lambda: 8 * 2 * 2000)
+    posterior = np.full((N, 2), 0.5)
+    result = ldpaudit.audit(
+        path,
+        mechanism="rr",
+        epsilon=1.0,
+        only=["mechanism"],
+        slices=["town"],
+        public_posterior=posterior,
+    )
+    assert result.release.rows == len(rows)
+
+
+def test_all_rows_are_needed_for_bags_and_joins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(content(), tmp_path / "r.parquet")
+    monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
+    with pytest.raises(InputError, match="all rows are needed; give more --memory"):
+        read_release(path, id_column="id", keyed=lambda ids: np.asarray(ids))
+
+
+def test_too_little_memory_is_said_before_the_work(tmp_path: Path) -> None:
+    reading._check_memory(None, 10**9, 18, 2)
+    reading._check_memory(LEAST, 100_000, 23, 2)
+    with pytest.raises(InputError, match=r"600 MiB; 4,500,000 rows with 18 .* at least 1.6 GiB"):
+        reading._check_memory(LEAST, 4_500_000, 18, 2)
+
+
+def test_texts_that_unpack_to_more_than_memory_holds() -> None:
+    codes = pa.array(np.zeros(1000, np.int32))
+    long = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 1_000_000]))
+    views = long.cast(pa.string()).cast(pa.string_view())
+    for column in (long, views):
+        with held_to(1 << 29), pytest.raises(InputError, match="unpacks to 954 MiB, more than"):
+            decoded(pa.chunked_array([column]))
+        assert len(decoded(pa.chunked_array([column.slice(0, 5)]))) == 5
+
+
+def test_a_file_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, encode = write(content(), tmp_path / "r.parquet"), reading.encode_together
+
+    def meddled(*given: Any) -> Any:
+        encoded = encode(*given)
+        pq.write_table(content().slice(1), path)
+        return encoded
+
+    monkeypatch.setattr(reading, "encode_together", meddled)
+    with pytest.raises(InputError, match="changed while it was being read"):
+        read_release(path)
+
+
+def test_a_declared_stratum_column_of_a_large_csv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_file, "_BYTES", 1)
+    (tmp_path / "r.csv").write_text("label;zip;x\n" + "a;01;1,5\nb;02;2,5\n" * 50)
+    rr = {"name": "randomized-response", "classes": ["a", "b"], "epsilon": 1.0}
+    strata = [{"value": value, "mechanism": rr} for value in ("01", "02")]
+    claim = Declaration("by-stratum", {"strata": strata}, "options")
+    release = read_release(
+        tmp_path / "r.csv", declaration=claim, by="zip", files=FileOptions(decimal=",")
+    ).release
+    assert release.strata is not None
+    assert release.strata.codes[:2].tolist() == [0, 1]

@@ -1,0 +1,87 @@
+"""Rows with equal features: a fair matching, of labels that a model finds improbable."""
+
+import math
+
+import numpy as np
+import pytest
+from estimators.worlds import matched, people
+
+from ldpaudit.estimators.epsilon import matched as module
+from ldpaudit.estimators.epsilon.bounds import Strongest
+from ldpaudit.estimators.epsilon.matched import (
+    RATIOS,
+    MatchedCounts,
+    designed_matching,
+    match,
+    matched_tests,
+    possible_cases,
+)
+from ldpaudit.mechanisms.model_based import ModelBasedRR
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_every_case_has_its_controls(k: int, ratio: int) -> None:
+    rng = np.random.default_rng(3)
+    group, labels, _ = people(rng, k=k)
+    found = match(group, labels, k, ratio, rng)
+    assert len(set(found.cases) | set(found.controls)) == len(found.cases) * (1 + ratio)
+    assert (labels[found.cases] == found.targets[group[found.cases]]).all()
+    assert (labels[found.controls] != found.targets[group[found.controls]]).all()
+    cases = np.bincount(group[found.cases], minlength=60)
+    assert (np.bincount(group[found.controls], minlength=60) == ratio * cases).all()
+    best = [
+        max(min(int((own == y).sum()), int((own != y).sum()) // ratio) for y in range(k))
+        for own in (labels[group == g] for g in range(60))
+    ]
+    assert cases.tolist() == best
+
+
+def test_cases_are_those_that_find_enough_controls() -> None:
+    groups, rng = np.array([0] * 6 + [2] * 4 + [3] * 3), np.random.default_rng(0)
+    labels = np.array([0, 0, 0, 1, 1, 2, 1, 1, 1, 0, 2, 2, 2], np.int32)
+    found = np.stack(possible_cases(groups, labels, 3, 2), axis=1).tolist()
+    assert found == [[0, 0, 1], [0, 1, 2], [0, 2, 1], [2, 0, 1], [2, 1, 0], [3, 2, 0]]
+    assert match(groups, labels, 3, 2, rng).targets.tolist() == [1, -1, 0, -1]
+    alone = np.arange(10, dtype=np.int32) % 2  # Nothing to match.
+    counts = MatchedCounts.of(match(np.arange(10), alone, 2, 1, rng), alone == 1)
+    assert (counts.cases, Strongest(matched_tests([counts])).bound(0.05).epsilon) == (0, 0)
+
+
+@pytest.mark.parametrize("n", [4000, 30])
+def test_designed_cases_are_of_labels_that_the_model_finds_improbable(n: int) -> None:
+    rng = np.random.default_rng(0)
+    scores = np.array([[0.5, 0.5], [0.95, 0.05], [0.02, 0.98], [0.6, 0.4]])
+    groups = rng.integers(0, 4, n)
+    labels = (rng.random(n) < scores[groups, 1]).astype(np.int32)
+    chosen = designed_matching(groups, labels, scores, 0.5, rng)
+    assert (chosen is None) == (n < 100)
+    if chosen is not None:
+        assert chosen.targets[0] == chosen.targets[3] == -1
+        assert (labels[chosen.cases] == chosen.targets[groups[chosen.cases]]).all()
+        own, other = (np.bincount(groups[r], minlength=4) for r in (chosen.cases, chosen.controls))
+        assert (other == chosen.ratio * own).all()
+
+
+def test_the_bound_that_a_matching_is_chosen_by() -> None:
+    """log of the rates, less 2.2 standard errors; −∞ below 20 cases or 5 hits among controls."""
+    cases, chance = np.array([19, 20, 400, 400]), np.array([0.5, 0.5, 0.1, 0.001])
+    found = module._expected(cases, chance, 4, 0.5)
+    hit, false = 0.5 + 0.5 * chance, 0.5 * chance
+    spread = np.sqrt((1 - hit) / (hit * cases)) + np.sqrt((1 - false) / (false * 4 * cases))
+    expected = np.log(hit / false) - 2.2 * spread
+    assert found.tolist() == [-math.inf, *expected[1:3].tolist(), -math.inf]
+
+
+def test_the_shares_of_the_bounds_are_the_whole_error_probability() -> None:
+    counts = [MatchedCounts(np.array([[45 * r, 5 * r], [20, 30]])) for r in (1, 4, 16)]
+    for designed in (None, counts[2]):
+        tests = matched_tests(counts, designed)
+        assert sum(test.share for test in tests) == pytest.approx(1)
+        assert sum(test.method == "accuracy" for test in tests) == 1
+
+
+def test_a_planted_leak_is_found() -> None:
+    """λ = 0.05 in place of 0.5 and a floor of 0.05: the claim of ε = 3.04 is refuted."""
+    claimed, leak = ModelBasedRR((0, 1), 0.5, 0.05).epsilon, matched(0.05, 0.05)
+    assert all(leak.draw(np.random.default_rng(seed))(0.05) > claimed for seed in range(5))

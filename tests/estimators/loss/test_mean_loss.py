@@ -1,0 +1,360 @@
+"""Lower bounds of E[ν]: payoffs by hand, misses and power, with true labels and under a claim."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower
+from ldpaudit.estimators.loss.bound_if_claim_holds import (
+    ClaimedLossBound,
+    _Averaged,
+    claimed_mean_loss,
+)
+from ldpaudit.estimators.loss.instance_loss import (
+    PosteriorBox,
+    centred_inverse,
+    row_loss,
+    row_loss_lower,
+)
+from ldpaudit.estimators.loss.mean_loss import (
+    HeldOut,
+    Payoff,
+    certified_mean_loss,
+    margin,
+    share_slope,
+    share_term,
+)
+from ldpaudit.estimators.renyi.critics import CellMap
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.models.corrections import onto_simplex
+from ldpaudit.release import FloatArray
+
+
+class World:
+    """Gaussian classes on a line, one unit apart, behind a channel: every probability is known."""
+
+    def __init__(self, prior: FloatArray, channel: FloatArray, distance: float = 1.0) -> None:
+        self.prior, self.channel = prior, channel
+        self.means = distance * np.arange(len(prior))
+
+    def posterior(self, x: FloatArray) -> FloatArray:
+        density = self.prior * np.exp(-0.5 * (x[:, None] - self.means) ** 2)
+        density = np.maximum(density, 1e-300)
+        return np.asarray(density / density.sum(axis=1, keepdims=True))
+
+    def draw(self, n: int, rng: np.random.Generator) -> HeldOut:
+        labels = rng.choice(len(self.prior), n, p=self.prior).astype(np.int32)
+        x = self.means[labels] + rng.standard_normal(n)
+        u = rng.random((n, 1))
+        released = (u > np.cumsum(self.channel[labels], axis=1)[:, :-1]).sum(axis=1)
+        posterior = self.posterior(x)
+        return HeldOut(posterior, labels, released.astype(np.int32), self.prior, self.channel)
+
+    def mean_loss(self, rows: int = 200_000) -> float:
+        """E[ν] to about ± 0.005."""
+        data = self.draw(rows, np.random.default_rng(99))
+        losses = row_loss(data.posterior, data.labels, data.released, self.prior, self.channel)
+        return float(losses.mean())
+
+
+def randomized_response(k: int, epsilon: float) -> FloatArray:
+    return np.array(RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel.matrix)
+
+
+def even(k: int) -> World:
+    return World(np.full(k, 1 / k), randomized_response(k, 2.0))
+
+
+BINARY = World(np.array([0.543, 0.457]), randomized_response(2, 2.0))
+TRUTH = 0.5 + 2 * math.tanh(1.0)
+"""KL of two unit Gaussians one apart is 1/2; flips π add (1 − 2π) log((1 − π)/π)."""
+RARE = World(np.r_[np.full(3, 0.3), np.full(50, 0.1 / 50)], randomized_response(53, 3.0), 0.3)
+SILENT = World(np.array([0.3, 0.7]), np.full((2, 2), 0.5), distance=0.0)
+
+
+def certified(data: HeldOut, alpha: float = 0.05, seed: int = 0) -> float:
+    return certified_mean_loss(data, rng=np.random.default_rng(seed)).at(alpha)
+
+
+def both(world: World, n: int, alpha: float, seed: int) -> tuple[float, float]:
+    """Return the bound with true labels, and that of an outsider who takes the claim for true."""
+    rng = np.random.default_rng([n, seed])
+    data = world.draw(n, rng)
+    seen = data.posterior @ world.channel
+    claimed = claimed_mean_loss(seen, data.released, world.channel, world.prior, rng=rng)
+    return certified(data, alpha, seed), claimed.at(alpha)
+
+
+def missed(world: World, truth: float, n: int, runs: int, alpha: float) -> int:
+    """Return how often the worst of the bounds lies above the truth."""
+    found = np.array([both(world, n, alpha, seed) for seed in range(runs)])
+    return int((found > truth).sum(axis=0).max())
+
+
+def test_the_world_is_the_closed_form() -> None:
+    assert BINARY.mean_loss() == pytest.approx(TRUTH, abs=0.01)
+
+
+# A count above the limit has a probability below 1e-7 for each bound.
+def test_the_bounds_miss_no_more_often_than_their_level() -> None:
+    assert missed(BINARY, TRUTH, 1500, 40, 0.2) <= binom.isf(1e-7, 40, 0.2)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("k", [2, 3, 10])
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+def test_the_bounds_miss_no_more_often_than_their_level_at_length(k: int, alpha: float) -> None:
+    truth = even(k).mean_loss(1_000_000) + 0.003
+    assert missed(even(k), truth, 8000, 200, alpha) <= binom.isf(1e-8, 200, alpha)
+
+
+# One run has a standard deviation below 0.02 of the truth.
+@pytest.mark.parametrize(
+    ("world", "n", "least", "outsiders"),
+    [
+        (BINARY, 50_000, 0.92, 0.85),
+        (even(3), 60_000, 0.9, 0.85),
+        (even(4), 60_000, 0.88, 0.85),
+        (even(10), 60_000, 0.75, 0.0),
+        (RARE, 10_000, 0.5, 0.0),
+    ],
+)
+def test_the_bounds_are_close(world: World, n: int, least: float, outsiders: float) -> None:
+    truth = world.mean_loss(100_000)
+    insiders, claimed = both(world, n, 0.05, 4)
+    assert least < insiders / truth < 1.0
+    assert outsiders <= claimed / truth < 1.0
+
+
+def test_a_wrong_model_or_channel_only_weakens_the_bound() -> None:
+    assert certified(SILENT.draw(20_000, np.random.default_rng(5)), 0.01) == 0.0
+    data = BINARY.draw(40_000, np.random.default_rng(6))
+    turned = data.posterior[:, ::-1] ** 2
+    turned /= turned.sum(axis=1, keepdims=True)
+    prior, flat = np.array([0.9, 0.1]), np.full((2, 2), 0.5)
+    assert certified(HeldOut(turned, data.labels, data.released, prior, flat)) < 0.9 * TRUTH
+    # Released truly where x > 0 and at random elsewhere: the average channel is a wrong one.
+    anyone = np.random.default_rng(7).integers(0, 2, len(data)).astype(np.int32)
+    released = np.where(data.posterior[:, 1] > 0.5, data.labels, anyone).astype(np.int32)
+    mixed = HeldOut(data.posterior, data.labels, released, data.prior, np.eye(2) * 0.5 + 0.25)
+    assert certified(mixed) > 0.5 + 0.1
+
+
+@pytest.mark.parametrize("k", [2, 4, 12])
+def test_payoffs_stay_in_their_range_and_bounds_fall_with_the_level(k: int) -> None:
+    world = World(np.full(k, 1 / k), randomized_response(k, 4.0), 2.0)
+    data = world.draw(5000, np.random.default_rng(k))
+    bound = certified_mean_loss(data, rng=np.random.default_rng(0))
+    low, high = bound.payoff.range()
+    assert low <= bound.values.min() <= bound.values.max() <= high
+    assert 0 < bound.at(0.001) < bound.at(0.05) < bound.at(0.5) < bound.centre * 1.01
+
+
+def test_the_payoffs_mean_is_the_loss_for_the_true_log_odds() -> None:
+    data = BINARY.draw(1_000_000, np.random.default_rng(8))
+    payoff = Payoff(BINARY.prior, np.full(2, 12.0))
+    assert payoff.values(data).mean() + payoff.constant == pytest.approx(TRUTH, abs=0.05)
+
+
+def test_a_hundred_rows_are_enough() -> None:
+    rng = np.random.default_rng(0)
+    data = BINARY.draw(100, rng)
+    few = data.take(slice(99))
+    known = (data.posterior, data.released, data.channel, data.prior)
+    found = claimed_mean_loss(*known, rng=rng)
+    assert len(found.values) == found.released_counts.sum() == 90
+    assert found.low < found.values.min()
+    with pytest.raises(InsufficientDataError, match="got 99"):
+        certified_mean_loss(few, rng=rng)
+    with pytest.raises(InsufficientDataError, match="got 99"):
+        claimed_mean_loss(few.posterior, few.released, few.channel, few.prior, rng=rng)
+
+
+CHANNEL = RandomizedResponse.from_epsilon((0, 1, 2), 1.0).channel.matrix
+PRIOR = np.array([0.5, 0.3, 0.2])
+REACH = np.array([2.0, -np.inf, 4.0])
+
+
+def odds(p: float) -> float:
+    return p / (1 - p)
+
+
+def test_share_terms_and_slopes() -> None:
+    p = np.array([0.1, 0.5, 0.8])
+    assert share_term(p) == pytest.approx(-p * np.log(p / (1 - p)))
+    assert share_term(np.array([0.0, 1.0])).tolist() == [0.0, -np.inf]
+    step = 1e-6
+    slope = (share_term(p + step) - share_term(p - step)) / (2 * step)
+    assert share_slope(p) == pytest.approx(slope, rel=1e-6)
+
+
+def test_values_are_summed_over_kept_labels() -> None:
+    mine, rng = Payoff(PRIOR, REACH), np.random.default_rng(0)
+    assert mine.kept.tolist() == [True, False, True]
+    posterior, labels = rng.dirichlet([0.2] * 3, 30), rng.integers(0, 3, 30).astype(np.int32)
+    posterior = np.maximum(posterior, 1e-9)
+    data = HeldOut(posterior, labels, labels, PRIOR, CHANNEL)
+    joint = posterior * CHANNEL.T[labels]
+    scores = np.log(joint / (joint.sum(axis=1, keepdims=True) - joint))
+    expected = np.zeros(30)
+    for y in (0, 2):
+        centre = math.log(odds(PRIOR[y]))
+        psi = np.clip(scores[:, y], centre - REACH[y], centre + REACH[y])
+        own = psi + 1 + float(share_slope(PRIOR[y : y + 1])[0])
+        expected += np.where(labels == y, own, -np.exp(psi))
+    assert mine.values(data) == pytest.approx(expected)
+    p = PRIOR[[0, 2]]
+    assert mine.constant == pytest.approx((share_term(p) - share_slope(p) * p).sum())
+    gain = [math.log(odds(PRIOR[y])) + 1 + share_slope(PRIOR)[y] for y in (0, 2)]
+    ceiling = [odds(PRIOR[y]) * math.exp(REACH[y]) for y in (0, 2)]
+    floor = [odds(PRIOR[y]) * math.exp(-REACH[y]) for y in (0, 2)]
+    most = min(sum(ceiling), max(ceiling) + 2 + sum(floor))
+    low, high = min(0.0, gain[0] - 2, gain[1] - 4) - most, max(0.0, gain[0] + 2, gain[1] + 4)
+    assert mine.range() == pytest.approx((low, high))
+    assert Payoff(PRIOR, np.full(3, -np.inf)).range() == (0.0, 0.0)
+
+
+def test_a_margin_has_the_spread_and_the_range() -> None:
+    values = np.array([0.0, 1.0, 2.0, 5.0])
+    spread = margin(values, 0.0, 100)
+    assert margin(values, 7.0, 100) - spread == pytest.approx(7 * (margin(values * 0, 1.0, 100)))
+    assert margin(values, 0.0, 400) == pytest.approx(spread / 2)
+    assert margin(2 * values, 0.0, 100) == pytest.approx(2 * spread)
+
+
+def test_the_loss_of_a_row_with_two_labels() -> None:
+    """log(η p(z|1)/((1 − η) p(z|0))) − logit(prior), with η and the prior at their worse ends."""
+    estimate = np.array([[0.4, 0.6], [0.7, 0.3]])
+    low, high = estimate - 0.1, estimate + 0.1
+    box = PosteriorBox(estimate, low, high, np.array([50, 50], np.int32))
+    channel = np.array([[0.8, 0.2], [0.3, 0.7]])
+    labels, released = np.array([1, 0], np.int32), np.array([1, 1], np.int32)
+    prior_high = np.array([0.45, 0.65])
+    found = row_loss_lower(box, labels, released, prior_high, channel)
+    expected = [
+        math.log(odds(0.5) * 0.7 / 0.2) - math.log(odds(0.65)),
+        math.log(odds(0.6) * 0.2 / 0.7) - math.log(odds(0.45)),
+    ]
+    assert found == pytest.approx(expected)
+    alone = row_loss_lower(box, labels, released, prior_high, None)
+    assert alone[0] == pytest.approx(math.log(odds(0.5)) - math.log(odds(0.65)))
+
+
+def test_cells_hold_log_ratios_drawn_to_the_guess() -> None:
+    rng = np.random.default_rng(0)
+    p, q = rng.normal(0.5, 1, 150), rng.normal(-0.5, 1, 250)
+    found = CellMap.fit(p, q)
+    assert len(found.table) == 2 * 150 // 60
+    both = np.r_[p, q]
+    cells = (both[:, None] >= found.edges).sum(axis=1)
+    assert np.ptp(np.bincount(cells)) <= 1
+    for cell, entry in enumerate(found.table):
+        inside = cells == cell
+        ratio = math.exp(both[inside].mean()) * 150 / 250
+        prior = ratio / (1 + ratio)
+        hits = inside[:150].sum() + 20 * prior
+        misses = inside[150:].sum() + 20 * (1 - prior)
+        assert entry == pytest.approx(math.log(hits / 150 / (misses / 250)))
+    assert found(both) == pytest.approx(found.table[cells])
+    assert len(CellMap.fit(p[:20], q).table) == 2
+    assert len(CellMap.fit(np.repeat(p, 20), np.repeat(q, 20)).table) <= 60
+
+
+CLAIMED_PRIOR = np.array([0.6, 0.399, 0.001])
+FLOOR = math.exp(-3)
+
+
+def game() -> _Averaged:
+    return _Averaged.of(CHANNEL, CLAIMED_PRIOR, 2_000)
+
+
+def payoff(y: int, posterior: FloatArray, mine: _Averaged) -> float:
+    """E[h(y, x, Z)] over Z ~ T[y]: log odds plus g′ where y is the label, the odds' loss else."""
+    eta = onto_simplex(mine.offset + posterior[None] @ mine.inverse)[0]
+    eta = np.maximum(eta, FLOOR * CLAIMED_PRIOR)
+    eta /= eta.sum()
+    total = 0.0
+    for z in range(3):
+        for c in np.flatnonzero(mine.kept):
+            own = eta[c] * CHANNEL[c, z]
+            odds = own / max(eta @ CHANNEL[:, z] - own, math.exp(-30) * own)
+            if y == c:
+                total += CHANNEL[y, z] * (
+                    math.log(odds) + 1 + share_slope(CLAIMED_PRIOR[c : c + 1])[0]
+                )
+            else:
+                total -= CHANNEL[y, z] * odds
+    return total
+
+
+def test_labels_are_kept_whose_share_is_clear() -> None:
+    inverse, _ = centred_inverse(CHANNEL)
+    seen = CLAIMED_PRIOR @ CHANNEL
+    error = [math.sqrt((seen * (1 - seen)) @ inverse[:, y] ** 2 / 2_000) for y in range(3)]
+    assert game().kept.tolist() == [p > 6 * e for p, e in zip(CLAIMED_PRIOR, error, strict=True)]
+    assert game().kept.tolist() == [True, True, False]
+
+
+def test_the_weights_invert_the_channel() -> None:
+    assert CHANNEL @ game().weights == pytest.approx(np.eye(3))
+
+
+def test_values_are_payoffs_averaged_over_labels() -> None:
+    mine, rng = game(), np.random.default_rng(0)
+    released = rng.integers(0, 3, 12).astype(np.int32)
+    posterior = rng.dirichlet([8.0, 6.0, 4.0], 12)
+    expected = [
+        sum(mine.weights[z, y] * payoff(y, row, mine) for y in range(3))
+        for z, row in zip(released, posterior, strict=True)
+    ]
+    found = mine.values(posterior, released, FLOOR)
+    assert found == pytest.approx(expected)
+    low, high = mine.range(FLOOR)
+    assert low <= found.min()
+    assert found.max() <= high
+
+
+def test_the_range_holds_for_every_posterior_and_is_the_formula() -> None:
+    mine = game()
+    corners = np.r_[CHANNEL, np.eye(3), np.full((1, 3), 1 / 3)]
+    for z in range(3):
+        values = mine.values(corners, np.full(len(corners), z, np.int32), FLOOR)
+        assert mine.range(FLOOR)[0] <= values.min() <= values.max() <= mine.range(FLOOR)[1]
+    gain, least = (
+        1 + share_slope(CLAIMED_PRIOR),
+        FLOOR * CLAIMED_PRIOR / (1 + FLOOR),
+    )
+    odds = (1 + FLOOR) / (FLOOR * (1 - 0.6))
+    worst = CHANNEL / CHANNEL.min(axis=0)
+    ratio = [max(CHANNEL[y] @ worst[j] for j in range(3)) for y in range(3)]
+    paid = np.minimum(1 / least, np.array(ratio) * (odds + 2))
+    low = np.where(mine.kept, gain + np.log(least) - 30, 0.0) - paid
+    high = np.where(mine.kept, gain + 30, 0.0)
+    pairs = mine.weights[:, :, None] * np.stack([low, high], axis=1)
+    table = np.sort(pairs, axis=2).sum(axis=1)
+    assert mine.range(FLOOR) == pytest.approx((table[:, 0].min(), table[:, 1].max()))
+
+
+def test_a_channel_with_an_impossible_output_is_paid_by_the_floor_alone() -> None:
+    matrix = np.array([[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+    mine = _Averaged.of(matrix, np.array([0.4, 0.3, 0.3]), 2_000)
+    assert np.isinf(mine._amplification()).all()
+    assert np.isfinite(mine.range(FLOOR)).all()
+
+
+@pytest.mark.parametrize("kept", [[True, True, False], [True, False, False], [False] * 3])
+def test_the_bound_is_the_mean_and_what_the_shares_may_be(kept: list[bool]) -> None:
+    rng = np.random.default_rng(1)
+    values, counts = rng.uniform(50, 60, 500), np.array([25_000, 20_000, 16_000], np.int32)
+    bound = ClaimedLossBound(values, 0.0, 60.0, counts, CLAIMED_PRIOR, np.array(kept), CHANNEL)
+    box = PosteriorBox.from_counts(counts[None], counts.sum(keepdims=True), 0.02 * 0.05)
+    box = box.through(CHANNEL)
+    total = mean_lower(values, 0.98 * 0.05, 0.0, 60.0)
+    for y in np.flatnonzero(kept):
+        slope = share_slope(CLAIMED_PRIOR[y : y + 1])[0]
+        total += min(share_term(end) - slope * end for end in (box.low[0, y], box.high[0, y]))
+    assert total > 0
+    assert bound.at(0.05) == pytest.approx(total if any(kept) else 0.0)

@@ -1,0 +1,505 @@
+"""What a verdict advises: each sign of a fault, and each way to be open, gives its sentence."""
+
+import math
+import string
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+from judging.cases import (
+    CLAIM,
+    bound,
+    case,
+    counted,
+    curve,
+    evidence,
+    judged,
+    p_value,
+    power,
+    record,
+)
+
+from ldpaudit.judging.advice import TABLE, TEXTS, facts_about, facts_of, next_steps, said
+from ldpaudit.judging.checks.interface import Circumstances, Evidence
+from ldpaudit.judging.checks.listing import CHECKS, audit_behind
+from ldpaudit.judging.fits import fitted_epsilon, likely_slip, unlike_the_claim
+from ldpaudit.judging.policy import Policy, check_names, parse_policy
+from ldpaudit.judging.verdict import Judgement
+from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism, from_declaration
+from ldpaudit.release import Declaration
+from ldpaudit.result import Check, Estimate
+
+ROWS = [
+    pytest.param(kind, row, id=row["say"][:50])
+    for kind in ("failed", "open")
+    for row in TABLE[kind]
+]
+
+
+def rr(epsilon: float, k: int = 2) -> RandomizedResponse:
+    return RandomizedResponse.from_epsilon(tuple(range(k)), epsilon)
+
+
+def answered(name: str, level: str = "error", verdict: str = "fail", **more: Any) -> Check:
+    answer = {"limit": 1.0, "observed": 2.0, "verdict": verdict, "confidence": 0.95}
+    fields = {"id": name, "question": "?", "level": level, **answer, **more}
+    return Check.model_validate(fields)
+
+
+def told(found: Evidence, check: Check, k: int = 2, **known: Any) -> list[str]:
+    mine = case(found, claim=rr(1.0, k), known=Circumstances(**known))
+    return list(said(mine, facts_of(mine, [check]), check))
+
+
+def first(
+    matrix: Any = None, found: Evidence | None = None, k: int = 2, rows: int = 100_000
+) -> str:
+    """The likeliest cause of a violated claim, by the counts of a channel."""
+    counts = None if matrix is None else counted(matrix, rows)
+    check = answered("claimed-epsilon")
+    return told(found or evidence(), check, k, counts=counts, channel=rr(1.0, k).channel)[0]
+
+
+def steps_of(*checks: Check, found: Evidence | None = None, **known: Any) -> tuple[str, ...]:
+    grave = {c.verdict for c in checks if c.level == "error"}
+    decision: Any = "do not publish" if "fail" in grave else "not yet" if checks else "publish"
+    return next_steps(decision, case(found or evidence(), known=Circumstances(**known)), checks)
+
+
+def number(name: str, value: float) -> Estimate:
+    return Estimate.estimated(name, "", value)
+
+
+@pytest.mark.parametrize(("kind", "row"), ROWS)
+def test_every_row_renders(kind: str, row: dict[str, Any]) -> None:
+    """Each names checks and facts that there are, and repeats only facts that it asks for."""
+    checks = row["check"] if isinstance(row["check"], list) else [row["check"]]
+    groups = TABLE["groups"]
+    names = list(chain.from_iterable(groups.get(name, [name]) for name in checks))
+    names = list(CHECKS) if names == ["any"] else names
+    assert set(names) <= CHECKS.keys()
+    everything = Circumstances(counts=counted(np.eye(2)), channel=CLAIM.channel)
+    for name in names:
+        check = answered(name, verdict="fail" if kind == "failed" else "inconclusive")
+        mine = case(evidence(), known=everything)
+        facts = {**TEXTS, **facts_of(mine, [check]), **facts_about(mine, check)}
+        fits = {"slip", "slip_epsilon", "clear_share", "odd_classes", "kept", "promised"}
+        known = facts.keys() | fits | {"follows", "rows_enough", "interval"}
+        asked = [part.removeprefix("not ") for part in row.get("when", "truth").split(" and ")]
+        assert set(asked) <= known
+        fields = [field for _, field, _, _ in string.Formatter().parse(row["say"]) if field]
+        assert set(fields) <= known
+        text = row["say"].format_map(dict.fromkeys(fits | known, "42") | TEXTS)
+        assert text[0].isupper() or text.startswith("42")
+        assert text.endswith((".", '"', ")."))
+
+
+def test_noise_made_at_a_larger_epsilon_is_named_with_that_epsilon() -> None:
+    assert "the counts fit ε = 3.00 for every label" in first(rr(3.0).channel.matrix)
+    assert "ε = 2.50" in first(rr(2.5, 4).channel.matrix, k=4)
+
+
+NOISE = rr(1.0, 4).noise
+SLIPS = {
+    "the formula for two labels, e^ε/(1 + e^ε), is used for 4 labels": math.e / (1 + math.e),
+    "the chance of a changed label is used as λ": 1 - (NOISE * 3 / 4) * 3 / 4,
+    "λ and 1 − λ are exchanged": 1 - (1 - NOISE) * 3 / 4,
+    "λ is computed as e^−ε": 1 - math.exp(-1) * 3 / 4,
+    "the noise is applied twice": 1 - (1 - (1 - NOISE) ** 2) * 3 / 4,
+    "λ, the chance of a redraw, is used as that of a changed label": 1 - NOISE,
+    "ε is doubled": math.exp(2) / (math.exp(2) + 3),
+    "ε is halved": math.exp(0.5) / (math.exp(0.5) + 3),
+    "powers of 10 are taken in place of powers of e": 10 / 13,
+    "powers of 2 are taken in place of powers of e": 2 / 5,
+}
+
+
+@pytest.mark.parametrize("words", SLIPS)
+def test_a_wrong_formula_is_named(words: str) -> None:
+    kept = SLIPS[words]
+    matrix = np.full((4, 4), (1 - kept) / 3)
+    np.fill_diagonal(matrix, kept)
+    assert words in first(matrix, k=4, rows=10_000_000)
+
+
+def test_a_slip_needs_counts_that_fit_it() -> None:
+    assert likely_slip(counted(rr(1.7).channel.matrix, 1_000_000), rr(1.0).channel) is None
+
+
+UNFAIR = rr(1.0, 3).channel.matrix.copy()
+UNFAIR[1] = [0.03, 0.94, 0.03]
+CLEAR = 0.8 * rr(1.0).channel.matrix + 0.2 * np.eye(2)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "k", "words"),
+    [
+        (
+            np.eye(2),
+            2,
+            "every label was released unchanged. If the release itself was given as --truth",
+        ),
+        (UNFAIR, 3, "class 1 is treated differently from the others (kept in 94 % of its rows, "),
+        (UNFAIR, 3, "where the claim keeps 58 %)"),
+        (rr(1.0).channel.matrix, 2, "some leak more than the release as a whole"),
+        (CLEAR, 2, "Releasing 20 % of the rows unchanged"),
+        (None, 2, "Compare the declaration with the release code"),
+    ],
+)
+def test_what_counts_look_like(matrix: Any, k: int, words: str) -> None:
+    assert words in first(matrix, k=k, rows=30_000)
+    assert "of the rows unchanged" not in first(rr(0.8).channel.matrix)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("assumptions.shared_noise", "noise that rows share"),
+        ("assumptions.feature_blind", "release code uses a feature"),
+        ("mechanism.marginal_consistency", "after the noise"),
+    ],
+)
+def test_tests_that_failed_are_causes(name: str, words: str) -> None:
+    assert words in first(found=evidence(p_value(name, 1e-6)))
+    assert words not in first(found=evidence(p_value(name, 0.3)))
+
+
+@pytest.mark.parametrize(("group", "named"), [(2.5, True), (1.2, False), (0.9, False)])
+def test_a_group_that_leaks_more_than_all_rows_is_looked_for(group: float, named: bool) -> None:
+    bounds = {"mechanism.subgroup_epsilon_lower": group, "mechanism.epsilon_lower": 1.3}
+    estimates = (Estimate.lower_bound(name, "", low, 0.95) for name, low in bounds.items())
+    sentence = first(rr(1.35).channel.matrix, evidence(*estimates))
+    assert ("some leak more than the release as a whole" in sentence) == named
+
+
+@pytest.mark.parametrize(
+    ("check", "known", "words"),
+    [
+        ("guessable-seed", {}, "from the operating system"),
+        ("claimed-epsilon", {"truth": False}, "computed from the released label"),
+        ("label-inference-advantage", {}, "more than this limit"),
+        ("identifiers", {}, "number the rows or may identify a person"),
+        ("shared-noise", {}, "noise that rows share"),
+        ("composition", {}, "Draw noise once per person"),
+    ],
+)
+def test_a_failed_check_says_what_to_look_at(check: str, known: Any, words: str) -> None:
+    assert words in told(evidence(), answered(check), **known)[0]
+    steps = steps_of(answered(check, "warn"), **known)
+    assert words in steps[0]
+    assert "waive the check" in steps[1]
+
+
+@pytest.mark.parametrize("check", [name for name in CHECKS if name != "min-rows"])
+@pytest.mark.parametrize("truth", [False, True])
+def test_every_check_that_fails_has_a_step(check: str, truth: bool) -> None:
+    assert told(evidence(), answered(check), truth=truth)
+
+
+def test_honest_counts_have_no_cause() -> None:
+    """Of 200 honest releases of 2,000 rows about one in a hundred has a row unlike the claim.
+
+    More than 12 have probability below 1e-6.
+    """
+    rng = np.random.default_rng(3)
+    odd = 0
+    for _ in range(200):
+        truth = rng.integers(0, 3, 2000).astype(np.int32)
+        counts = np.zeros((3, 3), dtype=np.int64)
+        np.add.at(counts, (truth, rr(1.0, 3).sample(truth, rng)), 1)
+        odd += bool(unlike_the_claim(counts, rr(1.0, 3).channel.matrix).any())
+    assert odd <= 12
+
+
+def test_the_fit_recovers_the_epsilon_of_a_simulated_release() -> None:
+    """Six standard errors of a log-odds on 20,000 rows."""
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 2, 20_000).astype(np.int32)
+    counts = np.zeros((2, 2), dtype=np.int64)
+    np.add.at(counts, (truth, rr(2.0).sample(truth, rng)), 1)
+    found = fitted_epsilon(counts, rr(1.0).channel)
+    assert found is not None
+    assert abs(found - 2.0) < 6 / math.sqrt(20_000 * 0.88 * 0.12)
+
+
+LEAK = {"counts": counted(rr(3.0).channel.matrix), "channel": CLAIM.channel}
+
+
+def test_a_judgement_puts_causes_before_the_repair() -> None:
+    steps = judged(evidence(power(0.1), epsilon=3.0), **LEAK).next_steps
+    assert "the counts fit ε = 3.00" in steps[0]
+    assert steps[-1] == TEXTS["fix"]
+    assert len(steps) <= 3
+
+
+def test_the_first_step_is_about_the_gravest_check() -> None:
+    steps = steps_of(answered("identifiers", "warn"), answered("claimed-epsilon"), **LEAK)
+    assert "the counts fit ε = 3.00" in steps[0]
+    steps = steps_of(answered("composition", "warn"), answered("label-inference-accuracy"))
+    assert steps[0].startswith("Add noise")
+    assert "once per person" in steps[1]
+
+
+@pytest.mark.parametrize("check", ["label-inference-accuracy", "label-inference-advantage"])
+def test_a_limit_on_attacks_alone_is_no_fault_of_the_code(check: str) -> None:
+    known = {"counts": counted(CLAIM.channel.matrix), "channel": CLAIM.channel}
+    steps = " ".join(steps_of(answered(check), **known))
+    assert "Add noise" in steps
+    assert "release code" not in steps
+    assert TEXTS["fix"] in steps_of(answered(check), answered("claimed-epsilon"), **known)
+
+
+def test_features_that_exceed_a_limit_alone_are_named_instead_of_the_noise() -> None:
+    alone = evidence(number("attack.features-only.accuracy", 2.5))
+    (step,) = steps_of(answered("label-inference-accuracy"), found=alone)
+    assert step.startswith("Remove features")
+    assert "smaller --epsilon" not in step
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "other"),
+    [
+        ("columns.ordered", "Shuffle the rows", "Remove the columns"),
+        ("columns.position", "Shuffle the rows", "Remove the columns"),
+        ("columns.deciding", "Remove the columns that reveal the label", "Shuffle"),
+    ],
+)
+def test_what_reveals_labels_is_to_be_changed(name: str, words: str, other: str) -> None:
+    check = answered("features-reveal-label", "warn", evidence=(name,), confidence=None)
+    steps = steps_of(check, found=evidence(number(name, 1.0)))
+    assert steps[0].startswith(words)
+    assert other not in " ".join(steps)
+    assert "very file" not in " ".join(steps)
+
+
+def test_a_file_that_has_to_be_changed_is_not_published_as_it_is() -> None:
+    """Also where the policy asks nothing about the order of the rows."""
+    found = evidence(number("columns.ordered", 1.0))
+    steps = steps_of(found=found, changes=("Remove the columns.",))
+    assert steps[0].startswith("Shuffle the rows: their order reveals labels. Remove the columns.")
+    assert "very file" not in " ".join(steps)
+    assert "with its declaration" in steps_of()[0]
+
+
+def test_a_claim_that_is_not_in_the_file_is_to_be_declared() -> None:
+    steps = steps_of(declared=False)
+    command = "ldpaudit declare RELEASE --mechanism randomized-response --epsilon 1"
+    assert steps[0].endswith(f": {command}")
+    assert "with its declaration" not in " ".join(steps)
+
+
+@pytest.mark.parametrize("level", ["error", "warn"])
+def test_an_audit_that_is_too_weak_gets_no_advice_about_noise(level: str) -> None:
+    (step, *_) = steps_of(answered("undetected-excess", level), truth=False)
+    assert step == "Give the true labels (--truth)."
+
+
+def policy(text: str) -> Policy:
+    return parse_policy(f"schema = 1\n{text}")
+
+
+def outsider(*estimates: Estimate) -> Judgement:
+    every = {e.id: e for e in (power(1.787, "estimated"), *estimates)}
+    found = Evidence(every, {}, {"release_only.epsilon_lower": bound(0.3)})
+    return judged(found, truth=False)
+
+
+TRUTH = "Give the true labels (--truth)"
+BY_TRUTH, NEEDED = "power.with_truth.min_detectable_excess", "power.rows_needed"
+
+
+@pytest.mark.parametrize(
+    ("found", "step"),
+    [
+        ((), f"{TRUTH}."),
+        (
+            (number(BY_TRUTH, 0.0391),),
+            f"{TRUTH}: with them this audit would detect an excess of 0.0391.",
+        ),
+        (
+            (number(BY_TRUTH, 0.9), number("power.with_truth.rows_needed", 36_000)),
+            "with 41,000 rows the 0.5 that the policy allows",
+        ),
+        (
+            (number(NEEDED, 36_000),),
+            "From the release alone an estimated 41,000 rows in total would be enough",
+        ),
+    ],
+)
+def test_an_outsider_learns_what_true_labels_or_rows_would_find(found: Any, step: str) -> None:
+    result = outsider(*found)
+    assert result.verdict == "inconclusive"
+    assert step in " ".join(result.next_steps)
+
+
+def test_an_insider_with_too_few_rows_learns_how_many_would_do() -> None:
+    steps = judged(evidence(power(0.7), number(NEEDED, 36_000), epsilon=0.9)).next_steps
+    assert "41,000 in total, 36,000 more, to detect an excess of 0.5." in steps[0]
+    assert "max_undetected_excess = 0.7 " in steps[1]
+    none = judged(evidence(power(math.inf), number(NEEDED, math.inf), epsilon=0.9))
+    assert not any("in total" in step or "∞" in step for step in none.next_steps)
+
+
+def test_where_rows_share_noise_that_is_looked_for_first() -> None:
+    found = (power(0.7), number(NEEDED, 300), number("assumptions.counted_rows", 400))
+    steps = judged(evidence(*found, epsilon=0.9)).next_steps
+    assert steps[0].startswith("Look for noise that rows share")
+    assert "300 more rows, each with its own noise" in steps[1]
+
+
+def test_an_audit_that_is_missing_is_named_with_the_reason() -> None:
+    unknown = Evidence({}, {}, {"release_only.epsilon_lower": bound(0.3)})
+    skipped = (record("power", "no channel is declared that could be sharpened."),)
+    result = judged(unknown, truth=False, records=skipped)
+    assert "because the audit power did not run: no channel is declared" in result.sentence
+    assert result.next_steps[0] == f"{TRUTH}."
+    nothing = judged(evidence(), left_out={"mechanism": "--only", "power": "--only"})
+    assert nothing.next_steps == ("Add --only mechanism.",)
+    asked = policy('[checks.renyi-epsilon]\nlevel = "error"\nalpha = 2.0\nmax = 3.0\n')
+    lacking = record("renyi", "The Rényi audit needs at least 400 rows.")
+    result = judged(evidence(power(0.1), epsilon=1.0), asked, records=(lacking,))
+    assert "at least 400 rows" in result.next_steps[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "step"), [("--only", "Add --only power."), ("--skip", "Take --skip power away.")]
+)
+def test_an_audit_that_the_user_left_out_is_named(option: str, step: str) -> None:
+    result = judged(evidence(epsilon=0.9), left_out={"power": option})
+    assert f"not known, because the audit power was left out ({option})." in result.sentence
+    assert result.next_steps == (step,)
+
+
+LOSS = "[checks.instance-loss-exceedance]\nat = 6.0\nmax = 0.05\n"
+ADVANTAGE, RENYI = (
+    "[checks.label-inference-advantage]\nmax = 0.05\n",
+    "[checks.renyi-epsilon]\nmax = 3.0",
+)
+
+
+def test_the_audit_behind_each_check_is_named() -> None:
+    audits = ("instance-loss", "label-inference", "renyi")
+    left_out = dict.fromkeys(audits, "--only")
+    result = judged(evidence(), policy(LOSS + ADVANTAGE + RENYI), left_out=left_out)
+    for check, audit in zip(result.checks, audits, strict=True):
+        assert f"because the audit {audit} was left out (--only)" in check.reason
+    assert result.next_steps == tuple(f"Add --only {audit}." for audit in audits)
+
+
+def test_nothing_claimed_and_an_infinite_claim() -> None:
+    nothing = judged(evidence(power(0.1), epsilon=0.9), claim=UnknownMechanism())
+    assert "--mechanism randomized-response --epsilon 1" in nothing.next_steps[0]
+    infinite = judged(evidence(power(0.1), epsilon=9), claim=RandomizedResponse((0, 1), 0.0))
+    assert "an infinite ε" in infinite.next_steps[0]
+
+
+def test_a_mechanism_that_uses_features_needs_its_public_model() -> None:
+    parameters = {"classes": [0, 1], "lambda": 0.3, "floor": 0.05}
+    claim = from_declaration(Declaration("model-based-rr", parameters), (0, 1))
+    step = judged(evidence(), claim=claim, truth=False).next_steps[0]
+    assert "(--truth)" in step
+    assert "(--public-posterior)" in step
+    assert "--truth" not in judged(evidence(), claim=claim).next_steps[0]
+
+
+def attack(value: float, half: float, kind: str = "certified") -> Estimate:
+    fields = {"id": "attack.best.advantage", "kind": kind, "value": value, "low": value - half}
+    more = {"high": value + half, "side": "two-sided", "level": 0.95}
+    return Estimate.model_validate(fields | more)
+
+
+@pytest.mark.parametrize(
+    ("found", "truth", "step"),
+    [
+        # Four times nearer to the limit than it is wide: 16 times the rows, and a tenth more.
+        ((attack(0.04, 0.04),), True, "Release more rows: with about 89,000 in total the"),
+        ((attack(0.05, 0.05),), True, "The score is too close to the limit"),
+        ((attack(0.2, 0.1, "estimated"),), False, f"{TRUTH}: attacks are scored against them."),
+    ],
+)
+def test_a_score_on_both_sides_of_its_limit(found: Any, truth: bool, step: str) -> None:
+    result = judged(evidence(*found), policy(ADVANTAGE), truth=truth)
+    assert result.next_steps[0].startswith(step)
+
+
+def test_loss_and_divergence_between_their_bounds() -> None:
+    loss = "instance_loss.exceedance"
+    both = Evidence({}, {loss: curve(loss, 0.06, 0.01)}, {})
+    assert "--queries all" in judged(both, policy(LOSS)).next_steps[0]
+    wide = Evidence({}, {"renyi.release": curve("renyi.release", 1.0, 1.0)}, {})
+    assert "more rows" in judged(wide, policy(RENYI)).next_steps[0]
+
+
+def test_the_least_number_of_rows_is_said_whether_met_or_not() -> None:
+    few = judged(evidence(), policy("[audit]\nmin_rows = 6000"))
+    assert few.sentence == "Inconclusive: 5,000 rows, 6,000 needed."
+    assert few.next_steps[0].startswith("Release at least 6,000 rows")
+    enough = judged(evidence(), policy("[audit]\nmin_rows = 1000"))
+    assert enough.checks[0].reason == "5,000 rows, 1,000 needed"
+
+
+@pytest.mark.parametrize(
+    ("found", "step"),
+    [
+        (
+            Evidence(
+                {
+                    e.id: e
+                    for e in (
+                        power(0.1, "estimated"),
+                        p_value("mechanism.channel_consistency", 1e-9),
+                    )
+                },
+                {},
+                {"release_only.epsilon_lower": bound(0.9)},
+            ),
+            "Find out why the labels do not follow",
+        ),
+        (
+            Evidence(
+                {"assumptions.feature_blind": p_value("assumptions.feature_blind", 0.03)}, {}, {}
+            ),
+            "Find out whether the release code uses the features",
+        ),
+    ],
+)
+def test_doubt_about_the_claim_asks_to_look_at_the_code(found: Evidence, step: str) -> None:
+    result = judged(found)
+    assert result.verdict == "inconclusive"
+    assert result.next_steps[0].startswith(step)
+
+
+@pytest.mark.parametrize("truth", [False, True])
+@pytest.mark.parametrize("claim", [CLAIM, UnknownMechanism(), RandomizedResponse((0, 1), 0.0)])
+def test_every_inconclusive_verdict_has_a_step(claim: Any, truth: bool) -> None:
+    for found in (evidence(), evidence(epsilon=0.9), evidence(power(2.0), epsilon=0.9)):
+        result = judged(found, claim=claim, truth=truth)
+        assert result.verdict == "inconclusive"
+        assert result.next_steps
+
+
+@pytest.mark.parametrize("check", check_names())
+@pytest.mark.parametrize("truth", [False, True])
+def test_every_check_without_evidence_has_a_reason_and_a_step_of_its_own(
+    check: str, truth: bool
+) -> None:
+    limits = {
+        "instance-loss-exceedance": "at = 6.0\nmax = 0.1",
+        "label-inference-advantage": "max = 0.1",
+        "label-inference-accuracy": "max = 0.1",
+        "renyi-epsilon": "max = 1.0",
+    }
+    asked = policy(f"[checks.{check}]\n{limits.get(check, '')}")
+    lacking = record(audit_behind(check) or "mechanism", "The reason.")
+    result = judged(evidence(), asked, truth=truth, records=(lacking,))
+    if result.checks and result.checks[0].verdict == "inconclusive":
+        assert result.checks[0].reason
+        assert not result.next_steps[0].startswith("See in the report")
+
+
+def test_a_policy_without_a_check_learns_how_to_get_one() -> None:
+    warns = policy('[checks.claimed-epsilon]\nlevel = "warn"')
+    result = judged(evidence(power(0.1), epsilon=1.0), warns)
+    assert result.verdict == "inconclusive"
+    assert "ldpaudit:default" in result.next_steps[0]

@@ -1,0 +1,182 @@
+"""Joint mechanisms: every stated ε against the enumerated channel, and draws against it."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import RandomizedResponse, joint
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.joint import (
+    IndependentColumns,
+    JointMechanism,
+    JointRR,
+    OnDomains,
+    RandomSampling,
+    from_declaration,
+)
+from ldpaudit.release import ColumnsDeclaration, Declaration, FloatArray, LabelDeclaration
+
+DOMAINS = (("a", "b"), ("c", "d", "e"), ("f", "g", "h", "i"))
+SHAPES = ((2, 2), (2, 3), (5, 2), (3, 3, 3), (2, 3, 4), (2, 7, 2))
+
+
+def _domains(sizes: tuple[int, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(f"{j}.{i}" for i in range(k)) for j, k in enumerate(sizes))
+
+
+def _mechanisms(sizes: tuple[int, ...]) -> list[JointMechanism]:
+    domains = _domains(sizes)
+    columns = [RandomizedResponse.from_epsilon(d, 0.5 + j) for j, d in enumerate(domains)]
+    return [
+        IndependentColumns(tuple(columns)),
+        JointRR(domains, 1.3),
+        RandomSampling(domains, 0.8),
+        RandomSampling(domains, 2.5),
+    ]
+
+
+CASES = [pytest.param(m, s, id=f"{m.name}-{s}") for s in SHAPES for m in _mechanisms(s)]
+
+
+def _whole(mechanism: JointMechanism) -> Channel:
+    channel = mechanism.channel()
+    assert channel is not None
+    return channel
+
+
+def _tensor(mechanism: JointMechanism, sizes: tuple[int, ...]) -> FloatArray:
+    """Return P(z | y) with one axis for each true column, then one for each released column."""
+    return _whole(mechanism).matrix.reshape(*sizes, *sizes)
+
+
+@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
+def test_epsilon_of_the_vector_is_the_largest_ratio_of_the_enumerated_channel(
+    mechanism: JointMechanism, sizes: tuple[int, ...]
+) -> None:
+    matrix = _whole(mechanism).matrix
+    assert matrix.shape == (math.prod(sizes),) * 2
+    assert mechanism.epsilon == pytest.approx(np.log(matrix.max(axis=0) / matrix.min(axis=0)).max())
+
+
+@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
+def test_epsilon_of_a_column_is_the_largest_ratio_with_the_others_fixed(
+    mechanism: JointMechanism, sizes: tuple[int, ...]
+) -> None:
+    tensor = _tensor(mechanism, sizes)
+    for j in range(len(sizes)):
+        ratios = np.log(tensor.max(axis=j) / tensor.min(axis=j))
+        assert mechanism.epsilon_of(j) == pytest.approx(ratios.max())
+
+
+@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
+def test_columns_are_the_marginals_whatever_the_other_columns_hold(
+    mechanism: JointMechanism, sizes: tuple[int, ...]
+) -> None:
+    tensor, d = _tensor(mechanism, sizes), len(sizes)
+    for j, column in enumerate(mechanism.columns):
+        sums = tensor.sum(axis=tuple(d + i for i in range(d) if i != j))
+        assert column.channel is not None
+        for row in np.moveaxis(sums, j, -2).reshape(-1, sizes[j], sizes[j]):
+            assert row == pytest.approx(column.channel.matrix)
+
+
+@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
+def test_draws_are_independent_exactly_where_it_says_so(
+    mechanism: JointMechanism, sizes: tuple[int, ...]
+) -> None:
+    tensor, d = _tensor(mechanism, sizes), len(sizes)
+    product = np.ones_like(tensor)
+    for j, column in enumerate(mechanism.columns):
+        shape = [1] * (2 * d)
+        shape[j] = shape[d + j] = sizes[j]
+        assert column.channel is not None
+        product = product * column.channel.matrix.reshape(shape)
+    assert np.allclose(product, tensor) is mechanism.independent
+
+
+@pytest.mark.parametrize(("mechanism", "sizes"), CASES[4:8])
+def test_samples_follow_the_channel(mechanism: JointMechanism, sizes: tuple[int, ...]) -> None:
+    n, rng = 40_000, np.random.default_rng(5)
+    truth = np.array([k - 1 for k in sizes])
+    drawn = mechanism.sample(np.tile(truth, (n, 1)).astype(np.int32), rng)
+    assert drawn.shape == (n, len(sizes))
+    counts = np.bincount(np.ravel_multi_index(tuple(drawn.T), sizes), minlength=math.prod(sizes))
+    expected = n * _whole(mechanism).matrix[np.ravel_multi_index(tuple(truth), sizes)]
+    # χ² with 5 degrees of freedom: beyond 50 with probability 2e-9.
+    assert ((counts - expected) ** 2 / expected).sum() < 50
+
+
+def test_random_sampling_claims_no_more_than_holds() -> None:
+    """Equal domains: the published ε for a known rest. Unequal ones: more for the larger."""
+    equal, unequal = RandomSampling(_domains((3, 3, 3)), 1.0), RandomSampling(DOMAINS, 1.0)
+    assert [equal.epsilon_of(j) for j in range(3)] == pytest.approx([1.0] * 3)
+    assert equal.epsilon == pytest.approx(math.log(3 * (math.e - 1) + 1))
+    assert unequal.epsilon_of(0) < 1 < unequal.epsilon_of(2) < unequal.epsilon
+    assert "does not hold for 2 of 3 columns" in unequal.remarks()[1]
+    assert "exactly the published ε" in equal.remarks()[1]
+    assert not any(label in " ".join(unequal.remarks()).split() for d in DOMAINS for label in d[1:])
+
+
+def test_random_sampling_stays_between_the_sum_and_its_largest_column() -> None:
+    for sizes, epsilon in itertools.product(SHAPES, (0.01, 0.5, 1.0, 5.0, 30.0)):
+        mechanism = RandomSampling(_domains(sizes), epsilon)
+        alone = [column.epsilon for column in mechanism.columns]
+        assert all(a <= mechanism.epsilon_of(j) + 1e-12 for j, a in enumerate(alone))
+        assert mechanism.epsilon <= len(sizes) * epsilon + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 4.0])
+def test_the_share_of_kept_vectors_is_that_of_either_threshold(epsilon: float) -> None:
+    mechanism, n = JointRR(_domains((3, 3)), epsilon), 40_000
+    drawn = mechanism.sample(np.ones((n, 2), dtype=np.int32), np.random.default_rng(2))
+    kept = mechanism.kept + mechanism.noise / 9
+    # 6 standard deviations at most: 2e-9.
+    assert abs((drawn == 1).all(axis=1).mean() - kept) < 6 * math.sqrt(kept * (1 - kept) / n)
+
+
+def test_a_product_domain_too_large_to_count_keeps_its_closed_forms() -> None:
+    mechanism = JointRR(_domains((1000, 1000, 1000)), 2.0)
+    assert mechanism.channel() is None
+    assert mechanism.epsilon == 2.0
+    assert mechanism.columns[0].epsilon == pytest.approx(
+        math.log1p(1e3 / 1e9 * math.expm1(2)), rel=1e-6
+    )
+    assert mechanism.sample(np.zeros((5, 3), dtype=np.int32)).shape == (5, 3)
+    with pytest.raises(InputError, match="next to nothing would be kept"):
+        JointRR(_domains((1000,) * 6), 2.0)
+
+
+def _vector(joint: Declaration | None = None, **by: str) -> ColumnsDeclaration:
+    rr = Declaration("randomized-response", {"epsilon": 1.0})
+    return ColumnsDeclaration(
+        tuple(LabelDeclaration(x, None if joint else rr, by.get(x)) for x in "uv"), joint
+    )
+
+
+def test_declarations_rebuild_the_mechanism() -> None:
+    classes = (("a", "b"), ("c", "d", "e"))
+    independent = from_declaration(_vector(), classes)
+    assert independent.independent
+    assert independent.epsilon == pytest.approx(2.0)
+    for family in (JointRR, RandomSampling):
+        built: OnDomains = family(classes, 0.7)
+        stated = Declaration(family.name, dict(built.declaration()))
+        assert from_declaration(_vector(stated), classes) == built
+        short = Declaration(family.name, {"epsilon": 0.7})
+        assert from_declaration(_vector(short), classes) == built
+
+
+def test_a_joint_mechanism_of_another_package_has_an_entry_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from importlib.metadata import EntryPoint
+
+    place = "ldpaudit.mechanisms.joint:RandomSampling"
+    points = {"sampling-of-others": EntryPoint("sampling-of-others", place, "ldpaudit.mechanisms")}
+    monkeypatch.setattr(joint, "added", lambda kind, built_in: points)
+    assert joint.joint_family("sampling-of-others") is RandomSampling
+    with pytest.raises(InputError, match="does not release several columns"):
+        joint.joint_family("laplace")

@@ -1,0 +1,103 @@
+"""Screened models: what they learn is there on rows that they have not seen, and only that."""
+
+import numpy as np
+import pytest
+from worlds import feature_table
+
+from ldpaudit.estimators.assumptions import columns
+from ldpaudit.estimators.assumptions.columns import Halves, LabelledRows, dependence, label_sides
+from ldpaudit.estimators.columns import telling
+from ldpaudit.models import label_model
+from ldpaudit.models.label_model import fit_posterior
+
+ROWS, COLUMNS = 600, 400
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """Screens are used from few columns on."""
+    monkeypatch.setattr(label_model, "MOST_COLUMNS", 60)
+    monkeypatch.setattr(label_model, "TREE_COLUMNS", 20)
+
+
+def _noise(seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(ROWS, COLUMNS)), rng.integers(0, 2, ROWS).astype(np.int32)
+
+
+def _accuracy(x, labels, seed=0):
+    """Return the accuracy on the second half of a model fitted on the first."""
+    table, half = feature_table(x), ROWS // 2
+    rng = np.random.default_rng(seed)
+    model = fit_posterior(table.take(np.arange(half)), labels[:half], 2, rng, 1)
+    guess = model.predict(table.take(np.arange(half, ROWS))).argmax(axis=1)
+    return float((guess == labels[half:]).mean()), model
+
+
+def test_noise_tells_nothing_of_other_rows(narrow):
+    # 600 guesses, each right with probability 1/2: P(beyond ±0.1) < 1e-6.
+    found = [_accuracy(*_noise(seed), seed)[0] for seed in range(2)]
+    assert abs(np.mean(found) - 0.5) < 0.1
+
+
+def test_a_planted_column_is_found_wherever_it_is(narrow):
+    x, labels = _noise(1)
+    x[:, -1] += 2.5 * labels
+    accuracy, model = _accuracy(x, labels)
+    assert accuracy > 0.82
+    assert COLUMNS - 1 in model.blend.screen.columns
+    assert len(model.blend.screen.columns) == 60
+
+
+def test_a_refitted_model_keeps_its_columns(narrow):
+    x, labels = _noise(2)
+    x[:, 123] += 2.5 * labels
+    model = _accuracy(x, labels)[1]
+    again = fit_posterior(feature_table(x), labels, 2, np.random.default_rng(0), 1, like=model)
+    assert again.blend.screen == model.blend.screen
+    assert again.predict(feature_table(x)).shape == (ROWS, 2)
+
+
+def _rows(x, truth, released, seed):
+    halves = Halves(np.arange(0, ROWS, 2), np.arange(1, ROWS, 2))
+    sides = label_sides(truth, released, same_labels=True)
+    return LabelledRows(feature_table(x), truth, released, sides, halves, seed)
+
+
+@pytest.fixture
+def few_bets(monkeypatch):
+    monkeypatch.setattr(columns, "_MOST_BETS", 10)
+
+
+def test_bets_on_chosen_columns_stay_valid(few_bets, monkeypatch):
+    # At most 10 of 30 p-values at or below 0.05, if valid: P(more) < 1e-6.
+    monkeypatch.setattr(columns, "_ITERATIONS", 5)
+    low = 0
+    for seed in range(30):
+        x, truth = _noise(seed)
+        kept = np.random.default_rng([seed, 1]).random(ROWS) < 0.73
+        released = np.where(kept, truth, 1 - truth).astype(np.int32)
+        low += dependence(_rows(x[:, :40], truth, released, seed)).p_value <= 0.05
+    assert low <= 10
+
+
+def test_a_column_of_the_noise_is_bet_on(few_bets):
+    x, truth = _noise(3)
+    released = np.where(np.random.default_rng(4).random(ROWS) < 0.7, truth, 1 - truth)
+    x[:, 321] += 1.5 * released
+    found = dependence(_rows(x, truth, released.astype(np.int32), 0))
+    assert found.p_value < 1e-3
+    assert found.suspects()[0] == 321
+    assert len(found.staked) == 10
+
+
+@pytest.mark.parametrize("lag", [0, 1, -3])
+def test_a_telling_column_is_worth_scanning(monkeypatch, lag):
+    monkeypatch.setattr(telling, "MOST_SCANNED", 28)
+    x, labels = _noise(5)
+    x[:, 200] = np.roll(labels, lag)
+    x[:, 300] = np.arange(ROWS) + 0.3 * labels
+    rows = np.random.default_rng(0).permutation(ROWS)
+    kept = telling.worth_scanning(feature_table(x), labels, rows, list(range(COLUMNS)))
+    assert {200, 300} <= set(kept)
+    assert len(kept) <= 28

@@ -1,0 +1,264 @@
+"""What training reveals of labels: bounds that hold, leaks that are found, and inputs refused."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+
+import ldpaudit
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.estimators.epsilon.one_run import (
+    detectable_in_one_run,
+    one_run_epsilon,
+    one_run_p_value,
+)
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.models_as_releases.game import Coins
+
+Table = tuple[np.ndarray, np.ndarray]
+
+
+class Memory:
+    """A model that says of each row the label it was given, with a chance of 90 %."""
+
+    def __init__(self, labels: Any) -> None:
+        self.classes_ = np.unique(np.asarray(labels))
+        self.labels = np.asarray(labels)
+
+    def predict_proba(self, features: Any) -> np.ndarray:
+        said = self.labels[:, None] == self.classes_
+        rest = 0.1 / max(len(self.classes_) - 1, 1)
+        return np.where(said, 0.9, rest)
+
+
+class Deaf:
+    """A model that says the same of every row."""
+
+    def predict_proba(self, features: Any) -> np.ndarray:
+        return np.full((len(features), 2), 0.5)
+
+
+def world(n: int, rng: np.random.Generator, k: int = 2) -> Table:
+    features = rng.normal(size=(n, 3))
+    return features, (features[:, 0] + rng.normal(size=n) > 0).astype(np.int64) + (
+        rng.integers(0, k - 1, n) if k > 2 else 0
+    )
+
+
+def randomized(epsilon: float, rng: np.random.Generator, units: np.ndarray | None = None) -> Any:
+    """Return training that randomizes its binary labels, once for each unit, and remembers them."""
+
+    def fit(features: Any, labels: np.ndarray) -> Memory:
+        unit = np.arange(len(labels)) if units is None else units
+        kept = (rng.random(unit.max() + 1) < 1 / (1 + math.exp(-epsilon)))[unit]
+        return Memory(np.where(kept, labels, 1 - labels))
+
+    return fit
+
+
+def remembering(features: Any, labels: Any) -> Memory:
+    return Memory(labels)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_the_bound_holds_as_often_as_its_level_says_and_is_near(epsilon: float) -> None:
+    rng = np.random.default_rng(5)
+    right = rng.binomial(2_000, 1 / (1 + math.exp(-epsilon)), 1_000)
+    bounds = np.array([one_run_epsilon(GuessCounts(2_000, v, 2_000 - v), 0.05) for v in right])
+    assert (bounds > epsilon).mean() <= 0.05 + 0.015
+    assert bounds.mean() > 0.8 * epsilon - 0.05
+
+
+def test_published_bounds_are_reproduced() -> None:
+    """n = 10,000 guesses of binary randomized response: the expected 95 % bounds."""
+    for epsilon, published in ((1, 0.963), (2, 1.949), (4, 3.874), (8, 7.162)):
+        right = round(10_000 / (1 + math.exp(-epsilon)))
+        bound = one_run_epsilon(GuessCounts(10_000, right, 10_000 - right), 0.05)
+        assert bound == pytest.approx(published, abs=0.03)
+
+
+def test_delta_costs_what_the_theorem_says() -> None:
+    counts, q = GuessCounts(50, 18, 2), 1 / (1 + math.exp(-1.0))
+    tail = sum(binom.pmf(j, 20, q) for j in range(18, 21))
+    worst = max(sum(binom.pmf(j, 20, q) for j in range(18 - i, 18)) / i for i in range(1, 19))
+    exact = tail + 2 * 50 * 1e-3 * worst
+    assert one_run_p_value(counts, 1.0, 1e-3) == pytest.approx(exact, rel=1e-9)
+    bounds = [one_run_epsilon(counts, 0.05, delta) for delta in (0.0, 1e-9, 1e-3, 0.5)]
+    assert bounds == sorted(bounds, reverse=True)
+    assert bounds[0] == pytest.approx(bounds[1], abs=1e-3)
+    assert bounds[-1] == 0
+    assert one_run_epsilon(GuessCounts(9, 0, 0), 0.05) == 0
+
+
+def test_what_can_be_found_is_found_nine_times_in_ten() -> None:
+    rng = np.random.default_rng(1)
+    for delta in (0.0, 1e-5):
+        counts = GuessCounts(1_000, 800, 200)
+        least = detectable_in_one_run(counts, 1.0, 0.05, delta)
+        right = rng.binomial(1_000, 1 / (1 + math.exp(-least)), 150)
+        found = [one_run_epsilon(GuessCounts(1_000, v, 1_000 - v), 0.05, delta) > 1 for v in right]
+        assert np.mean(found) == pytest.approx(0.9, abs=0.07)
+    assert math.isinf(detectable_in_one_run(GuessCounts(5, 5, 0), 4.0, 0.05))
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+def test_honest_training_is_accused_no_more_often_than_the_level_says(epsilon: float) -> None:
+    bounds = []
+    for draw in range(120):
+        rng = np.random.default_rng([draw, int(epsilon)])
+        features, truth = world(600, rng)
+        fit = randomized(epsilon, rng)
+        found = ldpaudit.audit_model(fit, features.tolist(), truth, epsilon, seed=draw)
+        bounds.append(found["model.epsilon"].value)
+    assert np.mean(np.array(bounds) > epsilon) <= 0.1  # 5 % of 120 draws, within 2.5 errors
+    assert np.mean(bounds) > 0.5 * epsilon
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestClassifier(15, random_state=0),
+        HistGradientBoostingClassifier(random_state=0),
+    ],
+    ids=["forest", "boosting"],
+)
+def test_training_on_labels_as_they_are_is_found(model: Any) -> None:
+    features, truth = world(4_000, np.random.default_rng(3))
+    found = ldpaudit.audit_model(model.fit, features, truth, "rr:epsilon=1")
+    assert found.verdict == "fail"
+    assert found["model.epsilon"].value > 1.5
+    assert found["model.epsilon"].kind == "certified"
+    assert found.sentence.startswith("Violation found: training claims ε = 1, but at least ε = ")
+
+
+def test_a_model_that_shows_nothing_proves_nothing() -> None:
+    features, truth = world(400, np.random.default_rng(3))
+    found = ldpaudit.audit_model(lambda X, y: Deaf(), features, truth, 1.0)
+    assert found["model.epsilon"].value == 0
+    assert found.verdict == "inconclusive"
+    assert found.sentence.startswith("Inconclusive: ")
+    assert ldpaudit.audit_model(remembering, features, truth).verdict == "inconclusive"
+
+
+def test_rows_of_a_person_share_a_coin() -> None:
+    """Noise that is drawn once a person: as single rows they would refute it."""
+    rng = np.random.default_rng(2)
+    people = np.repeat(np.arange(400), 5)
+    features = rng.normal(size=(2_000, 2))
+    truth = (rng.random(400) < 0.5).astype(np.int64)[people]
+    fit = randomized(1.0, rng, people)
+    of_people = ldpaudit.audit_model(fit, features, truth, 1.0, group=people, runs=6)
+    assert of_people.candidates == 6 * 200
+    assert of_people.verdict != "fail"
+    assert of_people["model.epsilon"].value > 0.2
+    of_rows = ldpaudit.audit_model(remembering, features, truth, 1.0, group=people)
+    assert of_rows.verdict == "fail"
+
+
+def test_labels_keep_their_form_and_only_candidates_get_others() -> None:
+    rng = np.random.default_rng(0)
+    features, codes = world(900, rng, k=4)
+    truth = pd.Series(np.array(["a", "b", "c", "d"])[codes], index=range(5, 905), name="y")
+    seen = []
+
+    def fit(X: Any, y: Any) -> Memory:
+        seen.append(y)
+        return Memory(y)
+
+    frame = pd.DataFrame(features).assign(town=truth.str.upper())
+    found = ldpaudit.audit_model(fit, frame, truth, RandomizedResponse.from_epsilon("abcd", 1.0))
+    assert isinstance(seen[0], pd.Series)
+    assert seen[0].index.equals(truth.index)
+    assert 0.2 < (seen[0] != truth).mean() < 0.3
+    assert found.verdict == "fail"
+    ldpaudit.audit_model(fit, features, truth.tolist(), seed=3)
+    assert isinstance(seen[1], list)
+
+
+def test_other_labels_are_other_and_as_frequent_as_labels_are() -> None:
+    codes = np.repeat([0, 1, 2], [600, 300, 100])
+    coins = Coins.flipped(codes, np.arange(1_000), 1.0, np.random.default_rng(0))
+    true, other = coins.either.T
+    assert (true != other).all()
+    assert np.mean(other[true == 0] == 1) == pytest.approx(0.75, abs=0.06)
+    assert coins.coin.mean() == pytest.approx(0.5, abs=0.06)
+    assert ((coins.labels(codes) == codes) == ~coins.coin[coins.unit]).all()
+
+
+def test_results_are_stored_and_repeat() -> None:
+    features, truth = world(400, np.random.default_rng(3))
+    one, two = (ldpaudit.audit_model(remembering, features, truth, 1.0) for _ in range(2))
+    assert one == two
+    stored = json.loads(one.to_json())
+    assert stored["verdict"] == "fail"
+    assert stored["sentence"] == str(one)
+    assert one.to_frame().loc["model.epsilon", "kind"] == "certified"
+    assert repr(one).startswith("ModelAudit(fail: ")
+    with pytest.raises(KeyError):
+        one["nothing"]
+
+
+@pytest.mark.parametrize("claim", [1.0, 8.0, None])
+def test_its_page_says_what_was_found(claim: float | None) -> None:
+    features, truth = world(400, np.random.default_rng(3))
+    found = ldpaudit.audit_model(remembering, features, truth, claim)
+    page = found.to_html()
+    assert found.sentence.partition(" The model's")[0] in page
+    assert "features alone: 50 %" in page
+    assert "<script" not in page
+    assert "<iframe" in found._repr_html_()
+
+
+class Wide:
+    def predict_proba(self, features: Any) -> np.ndarray:
+        return np.ones((len(features), 3))
+
+
+class Negative:
+    def predict_proba(self, features: Any) -> np.ndarray:
+        return -np.ones((len(features), 2))
+
+
+def broken(features: Any, labels: Any) -> Any:
+    raise RuntimeError("a cell: 4711")
+
+
+@pytest.mark.parametrize(
+    ("fit", "options", "said"),
+    [
+        (broken, {}, "it raised RuntimeError at line"),
+        (lambda X, y: object(), {}, "it raised AttributeError"),
+        (lambda X, y: Wide(), {}, "one row for each of the 100 rows"),
+        (lambda X, y: Negative(), {}, "none of them negative"),
+        (remembering, {"share": 0}, "share must lie in"),
+        (remembering, {"share": 0.1}, "at least 40 people"),
+        (remembering, {"runs": 0}, "runs must be at least 1"),
+        (remembering, {"runs": 2}, "draws no new noise in each run"),
+        (remembering, {"y": np.zeros((100, 2))}, "must be one column"),
+        (remembering, {"y": np.arange(90) % 2}, "X and y must have the same rows"),
+        (remembering, {"delta": 1}, "delta must lie in"),
+        (remembering, {"confidence": 1}, "confidence must lie in"),
+        (remembering, {"max_undetected_excess": 0}, "must be above 0"),
+        (remembering, {"claim": -1.0}, "a finite ε of at least 0"),
+        (remembering, {"claim": "rr"}, "epsilon"),
+        (remembering, {"claim": "nothing:epsilon=1"}, "nothing"),
+        (remembering, {"group": [1, 2]}, "one value for each of 100 rows"),
+        (remembering, {"group": [None] * 100}, "Every row must have a group"),
+        (remembering, {"y": np.zeros(100)}, "at least two classes"),
+        (remembering, {"y": [None, 1] * 50}, "50 are missing"),
+        (remembering, {"y": pd.Series(["a", 1] * 50)}, "of one kind"),
+    ],
+)
+def test_bad_input_is_one_clear_line(fit: Any, options: dict[str, Any], said: str) -> None:
+    features, truth = world(100, np.random.default_rng(0))
+    given = {"y": truth, "claim": 1.0} | options
+    with pytest.raises(InputError) as refused:
+        ldpaudit.audit_model(fit, features, **given)
+    assert said in str(refused.value)
+    assert "4711" not in str(refused.value)

@@ -1,0 +1,30 @@
+"""Worlds that many tests share: feature tables, and releases whose features go with labels."""
+
+from typing import Any
+
+import numpy as np
+
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+
+
+def feature_table(numbers: Any = None, codes: Any = None) -> FeatureTable:
+    """Return a table of numbers of shape (n, d), of codes of shape (n, c), or of both."""
+    rows = len(codes if numbers is None else numbers)
+    numeric = np.zeros((rows, 0)) if numbers is None else np.asarray(numbers)
+    levels = np.zeros((rows, 0)) if codes is None else np.asarray(codes)
+    sizes = tuple(int(column.max(initial=-1)) + 1 for column in levels.T)
+    width = numeric.shape[1] + levels.shape[1]
+    return FeatureTable(numeric.astype(np.float32), levels.astype(np.int32), sizes, width)
+
+
+def gaussian_release(
+    n: int, epsilon: float, seed: int, *, k: int = 2, columns: int = 3, shift: float = 0.4
+) -> tuple[Release, RandomizedResponse]:
+    """Return randomized response of labels, and normal features a ``shift`` apart for each."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, k, n).astype(np.int32)
+    values = rng.normal(size=(n, columns)) + shift * (truth[:, None] - (k - 1) / 2)
+    mechanism = RandomizedResponse.from_epsilon(tuple(f"c{i}" for i in range(k)), epsilon)
+    labels, names = ReleasedLabels(mechanism.sample(truth, rng)), mechanism.classes
+    return Release(feature_table(values), labels, names, names, TrueLabels(truth)), mechanism
