@@ -1,4 +1,4 @@
-"""The command line gives what was recorded: the same keys and texts, numbers to 1e-6."""
+"""The command line gives what was recorded: the same keys and texts, numbers to 1e-5."""
 
 from pathlib import Path
 from typing import Any

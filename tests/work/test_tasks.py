@@ -220,12 +220,12 @@ def test_no_scheduler_is_one_line_within_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "_SECONDS", 1)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        with (
-            pytest.raises(InputError, match="No Dask scheduler answered"),
-            open_cluster(f"tcp://127.0.0.1:{silent.getsockname()[1]}", tmp_path),
-        ):
-            pass
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(InputError, match="No Dask scheduler answered"),
+        open_cluster(f"tcp://127.0.0.1:{silent.getsockname()[1]}", tmp_path),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("place", ["local:0", "local:", "host:8786", "http://host", "tcp://"])
