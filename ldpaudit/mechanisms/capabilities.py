@@ -139,7 +139,7 @@ class PublicModelLabel(AnalysedMechanism):
 
     @abstractmethod
     def synthetic(self, classifier: Any, features: Any) -> FloatArray:
-        """Return P̂(y | x) of a fitted classifier in the order of the labels, shape (n, k)."""
+        """Return a fitted classifier's P̂(y | x) in the order of the labels, (n, k), unfloored."""
 
     @abstractmethod
     def sample(self, labels: IntArray, synthetic: FloatArray, rng: Any = None) -> IntArray:

@@ -73,7 +73,7 @@ class ModelBasedResponse(Made, PublicModelLabel):
         Returns
         -------
         float64 array of shape (n, k)
-            With the floor applied.
+            As the classifier gives it: ``channels`` and ``sample`` apply the floor.
         """
         known = np.asarray(classifier.classes_).tolist()
         if set(known) != set(self.classes) or len(known) != len(self.classes):
@@ -85,10 +85,13 @@ class ModelBasedResponse(Made, PublicModelLabel):
         probabilities = np.asarray(classifier.predict_proba(features), dtype=np.float64)
         if probabilities.ndim != 2 or probabilities.shape[1] != len(known):
             raise InputError("The classifier must return one probability per row and label.")
-        return self._floored(probabilities[:, [known.index(label) for label in self.classes]])
+        return self._checked(probabilities[:, [known.index(label) for label in self.classes]])
 
     def _floored(self, probabilities: FloatArray) -> FloatArray:
         """Return checked distributions with the floor applied; shape (n, k)."""
+        return self.floor + (1 - len(self.classes) * self.floor) * self._checked(probabilities)
+
+    def _checked(self, probabilities: FloatArray) -> FloatArray:
         p, k = np.asarray(probabilities, dtype=np.float64), len(self.classes)
         if p.ndim != 2 or p.shape[1] != k:
             raise InputError(
@@ -98,7 +101,7 @@ class ModelBasedResponse(Made, PublicModelLabel):
         bad |= np.abs(p.sum(axis=1) - 1) > _ROW_SUM_TOLERANCE
         if bad.any():
             raise InputError(f"The model's probabilities must sum to 1; {int(bad.sum())} do not.")
-        return np.asarray(self.floor + (1 - k * self.floor) * (p / p.sum(axis=1, keepdims=True)))
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def channels(self, synthetic: FloatArray) -> FloatArray:
         """Return T_x[y, z] of each row, (n, k, k), given its P̂(y | x), float64 (n, k)."""

@@ -86,6 +86,20 @@ def test_model_based_channels_and_their_epsilon() -> None:
     assert mechanisms.Channel(uniform, ABC, ABC).epsilon == pytest.approx(plain.epsilon)
 
 
+def test_a_floor_is_applied_once() -> None:
+    mechanism = ModelBasedRR(ABC, 0.5, 0.1)
+    synthetic = mechanism.synthetic(Fixed(list(ABC), [1.0, 0.0, 0.0]), np.zeros((60_000, 1)))
+    assert mechanisms.Channel(
+        mechanism.channels(synthetic[:1])[0], ABC, ABC
+    ).epsilon == pytest.approx(mechanism.epsilon)
+    labels = np.full(len(synthetic), 2)
+    released = mechanism.sample(labels, synthetic, np.random.default_rng(1))
+    shares = np.bincount(released, minlength=3) / len(labels)
+    assert shares == pytest.approx([0.4, 0.05, 0.55], abs=0.006)
+    (likelihood,) = mechanism.row_likelihood(synthetic[:1], np.array([0]))
+    assert likelihood == pytest.approx([0.9, 0.4, 0.4])
+
+
 @given(st.floats(0.05, 1), st.floats(0.001, 1 / 3), st.integers(0, 1000))
 @settings(max_examples=40)
 def test_a_floor_bounds_every_row(noise: float, floor: float, seed: int) -> None:

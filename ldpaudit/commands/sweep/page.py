@@ -100,7 +100,7 @@ def _least_part(sweep: Sweep) -> Section:
         "More noise, not passed",
     )
     intro = (
-        "The setting of least noise at which no draw was found in violation of the policy. The "
+        "The setting of least noise at which every draw passed and may be published. The "
         "bound on the share holds for all settings of a mechanism together, because one of them "
         "was chosen by its verdicts. That more noise passes too is checked, not assumed."
     )

@@ -189,6 +189,11 @@ class Setting(Frozen):
         return self.verdicts.get("pass", 0)
 
     @property
+    def publishable(self) -> bool:
+        """Whether every draw passed and may be published."""
+        return self.verdict == "pass" and self.decision == "publish"
+
+    @property
     def draws(self) -> int:
         """How many draws there were, measured or not."""
         return sum(self.verdicts.values()) + len(self.failed)
@@ -285,7 +290,7 @@ class Neighbour(Frozen):
 
 
 class LeastNoise(Frozen):
-    """The least noise of one mechanism at which every draw passed.
+    """The least noise of one mechanism at which every draw passed and may be published.
 
     That more noise passes too is checked, never assumed: draws are random, and an audit of little
     power may be inconclusive at any noise.
@@ -294,7 +299,7 @@ class LeastNoise(Frozen):
     mechanism: str
     """Its name."""
     parameter: str | None
-    """Which parameter was set; null where no setting passes."""
+    """Which parameter was set; null where no setting passes, or none may be published."""
     value: Number | None
     """Its value."""
     epsilon: Number | None
@@ -317,28 +322,30 @@ class LeastNoise(Frozen):
 
 
 def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> LeastNoise:
-    """Return the least noise of one mechanism at which every draw passed.
+    """Return the least noise of one mechanism at which every draw passed and may be published.
 
     ``settings``: of this mechanism, the least noise first; ``level``: the confidence of the
     interval, for all of them together (Bonferroni).
     """
-    place = next((i for i, s in enumerate(settings) if s.verdict == "pass"), None)
+    place = next((i for i, s in enumerate(settings) if s.publishable), None)
     stated = ("parameter", "value", "epsilon", "passes", "draws")
     if place is None:
         best = max(settings, key=lambda s: s.passes, default=None)
         best = best if best is not None and best.passes else None
+        passing = any(s.verdict == "pass" for s in settings)
+        missed = "passed and may be published" if passing else "passed"
         nearest = f" Nearest to it: {named(best)}, {_outcome(best)}." if best else ""
         return LeastNoise(
             mechanism=mechanism,
             **dict.fromkeys((*stated, "pass_share", "less_noise")),
             more_noise=Neighbour.of(best),
             more_noise_that_does_not_pass=[],
-            sentence=f"{mechanism}: no setting of the grid passed in every draw.{nearest}",
+            sentence=f"{mechanism}: no setting of the grid {missed} in every draw.{nearest}",
         )
     least, rest = settings[place], settings[place + 1 :]
     less = settings[place - 1] if place else None
     ends = _interval(least.passes, least.passes, 1 - (1 - level) / len(settings))
-    share, exceptions = ends | {"level": level}, [s for s in rest if s.verdict != "pass"]
+    share, exceptions = ends | {"level": level}, [s for s in rest if not s.publishable]
     draws = "the one draw" if least.draws == 1 else f"any of {least.draws} draws"
     low = number(share["low"], "down")
     parts = [
@@ -375,7 +382,8 @@ def named(setting: Setting | LeastNoise) -> str:
 def _outcome(setting: Setting) -> str:
     if setting.verdict == "failed":
         return "could not be measured"
-    return f"{setting.outcome} draws passed"
+    held = f" (publish: {PUBLISH[setting.decision]})" if setting.verdict == "pass" else ""
+    return f"{setting.outcome} draws passed{held}"
 
 
 class Facts(Frozen):

@@ -11,12 +11,15 @@ from ldpaudit.commands.sweep.result import Mean, Setting, least_noise, setting_o
 GRID = parse_grid("lambda", "0.1:0.5:5")
 
 
-def draw(verdict: str, accuracy: float = 0.8, sentence: str = "") -> dict[str, Any]:
+def draw(
+    verdict: str, accuracy: float = 0.8, sentence: str = "", decision: str = "publish"
+) -> dict[str, Any]:
     estimate = {"id": "attack.best.accuracy", "kind": "certified", "unit": "proportion"}
     estimate |= {"value": accuracy, "low": accuracy - 0.1, "high": accuracy + 0.1, "level": 0.95}
     test = estimate | {"id": "test_accuracy"}
     return {
         "verdict": verdict,
+        "decision": decision if verdict == "pass" else "not yet",
         "sentence": sentence or verdict,
         "epsilon": 1.0,
         "lambda": 0.3,
@@ -26,8 +29,10 @@ def draw(verdict: str, accuracy: float = 0.8, sentence: str = "") -> dict[str, A
     }
 
 
-def setting(value: float, *verdicts: str, failed: tuple[str, ...] = ()) -> Setting:
-    contents = [draw(v) for v in verdicts]
+def setting(
+    value: float, *verdicts: str, failed: tuple[str, ...] = (), decision: str = "publish"
+) -> Setting:
+    contents = [draw(v, decision=decision) for v in verdicts]
     return setting_of("randomized-response", "lambda", value, contents, failed, 0.95)
 
 
@@ -75,6 +80,16 @@ def test_no_setting_passes_and_the_first_does() -> None:
     lost = least_noise("rr", [setting(0.1, failed=("gone",)), setting(0.2, "pass")], 0.95)
     assert lost.value == 0.2
     assert lost.less_noise.verdict == "failed"
+
+
+def test_a_setting_that_may_not_be_published_is_no_answer() -> None:
+    held, clear = setting(0.1, "pass", decision="not yet"), setting(0.2, "pass")
+    found = least_noise("rr", [held, clear, held], 0.95)
+    assert (found.value, found.more_noise_that_does_not_pass) == (0.2, [0.1])
+    assert ": pass, 1 of 1 draws passed (publish: not yet)" in found.sentence
+    none = least_noise("rr", [held], 0.95)
+    assert none.value is None
+    assert "no setting of the grid passed and may be published in every draw" in none.sentence
 
 
 def test_the_share_that_passes_is_covered_although_the_setting_was_chosen() -> None:
