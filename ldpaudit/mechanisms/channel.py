@@ -10,13 +10,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ldpaudit.errors import InputError
-from ldpaudit.release import BoolArray, FloatArray, IndexArray, Label
+from ldpaudit.release import FloatArray, IndexArray, Label
 
 ROW_SUM_TOLERANCE = 1e-9
-_CACHED = 1 << 15
-"""So many numbers stay in a processor's cache."""
 _LARGEST = 700.0
 """e to this power is a float."""
 _MOST_CELLS = 1 << 24
@@ -101,17 +100,11 @@ class Channel:
         """
         if epsilon >= self.epsilon:
             return 0.0
-        scaled, most = math.exp(min(epsilon, _LARGEST)) * self.matrix, 0.0
-        if epsilon > _LARGEST:
-            with np.errstate(over="ignore"):  # Beyond all floats is beyond any probability.
-                scaled *= math.exp(epsilon - _LARGEST)
-        rows = max(_CACHED // scaled.shape[1], 1)
-        for start in range(0, len(scaled), rows):
-            others = scaled[start : start + rows]
-            excess = np.empty_like(others)
-            for row in self.matrix:
-                np.maximum(np.subtract(row, others, out=excess), 0.0, out=excess)
-                most = max(most, float(excess.sum(axis=1).max()))
+        others = math.exp(min(epsilon, _LARGEST)) * self.matrix
+        most, excess = 0.0, np.empty_like(others)
+        for row in self.matrix:
+            np.maximum(np.subtract(row, others, out=excess), 0.0, out=excess)
+            most = max(most, float(excess.sum(axis=1).max()))
         return most
 
     def rdp(self, alpha: float) -> float:
@@ -124,27 +117,44 @@ class Channel:
         ----------
         Mironov (2017), Definition 3; Busa-Fekete et al. (2023), Definition 4.2.
         """
-        if math.isinf(alpha):
-            return self.epsilon
-        values, doubtful = self._logarithms.renyi(alpha)
-        most = float(values[~doubtful].max())
-        pairs = np.argwhere(doubtful)
-        for y, other in pairs[np.argsort(-values[doubtful])]:
-            if values[y, other] <= most:
-                break
-            most = max(most, self._logarithms.renyi_of_two(y, other, alpha))
-        return most
+        return self.epsilon if math.isinf(alpha) else float(self.divergences(alpha).max())
 
     def divergences(self, alpha: float) -> FloatArray:
-        """Return D_α(T[y] ‖ T[y']) in nats for all pairs, float64 of shape (k, k)."""
-        values, doubtful = self._logarithms.renyi(alpha)
-        for y, other in np.argwhere(doubtful):
-            values[y, other] = self._logarithms.renyi_of_two(y, other, alpha)
-        return values
+        """Return D_α(T[y] ‖ T[y']) in nats for all pairs and α > 0, float64 of shape (k, k).
+
+        Σ_z p^α q^{1−α} = Σ_z c (p/c)^α (q/c)^{1−α} with c the middle of each column, both powers
+        relative to the largest of their row.
+        """
+        if not alpha > 0:
+            raise InputError(f"The order alpha must be above 0, got {alpha}.")
+        there, (centre, away) = self.matrix > 0, self._logarithms
+        if math.isinf(alpha):
+            values = largest_log_ratios(self.matrix)
+        elif alpha == 1:
+            values = (self.matrix * away).sum(axis=1)[:, None] - self.matrix @ away.T
+        else:
+            first = np.where(there, alpha * away + centre, -np.inf)
+            second = np.where(there, (1 - alpha) * away, -np.inf)
+            tops = first.max(axis=1, keepdims=True), second.max(axis=1, keepdims=True)
+            sums = np.exp(first - tops[0]) @ np.exp(second - tops[1]).T
+            logs = np.log(np.maximum(sums, _LEAST_LEFT)) + tops[0] + tops[1].T
+            # Where nearly nothing is left of a sum, what was lost may matter.
+            for y in np.flatnonzero((sums < _LEAST_LEFT).any(axis=1)):
+                logs[y] = logsumexp(first[y] + second, axis=1)
+            values = logs / (alpha - 1)
+        if alpha >= 1 and not there.all():
+            values[there.astype(np.float64) @ (~there).T.astype(np.float64) > 0] = math.inf
+        np.fill_diagonal(values, 0.0)
+        return np.maximum(values, 0.0)
 
     @cached_property
-    def _logarithms(self) -> "_Logarithms":
-        return _Logarithms.of(self.matrix)
+    def _logarithms(self) -> tuple[FloatArray, FloatArray]:
+        """The middle of each column's logarithms, (m,), and the logarithms less it, (k, m)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(self.matrix)
+            low = np.where(self.matrix > 0, logs, np.inf).min(axis=0)
+            centre = np.nan_to_num((low + logs.max(axis=0)) / 2)  # 0 for a column of zeros.
+        return centre, np.where(self.matrix > 0, logs - centre, 0.0)
 
     def offers(self, ability: type[Any]) -> None:  # noqa: ARG002
         """Return None: unlike a mechanism, a channel alone offers nothing else."""
@@ -188,83 +198,6 @@ class Channel:
                 "The channel cannot be inverted: the outputs do not distinguish all labels (ε → 0)."
             )
         return np.asarray(np.linalg.pinv(self.matrix), dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class _Logarithms:
-    """The logarithms of a channel's entries.
-
-    Attributes
-    ----------
-    there : bool array of shape (k, m)
-        Which entries are above 0.
-    centre : float64 array of shape (m,)
-        The middle of each column's logarithms.
-    away : float64 array of shape (k, m)
-        The logarithms less the middle of their column; 0 where an entry is 0.
-    """
-
-    there: BoolArray
-    centre: FloatArray
-    away: FloatArray
-
-    @classmethod
-    def of(cls, matrix: FloatArray) -> "_Logarithms":
-        there = matrix > 0
-        logs = np.log(np.where(there, matrix, 1.0))
-        low = np.where(there, logs, np.inf).min(axis=0)
-        high = np.where(there, logs, -np.inf).max(axis=0)
-        centre = np.where(there.any(axis=0), low, 0.0)
-        centre[there.any(axis=0)] += (high - low)[there.any(axis=0)] / 2
-        return cls(there, centre, np.where(there, logs - centre, 0.0))
-
-    def renyi(self, alpha: float) -> tuple[FloatArray, BoolArray]:
-        """Return D_α of all pairs of rows, shape (k, k), and which are upper bounds only."""
-        if not alpha > 0:
-            raise InputError(f"The order alpha must be above 0, got {alpha}.")
-        doubtful = np.zeros((len(self.away), len(self.away)), dtype=bool)
-        if math.isinf(alpha):
-            rows = zip(self.away, self.there, strict=True)
-            values = np.stack([(row[on] - self.away[:, on]).max(axis=1) for row, on in rows])
-        elif alpha == 1:
-            p = np.where(self.there, np.exp(self.away + self.centre), 0.0)
-            values = (p * self.away).sum(axis=1)[:, None] - p @ self.away.T
-        else:
-            values, doubtful = self._of_order(alpha)
-        if alpha >= 1 and not self.there.all():
-            uncovered = self.there.astype(np.float64) @ (~self.there).T.astype(np.float64) > 0
-            values[uncovered], doubtful[uncovered] = math.inf, False
-        np.fill_diagonal(values, 0.0)
-        np.fill_diagonal(doubtful, False)
-        return np.maximum(values, 0.0), doubtful
-
-    def _of_order(self, alpha: float) -> tuple[FloatArray, BoolArray]:
-        """Return D_α of pairs for α other than 1 and ∞, and which are upper bounds only.
-
-        Σ_z p^α q^{1−α} = Σ_z c (p/c)^α (q/c)^{1−α} with c the middle of each column, both powers
-        relative to the largest of their row. Where nearly nothing is left of a sum, what was lost
-        may matter.
-        """
-        first, second = alpha * self.away + self.centre, (1 - alpha) * self.away
-        if not self.there.all():
-            first[~self.there] = second[~self.there] = -np.inf
-        tops = first.max(axis=1, keepdims=True), second.max(axis=1, keepdims=True)
-        for power, top in zip((first, second), tops, strict=True):
-            np.exp(np.subtract(power, top, out=power), out=power)
-        sums = first @ second.T
-        doubtful = sums < _LEAST_LEFT
-        values = (np.log(np.maximum(sums, _LEAST_LEFT)) + tops[0] + tops[1].T) / (alpha - 1)
-        return np.where(doubtful & (alpha < 1), math.inf, values), doubtful
-
-    def renyi_of_two(self, y: int, other: int, alpha: float) -> float:
-        """Return D_α of two rows for α other than 1 and ∞, by sums of logarithms."""
-        both = self.there[y] & self.there[other]
-        if not both.any():
-            return math.inf
-        p, q = self.away[y][both], self.away[other][both]
-        terms = alpha * p + (1 - alpha) * q + self.centre[both]
-        top = float(terms.max())
-        return max((top + math.log(float(np.exp(terms - top).sum()))) / (alpha - 1), 0.0)
 
 
 def largest_log_ratios(matrix: FloatArray) -> FloatArray:

@@ -23,7 +23,8 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source, randomized_response
 from ldpaudit.mechanisms.finite import Family, Made, check_codes
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
-from ldpaudit.mechanisms.noise import laplace_draws, laplace_rdp
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise import FINE_STEPS, DiscreteLaplace
 from ldpaudit.mechanisms.parameters import (
     Parameter,
     check_classes,
@@ -413,37 +414,17 @@ class SummedHistogram(FrequencyOracle):
     Dwork et al. (2006); Wang et al. (2017), section 4.2.
     """
 
-    @property
+    @cached_property
+    def _entry(self) -> Any:
+        """The noise of one entry, in steps of 1/1,024."""
+        return DiscreteLaplace(LabelRange(0, 1, 1 / FINE_STEPS), self.epsilon / 2)
+
+    @cached_property
     def pair_channel(self) -> Channel:
-        high, low = 0.25, 0.25 * math.exp(-self.epsilon)
-        return two_rows(high, low, 1 - high - low)
-
-    def rdp(self, alpha: float) -> float:
-        return 2 * laplace_rdp(alpha, self.epsilon / 2)
-
-    def delta(self, epsilon: float) -> float:
-        """Return δ(ε'), by quadrature over one entry's loss, to 1e-9.
-
-        With s = ε/2 one entry loses s with probability 1/2, −s with e^{−s}/2, and between them
-        with density e^{−(s − l)/2}/4 at l; the other entry's δ at ε' − l is 1 − e^{(ε' − l − s)/2}.
-        """
-        s = self.epsilon / 2
-
-        def entry(level: float) -> float:
-            if level < -s:
-                return -math.expm1(level)
-            return max(-math.expm1((level - s) / 2), 0.0)
-
-        ends = 0.5 * entry(epsilon - s) + 0.5 * math.exp(-s) * entry(epsilon + s)
-        breaks = [point for point in (epsilon - s,) if -s < point < s]
-        middle, _ = quad(
-            lambda loss: 0.25 * math.exp((loss - s) / 2) * entry(epsilon - loss),
-            -s,
-            s,
-            points=breaks or None,
-            epsabs=1e-12,
-        )
-        return float(min(max(ends + middle, 0.0), 1.0))
+        """The law of the sum of two entries' losses, each a whole number of equal steps."""
+        rows = self._entry.compared.matrix
+        matrix = np.stack([np.convolve(row, row) for row in rows])
+        return Channel(matrix, (0, 1), tuple(range(matrix.shape[1])))
 
     @property
     def keep_probability(self) -> float:
@@ -468,8 +449,8 @@ class SummedHistogram(FrequencyOracle):
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         """Draw reports, float64 of shape (n, k); the noise is drawn in steps of 1/1,024."""
         values = np.eye(self.k)[check_codes(labels, self.k)]
-        noise = laplace_draws(values.size, self.epsilon / 2, rng)
-        return np.asarray(values + noise.reshape(values.shape))
+        noise = self._entry.law.draw(values.size, rng).reshape(values.shape)
+        return np.asarray(values + noise / FINE_STEPS)
 
     def support(self, reports: Reports, codes: IntArray) -> FloatArray:
         entries = reports[np.arange(len(reports)), codes]

@@ -12,12 +12,7 @@ from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import Family, Made, check_codes
 from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise import (
-    DiscreteLaplace,
-    laplace_delta,
-    laplace_draws,
-    laplace_rdp,
-)
+from ldpaudit.mechanisms.noise import FINE_STEPS, DiscreteLaplace
 from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
@@ -48,19 +43,16 @@ class NoisySums(Made, BagSums):
         return math.inf if self.target_epsilon is None else float(self.target_epsilon)
 
     @cached_property
-    def _geometric(self) -> Any:
-        """Geometric noise as a mechanism on two neighbouring sums, 0 and 1."""
-        return DiscreteLaplace(LabelRange(0, 1, 1), self.epsilon)
+    def _added(self) -> Any:
+        """The noise, in steps of 1/1,024 or of 1, as a mechanism on two neighbouring sums."""
+        step = {"laplace": 1 / FINE_STEPS, "geometric": 1}[self.noise]
+        return DiscreteLaplace(LabelRange(0, 1, step), self.epsilon)
 
     def delta(self, epsilon: float) -> float:
-        if self.noise == "laplace":
-            return laplace_delta(epsilon, self.epsilon)
-        return 1.0 if self.noise == "none" else self._geometric.delta(epsilon)
+        return 1.0 if self.noise == "none" else self._added.delta(epsilon)
 
     def rdp(self, alpha: float) -> float:
-        if self.noise == "laplace":
-            return laplace_rdp(alpha, self.epsilon)
-        return math.inf if self.noise == "none" else self._geometric.rdp(alpha)
+        return math.inf if self.noise == "none" else self._added.rdp(alpha)
 
     @property
     def sums_are_whole(self) -> bool:
@@ -83,9 +75,7 @@ class NoisySums(Made, BagSums):
         if self.noise == "laplace":
             tail = 0.5 * np.exp(-self.epsilon * np.abs(x))
             return np.where(x < 0, tail, 1 - tail)
-        whole, q = np.floor(x), math.exp(-self.epsilon)
-        low, high = q ** np.maximum(-whole, 0) / (1 + q), q ** (np.maximum(whole, -1) + 1) / (1 + q)
-        return np.where(whole < 0, low, 1 - high)
+        return np.asarray(self._added.law.up_to(np.floor(x).astype(np.int64)))
 
     def release(
         self,
@@ -112,10 +102,8 @@ class NoisySums(Made, BagSums):
         codes = check_codes(labels, 2)
         sizes = np.bincount(members)
         sums = np.bincount(members, weights=codes, minlength=len(sizes)).astype(np.float64)
-        if self.noise == "geometric":
-            sums += self._geometric.law.draw(len(sums), rng)
-        elif self.noise == "laplace":
-            sums += laplace_draws(len(sums), self.epsilon, rng)
+        if self.noise != "none":
+            sums += self._added.labels.spacing * self._added.law.draw(len(sums), rng)
         return np.asarray((sums / sizes if self.statistic == "proportion" else sums)[members])
 
 

@@ -68,6 +68,7 @@ _DEEPEST: Final = 1 << 16
 _REMAINDER_BITS: Final = 16
 _LARGEST_MATRIX: Final = 4096
 _EVERY_WIDTH: Final = 2048
+_BEYOND: Final = 1 << 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,36 +315,18 @@ class GridNoise(Ranged, StepNoise):
         return self.labels.spacing
 
     @cached_property
-    def _between(self) -> tuple[FloatArray, FloatArray]:
-        """log P(X = x), log P(X = x − n) for 0 < x < n: else the extreme labels differ by e^ε."""
-        logs = np.log(self.law.pmf(np.arange(1, self.labels.steps)))
-        return logs, logs[::-1]
-
-    @cached_property
-    def _outside(self) -> float:
-        return float(self.law.tail(np.zeros(1, dtype=np.int64))[0])
+    def compared(self) -> Channel:
+        """The extreme labels' rows with clipping, which merges outputs of one likelihood ratio."""
+        n = self.labels.steps
+        ends = self.law.tail(np.array([0, n]))
+        row = np.concatenate([ends[:1], self.law.pmf(np.arange(1, n)), ends[1:]])
+        return Channel(np.stack([row, row[::-1]]), (0, 1), tuple(range(n + 1)))
 
     def delta(self, epsilon: float) -> float:
-        log_p, log_q = self._between
-        outside = -math.expm1(min(epsilon - self.epsilon, 0)) * self._outside
-        inside = np.exp(log_p) * -np.expm1(np.minimum(epsilon + log_q - log_p, 0))
-        return float(outside + inside.sum())
+        return 0.0 if epsilon >= self.epsilon else self.compared.delta(epsilon)
 
     def rdp(self, alpha: float) -> float:
-        """Return the sum over the integers: two tails in closed form, and n − 1 terms between."""
-        if not alpha > 0:
-            raise InputError(f"The order alpha must be above 0, got {alpha}.")
-        if math.isinf(alpha):
-            return self.epsilon
-        log_p, log_q = self._between
-        if alpha == 1:
-            tails = self._outside * self.epsilon * -math.expm1(-self.epsilon)
-            return float(tails + np.sum(np.exp(log_p) * (log_p - log_q)))
-        side = math.log(self._outside)
-        ends = [side + (alpha - 1) * self.epsilon, side - alpha * self.epsilon]
-        terms = np.concatenate([alpha * log_p + (1 - alpha) * log_q, ends])
-        top = float(terms.max())
-        return max((top + math.log(np.exp(terms - top).sum())) / (alpha - 1), 0.0)
+        return self.epsilon if math.isinf(alpha) else self.compared.rdp(alpha)
 
     @property
     def output_values(self) -> FloatArray | None:
@@ -429,14 +412,12 @@ class GridNoise(Ranged, StepNoise):
         if not rising or (np.diff(cuts) <= 0).any():
             raise InputError("The bins' bounds must be finite numbers in increasing order.")
         last = np.floor((cuts - self.labels.low) / self.labels.spacing + 1e-9)
+        if self.clipped:  # Beyond the ends of the grid is beyond all noise.
+            last[last >= self.labels.steps], last[last < 0] = _BEYOND, -_BEYOND
         values = self.labels.values if labels is None else labels
         places = np.rint((values - self.labels.low) / self.labels.spacing).astype(np.int64)
         offset = last[None, :].astype(np.int64) - places[:, None]
         below, above = self.law.up_to(offset), self.law.up_to(-1 - offset)
-        if self.clipped:
-            ends, starts = last >= self.labels.steps, last < 0
-            below, above = np.where(ends, 1.0, below), np.where(ends, 0.0, above)
-            below, above = np.where(starts, 0.0, below), np.where(starts, 1.0, above)
         # A bin is a difference of the smaller of the two, so that far tails keep their precision.
         inner = np.where(below[:, 1:] <= 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
         matrix = np.clip(np.column_stack([below[:, :1], inner, above[:, -1:]]), 0.0, None)
@@ -730,36 +711,6 @@ Exponential: Final[RangeFamily] = RangeFamily(
 )
 """The exponential mechanism: on the labels' grid where they have a step, else anywhere in their
 range, as Laplace noise restricted to it. See :class:`GridExponential` for its exact ε."""
-
-
-def laplace_draws(n: int, epsilon: float, rng: Randomness) -> FloatArray:
-    """Draw Laplace noise of scale 1/ε in steps of 1/1,024, for numbers that differ by up to 1."""
-    return _laplace_law(FINE_STEPS, epsilon, None).draw(n, rng) / FINE_STEPS
-
-
-def laplace_delta(at: float, epsilon: float) -> float:
-    """Return δ = 1 − e^{(at − ε)/2} of two Laplace laws whose centres are ε scales apart."""
-    return max(-math.expm1((at - epsilon) / 2), 0.0)
-
-
-def laplace_rdp(alpha: float, epsilon: float) -> float:
-    """Return D_α of two Laplace laws whose centres are ε scales apart, in nats, α > 0.
-
-    References
-    ----------
-    Mironov (2017), Table II, with λ = 1/ε.
-    """
-    if not alpha > 0:
-        raise InputError(f"The order alpha must be above 0, got {alpha}.")
-    if math.isinf(alpha):
-        return epsilon
-    if alpha == 1:
-        return epsilon + math.expm1(-epsilon)
-    if alpha == 0.5:
-        return epsilon - 2 * math.log1p(epsilon / 2)
-    # (α e^{(α−1)ε} + (α−1) e^{−αε})/(2α−1), with e^{(α−1)ε} taken out of the bracket.
-    rest = (alpha - 1) * math.expm1(-(2 * alpha - 1) * epsilon) / (2 * alpha - 1)
-    return max(epsilon + math.log1p(rest) / (alpha - 1), 0.0)
 
 
 def prior_budget(epsilon: float, k: int, n: int) -> float:

@@ -25,7 +25,6 @@ from ldpaudit.mechanisms.noise import (
     Laplace,
     Staircase,
     check_prior_budget,
-    laplace_rdp,
     prior_budget,
     private_prior,
 )
@@ -240,8 +239,8 @@ CALLS: list[tuple[Any, str]] = [
         for labels in (["a", ["b"]], [{"a": 1}, "b"], [(1, 2), 3], ["a", None], [math.nan, 1])
     ),
     (lambda: WeightTable(np.broadcast_to(np.uint64(0), (1 << 13, 1 << 13))), "too large"),
-    (lambda: laplace_rdp(0.0, 1.0), "above 0"),
-    (lambda: laplace_rdp(math.nan, 1.0), "above 0"),
+    (lambda: Laplace(RANGE, 1.0).rdp(0.0), "above 0"),
+    (lambda: Laplace(RANGE, 1.0).rdp(math.nan), "above 0"),
     (lambda: Exponential(LabelRange(0.0, 1.0), 1.0).rdp(0.0), "above 0"),
     (lambda: conditional_rdp_floor(1.0, 0.3, 4), "above 1"),
     (lambda: LabelRange(0.0, float((1 << 22) + 1), 1.0), "4194304"),
