@@ -7,7 +7,7 @@ biased. Debiased randomized response stretches the outputs until E[ŷ | y] = y.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -31,8 +31,6 @@ from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
 _ROUNDS: Final = 50
 _ROUNDING: Final = 1e-14
-_LARGEST_TABLE: Final = 2000
-_COARSE: Final = 500
 
 
 class _OnOutputs(Finite):
@@ -157,14 +155,13 @@ def optimal_bins(
         return sum(costs.cost(start, end - 1) for start, end in bins) / (len(starts) + growth)
 
     starts = min(_even_bins(weights), key=ratio)
-    for cheapest in (costs.guess, costs.cheapest):
-        price = ratio(starts)
-        for _ in range(_ROUNDS):
-            cheaper = cheapest(price)
-            if not ratio(cheaper) < price * (1 - _ROUNDING):
-                break
-            # The price falls with each round, so no partition comes twice.
-            starts, price = cheaper, ratio(cheaper)
+    price = ratio(starts)
+    for _ in range(_ROUNDS):
+        cheaper = costs.cheapest(price)
+        if not ratio(cheaper) < price * (1 - _ROUNDING):
+            break
+        # The price falls with each round, so no partition comes twice.
+        starts, price = cheaper, ratio(cheaper)
     starts, outputs = _distinct(costs, starts, k)
     # Costs are relative to releasing each label unchanged.
     value = float(weights @ loss_of(loss, values, values)) + ratio(starts)
@@ -190,135 +187,80 @@ def _distinct(costs: "BinCosts", starts: list[int], k: int) -> tuple[list[int], 
         starts = [starts[i] for i in rising]
 
 
+@dataclass(frozen=True)
 class BinCosts:
     """The costs of all bins of k labels: L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y).
 
-    Losses are relative to releasing each label unchanged (which affects the Poisson log loss only,
-    and makes costs non-negative).
-
-    Parameters
-    ----------
-    k : int
-    ending_at : callable
-        The costs of the bins that end with a label, one for each of the first labels.
-    output : callable
-        The best output of the bin from a first to a last label.
+    Losses are relative to releasing each label unchanged. ``ending_at`` gives the costs of the bins
+    that end with a label, one for each of the first labels; ``output`` the best output of the bin
+    from a first to a last label.
     """
 
-    def __init__(
-        self,
-        k: int,
-        ending_at: Callable[[int, slice | IndexArray], FloatArray],
-        output: Callable[[int, int], float],
-    ) -> None:
-        self._k, self.ending_at, self.output = k, ending_at, output
-        self._tables: dict[int, list[FloatArray]] = {}
+    k: int
+    ending_at: Callable[[int, slice | IndexArray], FloatArray]
+    output: Callable[[int, int], float]
 
     def cost(self, first: int, last: int) -> float:
         """Return the cost of the bin first … last."""
         return float(self.ending_at(last, slice(first, first + 1))[0])
 
     def cheapest(self, price: float) -> list[int]:
-        """Return the first labels of the bins that minimise Σ (cost − price)."""
-        if self._k <= _LARGEST_TABLE:
-            return self._restricted(price, self._k)
-        return cheapest_partition(
-            lambda end: self.ending_at(end - 1, slice(0, end)), self._k, price
-        )
-
-    def guess(self, price: float) -> list[int]:
-        """Return the same for bins that start at multiples of 1/500 of the labels only."""
-        return self._restricted(price, min(self._k, _COARSE))
-
-    def _restricted(self, price: float, pieces: int) -> list[int]:
-        cuts = np.linspace(0, self._k, pieces + 1).astype(np.int64)
-        if pieces not in self._tables:
-            ends = range(1, pieces + 1)
-            self._tables[pieces] = [self.ending_at(int(cuts[e]) - 1, cuts[:e]) for e in ends]
-        table = self._tables[pieces]
-        return [
-            int(cuts[start]) for start in cheapest_partition(lambda e: table[e - 1], pieces, price)
-        ]
-
-
-def cheapest_partition(
-    ending_at: Callable[[int], FloatArray], pieces: int, price: float
-) -> list[int]:
-    """Minimise Σ (cost − price) over the partitions of 0 … pieces − 1 into neighbours.
-
-    For an end from 1 to ``pieces``, ``ending_at`` gives the costs of the bins start … end − 1.
-    """
-    value = np.zeros(pieces + 1)
-    start = np.zeros(pieces + 1, dtype=np.int64)
-    for end in range(1, pieces + 1):
-        candidates = ending_at(end) + value[:end]
-        start[end] = best = int(candidates.argmin())
-        value[end] = candidates[best] - price
-    starts, end = [], pieces
-    while end > 0:
-        end = int(start[end])
-        starts.append(end)
-    return starts[::-1]
+        """Return the first labels of the partition into bins that minimises Σ (cost − price)."""
+        value, start = np.zeros(self.k + 1), np.zeros(self.k + 1, dtype=np.int64)
+        for end in range(1, self.k + 1):
+            candidates = self.ending_at(end - 1, slice(0, end)) + value[:end]
+            start[end] = best = int(candidates.argmin())
+            value[end] = candidates[best] - price
+        starts, end = [], self.k
+        while end > 0:
+            end = int(start[end])
+            starts.append(end)
+        return starts[::-1]
 
 
 def bin_costs(name: Loss, labels: FloatArray, prior: FloatArray, growth: float) -> BinCosts:
     """Return the costs of bins for a loss at e^ε = 1 + growth; labels and prior of shape (k,)."""
-    costs = {"squared": _squared, "absolute": _absolute, "poisson": _poisson}
-    if name not in costs:
+    centre = float(prior @ labels)
+    if name == "squared":
+        return _mean_costs(labels, prior, growth, centre, lambda sums, of: 0.5 * sums * sums / of)
+    if name == "absolute":
+        return _absolute(labels, prior, growth)
+    if name != "poisson":
         raise InputError(f"The loss must be squared, absolute or poisson. Got {name!r} instead.")
-    return costs[name](labels, prior, growth)
+    if labels[0] < 0:
+        raise InputError("The Poisson log loss must be used with labels that are not negative.")
+    return _mean_costs(labels, prior, growth, 0.0, lambda sums, of: xlogy(sums, sums / of))
 
 
 def _cumulative(values: FloatArray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def _squared(labels: FloatArray, prior: FloatArray, growth: float) -> BinCosts:
-    """½(m − y)²: the best output is the weighted mean."""
-    mean = float(prior @ labels)
-    centred = labels - mean
-    mass = growth * _cumulative(prior)
-    first = growth * _cumulative(prior * centred)
-    second = 0.5 * growth * _cumulative(prior * centred**2)
-    everywhere = 0.5 * float(prior @ centred**2)
+def _mean_costs(
+    labels: FloatArray,
+    prior: FloatArray,
+    growth: float,
+    centre: float,
+    convex: Callable[[FloatArray, FloatArray], Any],
+) -> BinCosts:
+    """Return the costs of ½(m − y)² or m − y − y log(m/y): the weighted mean is the best output.
+
+    For weights w of sum W and moment M they are Σ w φ(y) − W φ(M/W), with φ(y) = ½y² or y log y;
+    ``convex`` returns W φ(M/W) of M and W, and ``centre`` is taken off the labels.
+    """
+    points = labels - centre
+    values = convex(points, np.ones(len(points)))
+    mass, moment, curve = (growth * _cumulative(prior * by) for by in (1.0, points, values))
+    mean, everywhere = float(prior @ points), float(prior @ values)
 
     def ending_at(last: int, starts: slice | IndexArray) -> FloatArray:
-        """Return ½(second moment − first²/mass) of each bin's weights."""
-        end = last + 1
-        costs = first[end] - first[starts]
-        costs *= costs
-        costs /= (1 + mass[end]) - mass[starts]
-        costs *= -0.5
-        costs -= second[starts]
-        costs += everywhere + second[end]
-        return np.asarray(costs)
-
-    def output(start: int, last: int) -> float:
-        return float(mean + (first[last + 1] - first[start]) / (1 + mass[last + 1] - mass[start]))
-
-    return BinCosts(len(labels), ending_at, output)
-
-
-def _poisson(labels: FloatArray, prior: FloatArray, growth: float) -> BinCosts:
-    """The Poisson deviance m − y − y log(m/y): the best output is the weighted mean."""
-    if labels[0] < 0:
-        raise InputError("The Poisson log loss must be used with labels that are not negative.")
-    mass = growth * _cumulative(prior)
-    moment = growth * _cumulative(prior * labels)
-    entropy = growth * _cumulative(prior * xlogy(labels, labels))
-    mean, everywhere = float(prior @ labels), float(prior @ xlogy(labels, labels))
-
-    def ending_at(last: int, starts: slice | IndexArray) -> FloatArray:
-        """Return Σ weight · y log y − moment · log(moment/mass) of each bin's weights."""
-        end = last + 1
-        weight = 1 + mass[end] - mass[starts]
-        of_bin = mean + moment[end] - moment[starts]
-        rest = everywhere + entropy[end] - entropy[starts]
-        return np.asarray(rest - xlogy(of_bin, of_bin / weight))
+        weight = 1 + mass[last + 1] - mass[starts]
+        of_bin = mean + moment[last + 1] - moment[starts]
+        return np.asarray(everywhere + curve[last + 1] - curve[starts] - convex(of_bin, weight))
 
     def output(start: int, last: int) -> float:
         of_bin = mean + moment[last + 1] - moment[start]
-        return float(of_bin / (1 + mass[last + 1] - mass[start]))
+        return float(centre + of_bin / (1 + mass[last + 1] - mass[start]))
 
     return BinCosts(len(labels), ending_at, output)
 

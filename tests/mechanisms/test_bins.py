@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize_scalar
 
-from ldpaudit.mechanisms.bins import bin_costs, cheapest_partition, optimal_bins
+from ldpaudit.mechanisms.bins import bin_costs, optimal_bins
 from ldpaudit.mechanisms.label_range import loss
 
 LOSSES = ["squared", "absolute", "poisson"]
@@ -126,15 +126,11 @@ def test_costs_agree_with_a_search_for_the_best_output(name):
         )
 
 
-def test_many_labels_need_no_table_of_all_bins():
+def test_at_the_optimal_price_the_cheapest_partition_costs_as_much_as_it_brings():
     labels = np.arange(2001.0)
     prior = np.exp(-labels / 500) / np.exp(-labels / 500).sum()
-    design = optimal_bins(labels.tolist(), prior, 2.0)
+    price = optimal_bins(labels.tolist(), prior, 2.0).loss
     costs = bin_costs("squared", labels, prior, math.expm1(2.0))
-    table = [costs.ending_at(last, slice(0, last + 1)) for last in range(2001)]
-    price = design.loss
-    starts = cheapest_partition(lambda end: table[end - 1], 2001, price)
-    ends = [*starts[1:], 2001]
-    total = sum(table[e - 1][s] for s, e in zip(starts, ends, strict=True))
-    # At the optimal price the cheapest partition costs as much as it brings.
+    starts = costs.cheapest(price)
+    total = sum(costs.cost(s, e - 1) for s, e in zip(starts, [*starts[1:], 2001], strict=True))
     assert total / (len(starts) + math.expm1(2.0)) == pytest.approx(price, rel=1e-12)
