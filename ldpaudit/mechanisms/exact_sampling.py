@@ -206,10 +206,6 @@ class WeightTable:
     weights : uint64 array of shape (k, m)
         Each row sums to 2⁶³.
 
-    Notes
-    -----
-    Draws invert by indexed search (Chen and Asau 1974): the top bits of a word index where in the
-    cumulative weights to start, so that a draw takes one or two comparisons.
     """
 
     weights: WordArray
@@ -230,16 +226,6 @@ class WeightTable:
     def cumulative(self) -> WordArray:
         """Cumulative weights, uint64 of shape (k, m); the last column is 2⁶³."""
         return np.cumsum(self.weights, axis=1, dtype=np.uint64)
-
-    @cached_property
-    def _bits(self) -> int:
-        return int(min(max(self.weights.shape[1].bit_length(), 4), 20))
-
-    @cached_property
-    def _guide(self) -> IntArray:
-        starts = np.arange(1 << self._bits, dtype=np.uint64) << np.uint64(63 - self._bits)
-        rows = [np.searchsorted(row, starts, side="right") for row in self.cumulative]
-        return np.stack(rows).astype(np.int32)
 
     def epsilon(self) -> float:
         """Return ε in nats of the integers themselves (∞ where a zero faces a non-zero)."""
@@ -266,17 +252,11 @@ class WeightTable:
         """
         source, out = bit_source(rng), np.empty(len(rows), dtype=np.int32)
         for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK].astype(np.int64)
-            out[start : start + _BLOCK] = self._invert(block, source.words(len(block)))
+            block = rows[start : start + _BLOCK]
+            words = source.words(len(block)) >> np.uint64(1)
+            order = np.argsort(block, kind="stable")
+            distinct, first = np.unique(block[order], return_index=True)
+            for row, places in zip(distinct, np.split(order, first[1:]), strict=True):
+                drawn = np.searchsorted(self.cumulative[row], words[places], side="right")
+                out[start + places] = drawn
         return out
-
-    def _invert(self, rows: npt.NDArray[np.int64], words: WordArray) -> IntArray:
-        words = words >> np.uint64(1)
-        bucket = (words >> np.uint64(63 - self._bits)).astype(np.int64)
-        drawn: IntArray = self._guide.ravel()[(rows << self._bits) + bucket]
-        cells, cumulative = rows * self.weights.shape[1], self.cumulative.ravel()
-        below = np.flatnonzero(cumulative[cells + drawn] <= words)
-        while below.size:
-            drawn[below] += 1
-            below = below[cumulative[cells[below] + drawn[below]] <= words[below]]
-        return drawn

@@ -5,7 +5,7 @@ sensitivity: 2R for vectors of a ball of radius R.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Final
@@ -37,7 +37,7 @@ from ldpaudit.mechanisms.response import (
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.result import Estimate
 
-_LARGEST_EPSILON: Final = 1e9
+_LARGEST: Final = 1e9
 _TOLERANCE: Final = 1e-13
 _ON_THE_SPHERE: Final = 1e-9
 
@@ -69,14 +69,19 @@ def gaussian_epsilon(sigma: float, sensitivity: float, delta: float) -> float:
     check_delta(delta)
     if gaussian_delta(sigma, sensitivity, 0.0) <= delta:
         return 0.0
-    high = 1.0
-    while gaussian_delta(sigma, sensitivity, high) > delta and high < _LARGEST_EPSILON:
+    return _least(lambda e: gaussian_delta(sigma, sensitivity, e), delta)
+
+
+def _least(delta_at: Callable[[float], float], delta: float) -> float:
+    """Return the least x > 0 with ``delta_at(x)`` ≤ δ, which falls, to a relative 1e-12."""
+    low = high = 1.0
+    while delta_at(high) > delta and high < _LARGEST:
         high *= 2
-    root = float(
-        brentq(lambda e: gaussian_delta(sigma, sensitivity, e) - delta, 0.0, high, xtol=_TOLERANCE)
-    )
-    while gaussian_delta(sigma, sensitivity, root) > delta:
-        root = root * (1 + 1e-12) + 1e-15
+    while delta_at(low) <= delta and low > 1 / _LARGEST:
+        low /= 2
+    root = float(brentq(lambda x: delta_at(x) - delta, low, high, xtol=_TOLERANCE * low))
+    while delta_at(root) > delta:
+        root *= 1 + 1e-12
     return root
 
 
@@ -99,17 +104,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     check_epsilon(epsilon)
     check_delta(delta)
     check_positive("sensitivity", sensitivity)
-    low = high = 1.0
-    while gaussian_delta(high, 1.0, epsilon) > delta:
-        high *= 2
-    while gaussian_delta(low, 1.0, epsilon) <= delta:
-        low /= 2
-    root = float(
-        brentq(lambda s: gaussian_delta(s, 1.0, epsilon) - delta, low, high, xtol=_TOLERANCE * low)
-    )
-    while gaussian_delta(root, 1.0, epsilon) > delta:
-        root *= 1 + 1e-12
-    return root * sensitivity
+    return sensitivity * _least(lambda sigma: gaussian_delta(sigma, 1.0, epsilon), delta)
 
 
 def classical_sigma(epsilon: float, delta: float, sensitivity: float) -> float:

@@ -9,6 +9,7 @@ Derivation, proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from typing import Any, Final
@@ -258,14 +259,23 @@ def optimal_unbiased(
     values = np.asarray(labels, dtype=np.float64)
     weights, epsilon = check_prior(prior, len(labels)), check_epsilon(epsilon)
     lowered_growth(epsilon)
-    if loss == "squared":
-        return _squared(labels, values, weights, epsilon)
-    if loss == "poisson":
-        return _poisson(labels, values, weights, epsilon)
-    raise InputError(
-        "An unbiased randomizer is designed for the squared or the poisson loss: for the absolute "
-        f"one there is no best, its outputs diverge. Got {loss!r}; rr-on-bins takes any loss."
-    )
+    if loss not in ("squared", "poisson"):
+        raise InputError(
+            "An unbiased randomizer is designed for the squared or the poisson loss: for the "
+            f"absolute one there is no best, its outputs diverge. Got {loss!r}; rr-on-bins takes "
+            "any loss."
+        )
+    if loss == "squared" and closed_form_is_optimal(weights, epsilon):
+        columns, value = closed_form(values, weights, lowered_growth(epsilon))
+        _, best = closed_form(values, weights, raised_growth(epsilon))
+        mechanism = _mechanism(labels, epsilon, columns)
+        return Design(mechanism, value, min(best, value), "closed-form")
+    if loss == "poisson" and not 0 < values[-1] < (1 + lowered_growth(epsilon)) * values[0]:
+        raise InputError(
+            "An unbiased randomizer with positive outputs, which the Poisson loss needs, exists "
+            "only if the highest label is below e^epsilon times the lowest; use squared loss."
+        )
+    return _by_program(labels, values, weights, epsilon, loss)
 
 
 def closed_form_is_optimal(prior: FloatArray, epsilon: float) -> bool:
@@ -320,52 +330,28 @@ def closed_form(
     return columns, 0.5 * (total * total - float(prior @ (labels - mean) ** 2))
 
 
-def _squared(
-    classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float
+def _by_program(
+    classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float, loss: Loss
 ) -> Design:
-    if closed_form_is_optimal(prior, epsilon):
-        columns, value = closed_form(labels, prior, lowered_growth(epsilon))
-        _, best = closed_form(labels, prior, raised_growth(epsilon))
-        mechanism = _mechanism(classes, epsilon, columns)
-        return Design(mechanism, value, min(best, value), "closed-form")
-    mean, scale = float(prior @ labels), float(labels[-1] - labels[0])
-    scaled, growth = (labels - mean) / scale, raised_growth(epsilon)
+    """Solve the program for labels scaled to a range of 1, for the squared loss around 0."""
+    squared, growth = loss == "squared", raised_growth(epsilon)
+    centre, scale = float(prior @ labels) if squared else 0.0, float(labels[-1] - labels[0])
+    scaled = (labels - centre) / scale
     arcs = IntervalArcs(len(labels), growth)
     _, price = closed_form(scaled, prior, growth)
-    price += 0.5 * float(prior @ scaled**2)
-    columns, solution = _program(
-        scaled, prior, arcs, squared_loss(arcs, scaled, prior), price, epsilon
-    )
-    bound = squared_loss_bound(scaled, prior, growth, solution.alpha, solution.beta)
-    value = _expected("squared", columns, scaled, prior, epsilon)
-    moved = IntervalColumns(
-        mean + scale * columns.outputs, columns.first, columns.last, columns.masses
-    )
-    mechanism = _mechanism(classes, epsilon, moved)
-    return Design(mechanism, scale**2 * value, scale**2 * bound, "interval-program")
-
-
-def _poisson(
-    classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float
-) -> Design:
-    if not 0 < labels[-1] < (1 + lowered_growth(epsilon)) * labels[0]:
-        raise InputError(
-            "An unbiased randomizer with positive outputs, which the Poisson loss needs, exists "
-            "only if the highest label is below e^epsilon times the lowest; use squared loss."
-        )
-    scale, growth = float(labels[-1] - labels[0]), raised_growth(epsilon)
-    scaled = labels / scale
-    arcs = IntervalArcs(len(labels), growth)
-    _, price = closed_form(scaled, prior, growth)
-    columns, solution = _program(
-        scaled, prior, arcs, poisson_loss(arcs, scaled, prior), price, epsilon
-    )
-    moved = IntervalColumns(scale * columns.outputs, columns.first, columns.last, columns.masses)
-    value = _expected("poisson", moved, labels, prior, epsilon)
-    # The program's losses are relative to releasing each label unchanged.
-    perfect = float(prior @ loss_of("poisson", labels, labels))
-    mechanism = _mechanism(classes, epsilon, moved)
-    return Design(mechanism, value, perfect + scale * solution.value, "interval-program")
+    price += 0.5 * float(prior @ scaled**2) if squared else 0.0
+    losses = (squared_loss if squared else poisson_loss)(arcs, scaled, prior)
+    columns, solution = _program(scaled, prior, arcs, losses, price, epsilon)
+    moved = replace(columns, outputs=centre + scale * columns.outputs)
+    if squared:
+        bound = squared_loss_bound(scaled, prior, growth, solution.alpha, solution.beta)
+        value = scale**2 * _expected(loss, columns, scaled, prior, epsilon)
+        bound *= scale**2
+    else:
+        # The program's losses are relative to releasing each label unchanged.
+        bound = float(prior @ loss_of(loss, labels, labels)) + scale * solution.value
+        value = _expected(loss, moved, labels, prior, epsilon)
+    return Design(_mechanism(classes, epsilon, moved), value, bound, "interval-program")
 
 
 def _program(
