@@ -45,13 +45,7 @@ class Privacy:
 
 
 def privacy_of(mechanism: Mechanism) -> Privacy:
-    """Return a mechanism's exact privacy.
-
-    Raises
-    ------
-    InputError
-        If nothing is claimed, or no curve is known.
-    """
+    """Return a mechanism's exact privacy."""
     analysed = mechanism.after_rounding.offers(AnalysedMechanism)
     if analysed is None or analysed.epsilon is None:
         name = mechanism.after_rounding.name
@@ -85,8 +79,6 @@ def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
 
     Empty for a mechanism without such a floor.
 
-    References
-    ----------
     Busa-Fekete et al. (2023), Theorem 7.2.
     """
     orders = (alpha for alpha in ORDERS if 1 < alpha < math.inf)
@@ -96,19 +88,7 @@ def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
-    """The error of each label.
-
-    Attributes
-    ----------
-    labels : float64 array of shape (k,)
-        The labels, or evenly spaced numbers if any number in a range is a label.
-    bias, variance : float64 arrays of shape (k,)
-        E[ŷ | y] − y and Var[ŷ | y].
-    rounding : float
-        The largest absolute bias that is rounding; 0 for a family that is biased by construction.
-    every : bool
-        Whether ``labels`` are all labels.
-    """
+    """The error of each label."""
 
     labels: FloatArray
     bias: FloatArray

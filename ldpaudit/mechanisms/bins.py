@@ -127,22 +127,9 @@ def optimal_bins(
 
     The loss of a partition into d bins is Σ L(bin)/(d − 1 + e^ε). Dinkelbach's iteration (1967)
     turns the ratio into a price per bin: for a price λ the partition that minimises Σ (L(bin) − λ)
-    is found by dynamic programming in O(k²). Its ratio is the next price, until the price no
-    longer changes. No table over d is needed.
+    is found by dynamic programming in O(k²). Its ratio is the next price, until the price no longer
+    changes. No table over d is needed.
 
-    Parameters
-    ----------
-    classes : sequence of k numbers
-        The labels in increasing order.
-    prior : float64 array of shape (k,)
-        Their probabilities. The bins depend on it: it must be public or private itself.
-    epsilon : float
-        ε in nats.
-    loss : {"squared", "absolute", "poisson"}
-        What to minimise.
-
-    References
-    ----------
     Ghazi et al. (2023), Theorem 5 and Algorithm 2.
     """
     labels, epsilon = check_numeric_classes(classes), check_epsilon(epsilon)
@@ -331,8 +318,6 @@ first label, ``outputs`` each bin's number."""
 def debiased_outputs(labels: FloatArray, growth: float) -> FloatArray:
     """Return Φ(y) = ((e^ε + k − 1)y − Σ y')/(e^ε − 1) for e^ε = 1 + growth, shape (k,) → (k,).
 
-    References
-    ----------
     Badanidiyuru et al. (2023), Definition 23.
     """
     return np.asarray(labels + (len(labels) * labels - labels.sum()) / growth)

@@ -113,8 +113,6 @@ class Channel:
         The maximum over ordered pairs of D_α(T[y] ‖ T[y']); α = 1 is the Kullback–Leibler
         divergence, α = ∞ is ε.
 
-        References
-        ----------
         Mironov (2017), Definition 3; Busa-Fekete et al. (2023), Definition 4.2.
         """
         return self.epsilon if math.isinf(alpha) else float(self.divergences(alpha).max())
@@ -174,8 +172,8 @@ class Channel:
     def informed_accuracy(self, posterior: FloatArray) -> FloatArray:
         """Return Σ_z max_y η_y T[y, z] for each row of ``posterior``, shape (n, k) → (n,).
 
-        The Bayes accuracy of an attacker who sees features and released label
-        (Busa-Fekete et al. 2024, expected attack utility).
+        The Bayes accuracy of an attacker who sees features and released label (Busa-Fekete et al.
+        2024, expected attack utility).
         """
         best = np.zeros(len(posterior))
         for column in self.matrix.T:
@@ -187,11 +185,6 @@ class Channel:
         """A left inverse of the transposed channel, float64 of shape (m, k).
 
         ``released_distribution @ inverse`` is the true labels' distribution.
-
-        Raises
-        ------
-        InputError
-            If the outputs do not determine the labels' distribution (rank below k), as at ε = 0.
         """
         if np.linalg.matrix_rank(self.matrix, tol=1e-9) < len(self.classes):
             raise InputError(
@@ -216,21 +209,6 @@ def compose(*channels: Channel) -> Channel:
     Outputs with the same information on the label (columns that are multiples of each other) are
     merged, which changes no ε, δ(ε) or Rényi divergence: n releases by randomized response have
     about n^(k−1) outputs, not k^n.
-
-    Parameters
-    ----------
-    *channels : Channel
-        At least one; all of the same labels in the same order.
-
-    Returns
-    -------
-    Channel
-        With outputs 0 … m − 1. Merged columns agree to a relative 1e-12.
-
-    Raises
-    ------
-    InputError
-        If the labels differ, or the product is too large to be computed.
     """
     if not channels:
         raise InputError("A composition must have at least one channel.")
@@ -250,13 +228,7 @@ def compose(*channels: Channel) -> Channel:
 
 
 def merged_columns(matrix: FloatArray) -> tuple[FloatArray, IndexArray]:
-    """Add up columns that are multiples of each other.
-
-    Returns
-    -------
-    float64 array of shape (k, g), int64 array of shape (m,)
-        The sums, and which of them each column went into; −1 for a column of zeros.
-    """
+    """Add up columns that are multiples of each other."""
     group = np.full(matrix.shape[1], -1, dtype=np.int64)
     present = np.flatnonzero(matrix.max(axis=0) > 0)
     used = matrix[:, present]

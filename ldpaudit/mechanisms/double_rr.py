@@ -24,16 +24,7 @@ from ldpaudit.release import IndexArray, IntArray
 
 @dataclass(frozen=True)
 class DoubleDraw:
-    """What double randomized response releases of n rows.
-
-    Attributes
-    ----------
-    labels : int32 array of shape (n,)
-        Codes of the released labels.
-    synthetic_rows : int64 array of shape (n,)
-        The row of the synthetic table whose features are released, −1 where the true features
-        are. Which rows are synthetic must not be released.
-    """
+    """What double randomized response releases of n rows."""
 
     labels: IntArray
     synthetic_rows: IndexArray
@@ -46,8 +37,6 @@ class DoubleResponse(Kept, SyntheticFeatures):
     those of a synthetic row of a label y', y' drawn uniformly from all k labels, with replacement.
     The synthetic rows must come from public data or from a generator with its own privacy budget.
 
-    References
-    ----------
     Busa-Fekete et al. (2023), Mechanism 2.
     """
 
@@ -68,8 +57,6 @@ class DoubleResponse(Kept, SyntheticFeatures):
         Δ ≥ 0 bounds D_α(P_{X|y} ‖ P̂_{X|y}) in nats for every label. With an estimate of Δ the
         result is an estimate.
 
-        References
-        ----------
         Busa-Fekete et al. (2023), Theorem 7.1.
         """
         if not divergence >= 0:

@@ -34,14 +34,7 @@ _TOWARDS_PRIVACY: Final = 2.0**-47
 
 
 def lowered_growth(epsilon: float) -> float:
-    """Return e^ε − 1 a little too low, so that rounded probabilities never exceed ε.
-
-    Raises
-    ------
-    InputError
-        If ε (nats) is so small that lowering it leaves nothing, or so large that probabilities
-        vanish.
-    """
+    """Return e^ε − 1 a little too low, so that rounded probabilities never exceed ε."""
     if not 1e-13 <= epsilon <= LARGEST_EPSILON:
         raise InputError(
             f"The 'epsilon' parameter of this mechanism must lie between 1e-13 and "
@@ -95,21 +88,7 @@ def bit_source(rng: Randomness) -> BitSource:
 
 
 def uniform_below(bound: int, n: int, source: BitSource) -> WordArray:
-    """Draw integers, each exactly uniform on 0 … ``bound`` − 1.
-
-    Parameters
-    ----------
-    bound : int
-        From 1 to 2⁶³.
-    n : int
-        The number of draws.
-    source : BitSource
-        The random words; words beyond the last multiple of ``bound`` are drawn anew.
-
-    Returns
-    -------
-    uint64 array of shape (n,)
-    """
+    """Draw integers, each exactly uniform on 0 … ``bound`` − 1."""
     last = np.uint64((1 << 64) // bound * bound - 1)
     words = source.words(n)
     while (beyond := np.flatnonzero(words > last)).size:
@@ -132,21 +111,6 @@ def randomized_response(labels: IntArray, noise: float, k: int, rng: Randomness)
     λ is rounded up to a multiple of 2⁻⁶⁴, towards privacy, and the uniform draw is exact, so no
     probability is off by more than 2⁻⁶⁴ and ε is never above the declared one. One random word
     serves both decisions: below the threshold it is itself uniform.
-
-    Parameters
-    ----------
-    labels : int32 array of shape (n,)
-        Codes 0 … k − 1.
-    noise : float
-        λ in [0, 1].
-    k : int
-        The number of labels.
-    rng : Randomness
-        The source of random words.
-
-    Returns
-    -------
-    int32 array of shape (n,)
     """
     source, out = bit_source(rng), np.array(labels, dtype=np.int32)
     threshold = math.ceil(Fraction(noise) * (1 << 64))
@@ -166,19 +130,7 @@ def randomized_response(labels: IntArray, noise: float, k: int, rng: Randomness)
 
 
 def integer_weights(probabilities: FloatArray) -> WordArray:
-    """Turn rows of probabilities into integers that sum to exactly 2⁶³.
-
-    Parameters
-    ----------
-    probabilities : float64 array of shape (k, m)
-        Not negative; a row that does not quite sum to 1 (rounding) is scaled to do so.
-
-    Returns
-    -------
-    uint64 array of shape (k, m)
-        Each within 2 units of 2⁶³ times the scaled probability; 0 only where the probability is
-        below 2⁻⁶³ or 0.
-    """
+    """Turn rows of probabilities into integers that sum to exactly 2⁶³."""
     rows = np.ascontiguousarray(probabilities, dtype=np.float64)
     scaled = np.ldexp(rows, 63)
     weights = scaled.astype(np.uint64)
@@ -199,14 +151,7 @@ def integer_weights(probabilities: FloatArray) -> WordArray:
 
 @dataclass(frozen=True, eq=False)
 class WeightTable:
-    """k distributions over m outcomes as integer weights.
-
-    Parameters
-    ----------
-    weights : uint64 array of shape (k, m)
-        Each row sums to 2⁶³.
-
-    """
+    """k distributions over m outcomes as integer weights."""
 
     weights: WordArray
 
@@ -237,19 +182,7 @@ class WeightTable:
         return math.log(max(ratios)) if ratios else 0.0
 
     def draw(self, rows: IntArray, rng: Randomness) -> IntArray:
-        """Draw one outcome for each entry of ``rows``.
-
-        Parameters
-        ----------
-        rows : int32 array of shape (n,)
-            Which of the k distributions to draw from.
-        rng : Randomness
-            The source of random words.
-
-        Returns
-        -------
-        int32 array of shape (n,)
-        """
+        """Draw one outcome for each entry of ``rows``."""
         source, out = bit_source(rng), np.empty(len(rows), dtype=np.int32)
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]

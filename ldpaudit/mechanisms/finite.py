@@ -83,38 +83,11 @@ class FiniteMechanism(NumericMechanism):
         return WeightTable.from_probabilities(self.channel.matrix)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
-        """Release labels given as codes.
-
-        Parameters
-        ----------
-        labels : int32 array of shape (n,)
-            Codes of the true labels, positions in ``channel.classes``.
-        rng : numpy.random.Generator or BitSource, optional
-            The source of randomness; default: the operating system. A NumPy generator is for
-            simulations, not for a real release.
-
-        Returns
-        -------
-        int32 array of shape (n,)
-            Codes of the outputs, positions in ``channel.outputs``.
-        """
+        """Release labels given as codes."""
         return self.weights.draw(check_codes(labels, len(self.channel.classes)), rng)
 
     def release(self, labels: npt.ArrayLike, rng: Randomness = None) -> npt.NDArray[Any]:
-        """Release labels given as values.
-
-        Parameters
-        ----------
-        labels : array of shape (n,)
-            True labels, each one of ``channel.classes``.
-        rng : numpy.random.Generator or BitSource, optional
-            As in :meth:`sample`.
-
-        Returns
-        -------
-        array of shape (n,)
-            Values out of ``channel.outputs``.
-        """
+        """Release labels given as values."""
         codes = codes_of(labels, self.channel.classes)
         return as_array(self.channel.outputs)[self.sample(codes, rng)]
 
@@ -242,13 +215,7 @@ class Family:
     def from_parameters(
         self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
     ) -> Mechanism:
-        """Build a mechanism from a declaration; ``classes`` are its labels where it states none.
-
-        Raises
-        ------
-        InputError
-            If a parameter is missing, unknown or out of range, or two of them disagree.
-        """
+        """Build a mechanism from a declaration; ``classes`` are its labels where it states none."""
         stated = parameters if self.read is None else self.read(parameters, classes)
         return self._made(fields_of(self.parameters, stated, classes, self.traits.name))
 
@@ -349,19 +316,7 @@ class Finite(Made, FiniteMechanism):
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A mechanism of least expected loss, and how far it may be from the best one.
-
-    Parameters
-    ----------
-    mechanism : FiniteMechanism
-        Its ε is never above the one asked for.
-    loss : float
-        Its expected loss under the prior.
-    bound : float
-        A lower bound on the loss of all mechanisms that it was compared with.
-    method : str
-        How it was found.
-    """
+    """A mechanism of least expected loss, and how far it may be from the best one."""
 
     mechanism: FiniteMechanism
     loss: float
@@ -430,13 +385,7 @@ def check_codes(codes: IntArray, k: int) -> IntArray:
 
 
 def codes_of(labels: npt.ArrayLike, classes: tuple[Label, ...]) -> IntArray:
-    """Return the positions of label values in ``classes``, int32 of shape (n,).
-
-    Raises
-    ------
-    InputError
-        If a value is missing or is not one of the classes; the rows are counted, not shown.
-    """
+    """Return the positions of label values in ``classes``, int32 of shape (n,)."""
     values = np.asarray(labels)
     if values.dtype.kind == "O":
         order: dict[Any, int] = {}

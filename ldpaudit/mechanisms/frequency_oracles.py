@@ -60,8 +60,6 @@ _COMMON: Final = (
 class FrequencyOracle(Made, AnalysedMechanism):
     """A protocol by which each person reports a label under ε-LDP.
 
-    References
-    ----------
     Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency
     estimation, USENIX Security.
     """
@@ -120,13 +118,7 @@ class FrequencyOracle(Made, AnalysedMechanism):
         return values
 
     def check(self, reports: Reports) -> Reports:
-        """Return reports of shape (n, d) in their own type.
-
-        Raises
-        ------
-        InputError
-            If some cannot come from the protocol; they are counted, not shown.
-        """
+        """Return reports of shape (n, d) in their own type."""
         table = np.asarray(reports)
         if table.ndim != 2 or table.shape[1] != self.width:
             raise InputError(f"Every report must have {self.width} entries; got {table.shape[-1]}.")
@@ -197,8 +189,6 @@ def response_rows(p: float, epsilon: float, size: int) -> Channel:
 class GeneralizedRR(FrequencyOracle):
     """The label with probability p = e^ε/(e^ε + k − 1), else one of the others.
 
-    References
-    ----------
     Kairouz, Bonawitz & Ramage (2016); Wang et al. (2017), section 4.1.
     """
 
@@ -235,8 +225,6 @@ class SubsetSelection(FrequencyOracle):
 
     ω is ``size``, from 1 to k − 1.
 
-    References
-    ----------
     Ye & Barg (2018); Wang et al. (2016), Mutual information optimally local private discrete
     distribution estimation.
     """
@@ -306,8 +294,6 @@ class UnaryEncoding(FrequencyOracle):
 
     SUE: p = e^{ε/2}/(e^{ε/2} + 1), q = 1 − p; OUE: p = 1/2, q = 1/(e^ε + 1).
 
-    References
-    ----------
     Erlingsson, Pihur & Korolova (2014), RAPPOR; Wang et al. (2017), section 4.3.
     """
 
@@ -374,8 +360,6 @@ class ThresholdedHistogram(UnaryEncoding):
 
     ε of the noise is stated; the report's ``epsilon`` is smaller, as thresholding loses some.
 
-    References
-    ----------
     Wang et al. (2017), section 4.2.
     """
 
@@ -409,8 +393,6 @@ class ThresholdedHistogram(UnaryEncoding):
 class SummedHistogram(FrequencyOracle):
     """Laplace noise of scale 2/ε on every entry of a one-hot vector; two entries may differ.
 
-    References
-    ----------
     Dwork et al. (2006); Wang et al. (2017), section 4.2.
     """
 
@@ -464,8 +446,6 @@ class SummedHistogram(FrequencyOracle):
 def xxh32(text: str, seeds: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     """Return XXH32 of a text of at most 15 bytes in UTF-8 under each seed, uint32 of shape (n,).
 
-    References
-    ----------
     Collet, xxHash fast digest algorithm, specification of XXH32.
     """
     data = text.encode()
@@ -494,8 +474,6 @@ class LocalHashing(FrequencyOracle):
 
     BLH: g = 2; OLH: e^ε + 1 rounded by default.
 
-    References
-    ----------
     Bassily & Smith (2015); Wang et al. (2017), section 4.4.
     """
 

@@ -88,17 +88,6 @@ def _least(delta_at: Callable[[float], float], delta: float) -> float:
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     """Return the least σ that is (ε, δ)-DP, to a relative 1e-12, rounded up.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0 in nats.
-    delta : float
-        δ in (0, 1).
-    sensitivity : float
-        Δ > 0.
-
-    References
-    ----------
     Balle and Wang (2018), Theorem 8, solved for σ.
     """
     check_epsilon(epsilon)
@@ -110,10 +99,8 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
 def classical_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     """Return σ = Δ √(2 log(1.25/δ))/ε, proved to be (ε, δ)-DP for ε ≤ 1 only.
 
-    References
-    ----------
-    Dwork and Roth (2014), Theorem A.1; Dufraiche et al., Proposition 2.2, with Δ = 2R. At
-    δ = 1e-5 it first fails at ε = 8.42.
+    Dwork and Roth (2014), Theorem A.1; Dufraiche et al., Proposition 2.2, with Δ = 2R. At δ = 1e-5
+    it first fails at ε = 8.42.
     """
     spread = math.sqrt(2 * math.log(1.25 / check_delta(delta)))
     return check_positive("sensitivity", sensitivity) * spread / check_epsilon(epsilon)
@@ -126,8 +113,6 @@ class GaussianResponse(Response, NoisyFeatures):
     with the features taken as known. The methods that begin with ``example_`` cover the whole
     example (x, y).
 
-    References
-    ----------
     Dufraiche et al., Eq. (1), Propositions 2.2 and 2.3.
     """
 
@@ -171,15 +156,7 @@ class GaussianResponse(Response, NoisyFeatures):
     def release_features(
         self, features: FloatArray, rng: Randomness = None, *, simulation: bool = False
     ) -> FloatArray:
-        """Release feature vectors of norm at most R, as :meth:`NoisyFeatures.release_features`.
-
-        Raises
-        ------
-        InputError
-            If a row is longer than R or not finite; the rows are counted.
-        MissingDependencyError
-            Without ``simulation``, if OpenDP is not installed.
-        """
+        """Release feature vectors of norm at most R, as :meth:`NoisyFeatures.release_features`."""
         values = np.asarray(features, dtype=np.float64)
         if values.ndim != 2:
             raise InputError("The features must be a matrix with one row per example.")

@@ -121,8 +121,8 @@ class IntervalArcs:
     def random_partition(self, chance: float) -> FloatArray:
         """Return positive amounts with row sums 1: the bins of a random partition.
 
-        Each inner boundary is drawn with probability ``chance``; an arc's amount is proportional
-        to the probability that its interval is a bin. Shape (k + 1, k + 1).
+        Each inner boundary is drawn with probability ``chance``; an arc's amount is proportional to
+        the probability that its interval is a bin. Shape (k + 1, k + 1).
         """
         node = np.arange(self.k + 1)
         inside = np.maximum(node[None, :] - node[:, None] - 1, 0)
@@ -197,17 +197,7 @@ def poisson_loss(arcs: IntervalArcs, labels: FloatArray, prior: FloatArray) -> I
 
 @dataclass(frozen=True, eq=False)
 class IntervalSolution:
-    """A nearly optimal primal–dual pair of the interval program.
-
-    Parameters
-    ----------
-    alpha, beta : float64 arrays of shape (k,)
-        The multipliers of the labels' two equations.
-    masses, outputs, slacks : float64 arrays of shape (k + 1, k + 1)
-        Per arc; the masses' row sums are only nearly 1, and the biases only nearly 0.
-    value : float
-        The dual value.
-    """
+    """A nearly optimal primal–dual pair of the interval program."""
 
     alpha: FloatArray
     beta: FloatArray
@@ -273,20 +263,7 @@ def solve_interval_program(
     price: tuple[FloatArray, float],
     tolerance: float,
 ) -> IntervalSolution:
-    """Solve the interval program.
-
-    Parameters
-    ----------
-    labels : float64 array of shape (k,)
-        Increasing, scaled to a range near 1.
-    arcs : IntervalArcs
-        The arcs of k labels.
-    loss : IntervalLoss
-    price : (float64 array of shape (k,), float)
-        The prior and a positive number of the loss's size; the start is α = −number · prior, β = 0.
-    tolerance : float
-        Stop when the gap is below this part of the dual value.
-    """
+    """Solve the interval program."""
     ones = np.zeros(arcs.k)
     ones[-1] = 1.0
     program = _Program(arcs, loss, ones, arcs.target(labels))
@@ -469,22 +446,6 @@ def interval_mechanism(
     Columns whose mass vanishes at the optimum are dropped; at most 2k remain. Their masses are
     corrected by the smallest relative change, their outputs by the change that raises the loss
     least.
-
-    Parameters
-    ----------
-    labels : float64 array of shape (k,)
-        In the units of the program.
-    arcs : IntervalArcs
-        With the lowered growth of the mechanism.
-    solution : IntervalSolution
-        A nearly optimal pair.
-    curvature : float64 array of shape (k + 1, k + 1)
-        dm/db of each arc's loss at the solution.
-
-    Raises
-    ------
-    LdpAuditError
-        If rounding leaves no feasible support.
     """
     start, end, first = _support(arcs, solution)
     ones = np.zeros(arcs.k)

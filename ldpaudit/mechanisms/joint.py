@@ -121,15 +121,7 @@ class JointMechanism(ABC):
 
 @dataclass(frozen=True)
 class OnDomains(JointMechanism):
-    """A joint mechanism on the product of finite domains.
-
-    Parameters
-    ----------
-    domains : tuple of tuple, length d ≥ 2
-        The labels of each column, at least two each.
-    stated_epsilon : float
-        The ε in nats that the mechanism is stated by; :attr:`epsilon` is that of the whole vector.
-    """
+    """A joint mechanism on the product of finite domains."""
 
     title: ClassVar[str]
     """Its name in running text."""
@@ -208,13 +200,7 @@ class OnDomains(JointMechanism):
     def from_parameters(
         cls, parameters: Mapping[str, Any], domains: Sequence[tuple[Label, ...]]
     ) -> Self:
-        """Build it from a declaration; ``domains`` are the columns' labels where it states none.
-
-        Raises
-        ------
-        InputError
-            If a parameter is missing, unknown or out of range.
-        """
+        """Build it from a declaration; ``domains`` are the columns' labels where it states none."""
         only_known(parameters, {"domains", "epsilon"}, cls.name)
         stated = parameters.get("domains") or tuple(domains)
         if isinstance(stated, str) or not isinstance(stated, Sequence):
@@ -235,22 +221,13 @@ def checked(labels: npt.NDArray[Any], sizes: Sequence[int]) -> IntArray:
 class IndependentColumns(JointMechanism):
     """One mechanism for each column, with draws that are independent given the true vector.
 
-    Parameters
-    ----------
-    columns : tuple of Mechanism, length d ≥ 2
-        The columns' mechanisms, of any kind.
-    by : tuple of str or None, length d, optional
-        The public column by whose values each column's channels differ.
-
-    Notes
-    -----
     P(z | y) = Π_j P(z_j | y_j). The largest ratio of a product of functions of separate arguments
     is the product of the largest ratios: ε of the vector is exactly Σ ε_j. Of columns with channels
     by the same strata, the sum is taken in each stratum and the largest counts.
 
-    A column's ε within the vector, the others' labels fixed, is its own: their factors cancel.
-    An attacker who does not know the others' labels, but that they go along with this one, can
-    learn more than ε_j of it from all released columns; never more than Σ ε_j.
+    A column's ε within the vector, the others' labels fixed, is its own: their factors cancel. An
+    attacker who does not know the others' labels, but that they go along with this one, can learn
+    more than ε_j of it from all released columns; never more than Σ ε_j.
     """
 
     name = "independent"
@@ -304,13 +281,7 @@ class IndependentColumns(JointMechanism):
         )
 
     def sample(self, labels: IntArray, rng: Any = None) -> IntArray:
-        """Release rows given as codes, as :meth:`JointMechanism.sample`.
-
-        Raises
-        ------
-        InputError
-            If a column's mechanism is not a finite channel.
-        """
+        """Release rows given as codes, as :meth:`JointMechanism.sample`."""
         finite = [column for column in self.columns if isinstance(column, FiniteMechanism)]
         if len(finite) < len(self.columns):
             raise InputError("Only columns with a finite channel can be released as codes.")
@@ -341,33 +312,20 @@ def _sum(claimed: Sequence[float | None]) -> float | None:
 class JointRR(OnDomains):
     """Keep the whole vector with probability 1 − λ, else draw each column again, uniformly.
 
-    With K vectors in the product of the domains and λ = K/(K − 1 + e^ε) this is randomized
-    response on K labels.
+    With K vectors in the product of the domains and λ = K/(K − 1 + e^ε) this is randomized response
+    on K labels.
 
-    Notes
-    -----
     *The whole vector*: ε, for any two different vectors, however many columns differ.
 
     *One column, the others known to the attacker*: also ε. The vectors differ in that column only,
     and the released vector that equals one of them is e^ε times as likely under it.
 
     *One column seen alone*: column j is kept together with the vector or drawn uniformly from its
-    k_j labels, which is randomized response with the same λ. Its ε is
-    log(1 + k_j (1 − λ)/λ) = log(1 + (k_j/K)(e^ε − 1)), below ε.
+    k_j labels, which is randomized response with the same λ. Its ε is log(1 + k_j (1 − λ)/λ) =
+    log(1 + (k_j/K)(e^ε − 1)), below ε.
 
-    References
-    ----------
     Kairouz, Bonawitz & Ramage (2016), k-ary randomized response, with the vector as the label;
     Domingo-Ferrer & Soria-Comas (2022), "Multi-Dimensional Randomized Response" (RR-Joint).
-
-    Examples
-    --------
-    >>> from ldpaudit.mechanisms.joint import JointRR
-    >>> mechanism = JointRR((("no", "yes"), ("a", "b", "c")), 1.0)
-    >>> [round(value, 4) for value in (mechanism.epsilon, mechanism.epsilon_of(0))]
-    [1.0, 1.0]
-    >>> [round(column.epsilon, 4) for column in mechanism.columns]
-    [0.4528, 0.6201]
     """
 
     name = "joint-rr"
@@ -440,8 +398,6 @@ class RandomSampling(OnDomains):
 
     ε' = log(d(e^ε − 1) + 1) for the published ε; which column was drawn is not released.
 
-    Notes
-    -----
     With G_j(z_j | y_j) the randomized response of column j at ε' on k_j labels,
 
         P(z | y) = Π_l 1/k_l · (1/d) Σ_j k_j G_j(z_j | y_j).
@@ -452,29 +408,19 @@ class RandomSampling(OnDomains):
     *The whole vector*: max P(z|y)/P(z|y') = Σ P_j / Σ Q_j = e^ε', reached by z = y and a y' that
     differs from it in every column. Its ε is ε', not the published ε.
 
-    *Column i, the others fixed and known*: the largest ratio is reached where the released
-    vector agrees with the truth in no other column,
-    (P_i + Σ_{l≠i} Q_l)/(Σ_l Q_l) = 1 + d(e^ε − 1) Q_i/Σ_l Q_l.
-    It is e^ε if all domains have one size. Q_j grows with k_j: columns with more labels than the
-    others lose more than the published ε, those with fewer lose less.
+    *Column i, the others fixed and known*: the largest ratio is reached where the released vector
+    agrees with the truth in no other column, (P_i + Σ_{l≠i} Q_l)/(Σ_l Q_l) = 1 + d(e^ε − 1) Q_i/Σ_l
+    Q_l. It is e^ε if all domains have one size. Q_j grows with k_j: columns with more labels than
+    the others lose more than the published ε, those with fewer lose less.
 
     *Column i, the others uniform and independent of it, or not seen*: randomized response that
-    keeps a label with 1 − λ = (e^ε − 1)/(k_i + d(e^ε − 1)), whose ε is
-    log(1 + k_i(e^ε − 1)/(k_i + (d − 1)(e^ε − 1))), below the published one.
+    keeps a label with 1 − λ = (e^ε − 1)/(k_i + d(e^ε − 1)), whose ε is log(1 + k_i(e^ε − 1)/(k_i +
+    (d − 1)(e^ε − 1))), below the published one.
 
-    References
-    ----------
     Arcolezi, Couchot, Al Bouna & Xiao (2021), "Random Sampling Plus Fake Data: Multidimensional
     Frequency Estimates With Local Differential Privacy" (CIKM 2021), RS+FD with GRR. It argues by
     amplification by sampling (Li, Qardaji & Su 2012) for the published ε; the ratios above are
     ours, and a test compares them with the enumerated channel.
-
-    Examples
-    --------
-    >>> from ldpaudit.mechanisms.joint import RandomSampling
-    >>> mechanism = RandomSampling((("no", "yes"), ("a", "b", "c", "d")), 1.0)
-    >>> [round(mechanism.epsilon, 4)] + [round(mechanism.epsilon_of(j), 4) for j in (0, 1)]
-    [1.4899, 0.8737, 1.1121]
     """
 
     name = "rs-fd"
@@ -557,13 +503,7 @@ Those of other packages are classes below :class:`OnDomains` in the entry-point 
 
 
 def joint_family(name: str) -> type[OnDomains]:
-    """Return the class of a joint mechanism.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """Return the class of a joint mechanism."""
     if name not in JOINT:
         if (point := added("mechanism", JOINT).get(name)) is not None:
             try:
@@ -580,18 +520,7 @@ def joint_family(name: str) -> type[OnDomains]:
 
 
 def marginal_claims(declared: Declaration) -> list[Declaration]:
-    """Return the exact claim about each column alone that a joint mechanism makes.
-
-    Parameters
-    ----------
-    declared : Declaration
-        Of the joint mechanism; its domains must be stated.
-
-    Raises
-    ------
-    InputError
-        If it is no joint mechanism, or not fully stated.
-    """
+    """Return the exact claim about each column alone that a joint mechanism makes."""
     joint = joint_family(declared.name).from_parameters(declared.parameters, ())
     return [Declaration(one.name, one.declaration(), declared.source) for one in joint.columns]
 
@@ -599,20 +528,7 @@ def marginal_claims(declared: Declaration) -> list[Declaration]:
 def from_declaration(
     declaration: ColumnsDeclaration, classes: Sequence[tuple[Label, ...]]
 ) -> JointMechanism:
-    """Build what is claimed of a vector of private columns, with every parameter checked.
-
-    Parameters
-    ----------
-    declaration : ColumnsDeclaration
-    classes : sequence of tuple, length d
-        For each column, the true labels to use where the declaration states none.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, a parameter is missing, unknown or out of range, or the domains are
-        not those of the declared columns.
-    """
+    """Build what is claimed of a vector of private columns, with every parameter checked."""
     labels = declaration.labels
     if len(classes) != len(labels):
         raise InputError(f"There are {len(labels)} private columns, but labels of {len(classes)}.")

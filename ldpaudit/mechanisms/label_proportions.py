@@ -29,8 +29,6 @@ class NoisySums(Made, BagSums):
     One label changes the sum by at most 1, so noise of density ∝ e^{−ε|x|} gives exactly ε. Without
     noise no ε holds: a bag of equal labels reveals them.
 
-    References
-    ----------
     Busa-Fekete et al. (2024), Auditing Privacy Mechanisms via Label Inference Attacks; Brahmbhatt
     et al. (2023), Label Differential Privacy via Aggregation: bags alone are not label-DP.
     """
@@ -83,22 +81,7 @@ class NoisySums(Made, BagSums):
         members: IndexArray,
         rng: Randomness = None,
     ) -> FloatArray:
-        """Release the labels of bags.
-
-        Parameters
-        ----------
-        labels : int32 array of shape (n,)
-            Codes of the true labels, 0 or 1.
-        members : int64 array of shape (n,)
-            The bag of each row, 0 … b − 1, every one of at least two rows.
-        rng : numpy.random.Generator or BitSource, optional
-            Default: the operating system's. Laplace noise is drawn in steps of 1/1,024.
-
-        Returns
-        -------
-        float64 array of shape (n,)
-            The bag's noisy proportion or sum, in each of its rows.
-        """
+        """Release the labels of bags."""
         codes = check_codes(labels, 2)
         sizes = np.bincount(members)
         sums = np.bincount(members, weights=codes, minlength=len(sizes)).astype(np.float64)

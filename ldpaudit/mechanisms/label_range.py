@@ -26,8 +26,6 @@ loss ŷ − y log ŷ, with 0 log 0 = 0 and ∞ where ŷ < 0 or ŷ = 0 < y."""
 def loss(name: Loss, output: FloatArray, truth: FloatArray) -> FloatArray:
     """Return ℓ(ŷ, y) entry by entry, float64 of the common shape of ``output`` and ``truth``.
 
-    References
-    ----------
     Ghazi et al. (2023), section 2.
     """
     if name == "squared":
@@ -123,13 +121,7 @@ class LabelRange:
         return np.asarray(self.low + self.spacing * positions, dtype=np.float64)
 
     def codes(self, labels: npt.ArrayLike) -> IntArray:
-        """Return the grid positions of label values, int32 of shape (n,).
-
-        Raises
-        ------
-        InputError
-            If a label is missing, outside the range or off the grid; the rows are counted.
-        """
+        """Return the grid positions of label values, int32 of shape (n,)."""
         positions = (self.check(labels) - self.low) / self.spacing
         off = int(np.count_nonzero(np.abs(positions - np.rint(positions)) > _ON_GRID))
         if off:

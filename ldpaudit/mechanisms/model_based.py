@@ -41,13 +41,9 @@ class ModelBasedResponse(Made, PublicModelLabel):
     T_x[y, z] = (1 − λ)·1[y = z] + λ P̂(z | x). With a floor f every P̂(z | x) is first replaced by
     f + (1 − k f) P̂(z | x), so that no row reveals more than ε = log(1 + (1 − λ)/(λ f)).
 
-    Notes
-    -----
     The model must not have been fitted to the labels to be released, unless with a privacy budget
     of its own. The guarantee is for public features (label-DP with static features).
 
-    References
-    ----------
     Busa-Fekete et al. (2023), Mechanism 1.
     """
 
@@ -62,19 +58,7 @@ class ModelBasedResponse(Made, PublicModelLabel):
         return math.log1p((1 - self.noise) / lowest) if lowest else math.inf
 
     def synthetic(self, classifier: Classifier, features: Any) -> FloatArray:
-        """Return P̂(y | x) of a fitted classifier, in the order of the mechanism's labels.
-
-        Parameters
-        ----------
-        classifier : object
-            Has ``classes_`` and ``predict_proba`` and knows exactly the mechanism's labels.
-        features : array of shape (n, p)
-
-        Returns
-        -------
-        float64 array of shape (n, k)
-            As the classifier gives it: ``channels`` and ``sample`` apply the floor.
-        """
+        """Return P̂(y | x) of a fitted classifier, in the order of the mechanism's labels."""
         known = np.asarray(classifier.classes_).tolist()
         if set(known) != set(self.classes) or len(known) != len(self.classes):
             same = len(set(known) & set(self.classes))
@@ -120,8 +104,8 @@ class ModelBasedResponse(Made, PublicModelLabel):
         """Return the Rényi label-DP of the worst row the floor allows, at order α > 0, in nats.
 
         The divergence of two labels falls as the P̂ of either grows (Σ p^α q^{1−α} less their
-        common part is convex in it and bounded), so in the worst row both are at the floor; with
-        k = 2, one is.
+        common part is convex in it and bounded), so in the worst row both are at the floor; with k
+        = 2, one is.
         """
         return self._worst_row.rdp(alpha)
 

@@ -140,8 +140,8 @@ class BlockLaw:
     def draw(self, n: int, rng: Randomness) -> Int64Array:
         """Draw n integers from integer weights, int64 of shape (n,).
 
-        One random word gives the sign and the place within the block, another one the block.
-        A zero with a minus sign is drawn again, since zero has only one sign.
+        One random word gives the sign and the place within the block, another one the block. A zero
+        with a minus sign is drawn again, since zero has only one sign.
         """
         source, (places, periods) = bit_source(rng), self._tables
         drawn, missing = np.empty(n, dtype=np.int64), np.arange(n)
@@ -432,8 +432,6 @@ class GridExponential(FiniteMechanism, Ranged):
     ratio, and have the same factor. So the scale Δ/ε, half of what the proof requires, is enough.
     The two ends may have another weight than the other outputs; ε is the same for each.
 
-    References
-    ----------
     McSherry and Talwar (2007); Ghazi et al. (2023), Definition 26 and appendix F, where the scale
     is 2Δ/ε: the exact ε is then half of that ε.
     """
@@ -577,8 +575,6 @@ def optimal_width(n: int, epsilon: float) -> int:
 def optimal_gamma(epsilon: float, loss: str = "squared") -> float:
     """Return the γ of the staircase with the least expected ``"squared"`` or ``"absolute"`` loss.
 
-    References
-    ----------
     Geng and Viswanath (2014), Theorems 4 and 5: γ = 1/(1 + e^{ε/2}) for the absolute value, and
     −b/(1−b) + ((b − 2b² + 2b⁴ − b⁵)/2)^{1/3}/(1−b)² with b = e^{−ε} for the square.
     """
@@ -716,13 +712,6 @@ range, as Laplace noise restricted to it. See :class:`GridExponential` for its e
 def prior_budget(epsilon: float, k: int, n: int) -> float:
     """Return ε₁ = √(k/n) in nats for the prior of k labels on n rows; the labels get ε − ε₁.
 
-    Raises
-    ------
-    InputError
-        If ε₁ leaves nothing for the labels: there are too few rows for this ε.
-
-    References
-    ----------
     Ghazi et al. (2023), Theorem 7 and the remark after it.
     """
     first = math.sqrt(k / n) if n > 0 else math.inf
@@ -756,26 +745,9 @@ def private_prior(
     """Estimate the prior from label counts with ε-DP, for the mechanisms that need a prior.
 
     Counts with discrete Laplace noise of scale 2/ε₁, clipped at 0 and scaled to sum to 1, are ε₁-DP
-    when one person's label changes (two counts change by one). The mechanism that follows gets
-    ε − ε₁.
+    when one person's label changes (two counts change by one). The mechanism that follows gets ε −
+    ε₁.
 
-    Parameters
-    ----------
-    counts : int array of shape (k,)
-        The rows with each label; their sum n is public.
-    epsilon : float
-        ε₁ in nats.
-    rng : numpy.random.Generator or BitSource, optional
-        The source of randomness; default: the operating system. A NumPy generator is for
-        simulations, not for a real release.
-
-    Returns
-    -------
-    float64 array of shape (k,)
-        Sums to 1; uniform if noise left no count above 0.
-
-    References
-    ----------
     Ghazi et al. (2023) and Badanidiyuru et al. (2023), Algorithm 4.
     """
     histogram = np.asarray(counts)

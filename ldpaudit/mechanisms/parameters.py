@@ -157,15 +157,7 @@ def check_label_value(value: float) -> float:
 
 
 def check_prior(prior: Iterable[float], k: int) -> FloatArray:
-    """Return a prior over k labels, scaled to sum to exactly 1 up to rounding.
-
-    Parameters
-    ----------
-    prior : float64 array of shape (k,)
-        Not negative, finite, with a sum within 1e-6 of 1.
-    k : int
-        The number of labels.
-    """
+    """Return a prior over k labels, scaled to sum to exactly 1 up to rounding."""
     values = np.asarray(prior, dtype=np.float64)
     if values.shape != (k,):
         raise InputError(f"The prior must give one probability to each of the {k} labels.")

@@ -38,13 +38,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def family(name: str) -> Family:
-    """Return the family of a mechanism; a class of another package becomes a row.
-
-    Raises
-    ------
-    InputError
-        If there is no mechanism of that name, or the plug-in of that name is not one.
-    """
+    """Return the family of a mechanism; a class of another package becomes a row."""
     points = _entry_points()
     if name not in points:
         raise InputError(

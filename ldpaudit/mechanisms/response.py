@@ -82,8 +82,6 @@ def conditional_rdp_floor(alpha: float, noise: float, k: int) -> float:
 
     α/(α − 1) · log(1 + (1 − λ)k/λ) − log(k/λ)/(α − 1), for λ and k labels.
 
-    References
-    ----------
     Busa-Fekete et al. (2023), Theorem 7.2.
     """
     if not alpha > 1:
@@ -320,8 +318,6 @@ def _best_kept(
 ) -> Finite:
     """Keep the number of most likely labels that makes the released label most often true.
 
-    References
-    ----------
     Ghazi et al. (2021), Algorithm 3 (RRWithPrior): m maximises e^ε/(e^ε + m − 1) times the
     probability of the m most likely labels. Ties go to the smaller m and the earlier label.
     """

@@ -28,19 +28,9 @@ class Rounding:
     Between neighbours a < y < b, ``"unbiased"`` takes b with probability (y − a)/(b − a), else a,
     so that the mean is y; ``"nearest"`` takes the nearer one, at the middle a.
 
-    Parameters
-    ----------
-    grid : tuple
-        The k ≥ 2 grid points, increasing: the labels of the mechanism that follows.
-    method : {"unbiased", "nearest"}
-
-    Notes
-    -----
     A mechanism with exact ε on the grid, applied after it, has that same ε on every label between
     the ends: its channel's rows are mixtures of the grid's rows.
 
-    References
-    ----------
     Badanidiyuru et al. (2023), section 3.1 (URR).
     """
 
@@ -102,8 +92,6 @@ class Rounded(NumericMechanism):
     them. So ε, δ(ε) and the Rényi divergences, which are convex or quasi-convex in the pair of
     rows, are exactly the mechanism's.
 
-    References
-    ----------
     Badanidiyuru et al. (2023), section 3.1, "Handling continuous Y".
     """
 
@@ -170,15 +158,7 @@ class Rounded(NumericMechanism):
 
 @dataclass(frozen=True, eq=False)
 class RoundedLabels(Rounded):
-    """A mechanism on a grid that was declared with rounding before it.
-
-    Parameters
-    ----------
-    inner : NumericMechanism
-        With finitely many labels.
-    method : {"unbiased", "nearest"}
-        How labels are rounded.
-    """
+    """A mechanism on a grid that was declared with rounding before it."""
 
     inner: NumericMechanism
     method: RoundingMethod
@@ -236,13 +216,7 @@ class RoundedLabels(Rounded):
 
 
 def with_rounding(mechanism: Mechanism, method: Any) -> Mechanism:
-    """Return a mechanism whose labels are rounded first; ``method`` None: the mechanism itself.
-
-    Raises
-    ------
-    InputError
-        If it is not a mechanism on finitely many numbers, or there is no such method.
-    """
+    """Return a mechanism whose labels are rounded first; ``method`` None: the mechanism itself."""
     if method is None:
         return mechanism
     if not isinstance(mechanism, NumericMechanism) or not mechanism.traits.numeric:

@@ -57,20 +57,6 @@ def integer_columns(columns: IntervalColumns, k: int, growth: float) -> npt.NDAr
     label boundaries: as every label has the same total, what ends at a boundary starts again there.
     An integer flow keeps the row sums equal despite rounding, and the rest is rounded up, towards
     privacy.
-
-    Parameters
-    ----------
-    columns : IntervalColumns
-        m columns with row sums 1 at this growth.
-    k : int
-        The number of labels.
-    growth : float
-        e^ε − 1, already lowered.
-
-    Returns
-    -------
-    uint64 array of shape (k, m)
-        No entry of a column exceeds (1 + growth) times another.
     """
     rational = Fraction(1 + growth) - 1
     source = int(float(columns.masses[columns.first == 0].sum()) * growth * TOTAL)
@@ -237,23 +223,6 @@ def optimal_unbiased(
 
     The design's bound holds for all ε-DP unbiased randomizers for the squared loss, for all on
     interval columns for the Poisson loss.
-
-    Parameters
-    ----------
-    classes : sequence of k numbers
-        The labels in increasing order.
-    prior : float64 array of shape (k,)
-        Their probabilities. The randomizer depends on it: it must be public or private itself.
-    epsilon : float
-        ε in nats.
-    loss : {"squared", "poisson"}
-        What to minimise. Poisson needs e^ε · (lowest label) > highest label, else no unbiased
-        randomizer has positive outputs. The absolute loss has no optimum: its outputs diverge.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range or the loss allows no unbiased randomizer.
     """
     labels = check_numeric_classes(classes)
     values = np.asarray(labels, dtype=np.float64)
@@ -281,16 +250,9 @@ def optimal_unbiased(
 def closed_form_is_optimal(prior: FloatArray, epsilon: float) -> bool:
     """Return whether the closed form is the optimum: always for ε ≤ log 2.
 
-    The points (growth · F − growth/2, f(F)) of cumulative probabilities F lie on a circle of
-    radius (e^ε + 1)/2; the closed form is optimal exactly if the chord from the lowest to the
-    highest inner cumulative probability is at most 1.
-
-    Parameters
-    ----------
-    prior : float64 array of shape (k,)
-        Sums to 1.
-    epsilon : float
-        ε in nats.
+    The points (growth · F − growth/2, f(F)) of cumulative probabilities F lie on a circle of radius
+    (e^ε + 1)/2; the closed form is optimal exactly if the chord from the lowest to the highest
+    inner cumulative probability is at most 1.
     """
     growth = raised_growth(epsilon)
     ends = np.array([prior[0], 1 - prior[-1]])
@@ -306,12 +268,6 @@ def closed_form(
 
     A threshold is drawn with probability D_v f_v/K; the bit "label at or above it" goes through
     binary randomized response, and the outputs are μ − K√(ws/wp) and μ + K√(wp/ws).
-
-    Parameters
-    ----------
-    labels, prior : float64 arrays of shape (k,)
-    growth : float
-        e^ε − 1 > 0.
     """
     below = np.cumsum(prior)[:-1]
     above = np.cumsum(prior[::-1])[::-1][1:]
@@ -398,22 +354,10 @@ def squared_loss_bound(
 ) -> float:
     """Return a lower bound on E[½(ŷ − y)²] over all unbiased channels at e^ε = 1 + growth.
 
-    For multipliers α, β let h_y(m) = α_y + β_y m − ½p_y(m − y)². Where
-    Σ_y h_y(m) + growth · Σ_y max(h_y(m), 0) ≤ 0 for every real m, Σ_y (α_y + β_y y) is a bound.
-    Each h_y has at most two zeros, so at most 2k + 1 sets {y : h_y(m) > 0} occur; on each of them
-    the left side is a parabola, whose top is checked. Violations are subtracted from the bound.
-
-    Parameters
-    ----------
-    labels, prior, alpha, beta : float64 arrays of shape (k,)
-        Labels near 0 keep it accurate.
-    growth : float
-        e^ε − 1, rounded up.
-
-    Returns
-    -------
-    float
-        The bound, less an allowance for rounding.
+    For multipliers α, β let h_y(m) = α_y + β_y m − ½p_y(m − y)². Where Σ_y h_y(m) + growth · Σ_y
+    max(h_y(m), 0) ≤ 0 for every real m, Σ_y (α_y + β_y y) is a bound. Each h_y has at most two
+    zeros, so at most 2k + 1 sets {y : h_y(m) > 0} occur; on each of them the left side is a
+    parabola, whose top is checked. Violations are subtracted from the bound.
     """
     weights = 1 + growth * _positive_sets(labels, prior, alpha, beta)
     # The parabola Σ_y S_y h_y(m) is highest at the mean of the labels plus the mean slope.
@@ -433,9 +377,9 @@ def squared_loss_bound(
 def _price(tops: FloatArray, weights: FloatArray, growth: float) -> float:
     """Return the fall of the bound when α is lowered until no top is above 0.
 
-    Lowering α by a multiple of the prior lowers every top by at least that multiple; lowering it
-    by one number on all k labels lowers a set's top by e^ε + k − 1 times that number or more,
-    that of the empty set by k times.
+    Lowering α by a multiple of the prior lowers every top by at least that multiple; lowering it by
+    one number on all k labels lowers a set's top by e^ε + k − 1 times that number or more, that of
+    the empty set by k times.
     """
     k = weights.shape[1]
     empty = np.max(tops, where=weights.max(axis=1) == 1, initial=0)

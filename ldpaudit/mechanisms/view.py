@@ -27,14 +27,7 @@ _BLOCK: Final = 1 << 14
 
 
 def numeric_view(claim: Mechanism, rows: int) -> NumericView | None:
-    """Return the coding of labels of a mechanism on numbers; None for other mechanisms.
-
-    Parameters
-    ----------
-    claim : Mechanism
-    rows : int
-        The number of rows n; one code per ten rows at most, at least two.
-    """
+    """Return the coding of labels of a mechanism on numbers; None for other mechanisms."""
     if not claim.traits.numeric or not isinstance(claim, NumericMechanism):
         return None
     most = max(2, min(MOST_VALUES, rows // 10))
@@ -69,15 +62,6 @@ def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Cha
 
     Each group's row is the average over the true labels in it, weighted by their frequency: the
     exact expected frequencies of the outputs, given these true labels.
-
-    Parameters
-    ----------
-    claim : Mechanism
-        On numbers.
-    view : NumericView
-        With grouped labels.
-    truth : float64 array of shape (n,)
-        True labels. A group without any gets a row of equal probabilities.
     """
     assert isinstance(claim, NumericMechanism)
     values, counts = np.unique(truth, return_counts=True)

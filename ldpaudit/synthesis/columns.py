@@ -88,13 +88,7 @@ class Columns:
 
     @classmethod
     def fit(cls, table: pa.Table) -> "Columns":
-        """Learn the columns of a table of n ≥ 1 rows.
-
-        Raises
-        ------
-        InputError
-            If a column cannot be generated, or two have one name.
-        """
+        """Learn the columns of a table of n ≥ 1 rows."""
         names = table.schema.names
         check_unique(names)
         blocks, states, levels, shares = [], [], [], []
@@ -209,13 +203,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def numbers_of(column: pa.ChunkedArray) -> FloatArray:
-    """Return numbers, dates or lists as float64 of shape (n, width), NaN where missing.
-
-    Raises
-    ------
-    ColumnError
-        If a value is infinite, or lists have missing entries or differing lengths.
-    """
+    """Return numbers, dates or lists as float64 of shape (n, width), NaN where missing."""
     if not is_any(column.type, *LISTS):
         block = _floats(column)[:, None]
     else:
@@ -315,25 +303,7 @@ def _counted(column: pa.ChunkedArray) -> tuple[FloatArray, pa.Array]:
 
 @dataclass(frozen=True)
 class Images:
-    """The range of the pixels of one list column, and where each class is ever lit.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        One list column.
-    side : int
-        s, where each list holds s² pixels.
-    low, high : float
-        The smallest and the largest pixel, which become −1 and 1.
-    seen : float64 array of shape (v,)
-        The pixel values that occur, where there are at most 256; else empty.
-    lit : bool array of shape (k, s²)
-        Where a class has pixels other than the smallest: the others stay black in its images.
-    black : float64 array of shape (k,)
-        The share of the smallest pixel in each class.
-    cut : float64 array of shape (k,)
-        The brightness up to which generated pixels are made black.
-    """
+    """The range of the pixels of one list column, and where each class is ever lit."""
 
     schema: pa.Schema
     side: int

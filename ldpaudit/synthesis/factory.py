@@ -26,20 +26,7 @@ MAKERS: Final[dict[str, type[ConditionalGan] | type[ClassMixtures]]] = {
 
 
 def generator(name: str, **options: Any) -> Generator:
-    """Return an unfitted generator.
-
-    Parameters
-    ----------
-    name : {"gan", "mixture"}
-    **options
-        Those of :class:`ConditionalGan` or :class:`ClassMixtures`; ``trained_on`` says whose rows
-        it will be fitted on, ``"private"`` unless stated.
-
-    Raises
-    ------
-    InputError
-        If the generator or an option is unknown.
-    """
+    """Return an unfitted generator."""
     if name not in MAKERS:
         raise InputError(f"There is no generator {name!r}; choose from {', '.join(GENERATORS)}.")
     if options.get("trained_on", "private") not in ("public", "private"):
@@ -61,15 +48,8 @@ def save_generator(
 ) -> Path:
     """Write a fitted generator to a file, whole or not at all: a NumPy archive (npz).
 
-    The file holds what was learnt of the training rows: treat it as confidential where they are.
-    It is readable by its owner only.
-
-    Raises
-    ------
-    InputError
-        If the generator is not fitted.
-    OutputError
-        If the file is there already, or cannot be written.
+    The file holds what was learnt of the training rows: treat it as confidential where they are. It
+    is readable by its owner only.
     """
     target, arrays = Path(path), dict[str, Any]()
     content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
@@ -82,13 +62,7 @@ def save_generator(
 
 
 def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtures":
-    """Read a generator that :func:`save_generator` wrote; no code in the file is ever run.
-
-    Raises
-    ------
-    InputError
-        If the file is no generator of this version, or is damaged.
-    """
+    """Read a generator that :func:`save_generator` wrote; no code in the file is ever run."""
     target = Path(path)
     name = quoted(target.name)
     try:

@@ -30,22 +30,9 @@ Architecture = Literal["auto", "dense", "convolutional"]
 class ConditionalGan(Generator):
     """Learns P(x | y) by a generator that a critic cannot tell from the data.
 
-    Parameters
-    ----------
-    trained_on : {"public", "private"}
-        Whose rows it will be fitted on; goes into the declaration.
-    network : {"auto", "dense", "convolutional"}
-        ``"auto"``: convolutional for one list column of square images, else dense.
-    steps, seconds, batch, learning_rate : optional
-        So many steps, at most so many seconds, rows of a batch, and Adam's step.
-
-    Notes
-    -----
     Pixels that are black in all training images of a class are black in its generated ones, and
     these are as black as those on the whole.
 
-    References
-    ----------
     Mirza & Osindero (2014); hinge loss, spectral norms, projection: Miyato et al. (2018).
     """
 

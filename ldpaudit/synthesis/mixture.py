@@ -60,13 +60,8 @@ class ClassMixture:
     def fit(cls, rows: Encoded, components: int, seed: int) -> "ClassMixture":
         """Fit it: components by a diagonal Gaussian mixture on everything, then one weighted step.
 
-        The last step makes the mean of each coordinate and the share of each category those of
-        the rows. scikit-learn knows no mixture of numbers and categories together.
-
-        Raises
-        ------
-        GeneratorDivergedError
-            If the fit gives no finite numbers.
+        The last step makes the mean of each coordinate and the share of each category those of the
+        rows. scikit-learn knows no mixture of numbers and categories together.
         """
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.mixture import GaussianMixture
@@ -109,15 +104,7 @@ class ClassMixture:
 
 
 class ClassMixtures(Generator):
-    """A mixture model for each class; fast, without a GPU, and steady.
-
-    Parameters
-    ----------
-    trained_on : {"public", "private"}
-        Whose rows it will be fitted on; goes into the declaration.
-    components : int
-        At most so many components for each class, and at most one for 50 rows.
-    """
+    """A mixture model for each class; fast, without a GPU, and steady."""
 
     name = "mixture"
 

@@ -158,19 +158,7 @@ _ROUNDS = 6
 
 
 class Plan(NamedTuple):
-    """How long and how fast a generator is trained.
-
-    Attributes
-    ----------
-    steps : int
-        Steps of the generator.
-    seconds : float
-        At most so long; reached, it makes the result depend on the machine's speed.
-    batch : int
-        Rows in a batch, an equal number of each class.
-    learning_rate : float
-        Adam's step of the generator; the critic's is twice that.
-    """
+    """How long and how fast a generator is trained."""
 
     steps: int
     seconds: float
@@ -182,13 +170,6 @@ class Calibration(NamedTuple):
     """What gives each class's generated columns the shares and quantiles of its training rows.
 
     A generator gets the joint law about right long before the last percent of each column.
-
-    Attributes
-    ----------
-    shifts : float32 array of shape (k, Σ sizes)
-        Added to the codes' log-odds.
-    made, true : float64 arrays of shape (k, q, d)
-        Quantiles of generated numbers, and the training rows' onto which they are moved.
     """
 
     shifts: Float32Array
@@ -256,12 +237,6 @@ def train(
 
     The generator then has the exponential average of the weights that were trained (Yazıcı et al.
     2019), which is steadier than any of them.
-
-    Raises
-    ------
-    GeneratorDivergedError
-        If a loss is no number, or generated rows are hardly nearer to true ones than those of the
-        untrained generator.
     """
     generator, critic = (network.to(device).train() for network in pair)
     classes, betas = int(labels.max()) + 1, (0.5, 0.99)
