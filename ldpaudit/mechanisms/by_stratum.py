@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,16 +28,15 @@ class Strata(Made, LabelByStratum):
     channel = None
     """None: each stratum has its own, see :attr:`by_stratum`."""
 
-    @property
-    def classes(self) -> tuple[Label, ...]:
+    @cached_property
+    def classes(self) -> tuple[Label, ...]:  # type: ignore[override]
         return self.mechanisms[0].channel.classes
 
-    @property
-    def outputs(self) -> tuple[Label, ...]:
+    @cached_property
+    def outputs(self) -> tuple[Label, ...]:  # type: ignore[override]
         return self.mechanisms[0].channel.outputs
 
-    if TYPE_CHECKING:
-        mechanisms: tuple[FiniteMechanism, ...]
+    mechanisms: tuple[FiniteMechanism, ...]
 
     @cached_property
     def epsilon(self) -> float:
@@ -54,7 +53,7 @@ class Strata(Made, LabelByStratum):
         return max(one.rdp(alpha) for one in self.mechanisms)
 
     @cached_property
-    def matrices(self) -> FloatArray:
+    def matrices(self) -> FloatArray:  # type: ignore[override]
         return np.stack([one.channel.matrix for one in self.mechanisms])
 
     def averaged(self, shares: Sequence[float] | FloatArray) -> Channel:

@@ -15,18 +15,13 @@ from ldpaudit.release import FloatArray, IntArray, Label
 class SyntheticFeatures(AnalysedMechanism):
     """A mechanism that replaces the features of some rows by synthetic ones."""
 
+    classes: tuple[Label, ...]
+    noise: float  # λ in [0, 1]: the probability that the features of a row are replaced.
+
     if TYPE_CHECKING:
-        classes: tuple[Label, ...]
-        noise: float
-        """λ in [0, 1]: the probability that the features of a row are replaced."""
 
         @property
-        def epsilon(self) -> float:
-            """ε in nats for features taken as known."""
-
-        @property
-        def label_channel(self) -> Channel:
-            """The channel of the label alone."""
+        def label_channel(self) -> Channel: ...
 
     @property
     def unchanged_share(self) -> float:
@@ -66,11 +61,8 @@ class SyntheticFeatures(AnalysedMechanism):
 class NoisyFeatures(AnalysedMechanism):
     """A mechanism that adds noise to numeric features."""
 
-    if TYPE_CHECKING:
-        radius: float
-        """R: the ℓ2 norm that no feature vector exceeds."""
-        sigma: float
-        """σ of the noise on each coordinate."""
+    radius: float  # R: the ℓ2 norm that no feature vector exceeds.
+    sigma: float  # σ of the noise on each coordinate.
 
     @abstractmethod
     def claim_holds(self) -> bool:
@@ -104,8 +96,7 @@ class NoisyFeatures(AnalysedMechanism):
 class FeatureDependentLabel(Mechanism):
     """A mechanism that uses a row's features to draw its released label."""
 
-    if TYPE_CHECKING:
-        classes: tuple[Label, ...]
+    classes: tuple[Label, ...]
 
     @abstractmethod
     def sample_rows(self, labels: IntArray, features: Any, rng: Any = None) -> IntArray:
@@ -128,14 +119,9 @@ class FeatureDependentLabel(Mechanism):
 class PublicModelLabel(AnalysedMechanism):
     """A mechanism with a channel for each row, given by a public model P̂(label | features)."""
 
-    if TYPE_CHECKING:
-        classes: tuple[Label, ...]
-        noise: float
-        floor: float
-
-        @property
-        def epsilon(self) -> float:
-            """The largest ε in nats that any row can have."""
+    classes: tuple[Label, ...]
+    noise: float
+    floor: float
 
     @abstractmethod
     def synthetic(self, classifier: Any, features: Any) -> FloatArray:
@@ -161,25 +147,11 @@ class PublicModelLabel(AnalysedMechanism):
 class LabelByStratum(AnalysedMechanism):
     """A mechanism with a finite channel for each value of a public column."""
 
-    if TYPE_CHECKING:
-        values: tuple[Label, ...]
-        """The values of the public column."""
+    values: tuple[Label, ...]  # The values of the public column.
 
-        @property
-        def classes(self) -> tuple[Label, ...]:
-            """The k labels, the same in every stratum."""
-
-        @property
-        def outputs(self) -> tuple[Label, ...]:
-            """The m outputs, the same in every stratum."""
-
-        @property
-        def matrices(self) -> FloatArray:
-            """The strata's channels, float64 of shape (s, k, m)."""
-
-        @property
-        def epsilon(self) -> float:
-            """The largest ε in nats of a stratum."""
+    classes: tuple[Label, ...]  # The k labels, the same in every stratum
+    outputs: tuple[Label, ...]  # The m outputs, the same in every stratum
+    matrices: FloatArray  # The strata's channels, float64 of shape (s, k, m)
 
     @abstractmethod
     def averaged(self, shares: FloatArray) -> Channel:
@@ -205,16 +177,10 @@ class LabelByStratum(AnalysedMechanism):
 class BagSums(AnalysedMechanism):
     """A mechanism that releases one sum of labels, or a proportion, for a bag of rows."""
 
-    if TYPE_CHECKING:
-        bag: str
-        """The column that identifies a row's bag."""
-        classes: tuple[Label, ...]
-        noise: str
-        statistic: str
-
-        @property
-        def epsilon(self) -> float:
-            """The exact ε in nats; ∞ without noise."""
+    bag: str  # The column that identifies a row's bag.
+    classes: tuple[Label, ...]
+    noise: str
+    statistic: str
 
     @property
     @abstractmethod
@@ -251,11 +217,8 @@ class BagSums(AnalysedMechanism):
 class StepNoise(NumericMechanism):
     """A mechanism that adds whole steps of noise to labels on a grid."""
 
-    if TYPE_CHECKING:
-        labels: LabelRange
-        """The labels' range, with a step."""
-        clipped: bool
-        """Whether released labels are moved into the range."""
+    labels: LabelRange  # The labels' range, with a step.
+    clipped: bool  # Whether released labels are moved into the range.
 
     @abstractmethod
     def sample(self, labels: IntArray, rng: Any = None) -> Any:

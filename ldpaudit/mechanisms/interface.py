@@ -364,6 +364,12 @@ class Proposal:
 class AnalysedMechanism(Mechanism):
     """A mechanism whose whole privacy curve is known exactly."""
 
+    if TYPE_CHECKING:
+
+        @property
+        def epsilon(self) -> float:
+            """The declared mechanism's exact ε in nats; ∞ where none is finite."""
+
     @property
     def compared(self) -> Channel | None:
         """A channel with the same privacy; None where δ(ε) and the Rényi curve need no channel."""

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -260,14 +260,11 @@ class Ranged(Made, NumericMechanism):
     so ε, δ(ε) and the Rényi divergences stay the same.
     """
 
-    if TYPE_CHECKING:
-        family: RangeFamily
-        labels: LabelRange
-        """The labels' range; its width is the sensitivity."""
-        epsilon: float
-        """The exact ε in nats."""
-        clipped: bool
-        shape: float | None
+    family: RangeFamily
+    labels: LabelRange  # Its width is the sensitivity.
+    epsilon: float
+    clipped: bool
+    shape: float | None
 
     @property
     def scale(self) -> float:
@@ -460,9 +457,6 @@ class GridExponential(FiniteMechanism, Ranged):
 
 class RangeNoise(Rounded, Ranged, AnyNumber):
     """A mechanism whose labels and outputs may be any number of a range, on 1,024 steps of it."""
-
-    if TYPE_CHECKING:
-        epsilon: float
 
     method = "unbiased"
     output_values = None

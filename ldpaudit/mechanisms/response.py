@@ -95,9 +95,8 @@ def conditional_rdp_floor(alpha: float, noise: float, k: int) -> float:
 class Kept(Made):
     """What keeps a label with probability 1 − λ, else draws one of all k, by closed forms."""
 
-    if TYPE_CHECKING:
-        classes: tuple[Label, ...]
-        noise: float
+    classes: tuple[Label, ...]
+    noise: float
 
     @property
     def epsilon(self) -> float:

@@ -175,7 +175,7 @@ class RoundedLabels(Rounded):
         _ = self.rounding
 
     @property
-    def epsilon(self) -> float | None:
+    def epsilon(self) -> float:
         return self.inner.epsilon
 
     @property
