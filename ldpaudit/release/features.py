@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ldpaudit.arrays import Float32Array, IntArray
 from ldpaudit.errors import InputError
-from ldpaudit.work.memory import rows_of
 
 _GLANCE: Final = 1_000
 
@@ -57,9 +56,9 @@ class FeatureTable:
         """Return the table of the given rows (indices or a boolean mask)."""
         return replace(
             self,
-            numeric=rows_of(self.numeric, rows),
-            categorical=rows_of(self.categorical, rows),
-            extra=None if self.extra is None else rows_of(self.extra, rows),
+            numeric=self.numeric[rows],
+            categorical=self.categorical[rows],
+            extra=None if self.extra is None else self.extra[rows],
         )
 
     def expanded(self) -> "FeatureTable":

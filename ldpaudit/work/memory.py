@@ -1,13 +1,10 @@
-"""How much memory an audit may use, and a folder on the disk for arrays that do not fit into it."""
+"""How much memory an audit may use, and a folder on the disk for what is in use for a while."""
 
 import contextlib
-import errno
-import itertools
 import math
 import mmap
 import os
 import re
-import secrets
 import shutil
 import tempfile
 import time
@@ -55,8 +52,6 @@ _LOCK: Final = "lock"
 _TIMES: Final = 3
 _ABANDONED: Final = 3600.0
 """Seconds after which an empty folder is nobody's."""
-_SPAN: Final = 1 << 26
-"""Bytes of a mapped array from which rows are taken before its pages are let go."""
 _NUMBERED: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
@@ -148,14 +143,12 @@ def rows_looked_at(rows: int, seed: int, most: int) -> "npt.NDArray[np.int64] | 
 
 
 class Scratch:
-    """A private folder for large arrays; a context manager.
+    """A private folder on the disk; a context manager.
 
     The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``), and
     nobody but its owner may read it (mode 0700). It is removed when the block ends, by an error or
     an interruption too, and at the latest when the program does. While it is in use a lock is held
     in it; the folders of killed runs have none, and the next run that makes one removes them.
-
-    Arrays may also be written by other processes that know their path.
     """
 
     def __init__(self) -> None:
@@ -174,10 +167,17 @@ class Scratch:
         if self._folder is None:
             place = Path(tempfile.gettempdir())
             _remove_left_over(place)
-            with _full_disk(0), undisturbed():
-                self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-                lock = _locked(self._folder)
-                self._close = weakref.finalize(self, _remove_own, self._folder, lock, os.getpid())
+            try:
+                with undisturbed():
+                    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+                    lock = _locked(folder)
+                    self._close = weakref.finalize(self, _remove_own, folder, lock, os.getpid())
+                    self._folder = folder
+            except OSError as error:
+                why = (error.strerror or "the system gives no reason").lower()
+                raise OutputError(
+                    f"The scratch folder cannot be used: {why}; set TMPDIR."
+                ) from None
         return self._folder
 
     def path(self, name: str) -> Path:
@@ -186,40 +186,8 @@ class Scratch:
             raise ValueError("The name of a scratch file must be of a-z, 0-9 and hyphens.")
         return self.folder / name
 
-    def array(self, shape: tuple[int, ...], dtype: "npt.DTypeLike") -> Any:
-        """Return a new array of zeros that lies in a file of the folder.
-
-        Its space on the disk is taken at once: a disk that fills up later cannot stop the program
-        while it writes.
-
-        Returns
-        -------
-        numpy.memmap of the shape and dtype
-            ``array.filename`` is the file's path.
-
-        Raises
-        ------
-        OutputError
-            If the disk is full.
-        """
-        import numpy as np  # Not where options are only read.
-
-        kind = np.dtype(dtype)
-        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
-        if not size:
-            return np.zeros(shape, kind)
-        place = self.path(f"array-{secrets.token_hex(8)}")
-        with _full_disk(size):
-            try:
-                with place.open("xb") as file:
-                    os.posix_fallocate(file.fileno(), 0, size)
-                return np.memmap(place, kind, "r+", shape=shape)
-            except BaseException:
-                place.unlink(missing_ok=True)
-                raise
-
     def close(self) -> None:
-        """Remove the folder. Arrays in it that are still in use stay readable."""
+        """Remove the folder."""
         if self._close is not None:
             with undisturbed():
                 self._close()
@@ -230,62 +198,6 @@ class Scratch:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def resting(array: "npt.NDArray[Any] | None") -> None:
-    """Let the pages of a memory-mapped array go; they are read again when they are next needed.
-
-    Call it after a pass over the array, or a large part of one. Nothing is lost, and an ordinary
-    array is left alone.
-    """
-    mapped = mapping_of(array)
-    if mapped is not None:
-        mapped.madvise(mmap.MADV_DONTNEED)
-
-
-def mapping_of(array: Any) -> mmap.mmap | None:
-    """Return the mapping that an array or a view of one lies in, None for an ordinary array."""
-    while array is not None:
-        if isinstance(array, mmap.mmap):
-            return array
-        array = getattr(array, "base", None)
-    return None
-
-
-def rows_of(array: "npt.NDArray[Any]", rows: "npt.NDArray[Any]") -> "npt.NDArray[Any]":
-    """Return some rows (indices or a mask) of an array; of a mapped one few pages at a time."""
-    import numpy as np
-
-    if mapping_of(array) is None:
-        return np.asarray(array[rows])
-    places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-    order = None if (places[1:] >= places[:-1]).all() else np.argsort(places, kind="stable")
-    ranked = places if order is None else places[order]
-    plain = np.asarray(array)
-    taken = np.empty((len(places), *array.shape[1:]), array.dtype)
-    span = max(1, _SPAN * len(array) // max(array.nbytes, 1))
-    cuts = np.searchsorted(ranked, np.arange(0, len(array) + span, span))
-    for start, stop in itertools.pairwise(cuts):
-        there = slice(start, stop) if order is None else order[start:stop]
-        taken[there] = plain[ranked[start:stop]]
-        resting(array)
-    return taken
-
-
-@contextlib.contextmanager
-def _full_disk(size: int) -> Any:
-    """Turn a failure to make something in the scratch folder into one line."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            why = (error.strerror or "the system gives no reason").lower()
-            raise OutputError(f"The scratch folder cannot be used: {why}; set TMPDIR.") from None
-        free = shutil.disk_usage(tempfile.gettempdir()).free
-        raise OutputError(
-            f"The scratch disk is full: {size / 2**20:,.0f} MiB more are needed, "
-            f"{free / 2**20:,.0f} MiB are free; set TMPDIR to a folder with more space."
-        ) from None
 
 
 def _locked(folder: Path) -> int:
