@@ -193,6 +193,22 @@ class Channel:
         return np.asarray(np.linalg.pinv(self.matrix), dtype=np.float64)
 
 
+def two_rows(one: float, other: float, *same: float) -> Channel:
+    """Return the channel of two labels: P(a statistic for the one, for the other, for neither)."""
+    matrix = np.array([[one, other, *same], [other, one, *same]])
+    return Channel(matrix, (0, 1), tuple(range(matrix.shape[1])))
+
+
+def step_rows(epsilon: float, total_variation: float) -> Channel:
+    """Return the law of the worst pair of labels where the privacy loss is −ε, 0 or ε.
+
+    The mass with loss ε is TV/(1 − e^{−ε}).
+    """
+    high = total_variation / -math.expm1(-epsilon) if total_variation else 0.0
+    low = high * math.exp(-epsilon)
+    return two_rows(high, low, max(1 - high - low, 0.0))
+
+
 def largest_log_ratios(matrix: FloatArray) -> FloatArray:
     """Return max_z log(T[y, z] / T[y', z]) of each pair of labels, float64 of shape (k, k)."""
     found = np.empty((len(matrix), len(matrix)))

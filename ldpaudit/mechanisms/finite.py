@@ -33,7 +33,6 @@ from ldpaudit.mechanisms.parameters import (
     check_numeric_classes,
     check_prior,
     fields_of,
-    plain,
 )
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
@@ -70,12 +69,6 @@ class FiniteMechanism(NumericMechanism):
         if len(matrix) == 1:
             matrix = np.repeat(matrix, 2, axis=0)
         return Channel(matrix, tuple(range(len(matrix))), tuple(range(matrix.shape[1])))
-
-    def delta(self, epsilon: float) -> float:
-        return self.compared.delta(epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        return self.compared.rdp(alpha)
 
     @cached_property
     def weights(self) -> WeightTable:
@@ -296,9 +289,9 @@ class Made(Mechanism):
     def remarks(self) -> tuple[str, ...]:
         return self.family.remarks
 
-    def declaration(self) -> Mapping[str, Any]:
-        named = {p.name: plain(self.parameters[p.field or p.name]) for p in self.family.parameters}
-        return {name: value for name, value in named.items() if value is not None}
+    @property
+    def declared(self) -> tuple[Parameter, ...]:  # type: ignore[override]
+        return self.family.parameters
 
 
 class Finite(Made, FiniteMechanism):
@@ -332,39 +325,6 @@ class Design:
 def noise_on(outputs: int, epsilon: float) -> float:
     """Return λ = d/(d − 1 + e^ε) of randomized response on d outputs at ε in nats."""
     return outputs / (outputs + math.expm1(epsilon))
-
-
-def step_delta(at: float, epsilon: float, total_variation: float) -> float:
-    """Return δ(ε') where the privacy loss of the worst pair of labels is −ε, 0 or ε.
-
-    The mass with loss ε is p = TV/(1 − e^{−ε}), and δ(ε') = p(1 − e^{ε' − ε})₊.
-    """
-    if total_variation == 0:
-        return 0.0
-    mass = total_variation / -math.expm1(-epsilon)
-    return mass * -math.expm1(min(at - epsilon, 0.0))
-
-
-def step_rdp(alpha: float, epsilon: float, total_variation: float) -> float:
-    """Return D_α, α > 0, where the privacy loss of the worst pair of labels is −ε, 0 or ε.
-
-    D_α = log(1 + t(E^α + E^{1−α} − E − 1))/(α − 1) with E = e^ε and t(E − 1) = TV, so that the
-    bracket is t(E^α − 1)(1 − E^{1−α}).
-    """
-    if not alpha > 0:
-        raise InputError(f"The order alpha must be above 0, got {alpha}.")
-    if total_variation == 0:
-        return 0.0
-    if math.isinf(alpha) or math.isinf(epsilon):
-        return epsilon
-    if alpha == 1:
-        return epsilon * total_variation
-    log_t = math.log(total_variation) - math.log(math.expm1(epsilon))
-    if (alpha - 1) * epsilon > 500:
-        # (E^α − 1)(1 − E^{1−α}) is E^α to all digits, and adding 1 to it changes nothing.
-        return (log_t + alpha * epsilon + math.log1p(-math.exp(-alpha * epsilon))) / (alpha - 1)
-    bracket = math.expm1(alpha * epsilon) * -math.expm1((1 - alpha) * epsilon)
-    return max(math.log1p(math.exp(log_t) * bracket) / (alpha - 1), 0.0)
 
 
 def as_array(labels: tuple[Label, ...]) -> npt.NDArray[Any]:

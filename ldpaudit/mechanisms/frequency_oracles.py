@@ -19,8 +19,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source, randomized_response
+from ldpaudit.mechanisms.channel import Channel, two_rows
+from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.finite import Family, Made, check_codes
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
@@ -34,7 +34,7 @@ from ldpaudit.mechanisms.parameters import (
     plain,
     required,
 )
-from ldpaudit.mechanisms.response import lambda_of_epsilon
+from ldpaudit.mechanisms.response import RandomizedResponse, Response
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
 Reports = npt.NDArray[Any]
@@ -95,11 +95,6 @@ class FrequencyOracle(Made, AnalysedMechanism):
         """The number of entries of a report."""
         return self.k
 
-    @property
-    @abstractmethod
-    def pair_channel(self) -> Channel:
-        """The law of the statistic that distinguishes two labels, of shape (2, m)."""
-
     @abstractmethod
     def read(self, table: Reports) -> tuple[Reports, BoolArray]:
         """Return reports of the right width in their own type, and which are possible, (n,)."""
@@ -145,12 +140,6 @@ class FrequencyOracle(Made, AnalysedMechanism):
         stated = {p.name: plain(self.parameters[p.field or p.name]) for p in _COMMON + self.more}
         return {"protocol": self.protocol, **stated}
 
-    def delta(self, epsilon: float) -> float:
-        return self.pair_channel.delta(epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        return self.pair_channel.rdp(alpha)
-
     @cached_property
     def label_channel(self) -> Channel | None:
         """The channel from the true to the most likely label, exact; None where not known.
@@ -174,18 +163,6 @@ class FrequencyOracle(Made, AnalysedMechanism):
         return codes
 
 
-def two_rows(one: float, other: float, *same: float) -> Channel:
-    """Return the channel of two labels: P(a statistic for the one, for the other, for neither)."""
-    matrix = np.array([[one, other, *same], [other, one, *same]])
-    return Channel(matrix, (0, 1), tuple(range(matrix.shape[1])))
-
-
-def response_rows(p: float, epsilon: float, size: int) -> Channel:
-    """Return the law of randomized response on ``size`` values: the one, the other, any third."""
-    q = math.exp(-epsilon) * p
-    return two_rows(p, q, (size - 2) * q)
-
-
 class GeneralizedRR(FrequencyOracle):
     """The label with probability p = e^ε/(e^ε + k − 1), else one of the others.
 
@@ -195,20 +172,23 @@ class GeneralizedRR(FrequencyOracle):
     report_kind = "label"
     width = 1
 
+    @cached_property
+    def _response(self) -> Response:
+        return RandomizedResponse.from_epsilon(self.classes, self.epsilon)
+
     @property
     def keep_probability(self) -> float:
-        return 1 / (1 + (self.k - 1) * math.exp(-self.epsilon))
+        return self._response.keep_probability
 
-    @cached_property
-    def pair_channel(self) -> Channel:
-        return response_rows(self.keep_probability, self.epsilon, self.k)
+    @property
+    def compared(self) -> Channel:
+        return self._response.compared
 
     def read(self, table: Reports) -> tuple[Reports, BoolArray]:
         return table.astype(np.int32), np.all((table >= 0) & (table < self.k), axis=1)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
-        codes, noise = check_codes(labels, self.k), lambda_of_epsilon(self.epsilon, self.k)
-        return randomized_response(codes, noise, self.k, rng)[:, None]
+        return self._response.sample(labels, rng)[:, None]
 
     def support(self, reports: Reports, codes: IntArray) -> FloatArray:
         return np.asarray(reports[:, 0] == codes, dtype=np.float64)
@@ -251,7 +231,7 @@ class SubsetSelection(FrequencyOracle):
         return int(self.size)
 
     @cached_property
-    def pair_channel(self) -> Channel:
+    def compared(self) -> Channel:
         p, w, rest = self.p, self.size, self.k - 1
         one, other = p * (rest - w + 1) / rest, (1 - p) * w / rest
         return two_rows(one, other, p * (w - 1) / rest, (1 - p) * (rest - w) / rest)
@@ -307,7 +287,7 @@ class UnaryEncoding(FrequencyOracle):
         return 1 / (1 + math.exp(self.stated_epsilon / share))
 
     @cached_property
-    def pair_channel(self) -> Channel:
+    def compared(self) -> Channel:
         p, q = self.p, self.q
         return two_rows(p * (1 - q), (1 - p) * q, p * q, (1 - p) * (1 - q))
 
@@ -402,7 +382,7 @@ class SummedHistogram(FrequencyOracle):
         return DiscreteLaplace(LabelRange(0, 1, 1 / FINE_STEPS), self.epsilon / 2)
 
     @cached_property
-    def pair_channel(self) -> Channel:
+    def compared(self) -> Channel:
         """The law of the sum of two entries' losses, each a whole number of equal steps."""
         rows = self._entry.compared.matrix
         matrix = np.stack([np.convolve(row, row) for row in rows])
@@ -490,18 +470,22 @@ class LocalHashing(FrequencyOracle):
             raise InputError("The 'buckets' of local hashing must be a whole number from 2.")
         return values
 
+    @cached_property
+    def _response(self) -> Response:
+        return RandomizedResponse.from_epsilon(tuple(range(self.buckets)), self.epsilon)
+
     @property
     def p(self) -> float:
-        return float(1 / (1 + (self.buckets - 1) * math.exp(-self.epsilon)))
+        return self._response.keep_probability
 
-    @cached_property
-    def pair_channel(self) -> Channel:
+    @property
+    def compared(self) -> Channel:
         """The law of the value given a public seed under which the two labels' hashes differ.
 
         So ε, δ(ε) and the Rényi curve hold whoever chose the seeds, even the collector; averaged
         over random seeds δ and the curve are smaller.
         """
-        return response_rows(self.p, self.epsilon, self.buckets)
+        return self._response.compared
 
     def read(self, table: Reports) -> tuple[Reports, BoolArray]:
         if table.dtype.kind not in "iu":
@@ -513,9 +497,7 @@ class LocalHashing(FrequencyOracle):
     def sample(self, labels: IntArray, rng: Randomness = None) -> Reports:
         codes, source = check_codes(labels, self.k), bit_source(rng)
         seeds = (source.words(len(codes)) >> np.uint64(32)).astype(np.int64)
-        noise = lambda_of_epsilon(self.epsilon, self.buckets)
-        hashes = self._hashes(seeds, codes).astype(np.int32)
-        values = randomized_response(hashes, noise, self.buckets, source)
+        values = self._response.sample(self._hashes(seeds, codes).astype(np.int32), source)
         return np.column_stack([seeds, values.astype(np.int64)])
 
     def support(self, reports: Reports, codes: IntArray) -> FloatArray:

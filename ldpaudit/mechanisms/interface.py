@@ -28,7 +28,7 @@ import numpy as np
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.label_range import LabelRange, Loss
-from ldpaudit.mechanisms.parameters import Parameter, fields_of
+from ldpaudit.mechanisms.parameters import Parameter, fields_of, plain
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.result import Estimate
 
@@ -286,12 +286,8 @@ class Mechanism(ABC):
 
     def declaration(self) -> Mapping[str, Any]:
         """Return the parameters that rebuild the mechanism (without its name)."""
-        stated = {p.name: getattr(self, p.field or p.name) for p in self.declared}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in stated.items()
-            if value is not None
-        }
+        stated = {p.name: plain(getattr(self, p.field or p.name)) for p in self.declared}
+        return {name: value for name, value in stated.items() if value is not None}
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Self:
@@ -362,7 +358,11 @@ class Proposal:
 
 
 class AnalysedMechanism(Mechanism):
-    """A mechanism whose whole privacy curve is known exactly."""
+    """A mechanism whose privacy curve is known exactly: a channel's, or by its own methods.
+
+    One with a channel of the same privacy states it as ``compared``; another one overrides
+    :meth:`delta` and :meth:`rdp`.
+    """
 
     if TYPE_CHECKING:
 
@@ -375,13 +375,15 @@ class AnalysedMechanism(Mechanism):
         """A channel with the same privacy; None where δ(ε) and the Rényi curve need no channel."""
         return None
 
-    @abstractmethod
     def delta(self, epsilon: float) -> float:
         """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        assert self.compared is not None
+        return self.compared.delta(epsilon)
 
-    @abstractmethod
     def rdp(self, alpha: float) -> float:
         """Return its Rényi label-DP parameter at order α > 0, in nats."""
+        assert self.compared is not None
+        return self.compared.rdp(alpha)
 
 
 class NumericMechanism(AnalysedMechanism):

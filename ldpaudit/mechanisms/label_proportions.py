@@ -8,6 +8,7 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import BagSums
+from ldpaudit.mechanisms.channel import Channel, two_rows
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import Family, Made, check_codes
 from ldpaudit.mechanisms.interface import Traits
@@ -46,11 +47,10 @@ class NoisySums(Made, BagSums):
         step = {"laplace": 1 / FINE_STEPS, "geometric": 1}[self.noise]
         return DiscreteLaplace(LabelRange(0, 1, step), self.epsilon)
 
-    def delta(self, epsilon: float) -> float:
-        return 1.0 if self.noise == "none" else self._added.delta(epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        return math.inf if self.noise == "none" else self._added.rdp(alpha)
+    @cached_property
+    def compared(self) -> Channel:
+        """The law of the sums of two bags that differ in one label."""
+        return two_rows(1.0, 0.0) if self.noise == "none" else self._added.compared
 
     @property
     def sums_are_whole(self) -> bool:

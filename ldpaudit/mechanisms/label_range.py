@@ -113,8 +113,7 @@ class LabelRange:
     @cached_property
     def classes(self) -> tuple[Label, ...]:
         """The labels on the grid; integers if all are whole."""
-        whole = bool(np.all(self.values == np.rint(self.values)))
-        return tuple(self.values.astype(np.int64).tolist() if whole else self.values.tolist())
+        return plain_numbers(self.values)
 
     def at(self, positions: npt.NDArray[np.int64]) -> FloatArray:
         """Return low + step · position, float64 of the same shape; positions may be negative."""
@@ -154,6 +153,12 @@ class LabelRange:
         if missing:
             raise InputError(f"A mechanism on numeric labels must state {' and '.join(missing)!r}.")
         return cls(parameters["low"], parameters["high"], parameters.get("step"))
+
+
+def plain_numbers(values: FloatArray) -> tuple[int | float, ...]:
+    """Return the numbers of an array; integers if all are whole."""
+    whole = bool(np.all(values == np.rint(values)))
+    return tuple(values.astype(np.int64).tolist() if whole else values.tolist())
 
 
 def between(values: FloatArray, edges: FloatArray) -> FloatArray:

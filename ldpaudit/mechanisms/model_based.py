@@ -92,26 +92,14 @@ class ModelBasedResponse(Made, PublicModelLabel):
         p = self._floored(synthetic)
         return (1 - self.noise) * np.eye(len(self.classes)) + self.noise * p[:, None, :]
 
-    def delta(self, epsilon: float) -> float:
-        """Return δ(ε') of the worst row the floor allows, ε' ≥ 0 in nats.
-
-        The worst pair is y = z of least probability against any other: (1 − λ + λf − e^{ε'} λf)₊.
-        """
-        low = self.noise * self.floor
-        return float(max(1 - self.noise + low - math.exp(epsilon) * low, 0.0))
-
-    def rdp(self, alpha: float) -> float:
-        """Return the Rényi label-DP of the worst row the floor allows, at order α > 0, in nats.
+    @cached_property
+    def compared(self) -> Channel:
+        """The channel of two labels in the worst row the floor allows; other outputs are merged.
 
         The divergence of two labels falls as the P̂ of either grows (Σ p^α q^{1−α} less their
-        common part is convex in it and bounded), so in the worst row both are at the floor; with k
-        = 2, one is.
+        common part is convex in it and bounded), so in the worst row both are at the floor; with
+        two labels, one is.
         """
-        return self._worst_row.rdp(alpha)
-
-    @cached_property
-    def _worst_row(self) -> Channel:
-        """The channel of two labels in the worst row; all other outputs are merged."""
         f, k = self.floor, len(self.classes)
         p = np.array([f, 1 - f] if k == 2 else [f, f, 1 - 2 * f])
         matrix = (1 - self.noise) * np.eye(2, len(p)) + self.noise * p

@@ -22,15 +22,13 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import AnyNumber, StepNoise
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, step_rows
 from ldpaudit.mechanisms.exact_sampling import Randomness, WeightTable, bit_source
 from ldpaudit.mechanisms.finite import (
     Family,
     FiniteMechanism,
     Made,
     check_codes,
-    step_delta,
-    step_rdp,
 )
 from ldpaudit.mechanisms.interface import (
     NOISE,
@@ -48,8 +46,9 @@ from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_finite,
     check_number,
+    check_positive,
     check_prior,
-    epsilon_or_scale,
+    either_epsilon,
     only_known,
     required,
 )
@@ -234,7 +233,12 @@ class RangeFamily(Family):
         )
         labels = LabelRange.from_parameters({"step": self.default_step, **parameters})
         if self.by_scale:
-            epsilon = epsilon_or_scale(parameters, labels.width, self.traits.name)
+            epsilon = either_epsilon(
+                parameters,
+                "scale",
+                lambda scale: check_epsilon(labels.width / check_positive("scale", scale)),
+                f"The mechanism {self.traits.name!r}",
+            )
         else:
             epsilon = check_epsilon(required(parameters, "epsilon", self.traits.name))
         made: Mechanism = self(
@@ -318,12 +322,6 @@ class GridNoise(Ranged, StepNoise):
         ends = self.law.tail(np.array([0, n]))
         row = np.concatenate([ends[:1], self.law.pmf(np.arange(1, n)), ends[1:]])
         return Channel(np.stack([row, row[::-1]]), (0, 1), tuple(range(n + 1)))
-
-    def delta(self, epsilon: float) -> float:
-        return 0.0 if epsilon >= self.epsilon else self.compared.delta(epsilon)
-
-    def rdp(self, alpha: float) -> float:
-        return self.epsilon if math.isinf(alpha) else self.compared.rdp(alpha)
 
     @property
     def output_values(self) -> FloatArray | None:
@@ -527,21 +525,16 @@ class _Stairs(RangeNoise):
     """Staircase noise, whose edges between steps leave a closed form of its privacy curve."""
 
     @cached_property
-    def total_variation(self) -> float:
-        """TV of the extreme labels: P(|X| ≤ Δ/2), as unimodal laws Δ apart cross halfway.
+    def compared(self) -> Channel:
+        """The law of the worst pair, from TV = P(|X| ≤ Δ/2), as unimodal laws cross halfway.
 
         With its edges between steps the noise has this TV exactly; the steps themselves lose some.
         """
         middle = np.array([FINE_STEPS // 2])
         assert isinstance(self.inner, GridNoise)
         law = self.inner.law
-        return 1 - 2 * float(law.tail(middle + 1)[0]) - float(law.pmf(middle)[0])
-
-    def delta(self, epsilon: float) -> float:
-        return step_delta(epsilon, self.epsilon, self.total_variation)
-
-    def rdp(self, alpha: float) -> float:
-        return step_rdp(alpha, self.epsilon, self.total_variation)
+        variation = 1 - 2 * float(law.tail(middle + 1)[0]) - float(law.pmf(middle)[0])
+        return step_rows(self.epsilon, variation)
 
 
 def _clip(m: Ranged, where: str) -> str:

@@ -19,7 +19,7 @@ PRIOR_TOLERANCE = 1e-6
 
 _SHOWN_LENGTH = 40
 
-AGREEMENT = 1e-6
+_AGREEMENT = 1e-6
 """How far two statements of one parameter may lie apart."""
 
 REQUIRED: Final = object()
@@ -207,19 +207,28 @@ def check_number(name: str, value: Any) -> float:
     return float(value)
 
 
-def epsilon_or_scale(parameters: Mapping[str, Any], width: float, name: str) -> float:
-    """Return ε = width/scale of a declaration with ``epsilon``, ``scale`` or both, which agree."""
-    epsilon, scale = real(parameters, "epsilon"), real(parameters, "scale")
-    if epsilon is None and scale is None:
-        raise InputError(f"The mechanism {name!r} must state 'epsilon' or 'scale'.")
-    if scale is None:
-        return check_epsilon(required(parameters, "epsilon", name))
-    implied = check_epsilon(width / check_positive("scale", scale))
+def either_epsilon(
+    parameters: Mapping[str, Any],
+    other: str,
+    epsilon_of: Callable[[float], float],
+    words: str,
+    domain: str = "",
+) -> float:
+    """Return ε of a declaration with ``epsilon``, another parameter or both, which agree.
+
+    ``words`` says what must state them, ``domain`` on what they agree.
+    """
+    epsilon, value = real(parameters, "epsilon"), real(parameters, other)
+    if value is None:
+        if epsilon is None:
+            raise InputError(f"{words} must state 'epsilon' or '{other}'.")
+        return check_epsilon(epsilon)
+    implied = epsilon_of(value)
     if epsilon is not None and not math.isclose(
-        implied, check_epsilon(epsilon), rel_tol=AGREEMENT, abs_tol=AGREEMENT
+        implied, epsilon, rel_tol=_AGREEMENT, abs_tol=_AGREEMENT
     ):
         raise InputError(
-            f"'epsilon' and 'scale' must agree: scale = {scale:.6g} means epsilon = {implied:.6g}, "
-            f"but epsilon = {epsilon:.6g} is stated."
+            f"'epsilon' and '{other}' must agree: {other} = {value:.6g}{domain} means epsilon = "
+            f"{implied:.6g}, but epsilon = {epsilon:.6g} is stated."
         )
     return implied if epsilon is None else epsilon

@@ -9,12 +9,13 @@ two labels the probability of a flip is λ/2.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, step_rows
 from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
 from ldpaudit.mechanisms.finite import (
     Family,
@@ -22,8 +23,6 @@ from ldpaudit.mechanisms.finite import (
     Made,
     check_codes,
     noise_on,
-    step_delta,
-    step_rdp,
 )
 from ldpaudit.mechanisms.interface import (
     CLASSES,
@@ -36,11 +35,11 @@ from ldpaudit.mechanisms.interface import (
 )
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.parameters import (
-    AGREEMENT,
     Parameter,
     check_classes,
     check_epsilon,
     check_prior,
+    either_epsilon,
     only_known,
     real,
 )
@@ -107,11 +106,10 @@ class Kept(Made):
         """P(released = true) for every label: 1 − λ + λ/k."""
         return float(1 - self.noise + self.noise / len(self.classes))
 
-    def delta(self, epsilon: float) -> float:
-        return step_delta(epsilon, self.epsilon, 1 - self.noise)
-
-    def rdp(self, alpha: float) -> float:
-        return step_rdp(alpha, self.epsilon, 1 - self.noise)
+    @cached_property
+    def compared(self) -> Channel:
+        """The law of two labels' outputs: the one, the other, any third one."""
+        return step_rows(self.epsilon, 1 - self.noise)
 
     def parametrisations(self) -> dict[str, float]:
         return super().parametrisations() | {"lambda": float(self.noise)}
@@ -124,11 +122,6 @@ class Kept(Made):
 
 class Response(Kept, Finite):
     """Randomized response over ``classes`` with noise λ."""
-
-    compared = None  # type: ignore[assignment]
-
-    def worst_rows(self) -> Sequence[int]:
-        return (0, 1)
 
     def exact_estimates(self) -> Iterator[Estimate]:
         yield Estimate.exact(
@@ -183,21 +176,15 @@ class ResponseFamily(Family):
 
 
 def _noise(parameters: Mapping[str, Any], k: int) -> float:
-    noise, epsilon = real(parameters, "lambda"), real(parameters, "epsilon")
-    if noise is None and epsilon is None:
-        raise InputError("Randomized response must state 'epsilon' or 'lambda'.")
-    if noise is None:
-        assert epsilon is not None
-        return lambda_of_epsilon(check_epsilon(epsilon), k)
-    implied = epsilon_of_lambda(noise, k)
-    if epsilon is not None and not math.isclose(
-        implied, epsilon, rel_tol=AGREEMENT, abs_tol=AGREEMENT
-    ):
-        raise InputError(
-            f"'epsilon' and 'lambda' must agree: lambda = {noise:.6g} on {k} labels means "
-            f"epsilon = {implied:.6g}, but epsilon = {epsilon:.6g} is stated."
-        )
-    return noise
+    epsilon = either_epsilon(
+        parameters,
+        "lambda",
+        lambda noise: epsilon_of_lambda(noise, k),
+        "Randomized response",
+        f" on {k} labels",
+    )
+    noise = real(parameters, "lambda")
+    return lambda_of_epsilon(epsilon, k) if noise is None else noise
 
 
 def response_channel(classes: tuple[Label, ...], noise: float, **_: Any) -> Channel:

@@ -113,11 +113,15 @@ class Rounded(NumericMechanism):
         assert self.inner.label_values is not None
         return Rounding(tuple(self.inner.label_values.tolist()), self.method)
 
+    @property
+    def compared(self) -> Channel | None:
+        return self.inner.compared
+
     def delta(self, epsilon: float) -> float:
-        return self.inner.delta(epsilon)
+        return (self.compared or self.inner).delta(epsilon)
 
     def rdp(self, alpha: float) -> float:
-        return self.inner.rdp(alpha)
+        return (self.compared or self.inner).rdp(alpha)
 
     @property
     def error_tolerance(self) -> float:

@@ -15,7 +15,7 @@ from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism, Traits
-from ldpaudit.mechanisms.label_range import between, nearest
+from ldpaudit.mechanisms.label_range import between, nearest, plain_numbers
 from ldpaudit.mechanisms.registry import from_declaration, traits_of
 from ldpaudit.numeric_labels import NumericCoding, NumericView
 from ldpaudit.release import Declaration, FloatArray
@@ -83,20 +83,15 @@ def _named(matrix: FloatArray, view: NumericView) -> Channel:
 def _label_coding(claim: NumericMechanism, most: int) -> NumericCoding:
     (low, high), values = claim.label_bounds, claim.label_values
     if values is not None and len(values) <= most:
-        return NumericCoding.of_values(_names(values))
+        return NumericCoding.of_values(plain_numbers(values))
     edges = np.linspace(low, high, min(_GROUPS, most) + 1)[1:-1]
     return NumericCoding.of_bins(edges if values is None else between(values, edges), low, high)
-
-
-def _names(values: FloatArray) -> tuple[int | float, ...]:
-    whole = bool(np.all(values == np.rint(values)))
-    return tuple(values.astype(np.int64).tolist() if whole else values.tolist())
 
 
 def _output_coding(claim: NumericMechanism, most: int) -> NumericCoding:
     outputs = claim.output_values
     if outputs is not None and len(outputs) <= most:
-        return NumericCoding.of_values(_names(np.sort(outputs)))
+        return NumericCoding.of_values(plain_numbers(np.sort(outputs)))
     return NumericCoding.of_bins(claim.bin_edges(min(_GROUPS, most)))
 
 

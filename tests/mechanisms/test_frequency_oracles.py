@@ -29,7 +29,7 @@ def protocol(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 def test_epsilon_is_that_of_the_law(protocol: str, epsilon: float) -> None:
     made = oracle(protocol, epsilon)
-    assert made.pair_channel.epsilon == pytest.approx(made.epsilon, rel=1e-9)
+    assert made.compared.epsilon == pytest.approx(made.epsilon, rel=1e-9)
     if protocol == "THE":
         assert made.epsilon < epsilon
     else:
@@ -55,9 +55,9 @@ def test_reports_follow_the_law(protocol: str) -> None:
     if protocol in ("BLH", "OLH"):
         reports, ratios = reports[ratios != 0], ratios[ratios != 0]
     share = (ratios > made.epsilon * (1 - 1e-9)).mean()
-    expected = made.pair_channel.matrix[0, 0]
+    expected = made.compared.matrix[0, 0]
     if protocol == "OLH":  # Seeds that tell the labels apart, values of one of them.
-        expected /= made.pair_channel.matrix[0, :2].sum()
+        expected /= made.compared.matrix[0, :2].sum()
     assert share == pytest.approx(expected, abs=2.5 / math.sqrt(len(ratios)))
 
 
