@@ -17,6 +17,7 @@ import platform
 import queue as queue_module
 import time
 from decimal import Decimal, getcontext
+from fractions import Fraction
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -100,7 +101,9 @@ def program_table(repeats: int) -> None:
             )
             _, closed = closed_form(labels, prior, lowered_growth(epsilon))
             mechanism = design.mechanism
-            slack = epsilon - mechanism.weights.epsilon()
+            columns = mechanism.weights.weights.T
+            ratio = max(Fraction(int(column.max()), int(column.min())) for column in columns)
+            slack = epsilon - math.log(ratio)
             print(
                 f"| {len(labels)} | {epsilon} | {design.method} | {best:.4f} | {design.loss:.9g} "
                 f"| {design.gap:.1e} | {len(mechanism.channel.outputs)} | {closed:.9g} "

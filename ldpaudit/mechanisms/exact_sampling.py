@@ -172,15 +172,6 @@ class WeightTable:
         """Cumulative weights, uint64 of shape (k, m); the last column is 2⁶³."""
         return np.cumsum(self.weights, axis=1, dtype=np.uint64)
 
-    def epsilon(self) -> float:
-        """Return ε in nats of the integers themselves (∞ where a zero faces a non-zero)."""
-        high, low = self.weights.max(axis=0), self.weights.min(axis=0)
-        used = high > 0
-        if (low[used] == 0).any():
-            return math.inf
-        ratios = [Fraction(int(a), int(b)) for a, b in zip(high[used], low[used], strict=True)]
-        return math.log(max(ratios)) if ratios else 0.0
-
     def draw(self, rows: IntArray, rng: Randomness) -> IntArray:
         """Draw one outcome for each entry of ``rows``."""
         source, out = bit_source(rng), np.empty(len(rows), dtype=np.int32)

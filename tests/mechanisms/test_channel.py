@@ -1,5 +1,4 @@
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -117,25 +116,3 @@ def test_moments_and_losses_are_sums_over_the_channel(k, m, seed):
             sums["poisson"] += weight * (outputs[z] - labels[y] * math.log(outputs[z]))
     for name, expected in sums.items():
         assert mechanism.expected_loss(prior, name) == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_family_needs_no_more_than_a_channel():
-    from ldpaudit.mechanisms.finite import FiniteMechanism
-    from ldpaudit.mechanisms.response import ExplicitChannel
-
-    @dataclass(frozen=True)
-    class Family(FiniteMechanism):
-        channel: Channel
-        traits = ExplicitChannel.traits
-        description = "a test"
-
-        def declaration(self):
-            return {}
-
-        @classmethod
-        def from_parameters(cls, parameters, classes):
-            return cls(parameters["channel"])
-
-    family = Family(Channel(np.array([[0.75, 0.25], [0.25, 0.75]]), (0, 1), (-0.5, 1.5)))
-    assert family.epsilon == pytest.approx(math.log(3))
-    assert family.bias() == pytest.approx([0, 0])
