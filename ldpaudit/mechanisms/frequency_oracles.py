@@ -30,6 +30,7 @@ from ldpaudit.mechanisms.parameters import (
     check_classes,
     check_epsilon,
     check_finite,
+    check_whole,
     fields_of,
     plain,
     required,
@@ -214,12 +215,7 @@ class SubsetSelection(FrequencyOracle):
 
     @classmethod
     def checked(cls, values: dict[str, Any]) -> dict[str, Any]:
-        size = values["size"]
-        if isinstance(size, bool) or not isinstance(size, int):
-            raise InputError("The 'size' of the subset must be a whole number.")
-        if not 1 <= size < len(values["classes"]):
-            raise InputError(f"The 'size' of the subset must lie in 1 … k − 1. Got {size}.")
-        return values
+        return values | {"size": check_whole("size", values["size"], 1, len(values["classes"]) - 1)}
 
     @property
     def p(self) -> float:
@@ -465,10 +461,7 @@ class LocalHashing(FrequencyOracle):
     def checked(cls, values: dict[str, Any]) -> dict[str, Any]:
         if values["hash_name"] != HASH:
             raise InputError(f"The 'hash' of local hashing must be {HASH!r}.")
-        buckets = values.setdefault("buckets", 2)
-        if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 2:
-            raise InputError("The 'buckets' of local hashing must be a whole number from 2.")
-        return values
+        return values | {"buckets": check_whole("buckets", values.get("buckets", 2), 2)}
 
     @cached_property
     def _response(self) -> Response:

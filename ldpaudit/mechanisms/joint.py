@@ -312,20 +312,10 @@ def _sum(claimed: Sequence[float | None]) -> float | None:
 class JointRR(OnDomains):
     """Keep the whole vector with probability 1 − λ, else draw each column again, uniformly.
 
-    With K vectors in the product of the domains and λ = K/(K − 1 + e^ε) this is randomized response
-    on K labels.
+    With K vectors and λ = K/(K − 1 + e^ε) this is randomized response on K labels. A column seen
+    alone is randomized response with the same λ on its own labels.
 
-    *The whole vector*: ε, for any two different vectors, however many columns differ.
-
-    *One column, the others known to the attacker*: also ε. The vectors differ in that column only,
-    and the released vector that equals one of them is e^ε times as likely under it.
-
-    *One column seen alone*: column j is kept together with the vector or drawn uniformly from its
-    k_j labels, which is randomized response with the same λ. Its ε is log(1 + k_j (1 − λ)/λ) =
-    log(1 + (k_j/K)(e^ε − 1)), below ε.
-
-    Kairouz, Bonawitz & Ramage (2016), k-ary randomized response, with the vector as the label;
-    Domingo-Ferrer & Soria-Comas (2022), "Multi-Dimensional Randomized Response" (RR-Joint).
+    Kairouz, Bonawitz & Ramage (2016); Domingo-Ferrer & Soria-Comas (2022), RR-Joint.
     """
 
     name = "joint-rr"
@@ -396,31 +386,16 @@ class JointRR(OnDomains):
 class RandomSampling(OnDomains):
     """RS+FD[GRR]: draw one of d columns, randomize it at ε', fill the others uniformly.
 
-    ε' = log(d(e^ε − 1) + 1) for the published ε; which column was drawn is not released.
+    ε' = log(d(e^ε − 1) + 1) for the published ε; which column was drawn is not released. With
+    G_j(z_j | y_j) the randomized response of column j at ε' on k_j labels,
 
-    With G_j(z_j | y_j) the randomized response of column j at ε' on k_j labels,
+        P(z | y) = Π_l 1/k_l · (1/d) Σ_j k_j G_j(z_j | y_j),
 
-        P(z | y) = Π_l 1/k_l · (1/d) Σ_j k_j G_j(z_j | y_j).
+    where k_j G_j is e^ε' Q_j if z_j = y_j, else Q_j = k_j/(e^ε' + k_j − 1). So the largest ratio
+    for the whole vector is e^ε', and for column i, the others known, 1 + d(e^ε − 1) Q_i/Σ_l Q_l.
 
-    k_j G_j is P_j = k_j e^ε'/(e^ε' + k_j − 1) where z_j = y_j, else Q_j = k_j/(e^ε' + k_j − 1), and
-    P_j = e^ε' Q_j. So, exactly:
-
-    *The whole vector*: max P(z|y)/P(z|y') = Σ P_j / Σ Q_j = e^ε', reached by z = y and a y' that
-    differs from it in every column. Its ε is ε', not the published ε.
-
-    *Column i, the others fixed and known*: the largest ratio is reached where the released vector
-    agrees with the truth in no other column, (P_i + Σ_{l≠i} Q_l)/(Σ_l Q_l) = 1 + d(e^ε − 1) Q_i/Σ_l
-    Q_l. It is e^ε if all domains have one size. Q_j grows with k_j: columns with more labels than
-    the others lose more than the published ε, those with fewer lose less.
-
-    *Column i, the others uniform and independent of it, or not seen*: randomized response that
-    keeps a label with 1 − λ = (e^ε − 1)/(k_i + d(e^ε − 1)), whose ε is log(1 + k_i(e^ε − 1)/(k_i +
-    (d − 1)(e^ε − 1))), below the published one.
-
-    Arcolezi, Couchot, Al Bouna & Xiao (2021), "Random Sampling Plus Fake Data: Multidimensional
-    Frequency Estimates With Local Differential Privacy" (CIKM 2021), RS+FD with GRR. It argues by
-    amplification by sampling (Li, Qardaji & Su 2012) for the published ε; the ratios above are
-    ours, and a test compares them with the enumerated channel.
+    Arcolezi, Couchot, Al Bouna & Xiao (2021), RS+FD with GRR, argue by amplification by sampling
+    for the published ε; the ratios are ours, see ``docs/mechanisms/rs-fd.md``.
     """
 
     name = "rs-fd"

@@ -2,10 +2,9 @@
 
 import math
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
@@ -24,15 +23,6 @@ from ldpaudit.release import FloatArray, IntArray, Label
 
 _BLOCK: Final = 1 << 14
 _ROW_SUM_TOLERANCE: Final = 1e-6
-
-
-class Classifier(Protocol):
-    """A fitted classifier in the manner of scikit-learn."""
-
-    classes_: npt.NDArray[Any]
-
-    def predict_proba(self, X: Any, /) -> npt.NDArray[Any]:
-        """Return class probabilities of shape (n, k), columns in the order of ``classes_``."""
 
 
 class ModelBasedResponse(Made, PublicModelLabel):
@@ -57,7 +47,7 @@ class ModelBasedResponse(Made, PublicModelLabel):
         lowest = self.noise * self.floor
         return math.log1p((1 - self.noise) / lowest) if lowest else math.inf
 
-    def synthetic(self, classifier: Classifier, features: Any) -> FloatArray:
+    def synthetic(self, classifier: Any, features: Any) -> FloatArray:
         """Return P̂(y | x) of a fitted classifier, in the order of the mechanism's labels."""
         known = np.asarray(classifier.classes_).tolist()
         if set(known) != set(self.classes) or len(known) != len(self.classes):

@@ -44,10 +44,10 @@ from ldpaudit.mechanisms.interface import (
 from ldpaudit.mechanisms.label_range import LabelRange, Loss, between, loss
 from ldpaudit.mechanisms.parameters import (
     check_epsilon,
-    check_finite,
     check_number,
     check_positive,
     check_prior,
+    check_whole,
     either_epsilon,
     only_known,
     required,
@@ -574,12 +574,7 @@ def optimal_gamma(epsilon: float, loss: str = "squared") -> float:
 
 def _width(labels: LabelRange, epsilon: float, stated: float | None) -> int:
     n = labels.steps
-    width = check_finite("width", optimal_width(n, epsilon) if stated is None else stated)
-    if width != int(width) or not 1 <= width <= n:
-        raise InputError(
-            f"The 'width' parameter r must be a whole number from 1 to {n}, the labels' steps."
-        )
-    return int(width)
+    return check_whole("width", optimal_width(n, epsilon) if stated is None else stated, 1, n)
 
 
 def _gamma(_labels: LabelRange, epsilon: float, stated: float | None) -> float:

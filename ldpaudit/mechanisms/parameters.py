@@ -112,6 +112,18 @@ def check_proportion(name: str, value: float) -> float:
     return _within(name, value, lambda v: 0 <= v <= 1, "lie in [0, 1]")
 
 
+def check_whole(name: str, value: Any, low: int, high: float = math.inf) -> int:
+    """Return a parameter that must be a whole number from ``low`` to ``high``."""
+    number = check_number(name, value)
+    if number != math.floor(number) or not low <= number <= high:
+        upto = "" if math.isinf(high) else f" to {high}"
+        raise InputError(
+            f"The '{name}' parameter must be a whole number from {low}{upto}. Got {number:g} "
+            "instead."
+        )
+    return int(number)
+
+
 def _within(name: str, value: float, holds: Callable[[float], bool], words: str) -> float:
     number = check_number(name, value)
     if not holds(number):

@@ -301,13 +301,12 @@ def _by_program(
     moved = replace(columns, outputs=centre + scale * columns.outputs)
     if squared:
         bound = squared_loss_bound(scaled, prior, growth, solution.alpha, solution.beta)
-        value = scale**2 * _expected(loss, columns, scaled, prior, epsilon)
         bound *= scale**2
     else:
         # The program's losses are relative to releasing each label unchanged.
         bound = float(prior @ loss_of(loss, labels, labels)) + scale * solution.value
-        value = _expected(loss, moved, labels, prior, epsilon)
-    return Design(_mechanism(classes, epsilon, moved), value, bound, "interval-program")
+    mechanism = _mechanism(classes, epsilon, moved)
+    return Design(mechanism, mechanism.expected_loss(prior, loss), bound, "interval-program")
 
 
 def _program(
@@ -339,14 +338,6 @@ def _program(
 @cache
 def _threads() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def _expected(
-    name: Loss, columns: IntervalColumns, labels: FloatArray, prior: FloatArray, epsilon: float
-) -> float:
-    matrix = columns.matrix(len(labels), lowered_growth(epsilon))
-    losses = loss_of(name, columns.outputs[None, :], labels[:, None])
-    return float(prior @ (matrix * losses).sum(axis=1))
 
 
 def squared_loss_bound(

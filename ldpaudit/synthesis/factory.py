@@ -53,7 +53,9 @@ def save_generator(
     """
     target, arrays = Path(path), dict[str, Any]()
     content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
-    text = json.dumps(content | {"state": _packed(generator.state(), arrays)})
+    text = json.dumps(
+        content | {"state": generator.state()}, default=lambda value: _stored(value, arrays)
+    )
     with WholeFiles(overwrite) as files:
         part = files.add(target, private=True)
         with part.writing():
@@ -69,7 +71,9 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
         check_regular(target)
         with np.load(io.BytesIO(target.read_bytes()), allow_pickle=False) as archive:
             arrays = dict(archive)
-        content = json.loads(str(arrays["content"]))
+        content = json.loads(
+            str(arrays["content"]), object_hook=lambda found: _restored(found, arrays)
+        )
         known = content["format"] == _FORMAT
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         known = False
@@ -78,7 +82,7 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
     if content.get("version") != VERSION:
         raise InputError(f"{name} holds a generator of another version; fit it again.")
     try:
-        return MAKERS[content["name"]].from_state(_unpacked(content["state"], arrays))
+        return MAKERS[content["name"]].from_state(content["state"])
     except MissingDependencyError:
         raise
     except Exception:
@@ -86,34 +90,25 @@ def load_generator(path: str | os.PathLike[str]) -> "ConditionalGan | ClassMixtu
         raise InputError(f"{name} is damaged: no generator can be rebuilt from it.") from None
 
 
-def _packed(value: Any, arrays: dict[str, Any]) -> Any:
-    if isinstance(value, dict):
-        return {key: _packed(part, arrays) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_packed(part, arrays) for part in value]
-    if isinstance(value, np.ndarray | pa.Schema | pa.Array):
-        name, kind = f"array{len(arrays)}", "array"
-        if isinstance(value, pa.Schema):
-            kind, value = "schema", np.frombuffer(value.serialize(), dtype=np.uint8)
-        elif isinstance(value, pa.Array):
-            batch = pa.record_batch([value], ["values"])
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as stream:
-                stream.write_batch(batch)
-            kind, value = "values", np.frombuffer(sink.getvalue(), dtype=np.uint8)
-        arrays[name] = value
-        return {kind: name, "packed": True}
-    return value
+def _stored(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Put what JSON cannot hold into the archive's arrays; return where it is."""
+    name, kind = f"array{len(arrays)}", "array"
+    if isinstance(value, pa.Schema):
+        kind, value = "schema", np.frombuffer(value.serialize(), dtype=np.uint8)
+    elif isinstance(value, pa.Array):
+        batch = pa.record_batch([value], ["values"])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        kind, value = "values", np.frombuffer(sink.getvalue(), dtype=np.uint8)
+    arrays[name] = value
+    return {kind: name, "packed": True}
 
 
-def _unpacked(value: Any, arrays: dict[str, Any]) -> Any:
-    if isinstance(value, list):
-        return [_unpacked(part, arrays) for part in value]
-    if not isinstance(value, dict):
-        return value
-    if "packed" not in value:
-        return {key: _unpacked(part, arrays) for key, part in value.items()}
-    (kind, name), *_ = value.items()
+def _restored(found: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    if "packed" not in found:
+        return found
+    (kind, name), *_ = found.items()
     if kind == "array":
         return arrays[name]
     buffer = pa.py_buffer(arrays[name].tobytes())
