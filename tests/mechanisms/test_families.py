@@ -24,12 +24,10 @@ from ldpaudit.mechanisms.gaussian import (
     gaussian_sigma,
 )
 from ldpaudit.mechanisms.joint import IndependentColumns
-from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.mechanisms.registry import plain_parameters
 from ldpaudit.mechanisms.response import DummyFeaturesRR, RandomizedResponse, RandomizedResponseTopK
-from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.release import Declaration
 
 RANGE, GRID = LabelRange(0.0, 5.5), LabelRange(0, 5, 1)
@@ -100,43 +98,6 @@ def test_a_floor_is_applied_once() -> None:
     assert likelihood == pytest.approx([0.9, 0.4, 0.4])
 
 
-def test_model_based_draws_follow_each_row() -> None:
-    rng = np.random.default_rng(0)
-    mechanism = ModelBasedRR(ABC, 0.5)
-    kinds = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
-    labels = np.tile(np.array([0, 1, 2], np.int32), 60_000)
-    synthetic = np.repeat(kinds, 90_000, axis=0)
-    released = mechanism.sample(labels, synthetic, rng)
-    for kind, channel in enumerate(mechanism.channels(kinds)):
-        part = slice(90_000 * kind, 90_000 * (kind + 1))
-        counts = np.bincount(labels[part] * 3 + released[part], minlength=9).reshape(3, 3)
-        expected = 30_000 * channel
-        possible = expected > 0
-        assert counts[~possible].sum() == 0
-        statistic = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
-        assert stats.chi2.sf(statistic, possible.sum() - 3) > 1e-7  # Twice.
-
-
-def test_double_randomized_response() -> None:
-    mechanism = DoubleRR(ABC, 0.6)
-    rng = np.random.default_rng(1)
-    labels = rng.integers(0, 3, 200_000).astype(np.int32)
-    synthetic = np.array([0, 0, 1, 2, 2, 2], np.int32)
-    draw = mechanism.sample(labels, synthetic, rng)
-    kept = draw.synthetic_rows < 0
-    # Nine comparisons, each within 6 standard deviations: a false alarm is below 1e-7.
-    assert abs(kept.mean() - 0.4) < 6 * math.sqrt(0.24 / 200_000)
-    shares = np.bincount(draw.synthetic_rows[~kept], minlength=6) / (~kept).sum()
-    expected = np.array([1 / 6, 1 / 6, 1 / 3, 1 / 9, 1 / 9, 1 / 9])
-    assert np.abs(shares - expected).max() < 6 * math.sqrt(0.23 / 119_000)
-    agree = draw.labels == labels
-    assert abs(agree.mean() - (0.4 + 0.2)) < 6 * math.sqrt(0.24 / 200_000)
-    # Label and features are replaced independently.
-    assert abs(agree[kept].mean() - agree[~kept].mean()) < 6 * math.sqrt(0.24 / 48_000)
-    assert mechanism.channel is None
-    assert mechanism.conditional_epsilon(0.5) == pytest.approx(2 * mechanism.epsilon + 0.5)
-
-
 @given(st.floats(0.01, 0.99), st.floats(1.01, 60), st.integers(2, 12))
 def test_dummy_features_floor_is_below_the_mechanism(noise: float, alpha: float, k: int) -> None:
     mechanism = DummyFeaturesRR(tuple(range(k)), noise)
@@ -188,20 +149,6 @@ def test_gaussian_features_are_released_in_simulations_or_by_opendp() -> None:
 NO_YES = ("no", "yes")
 
 
-@pytest.mark.parametrize("noise", ["none", "laplace", "geometric"])
-def test_what_is_released_has_the_noise_declared(noise):
-    rng = np.random.default_rng(6)
-    members, labels = np.repeat(np.arange(5000), 4), rng.integers(0, 2, 20_000).astype(np.int32)
-    made = LabelProportions("bag", NO_YES, noise, None if noise == "none" else 1.0)
-    released = made.release(labels, members, rng)
-    assert (released.reshape(-1, 4) == released[::4, None]).all()
-    residual = 4 * released[::4] - labels.reshape(-1, 4).sum(axis=1)
-    for x in (-1.5, -0.5, 0.5, 1.5):
-        # Five standard errors of a share of 5,000: a flake has a probability below 6e-7.
-        share, expected = (residual <= x).mean(), float(made.noise_cdf(np.array(x)))
-        assert abs(share - expected) <= 5 * math.sqrt(expected * (1 - expected) / 5000) + 1e-9
-
-
 NORTH = {"name": "randomized-response", "classes": ["q", "r"], "epsilon": 1.0}
 SOUTH = {"name": "channel", "classes": ["q", "r"], "matrix": [[0.9, 0.1], [0.3, 0.7]]}
 
@@ -226,23 +173,11 @@ def test_pooled_strata_are_an_average() -> None:
     by_label = mechanism.averaged(np.array([[1.0, 0.0], [0.0, 1.0]])).matrix
     assert by_label == pytest.approx(np.array([first[0], second[1]]))
     assert mechanism.averaged([1, 1]).epsilon <= mechanism.epsilon
+    rows = np.array([1, 0]), np.array([0, 1])
+    assert mechanism.row_likelihood(*rows).tolist() == [second[:, 0].tolist(), first[:, 1].tolist()]
     for bad in ([1.0], [-1, 2], [0, 0]):
         with pytest.raises(InputError, match="share"):
             mechanism.averaged(bad)
-
-
-def test_draws_follow_each_rows_stratum() -> None:
-    mechanism, n = stratified(NORTH, SOUTH), 20_000
-    rng = np.random.default_rng(0)
-    labels, strata = rng.integers(0, 2, (2, n)).astype(np.int32)
-    drawn = mechanism.sample(labels, strata, rng)
-    counts = np.zeros((2, 2, 2))
-    np.add.at(counts, (strata, labels, drawn), 1)
-    rates = counts / counts.sum(axis=2, keepdims=True)
-    # 5,000 rows a cell: 0.04 is 5.6 standard deviations, 2e-8 for each of 8 cells.
-    assert np.abs(rates - mechanism.matrices).max() < 0.04
-    likelihood = mechanism.row_likelihood(strata[:3], drawn[:3])
-    assert likelihood[0] == pytest.approx(mechanism.matrices[strata[0], :, drawn[0]])
 
 
 def test_columns_with_the_same_strata_add_up_within_each() -> None:
@@ -269,16 +204,6 @@ def test_a_result_holds_labels_and_strata_as_text() -> None:
     assert [one["value"] for one in stated["strata"]] == ["v0", "v1"]
     joint = plain_parameters({"domains": [["q", 1], ["x", True]], "epsilon": 1.0})
     assert joint == {"domains": [["q", "1"], ["x", "True"]], "epsilon": 1.0}
-
-
-def test_rounding_draws_the_upper_neighbour_with_its_share() -> None:
-    labels, points = np.array([0.0, 0.3, 1.0, 2.5, 9.9, 10.0]), np.array([0.0, 1.0, 3.0, 10.0])
-    rounding = Rounding(tuple(points))
-    lower, up = rounding.neighbours(labels)
-    drawn = points[rounding.sample(np.repeat(labels, 50_000), np.random.default_rng(0))]
-    spread = np.sqrt(up * (1 - up) / 50_000) * (points[lower + 1] - points[lower])
-    # Within 6 standard deviations each: 2e-9.
-    assert (np.abs(drawn.reshape(6, -1).mean(axis=1) - labels) <= 6 * spread + 1e-12).all()
 
 
 def test_double_randomized_response_without_noise_changes_nothing() -> None:

@@ -97,18 +97,6 @@ def test_draws_are_independent_exactly_where_it_says_so(
     assert np.allclose(product, tensor) is mechanism.independent
 
 
-@pytest.mark.parametrize(("mechanism", "sizes"), CASES[4:8])
-def test_samples_follow_the_channel(mechanism: JointMechanism, sizes: tuple[int, ...]) -> None:
-    n, rng = 40_000, np.random.default_rng(5)
-    truth = np.array([k - 1 for k in sizes])
-    drawn = mechanism.sample(np.tile(truth, (n, 1)).astype(np.int32), rng)
-    assert drawn.shape == (n, len(sizes))
-    counts = np.bincount(np.ravel_multi_index(tuple(drawn.T), sizes), minlength=math.prod(sizes))
-    expected = n * _whole(mechanism).matrix[np.ravel_multi_index(tuple(truth), sizes)]
-    # χ² with 5 degrees of freedom: beyond 50 with probability 2e-9.
-    assert ((counts - expected) ** 2 / expected).sum() < 50
-
-
 def test_random_sampling_claims_no_more_than_holds() -> None:
     """Equal domains: the published ε for a known rest. Unequal ones: more for the larger."""
     equal, unequal = RandomSampling(_domains((3, 3, 3)), 1.0), RandomSampling(DOMAINS, 1.0)
@@ -126,15 +114,6 @@ def test_random_sampling_stays_between_the_sum_and_its_largest_column() -> None:
         alone = [column.epsilon for column in mechanism.columns]
         assert all(a <= mechanism.epsilon_of(j) + 1e-12 for j, a in enumerate(alone))
         assert mechanism.epsilon <= len(sizes) * epsilon + 1e-12
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 4.0])
-def test_the_share_of_kept_vectors_is_that_of_either_threshold(epsilon: float) -> None:
-    mechanism, n = JointRR(_domains((3, 3)), epsilon), 40_000
-    drawn = mechanism.sample(np.ones((n, 2), dtype=np.int32), np.random.default_rng(2))
-    kept = mechanism.kept + mechanism.noise / 9
-    # 6 standard deviations at most: 2e-9.
-    assert abs((drawn == 1).all(axis=1).mean() - kept) < 6 * math.sqrt(kept * (1 - kept) / n)
 
 
 def test_a_product_domain_too_large_to_count_keeps_its_closed_forms() -> None:
