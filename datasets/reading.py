@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -46,9 +46,9 @@ from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats.arrow import ParquetFiles
 from ldpaudit.datasets.formats.columns import allowed, check_fits, held_to
 from ldpaudit.datasets.formats.csv_file import CsvFile
-from ldpaudit.datasets.formats.locations import Located, unchanged
-from ldpaudit.datasets.formats.opening import FileBatches, open_table
-from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
+from ldpaudit.datasets.formats.locations import unchanged
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.groups import read_groups, read_strata
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
@@ -112,8 +112,8 @@ def open_source(
     What has been opened already is returned as it is. ``projection``: the columns that sparse
     features become; ``files``: how text files are written.
     """
-    if isinstance(source, Located | MemoryTable | SparseTable):
-        return cast(TableSource, source)
+    if isinstance(source, TableSource):
+        return source
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if path is not None and is_svmlight(path):
         return open_svmlight(path, projection)
@@ -344,14 +344,12 @@ def read_release(
         )
 
 
-class _SomeRows:
-    """A table of which some rows are read, in batches."""
+class _SomeRows(TableSource):
+    """A table of which some rows are read, in one pass."""
 
-    def __init__(self, table: Any, rows: IndexArray) -> None:
+    def __init__(self, table: TableSource, rows: IndexArray) -> None:
+        self.location, self.names, self.text = table.location, table.names, table.text
         self._table, self._rows = table, rows
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._table, name)
 
     def columns(
         self, names: Sequence[str], as_text: Collection[str] = ()
@@ -376,9 +374,7 @@ def _looked_at(
     width: float = len(roles.features)
     if isinstance(table, SparseTable):
         rows, width = table.rows(), table.dimensions
-    elif not isinstance(table, FileBatches) or (
-        isinstance(table, CsvFile) and table.location.size() < _LARGE
-    ):
+    elif table.location is None or (isinstance(table, CsvFile) and table.location.size() < _LARGE):
         return None, None
     else:
         _ = table.schema  # A CSV file's rows are counted by it.

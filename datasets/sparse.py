@@ -24,7 +24,8 @@ import pyarrow as pa
 
 from ldpaudit.arrays import GOLDEN, scrambled
 from ldpaudit.datasets.formats.columns import check_fits
-from ldpaudit.datasets.formats.locations import Located, Location, locate
+from ldpaudit.datasets.formats.locations import Location, locate
+from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.names import DEFAULT_LABEL, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, Sketch
@@ -95,14 +96,12 @@ class Projection:
         return cells.reshape(matrix.shape[0], self.dimensions).astype(np.float32)
 
 
-class SparseTable:
+class SparseTable(TableSource):
     """Sparse rows with a label each, projected batch by batch when they are first asked for.
 
     ``sketch`` says what the projection did; None until the features were read.
     """
 
-    text = False
-    remark = ""
     sketch: Sketch | None = None
     names: tuple[str, ...] = (DEFAULT_LABEL, FEATURES)
 
@@ -118,25 +117,11 @@ class SparseTable:
         """Name the label, which has no name of its own."""
         self.names = (name, FEATURES)
 
-    @property
-    def name(self) -> str:
-        """The base name of the file; a matrix in memory has none."""
-        return "release"
-
-    @property
-    def declaration(self) -> bytes | None:
-        """The declaration's JSON, or None."""
-        return None
-
-    def sha256(self) -> str | None:
-        """Return the digest of the file; None for a matrix in memory."""
-        return None
-
     def rows(self) -> int:
         """Return a number of rows that is at least that of the table."""
         raise NotImplementedError
 
-    def batches(self) -> Iterator[tuple[Any, Any]]:
+    def matrices(self) -> Iterator[tuple[Any, Any]]:
         """Yield CSR matrices and their rows' labels."""
         raise NotImplementedError
 
@@ -153,7 +138,7 @@ class SparseTable:
         projection: Projection | None = None
         labels, blocks, errors = [], [], [np.zeros(0)]
         rng, pairs, features, size, done = np.random.default_rng(0), 0, 0, 0, 0
-        for rows, values in self.batches():
+        for rows, values in self.matrices():
             own = np.arange(len(values))
             if looked_at is not None:
                 first, last = np.searchsorted(looked_at, (done, done + len(values)))
@@ -192,7 +177,7 @@ class SparseTable:
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Yield the columns in the given order."""
         if list(names) == [self.names[0]]:
-            yield names[0], self.labels([values for _, values in self.batches()])
+            yield names[0], self.labels([values for _, values in self.matrices()])
             return
         labels, block = self.read()
         values = pa.array(np.ascontiguousarray(block).ravel())
@@ -213,8 +198,10 @@ def _distortion(
     return np.asarray(np.abs(after[before > 0] / before[before > 0] - 1))
 
 
-class SvmlightFile(Located, SparseTable):
+class SvmlightFile(SparseTable):
     """An svmlight file: the number at the start of a line is the released label."""
+
+    location: Location
 
     def __init__(self, location: Location, dimensions: int | None = None) -> None:
         super().__init__(dimensions)
@@ -226,7 +213,7 @@ class SvmlightFile(Located, SparseTable):
         """Return the number of lines."""
         return sum(text.count(b"\n") for text in self.location.line_blocks("svmlight"))
 
-    def batches(self) -> Iterator[tuple[Any, FloatArray]]:
+    def matrices(self) -> Iterator[tuple[Any, FloatArray]]:
         """Yield the rows in order, some 16 MiB of text at a time.
 
         Raises
@@ -301,7 +288,7 @@ class SparsePair(SparseTable):
         """Return the number of rows."""
         return len(self._labels)
 
-    def batches(self) -> Iterator[tuple[Any, Any]]:
+    def matrices(self) -> Iterator[tuple[Any, Any]]:
         """Yield CSR matrices and their rows' labels."""
         for start in range(0, len(self._labels), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)

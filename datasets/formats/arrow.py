@@ -17,16 +17,13 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.columns import allowed, check_fits, value_type
-from ldpaudit.datasets.formats.locations import Located, Location, check_width, unreadable
-from ldpaudit.datasets.formats.tables import DECLARATION_KEY, bare_schema
+from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, bare_schema
 from ldpaudit.datasets.names import ColumnError, check_unique, of_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS
 
 ARROW_SUFFIXES: Final = (".feather", ".arrow", ".ipc")
-# Columns are read in groups of about this many cells, so a wide file is never whole in memory; the
-# time of one call grows with the square of its columns.
-_CELLS_AT_ONCE, _COLUMNS_AT_ONCE = 1 << 22, 10_000
 _BYTES_AT_ONCE, _BUFFER = 1 << 25, 1 << 20
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
 _PARQUET, _ENCRYPTED, _ARROW, _FEATHER_1 = b"PAR1", b"PARE", b"ARROW1", b"FEA1"
@@ -37,39 +34,11 @@ _IN_LIST: Final = 12
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
 
-class _Batches(Located):
-    """A table of columns with types, known by its batches."""
-
-    names: tuple[str, ...]
-    schema: pa.Schema
-    row_count: int
-
-    def batches(
-        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with the named columns in the given order (None: all)."""
-        raise NotImplementedError
-
-    def columns(
-        self,
-        names: Sequence[str],
-        as_text: Collection[str] = (),  # noqa: ARG002 - values have types of their own
-    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order, read a group at a time."""
-        at_once = min(max(1, _CELLS_AT_ONCE // max(self.row_count, 1)), _COLUMNS_AT_ONCE)
-        for start in range(0, len(names), at_once):
-            group, found, seen = names[start : start + at_once], [], 0
-            for batch in self.batches(group):
-                found.append(batch)
-                seen += batch.nbytes
-                check_fits(seen, f"The file {quoted(self.name)}")
-            schema = pa.schema([self.schema.field(name) for name in group])
-            table = pa.Table.from_batches(found, schema)
-            yield from zip(group, table.columns, strict=True)
-
-
-class ParquetFiles(_Batches):
+class ParquetFiles(TableSource):
     """One Parquet file, or several with the same columns."""
+
+    location: Location
+    row_count: int
 
     def __init__(self, location: Location) -> None:
         self.location, schemas, self.row_count = location, [], 0
@@ -90,7 +59,7 @@ class ParquetFiles(_Batches):
             raise InputError(
                 f"The files of {quoted(self.name)} must all carry the same declaration."
             )
-        self._declared: bytes | None = declared.pop()
+        self._declared = declared.pop()
         with unreadable(self.name):
             self._dataset = pyarrow.dataset.dataset(
                 list(location.paths),
@@ -102,12 +71,6 @@ class ParquetFiles(_Batches):
         self.schema = bare_schema(self._dataset.schema)
         self.names = tuple(self.schema.names)
         check_unique(self.names)
-
-    @cached_property
-    def declaration(self) -> bytes | None:
-        """The declaration in the file, or in one of its own."""
-        alone = len(self.location.paths) == 1
-        return self._declared or (self.location.sidecar() if alone else None)
 
     def batches(
         self,
@@ -270,8 +233,11 @@ def _check_magic(location: Location, path: str) -> None:
             check_width(entries - 1, location.name, "columns and nested fields")
 
 
-class ArrowFile(_Batches):
+class ArrowFile(TableSource):
     """A Feather file of version 2 (Arrow's file format), or an Arrow stream."""
+
+    location: Location
+    row_count: int
 
     def __init__(self, location: Location) -> None:
         self.location = location
@@ -286,7 +252,7 @@ class ArrowFile(_Batches):
         self.is_stream = start != _ARROW
         with self._opened() as reader:
             metadata, self.schema = reader.schema.metadata, bare_schema(reader.schema)
-        self._declared: bytes | None = (metadata or {}).get(DECLARATION_KEY)
+        self._declared = (metadata or {}).get(DECLARATION_KEY)
         self.names = tuple(self.schema.names)
         check_width(len(self.names), self.name)
         check_unique(self.names)
@@ -301,11 +267,6 @@ class ArrowFile(_Batches):
                 elif kind == _DICTIONARY_BATCH:
                     dictionaries += size
         self._largest += dictionaries
-
-    @cached_property
-    def declaration(self) -> bytes | None:
-        """The declaration in the file, or in one of its own."""
-        return self._declared or self.location.sidecar()
 
     def batches(
         self,

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from ldpaudit.datasets.formats.columns import allowed, is_any
+from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
 from ldpaudit.datasets.formats.locations import (
-    Located,
     Location,
     check_width,
     locate,
     unreadable,
 )
+from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.names import check_header, check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -33,9 +33,6 @@ SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _FEW, _SOME = 50, 200
 # Of a block for each column of a table of more than 8,192, or it falls into many pieces.
 _WIDE, _BYTES_PER_FIELD = 1 << 13, 1 << 10
-# A smaller file, or one with more columns, is read in one go.
-_BYTES, _COLUMNS = 1 << 26, 1000
-_CELL: Final = 16
 _ROW_LENGTH: Final = re.compile(
     r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+):"
 )
@@ -59,7 +56,7 @@ _CODE: Final = {
 }
 
 
-class CsvFile(Located):
+class CsvFile(TableSource):
     """A CSV file with a header; what is not given of its dialect is detected.
 
     In batches a column's type is the narrowest that fits all of its rows: int64, float64, boolean,
@@ -67,8 +64,8 @@ class CsvFile(Located):
     is None until the types of the columns are known.
     """
 
-    text = True
-    row_count: int | None = None
+    location: Location
+    text = parsed = True
 
     def __init__(
         self, location: Location, stated: FileOptions = AS_FOUND, *, named: bool = True
@@ -134,44 +131,6 @@ class CsvFile(Located):
         code = next((pattern for test, pattern in _CODE.items() if is_any(kind, test)), None)
         return code is None or not pc.any(pc.match_substring_regex(column, code)).as_py()
 
-    def columns(
-        self, names: Sequence[str], as_text: Collection[str] = ()
-    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order; those in ``as_text`` as strings.
-
-        Columns of a large file are read a group at a time.
-        """
-        large = self.location.size() >= _BYTES and len(self.names) <= _COLUMNS
-        if not large and self.dialect.numbers.plain:
-            yield from zip(names, self._whole(list(names), as_text).columns, strict=True)
-            return
-        kinds = self._kinds(names, as_text)
-        at_once = len(names)
-        if large:
-            at_once = max(1, allowed() // (4 * _CELL * (self.row_count or 1)))
-        for start in range(0, len(names), at_once):
-            group = names[start : start + at_once]
-            found = [batch.columns for batch in self.batches(group, as_text)]
-            for place, name in enumerate(group):
-                chunks = [columns[place] for columns in found]
-                yield name, pa.chunked_array(chunks, kinds[start + place])
-
-    def _whole(self, names: list[str], as_text: Collection[str]) -> pa.Table:
-        """Return some columns, read in one go, with the types that Arrow's reader finds."""
-        kinds = dict.fromkeys(as_text, _TEXT)
-        with self._reading(), self._open() as stream:
-            try:
-                table = pyarrow.csv.read_csv(stream, **self._options(names, kinds, 2 * ROW_BYTES))
-            except pa.ArrowInvalid as error:
-                raise self._explained(error) from None
-        pa.default_memory_pool().release_unused()  # memory that type inference needed
-        for name, column in zip(names, table.columns, strict=True):
-            if pa.types.is_binary(column.type):
-                raise not_encoded(self.name, self.dialect.encoding)
-            if pa.types.is_string(column.type):
-                self.dialect.numbers.check(column, name, self.name)
-        return table
-
     def batches(
         self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
@@ -209,7 +168,7 @@ class CsvFile(Located):
         kinds = dict.fromkeys(names, pa.large_binary())
         with self._reading(), self._open() as stream, contextlib.ExitStack() as opened:
             try:
-                options = self._options(names, kinds, ROW_BYTES, threads=False)
+                options = self._options(names, kinds)
                 for block in opened.enter_context(pyarrow.csv.open_csv(stream, **options)):
                     try:
                         found = [column.cast(_TEXT) for column in block.columns]
@@ -219,14 +178,12 @@ class CsvFile(Located):
             except pa.ArrowInvalid as error:
                 raise self._explained(error) from None
 
-    def _options(
-        self, names: list[str], kinds: dict[str, Any], usual: int, *, threads: bool = True
-    ) -> dict[str, Any]:
+    def _options(self, names: list[str], kinds: dict[str, Any]) -> dict[str, Any]:
         columns = len(self.names)
-        size = usual if columns <= _WIDE else max(usual, _BYTES_PER_FIELD * columns)
+        size = ROW_BYTES if columns <= _WIDE else max(ROW_BYTES, _BYTES_PER_FIELD * columns)
         return {
             "read_options": pyarrow.csv.ReadOptions(
-                block_size=size, use_threads=threads, skip_rows=self.dialect.skipped
+                block_size=size, use_threads=False, skip_rows=self.dialect.skipped
             ),
             "parse_options": pyarrow.csv.ParseOptions(
                 delimiter=self.dialect.separator, newlines_in_values=True

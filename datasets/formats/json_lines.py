@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from ldpaudit.datasets.formats.columns import TEXTS, check_fits, is_any
-from ldpaudit.datasets.formats.locations import Located, Location, check_width, unreadable
+from ldpaudit.datasets.formats.columns import TEXTS, is_any
+from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
+from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS, NESTING
@@ -22,12 +23,16 @@ _OBJECT: Final = re.compile(rb"\s*\{")
 _ONE_A_LINE: Final = "must hold one JSON object a line"
 
 
-class JsonLines(Located):
+class JsonLines(TableSource):
     """A file of JSON objects, one a line; their keys are the columns, in order of appearance.
 
     A column's type is the narrowest that fits all of its rows; a key that an object lacks is
     missing there.
     """
+
+    location: Location
+    row_count: int
+    parsed = True
 
     def __init__(self, location: Location) -> None:
         self.location, self.row_count = location, 0
@@ -54,17 +59,6 @@ class JsonLines(Located):
             with unreadable(self.name, "holds lists or objects that cannot be read together"):
                 batches = block.select(names).cast(kinds).combine_chunks().to_batches()
             yield from batches
-
-    def columns(
-        self, names: Sequence[str], as_text: Collection[str] = ()
-    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order."""
-        kinds, found, seen = pa.schema([self.schema.field(name) for name in names]), [], 0
-        for batch in self.batches(names, as_text):
-            found.append(batch)
-            seen += batch.nbytes
-            check_fits(seen, f"The file {quoted(self.name)}")
-        yield from zip(names, pa.Table.from_batches(found, kinds).columns, strict=True)
 
     def _blocks(self, schema: pa.Schema | None) -> Iterator[pa.Table]:
         parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")

@@ -2,7 +2,7 @@
 
 import math
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
 from typing import Any, Final
 
@@ -11,20 +11,19 @@ import pyarrow as pa
 
 from ldpaudit.datasets.formats.columns import check_fits
 from ldpaudit.datasets.formats.locations import (
-    Located,
     Location,
     check_unpacked,
     check_width,
     unreadable,
 )
-from ldpaudit.datasets.names import check_header, check_unique, quoted
+from ldpaudit.datasets.formats.tables import MemoryTable
+from ldpaudit.datasets.names import check_header, quoted
 from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.options import FileOptions
 from ldpaudit.work.limits import LOADED_BYTES, SHEET_CELLS, SHEET_ROWS
 
 EXCEL: Final = (".xlsx", ".xlsm")
 NUMPY: Final = (".npz",)
-_ROWS_AT_ONCE: Final = 1 << 16
 _LOOKED_AT: Final = 200
 # Bits of what is encrypted.
 _SECRET: Final = 0b1000001
@@ -35,14 +34,13 @@ _ERRORS: Final = frozenset(
 )
 
 
-class LoadedFile(Located):
+class LoadedFile(MemoryTable):
     """A file whose table is in memory; ``load`` reads it, and says how in words."""
 
     def __init__(
         self, location: Location, load: Callable[[Any, str], tuple[pa.Table, str]]
     ) -> None:
-        self.location = location
-        name = self.name
+        name = location.name
         with unreadable(name), location.filesystem.open_input_file(location.paths[0]) as file:
             try:
                 entries = zipfile.ZipFile(file).infolist()
@@ -57,34 +55,14 @@ class LoadedFile(Located):
             check_fits(unpacked, f"The file {quoted(name)}")
             file.seek(0)
             try:
-                self._table, self.remark = load(file, name)
+                table, self.remark = load(file, name)
             except (LdpAuditError, MemoryError):
                 raise
             except Exception as error:  # What damaged ones make the libraries raise.
                 kind = type(error).__name__
                 problem = f"The file {quoted(name)} is damaged or truncated ({kind})."
                 raise InputError(problem) from None
-        self.schema, self.row_count = self._table.schema, self._table.num_rows
-        self.names = tuple(self.schema.names)
-        check_width(len(self.names), name)
-        check_unique(self.names)
-
-    def columns(
-        self,
-        names: Sequence[str],
-        as_text: Collection[str] = (),  # noqa: ARG002 - values have types of their own
-    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order."""
-        yield from ((name, self._table.column(name)) for name in names)
-
-    def batches(
-        self,
-        columns: Sequence[str] | None = None,
-        as_text: Collection[str] = (),  # noqa: ARG002
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with the named columns in the given order (None: all)."""
-        names = list(self.names if columns is None else columns)
-        yield from self._table.select(names).to_batches(_ROWS_AT_ONCE)
+        super().__init__(table, location)
 
 
 def open_arrays(location: Location) -> LoadedFile:

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -147,32 +146,6 @@ class Location:
         names = [PurePosixPath(path).relative_to(base) for path in self.paths]
         lines = [f"{digest}  {name}\n" for digest, name in zip(digests, names, strict=True)]
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-class Located:
-    """A table in a file, or in several; its declaration may lie in a file of its own."""
-
-    location: Location
-    text = False
-    remark = ""
-
-    @property
-    def name(self) -> str:
-        """The base name of the file."""
-        return self.location.name
-
-    @cached_property
-    def declaration(self) -> bytes | None:
-        """The declaration's JSON, None without one."""
-        return self.location.sidecar()
-
-    @cached_property
-    def _digest(self) -> str:
-        return self.location.sha256()
-
-    def sha256(self) -> str:
-        """Return the digest of the file or files, compressed or not."""
-        return self._digest
 
 
 class _Unpacked:

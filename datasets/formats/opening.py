@@ -9,15 +9,12 @@ from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
 from ldpaudit.datasets.formats.json_lines import JsonLines
-from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY, LoadedFile, open_arrays, open_sheet
+from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY, open_arrays, open_sheet
 from ldpaudit.datasets.formats.locations import locate
-from ldpaudit.datasets.formats.tables import TableSource, open_memory
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
-
-FileBatches = ParquetFiles | CsvFile | JsonLines | ArrowFile | LoadedFile
-"""A file or files, to be read whole or in batches."""
 
 _AS_CSV: Final = "export the table as CSV or Parquet"
 _UNREAD: Final = {
@@ -31,26 +28,19 @@ _UNREAD: Final = {
 
 
 def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
-    """Open a path, a URL, a DataFrame or an Arrow table.
+    """Open a path, a folder, a pattern, a URL, a DataFrame or an Arrow table.
 
-    ``files``: how text files and workbooks are written (InputError if it cannot be read).
-    """
-    if isinstance(source, str | os.PathLike):
-        return open_batches(source, files)
-    return open_memory(source)
-
-
-def open_batches(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -> FileBatches:
-    """Open a file, folder, pattern or URL to be read whole or in batches, by its name.
-
-    What is called as no other format is Parquet.
+    What is called as no other format is Parquet; ``files``: how text files and workbooks are
+    written.
 
     Raises
     ------
     InputError
         If there is no such file, it cannot be read, or several files are not all Parquet.
     """
-    location, files = locate(path), files.files
+    if not isinstance(source, str | os.PathLike):
+        return MemoryTable(source)
+    location, files = locate(source), files.files
     name = location.paths[0].lower()
     names = [path.lower() for path in location.paths]
     if len(names) > 1 and any(n.endswith((*CSV, *JSON, *ARROW, *EXCEL, *NUMPY)) for n in names):

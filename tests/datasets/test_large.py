@@ -14,7 +14,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.datasets import read_release, reading
-from ldpaudit.datasets.formats import arrow, csv_file
+from ldpaudit.datasets.formats import arrow, csv_file, tables
 from ldpaudit.datasets.formats.columns import decoded, held_to
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
@@ -86,10 +86,10 @@ def test_a_column_at_a_time_is_all_of_them(
     whole = read_release(path, **options)
     if suffix != ".csv":
         same(read_release(content(), **options).release, whole.release)
-    monkeypatch.setattr(arrow, "_CELLS_AT_ONCE", 1)
+    monkeypatch.setattr(tables, "_CELLS_AT_ONCE", 1)
+    monkeypatch.setattr(tables, "_CELL", 1 << 40)
     monkeypatch.setattr(arrow, "_MOST_ROWS", 640)
-    for name, small in (("_BYTES", 1), ("_CELL", 1 << 40), ("ROW_BYTES", 1 << 13)):
-        monkeypatch.setattr(csv_file, name, small)
+    monkeypatch.setattr(csv_file, "ROW_BYTES", 1 << 13)
     apart = read_release(path, **options)
     assert whole.warnings == apart.warnings
     same(whole.release, apart.release)
@@ -102,7 +102,6 @@ def test_some_rows_are_read_where_memory_holds_no_more(
     rows = np.arange(7, N, 3)
     path, table = write(content(), tmp_path / f"r{suffix}"), content()
     monkeypatch.setattr(reading, "_LARGE", 1)
-    monkeypatch.setattr(csv_file, "_BYTES", 1)
     monkeypatch.setattr(reading, "rows_looked_at", lambda n, *_: rows if n == N else None)
     monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
     truth = table.select(["truth"]).rename_columns(["label"])
@@ -180,10 +179,7 @@ def test_a_file_that_changes_while_it_is_read(
         read_release(path)
 
 
-def test_a_declared_stratum_column_of_a_large_csv(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_file, "_BYTES", 1)
+def test_a_declared_stratum_column_of_a_csv_with_decimal_commas(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("label;zip;x\n" + "a;01;1,5\nb;02;2,5\n" * 50)
     rr = {"name": "randomized-response", "classes": ["a", "b"], "epsilon": 1.0}
     strata = [{"value": value, "mechanism": rr} for value in ("01", "02")]

@@ -126,7 +126,7 @@ def test_a_url_whose_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None
 def test_wide_files_are_read_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content, _ = table(rows=ROWS)
     pq.write_table(content, tmp_path / "r.parquet")
-    monkeypatch.setattr("ldpaudit.datasets.formats.arrow._CELLS_AT_ONCE", 2 * ROWS)
+    monkeypatch.setattr("ldpaudit.datasets.formats.tables._CELLS_AT_ONCE", 2 * ROWS)
     assert same(read_release(tmp_path / "r.parquet").release, read_release(content).release)
 
 

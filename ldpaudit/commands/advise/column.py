@@ -23,8 +23,8 @@ from ldpaudit.commands.sweep.points import (
     truth_reading,
 )
 from ldpaudit.datasets.declaration import parse_declaration
-from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.tables import BatchSource, MemoryBatches, bare_schema, read_whole
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, bare_schema, read_whole
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.errors import InputError, LdpAuditError
@@ -92,13 +92,13 @@ def _check_features_kept(table: Any, *, apart: bool) -> None:
         )
 
 
-def joined_table(request: AdviseRequest) -> BatchSource | None:
+def joined_table(request: AdviseRequest) -> TableSource | None:
     """Return the release's features with the true labels of another file; None for one file."""
     if not request.apart or request.truth is None:
         return None
-    source = open_batches(request.data, request)
+    source = open_table(request.data, request)
     table = read_whole(source)
-    truth = read_whole(open_batches(request.truth, request))
+    truth = read_whole(open_table(request.truth, request))
     if len(truth) != len(table):
         raise InputError(
             f"The true labels (--truth) must be row by row those of the release. They have "
@@ -109,7 +109,7 @@ def joined_table(request: AdviseRequest) -> BatchSource | None:
             raise missing_column(name, "label", truth.schema.names)
         values = truth.column(name if name in truth.schema.names else 0)
         table = table.set_column(table.schema.names.index(name), name, values)
-    return MemoryBatches(table.cast(bare_schema(table.schema)), source.location)
+    return MemoryTable(table.cast(bare_schema(table.schema)), source.location)
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,8 @@ class Column:
             return self
         tables = self.tables
         request = replace(tables.request, drop=(*tables.request.drop, *gone))
-        whole = replace(tables.everything, table=tables.everything.table.drop_columns(gone))
+        everything = tables.everything
+        whole = MemoryTable(everything.table.drop_columns(gone), everything.location)
         training, test = (one.drop_columns(gone) for one in (tables.training, tables.test))
         fewer = replace(tables, request=request, everything=whole, training=training, test=test)
         return Column(self.request, fewer, self.audited.drop_columns(gone))
@@ -300,7 +301,7 @@ def _read(request: AdviseRequest, drop: tuple[str, ...], progress: Progress) -> 
     tables = read_tables(asked, progress=progress, source=joined_table(request))
     test = tables.test
     if isinstance(test, str):
-        test = _like(read_whole(open_batches(test, request.files)), tables.training)
+        test = _like(read_whole(open_table(test, request.files)), tables.training)
     whole, share = tables.everything.table, len(test) / (len(tables.training) + len(test))
     rng = child_generator(tables.seed, "advise", "rows")
     audited = _some(whole, MOST_ROWS, rng)

@@ -22,7 +22,7 @@ from ldpaudit.commands.privatize.plan import StatedRelease, about, options_of
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.channels import ColumnChannels, column_channels
 from ldpaudit.datasets.declaration import BY_STRATUM
-from ldpaudit.datasets.formats.tables import BatchSource
+from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.probabilities import LabelPrior, read_prior
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import MechanismOptions, family, traits_of
@@ -281,7 +281,7 @@ def stated_columns(stated: StatedRelease) -> tuple[StatedColumn, ...]:
 def read_columns(
     stated: StatedRelease,
     columns: Sequence[StatedColumn],
-    source: BatchSource,
+    source: TableSource,
     progress: Progress,
 ) -> PrivateColumns:
     """Read the labels of all private columns in one pass, and build their mechanisms.
@@ -318,7 +318,7 @@ def read_columns(
 
 
 def read_labels(
-    source: BatchSource, counts: Sequence[tuple[str, LabelCount | Tally]], progress: Progress
+    source: TableSource, counts: Sequence[tuple[str, LabelCount | Tally]], progress: Progress
 ) -> None:
     """Read columns, each with what reads its labels, in one pass over the rows."""
     progress.step("reading the labels")
@@ -332,7 +332,7 @@ def read_labels(
 
 
 def survey_labels(
-    request: ColumnRequest, labels: DeclaredLabels, source: BatchSource, progress: Progress
+    request: ColumnRequest, labels: DeclaredLabels, source: TableSource, progress: Progress
 ) -> Survey:
     """Read the labels of one column: numbers of a declared range, or classes."""
     count = labels.count(request, source.schema.field(request.label).type)

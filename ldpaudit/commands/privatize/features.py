@@ -21,8 +21,8 @@ from ldpaudit.datasets.formats.columns import (
     is_any,
     value_type,
 )
-from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.tables import BatchSource, read_whole
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tables import TableSource, read_whole
 from ldpaudit.datasets.names import ColumnError, called, of_column, shown_type
 from ldpaudit.datasets.writing import check_holds, is_text
 from ldpaudit.errors import InputError
@@ -76,7 +76,7 @@ def labelled_rows(
     InputError
         If its columns, types or labels are not those of the data; rows are counted.
     """
-    table, label = read_whole(open_batches(path, request)), request.label
+    table, label = read_whole(open_table(path, request)), request.label
     names = [*features.names, label]
     for name in names:
         if name not in table.schema.names:
@@ -151,7 +151,7 @@ class FittedGenerator:
 
 def fit_generator(
     request: ColumnRequest,
-    source: BatchSource,
+    source: TableSource,
     survey: Survey,
     features: pa.Schema,
     progress: Progress,

@@ -35,8 +35,8 @@ from ldpaudit.commands.privatize.result import (
 from ldpaudit.commands.privatize.scan import ReleasedColumns
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
-from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.tables import BatchSource, MemoryBatches
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import (
     USUAL,
@@ -56,7 +56,7 @@ from ldpaudit.work.progress import NoProgress, Progress
 class _Plan:
     """Everything that the second pass needs; ``names`` are the released columns."""
 
-    source: BatchSource
+    source: TableSource
     columns: PrivateColumns
     names: tuple[str, ...]
     rows: RowRelease
@@ -97,10 +97,9 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     _check_places(request, stated)
     declared = stated_columns(stated)
     data: Any = request.data
-    on_disk = isinstance(data, str | os.PathLike)
-    source: BatchSource = open_batches(data, request) if on_disk else MemoryBatches.of(data)
-    if said := getattr(source, "remark", ""):
-        progress.remark(f"Read the data as {said}.")
+    source = open_table(data, request)
+    if source.remark:
+        progress.remark(f"Read the data as {source.remark}.")
     _check_roles(stated, source)
     columns = read_columns(stated, declared, source, progress)
     again = tuple(second_draw(request, columns))
@@ -147,7 +146,7 @@ def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
             )
 
 
-def check_columns(options: DataOptions, roles: dict[str, str], source: BatchSource) -> None:
+def check_columns(options: DataOptions, roles: dict[str, str], source: TableSource) -> None:
     """Refuse a column that the data lack (InputError): of ``roles``, or to drop or to keep."""
     named = [(name, "to drop") for name in options.drop] + [(n, "to keep") for n in options.keep]
     for name, role in (*roles.items(), *named):
@@ -155,7 +154,7 @@ def check_columns(options: DataOptions, roles: dict[str, str], source: BatchSour
             raise missing_column(name, role, source.schema.names)
 
 
-def _check_roles(stated: StatedRelease, source: BatchSource) -> None:
+def _check_roles(stated: StatedRelease, source: TableSource) -> None:
     """Refuse strata that are no public, released column, and labels dropped or kept (InputError).
 
     What one column is, another may not be: a private column is never a feature.
@@ -181,7 +180,7 @@ def _check_roles(stated: StatedRelease, source: BatchSource) -> None:
 
 
 def _plan(
-    request: PrivatizeRequest, source: BatchSource, columns: PrivateColumns, progress: Progress
+    request: PrivatizeRequest, source: TableSource, columns: PrivateColumns, progress: Progress
 ) -> tuple[_Plan, tuple[str, ...]]:
     names = tuple(name for name in source.schema.names if name not in request.drop)
     features = pa.schema([source.schema.field(n) for n in names if n not in columns.names])

@@ -29,8 +29,8 @@ from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import EVERY, Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.formats.columns import computed_type, decoded, value_type
-from ldpaudit.datasets.formats.opening import open_batches
-from ldpaudit.datasets.formats.tables import BatchSource, MemoryBatches, bare_schema, read_whole
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, bare_schema, read_whole
 from ldpaudit.datasets.probabilities import LabelPrior, read_prior
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.errors import InputError
@@ -54,7 +54,7 @@ class SweepTables:
     request : SweepRequest
     seed : int
         The sweep's root seed.
-    everything : MemoryBatches
+    everything : MemoryTable
         All rows of the data, from which the labels are surveyed.
     training : pyarrow.Table
         The n rows that are released in simulations, with the true label.
@@ -67,7 +67,7 @@ class SweepTables:
 
     request: SweepRequest
     seed: int
-    everything: MemoryBatches
+    everything: MemoryTable
     training: pa.Table
     test: Any
     prior: LabelPrior | None
@@ -99,7 +99,7 @@ def read_tables(
     request: SweepRequest,
     seed: int | None = None,
     progress: Progress | None = None,
-    source: BatchSource | None = None,
+    source: TableSource | None = None,
 ) -> SweepTables:
     """Read the data and split it; ``seed`` defaults to the request's, else is 0.
 
@@ -124,13 +124,13 @@ def read_tables(
     if request.test is None:
         training, test = _split(whole, request.test_share, seed)
     prior = None if request.prior is None else read_prior(request.prior, request)
-    rows = MemoryBatches(whole, source.location)
+    rows = MemoryTable(whole, source.location)
     return SweepTables(request, seed, rows, training, test, prior, source.schema.names)
 
 
-def opened_data(request: SweepRequest, progress: Progress | None) -> BatchSource:
+def opened_data(request: SweepRequest, progress: Progress | None) -> TableSource:
     """Return the data, and say how they are read."""
-    source = open_batches(request.data, request)
+    source = open_table(request.data, request)
     if source.remark and progress is not None:
         progress.remark(f"Read the data as {source.remark}.")
     return source

@@ -31,7 +31,7 @@ from ldpaudit.commands.sweep.result import (
     setting_of,
 )
 from ldpaudit.datasets.formats.locations import check_unchanged, unchanged
-from ldpaudit.datasets.formats.tables import MemoryBatches
+from ldpaudit.datasets.formats.tables import MemoryTable
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError, LdpAuditError, OutputError, PolicyError
 from ldpaudit.judging.policy import Policy, default_policy
@@ -164,7 +164,7 @@ class Setup:
         users = (self.request.privatized(point, self.seed) for point in self.request.points())
         asked = next(user for user in users if user.generator is not None)
         tables = self._tables
-        rows = MemoryBatches(tables.training, tables.everything.location)
+        rows = MemoryTable(tables.training, tables.everything.location)
         _, survey = tables.survey(asked)
         fitted = fit_generator(asked, rows, survey, tables.features, NoProgress())
         assert fitted is not None

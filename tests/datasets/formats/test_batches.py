@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit.datasets.formats import arrow, csv_file
-from ldpaudit.datasets.formats.opening import open_batches
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import bare_schema, read_whole
 from ldpaudit.errors import InputError
 
@@ -34,7 +34,7 @@ def test_parquet_in_batches_is_parquet_at_once(tmp_path: Path) -> None:
     table = mixed()
     for size in (700, 5000):
         pq.write_table(table, tmp_path / "t.parquet", row_group_size=size)
-        source = open_batches(tmp_path / "t.parquet")
+        source = open_table(tmp_path / "t.parquet")
         assert source.row_count == 5000
         assert source.schema == bare_schema(pq.read_schema(tmp_path / "t.parquet"))
         assert read_whole(source).equals(pq.read_table(tmp_path / "t.parquet"))
@@ -42,7 +42,7 @@ def test_parquet_in_batches_is_parquet_at_once(tmp_path: Path) -> None:
 
 def test_columns_are_chosen_by_their_whole_name(tmp_path: Path) -> None:
     pq.write_table(mixed(), tmp_path / "t.parquet")
-    source = open_batches(tmp_path / "t.parquet")
+    source = open_table(tmp_path / "t.parquet")
     for names in (["a"], ["a.b"], ["list", "a"], []):
         batch = next(iter(source.batches(names)))
         assert batch.schema.names == names
@@ -54,7 +54,7 @@ def test_a_folder_with_values_in_its_names(tmp_path: Path) -> None:
     table = mixed(60).append_column("year", pa.array([2020, 2021, 2022] * 20))
     part = pa.dataset.partitioning(pa.schema([("year", pa.int64())]), flavor="hive")
     pa.dataset.write_dataset(table, tmp_path / "d", format="parquet", partitioning=part)
-    source = open_batches(tmp_path / "d")
+    source = open_table(tmp_path / "d")
     found = read_whole(source)
     assert found["year"].to_pylist() == [2020] * 20 + [2021] * 20 + [2022] * 20
     assert found["x"].to_pylist() == table.sort_by("year")["x"].to_pylist()
@@ -64,7 +64,7 @@ def test_wide_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(arrow, "_BYTES_AT_ONCE", 1 << 22)
     table = pa.table({"v": pa.array(list(np.random.default_rng(0).random((800, 2000))))})
     pq.write_table(table, tmp_path / "t.parquet")
-    batches = list(open_batches(tmp_path / "t.parquet").batches())
+    batches = list(open_table(tmp_path / "t.parquet").batches())
     assert max(batch.nbytes for batch in batches) < 1 << 23
     assert len(batches) > 1
     assert sum(map(len, batches)) == 800
@@ -98,7 +98,7 @@ def test_csv_types_fit_every_row(
     padding = "p" * 60
     rows = "".join(f"{cell},{padding}\n" for cell in cells)
     (tmp_path / "t.csv").write_text("c,padding\n" + rows)
-    source = open_batches(tmp_path / "t.csv")
+    source = open_table(tmp_path / "t.csv")
     assert source.schema.field("c").type == kind
     found = read_whole(source)["c"]
     expected = pa.array([cell or None for cell in cells], pa.large_string())
@@ -113,7 +113,7 @@ def test_csv_is_read_as_text_is_written(tmp_path: Path) -> None:
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "t.tsv").write_text(frame.to_csv(index=False, sep="\t"))
     for name in ("t.csv", "t.csv.gz", "t.tsv"):
-        source = open_batches(tmp_path / name)
+        source = open_table(tmp_path / name)
         assert read_whole(source).to_pydict() == frame.to_dict("list")
         assert [b.column(0)[0].as_py() for b in source.batches(["b"])] == [1]
 
@@ -122,8 +122,8 @@ def test_bad_csv(tmp_path: Path) -> None:
     for content, word in ((b"a,b\n1,2\n1\n", "2 fields"), (b"a,b\n\xff\xfe,1\n", "UTF-8")):
         (tmp_path / "t.csv").write_bytes(content)
         with pytest.raises(InputError, match=word):
-            read_whole(open_batches(tmp_path / "t.csv"))
+            read_whole(open_table(tmp_path / "t.csv"))
     for name in ("t1.csv", "t2.csv"):
         (tmp_path / name).write_text("a\n1\n")
     with pytest.raises(InputError, match="Several files"):
-        open_batches(tmp_path / "t?.csv")
+        open_table(tmp_path / "t?.csv")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ldpaudit.datasets.formats import csv_file
-from ldpaudit.datasets.formats.opening import open_batches, open_table
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
@@ -49,7 +49,7 @@ def test_a_dialect_is_found_and_said(case: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(content.encode(encoding))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(content.encode(encoding)))
     for name in ("t.csv", "t.csv.gz"):
-        source = open_batches(tmp_path / name)
+        source = open_table(tmp_path / name)
         found = read_whole(source)
         assert found["name"].to_pylist() == PLAIN["name"]
         assert found["n"].to_pylist() == PLAIN["n"]
@@ -87,7 +87,7 @@ def test_numbers_as_they_are_meant(
     content: str, options: dict[str, str], expected: list[object], tmp_path: Path
 ) -> None:
     (tmp_path / "t.csv").write_text(content)
-    source = open_batches(tmp_path / "t.csv", FileOptions(**options))
+    source = open_table(tmp_path / "t.csv", FileOptions(**options))
     assert read_whole(source)["a"].to_pylist() == expected
     assert next(source.columns(["a"]))[1].to_pylist() == expected
 
@@ -116,7 +116,7 @@ def test_what_is_not_clear_is_refused(content: str | bytes, option: str, tmp_pat
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     for read in (lambda s: read_whole(s), lambda s: list(s.columns(["a", "b"]))):
         with pytest.raises(InputError, match=option) as caught:
-            read(open_batches(path))
+            read(open_table(path))
         assert not any(cell in str(caught.value) for cell in ("234", "2.5", "2,5", "звезда"))
 
 
@@ -124,7 +124,7 @@ def test_a_contradiction_in_a_later_block(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(csv_file, "ROW_BYTES", 1 << 12)
     (tmp_path / "t.csv").write_text("a;b\n" + "1,5;x\n" * 20_000 + "n/a;x\n" * 2000 + "2.5;x\n")
     with pytest.raises(InputError, match="further down"):
-        _ = open_batches(tmp_path / "t.csv").schema
+        _ = open_table(tmp_path / "t.csv").schema
 
 
 @pytest.mark.parametrize(
@@ -135,16 +135,16 @@ def test_a_contradiction_in_a_later_block(tmp_path: Path, monkeypatch: pytest.Mo
 def test_options_that_say_nothing(options: dict[str, str], word: str, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=word):
-        open_batches(tmp_path / "t.csv", FileOptions(**options))
+        open_table(tmp_path / "t.csv", FileOptions(**options))
 
 
 def test_a_wrong_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("a,b\nü,1\n".encode("cp1252"))
     with pytest.raises(InputError, match="not all in the encoding utf-8; say"):
-        open_batches(tmp_path / "t.csv", FileOptions(encoding="utf8"))
+        open_table(tmp_path / "t.csv", FileOptions(encoding="utf8"))
 
 
 def test_a_wide_header_is_no_riddle(tmp_path: Path) -> None:
     names = [f"gene|{i}" for i in range(20_000)]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n" + ",".join("1" * 20_000) + "\n")
-    assert len(open_batches(tmp_path / "t.csv").names) == 20_000
+    assert len(open_table(tmp_path / "t.csv").names) == 20_000

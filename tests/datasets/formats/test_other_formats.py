@@ -13,7 +13,7 @@ import pytest
 
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.formats import locations
-from ldpaudit.datasets.formats.opening import open_batches
+from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
@@ -62,7 +62,7 @@ def test_a_release_of_any_format(
     np.testing.assert_array_equal(ours.features.numeric, usual.features.numeric)
     np.testing.assert_array_equal(ours.features.categorical, usual.features.categorical)
     np.testing.assert_array_equal(ours.truth, usual.truth)
-    source = open_batches(path)
+    source = open_table(path)
     assert source.row_count == 60
     assert read_whole(source).num_rows == 60
     assert next(iter(source.batches(["label", "age"]))).schema.names == ["label", "age"]
@@ -82,7 +82,7 @@ def test_types_of_json_fit_every_line(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(locations, "_LINES", 10)
     rows = [{"a": 1}, {"a": 2.5, "b": [1]}, {"b": [2.5], "t": "2020-01-02"}, {"t": "x"}]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = read_whole(open_batches(tmp_path / "t.jsonl")).to_pydict()
+    found = read_whole(open_table(tmp_path / "t.jsonl")).to_pydict()
     assert found == {
         "a": [1.0, 2.5, None, None],
         "b": [None, [1.0], [2.5], None],
@@ -114,7 +114,7 @@ def test_broken_files(name: str, tmp_path: Path) -> None:
     content, word = BAD[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=word) as caught:
-        read_whole(open_batches(tmp_path / name))
+        read_whole(open_table(tmp_path / name))
     assert "zzz" not in str(caught.value)
 
 
@@ -127,10 +127,10 @@ def test_arrays_of_numpy(tmp_path: Path) -> None:
     for arrays in ({"x": np.zeros(3), "y": np.zeros(4)}, {"x": np.float64(1)}):
         np.savez(tmp_path / "t.npz", **arrays)
         with pytest.raises(InputError, match="arrays of"):
-            open_batches(tmp_path / "t.npz")
+            open_table(tmp_path / "t.npz")
     np.savez(tmp_path / "t.npz", x=np.array([{}, {}], dtype=object))
     with pytest.raises(InputError):
-        open_batches(tmp_path / "t.npz")
+        open_table(tmp_path / "t.npz")
 
 
 def sheet(path: Path, *sheets: tuple[str, list[list[Any]]]) -> Path:
@@ -148,13 +148,13 @@ def sheet(path: Path, *sheets: tuple[str, list[list[Any]]]) -> Path:
 def test_sheets(tmp_path: Path) -> None:
     one, two = [["a", "b"], [1, "#N/A"], [2.5, "x"], [None, None]], [["c"], ["zzz"]]
     path = sheet(tmp_path / "t.xlsx", ("first", one), ("second", two))
-    source = open_batches(path)
+    source = open_table(path)
     assert "the first of 2 sheets" in source.remark
     assert read_whole(source).to_pydict() == {"a": [1.0, 2.5], "b": [None, "x"]}
     for name in ("second", "2"):
-        assert open_batches(path, FileOptions(sheet=name)).names == ("c",)
+        assert open_table(path, FileOptions(sheet=name)).names == ("c",)
     with pytest.raises(InputError, match="no such sheet"):
-        open_batches(path, FileOptions(sheet="zzz"))
+        open_table(path, FileOptions(sheet="zzz"))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_sheets(tmp_path: Path) -> None:
 def test_bad_sheets(rows: list[list[Any]], word: str, tmp_path: Path) -> None:
     path = sheet(tmp_path / "t.xlsx", ("zzz", rows))
     with pytest.raises(InputError, match=word) as caught:
-        open_batches(path)
+        open_table(path)
     assert "zzz" not in str(caught.value)
 
 
