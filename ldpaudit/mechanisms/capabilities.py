@@ -51,10 +51,7 @@ class SyntheticFeatures(AnalysedMechanism):
     def conditional_epsilon(self, divergence: float) -> float:
         """Return ε in nats where features are drawn given their label.
 
-        Parameters
-        ----------
-        divergence : float
-            Δ ≥ 0, a bound in nats on the divergence of true from synthetic features.
+        ``divergence``, Δ ≥ 0 in nats, bounds that of the true from the synthetic features.
         """
 
 
@@ -135,12 +132,7 @@ class PublicModelLabel(AnalysedMechanism):
     def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
         """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k).
 
-        Parameters
-        ----------
-        posterior : float64 array of shape (n, k)
-            P̂(y | x) of the public model, before the floor.
-        released : int32 array of shape (n,)
-            Codes of the released labels.
+        ``posterior`` is the public model's P̂(y | x), of shape (n, k), before the floor.
         """
 
 
@@ -157,21 +149,12 @@ class LabelByStratum(AnalysedMechanism):
     def averaged(self, shares: FloatArray) -> Channel:
         """Return the channel of a row whose stratum is not looked at.
 
-        Parameters
-        ----------
-        shares : float64 array of shape (s,) or (k, s)
-            The shares of the strata; with k rows, among the rows of each true label.
+        ``shares`` are those of the strata, (s,), or (k, s) among the rows of each true label.
         """
 
     @abstractmethod
     def row_likelihood(self, strata: IntArray, released: IntArray) -> FloatArray:
-        """Return P(z | y, s) at each row's stratum and output for every y, float64 of shape (n, k).
-
-        Parameters
-        ----------
-        strata, released : int32 arrays of shape (n,)
-            Positions in ``values`` and in ``outputs``.
-        """
+        """Return P(z | y, s) at each row's stratum and output for every y, float64 of shape (n, k)."""
 
 
 class BagSums(AnalysedMechanism):

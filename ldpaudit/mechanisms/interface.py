@@ -198,13 +198,7 @@ class MechanismOptions:
         return {} if self.labels is None else self.labels.declaration()
 
     def for_prior(self, name: str) -> tuple[tuple[Label, ...], FloatArray, float]:
-        """Return labels, prior and ε for a mechanism that is designed for a prior.
-
-        Raises
-        ------
-        InputError
-            If one of them is not stated, or if settings are.
-        """
+        """Return labels, prior and ε for a mechanism that is designed for a prior."""
         if self.settings:
             raise InputError(f"The mechanism {name!r} takes no further parameter here.")
         if self.classes is None or self.prior is None or self.epsilon is None:
@@ -267,14 +261,7 @@ class Mechanism(ABC):
         return shares.get(self.traits.features)
 
     def offers(self, ability: type[Ability]) -> Ability | None:
-        """Return itself as something with an ability, such as noise on features; None without it.
-
-        Parameters
-        ----------
-        ability : type
-            :class:`AnalysedMechanism`, :class:`NumericMechanism`, or one of
-            :mod:`ldpaudit.mechanisms.capabilities`.
-        """
+        """Return itself as something with an ability, such as noise on features; None without it."""
         return self if isinstance(self, ability) else None
 
     def conditional_rdp_floor(self, alpha: float) -> float | None:  # noqa: ARG002
@@ -322,18 +309,10 @@ class Mechanism(ABC):
 
 @dataclass(frozen=True)
 class Problem:
-    """The labels, prior, ε and loss to design a mechanism for.
+    """What to design a mechanism for.
 
-    Parameters
-    ----------
-    labels : LabelRange
-        The labels, with a step; k of them.
-    prior : float64 array of shape (k,)
-        Their probabilities, summing to 1.
-    epsilon : float
-        ε > 0 in nats.
-    loss : {"squared", "absolute", "poisson"}
-        The loss to minimise in expectation; squared is ½(ŷ − y)².
+    k labels with a step, their probabilities of shape (k,), ε > 0 in nats, and the loss to minimise
+    in expectation; squared is ½(ŷ − y)².
     """
 
     labels: LabelRange
@@ -344,14 +323,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A mechanism, and what is proved about its loss.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    optimal_among : str
-        The mechanisms among which its loss is the least; "" where nothing is proved.
-    """
+    """A mechanism, and among which its loss is proved to be the least; "" where nothing is."""
 
     mechanism: Mechanism
     optimal_among: str = ""
@@ -420,13 +392,7 @@ class NumericMechanism(AnalysedMechanism):
 
     @abstractmethod
     def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y, float64 of shape (k,).
-
-        Parameters
-        ----------
-        labels : float64 array of shape (k,), optional
-            Label values; default: all labels.
-        """
+        """Return E[ŷ | y] − y of label values, by default all of them, float64 of shape (k,)."""
 
     @abstractmethod
     def variance(self, labels: FloatArray | None = None) -> FloatArray:

@@ -139,24 +139,12 @@ class Generator(ABC):
         }
 
     def _kind(self) -> Mapping[str, Any]:
-        """Return what else a declaration says about the generator.
-
-        Raises
-        ------
-        InputError
-            If the generator must be fitted first.
-        """
+        """Return what else a declaration says about the generator."""
         return {}
 
 
 def check_labels(labels: IntArray, classes: int, rows: int | None = None) -> IntArray:
-    """Return class codes as int32, checked.
-
-    Raises
-    ------
-    InputError
-        If they are not integers of shape (rows,) in 0 … classes − 1.
-    """
+    """Return class codes as int32, checked."""
     codes = np.asarray(labels)
     if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
         raise InputError("The class codes must be a one-dimensional array of integers.")
@@ -168,15 +156,7 @@ def check_labels(labels: IntArray, classes: int, rows: int | None = None) -> Int
 
 
 def check_training_set(table: pa.Table, labels: IntArray, classes: int) -> IntArray:
-    """Return the class codes of a training set, checked.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two classes, no rows or columns, or a class without rows.
-    InsufficientDataError
-        If a class has fewer than 20 rows.
-    """
+    """Return the class codes of a training set, checked."""
     if classes < 2:
         raise InputError(f"A generator must have at least 2 classes. Got {classes}.")
     if table.num_rows == 0 or table.num_columns == 0:
