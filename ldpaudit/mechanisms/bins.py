@@ -17,7 +17,7 @@ from scipy.special import xlogy
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth
-from ldpaudit.mechanisms.finite import Design, Family, Finite, noise_on
+from ldpaudit.mechanisms.finite import Design, Family, FiniteMechanism, noise_on
 from ldpaudit.mechanisms.interface import CLASSES, DESIGN, UNBIASED, Proposal, numeric_traits
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.label_range import loss as loss_of
@@ -33,7 +33,7 @@ _ROUNDS: Final = 50
 _ROUNDING: Final = 1e-14
 
 
-class _OnOutputs(Finite):
+class _OnOutputs(FiniteMechanism):
     """Randomized response over d outputs, each of them the true one of some labels."""
 
     @cached_property
@@ -108,7 +108,7 @@ def _numbers(outputs: Any) -> tuple[float, ...]:
     return tuple(map(float, outputs))
 
 
-def _described(m: Finite) -> str:
+def _described(m: FiniteMechanism) -> str:
     bins, epsilon = len(m.starts), m.target_epsilon
     keep = math.exp(-np.logaddexp(0, math.log(bins - 1) - epsilon)) if bins > 1 else 1
     return (

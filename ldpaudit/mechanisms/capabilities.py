@@ -154,7 +154,10 @@ class LabelByStratum(AnalysedMechanism):
 
     @abstractmethod
     def row_likelihood(self, strata: IntArray, released: IntArray) -> FloatArray:
-        """Return P(z | y, s) at each row's stratum and output for every y, float64 of shape (n, k)."""
+        """Return P(z | y, s) at each row's stratum and output for every y, float64 of shape (n, k).
+
+        Both are int32 arrays of shape (n,): positions in ``values`` and in ``outputs``.
+        """
 
 
 class BagSums(AnalysedMechanism):

@@ -1,9 +1,9 @@
 """Families of mechanisms, and those that are a channel, from which everything else follows.
 
 A :class:`Family` is a row of a table: its traits, its parameters, and the function that returns its
-channel. Its mechanisms are values of the one class :class:`Finite`, of a class below it where a
-closed form replaces the sums over all pairs of labels, or of a class below :class:`Made` where one
-row's channel is not all.
+channel. Its mechanisms are values of the one class :class:`FiniteMechanism`, of a class below it
+where not all pairs of labels need be looked at, or of a class below :class:`Made` where one row's
+channel is not all.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,18 +40,178 @@ PROVED: Final = 1e-6
 """A loss is called optimal if it exceeds its certified bound by at most this share."""
 
 
-class FiniteMechanism(NumericMechanism):
+@dataclass(frozen=True, eq=False, repr=False)
+class Family:
+    """A family of mechanisms: a row of the table, and what builds its mechanisms.
+
+    Parameters
+    ----------
+    traits : Traits
+    parameters : tuple of Parameter
+        What a declaration states, in the order of the constructor.
+    channel : callable
+        Returns the channel of given parameters, by the names of their fields; none for a family
+        that is no finite channel.
+    describe : callable
+        One phrase for a mechanism, with every parametrisation; holds no label value.
+    kind : type, optional
+        The class of its mechanisms where they have closed forms or are no finite channel, by
+        default :class:`FiniteMechanism`.
+    check : callable, optional
+        Checks the parameters together; takes them by name, raises an InputError.
+    read : callable, optional
+        Turns a declaration (and the labels where it states none) into the parameters where the two
+        differ, such as ε into λ.
+    stated : callable, optional
+        Turns the options of a command into a declaration, by default ε or λ, settings and classes.
+    tolerance : float
+        The largest absolute bias that is only rounding, in units of the mechanism's scale.
+    remarks : tuple of str
+        What a reader must know to interpret ε, δ(ε) and the Rényi curve.
+    best : callable, optional
+        Builds the best mechanism for labels, prior, ε and loss where a family needs a prior.
+    designs : mapping
+        For each variant, what builds it in ``ldpaudit mechanism design``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpaudit.mechanisms import Channel, RandomizedResponse
+    >>> print(RandomizedResponse(("no", "yes"), 0.5).description)
+    randomized response on 2 labels: λ = 0.5, ε = 1.09861 nats, ...
+    """
+
+    traits: Traits
+    parameters: tuple[Parameter, ...] = ()
+    channel: Callable[..., Channel] | None = None
+    describe: Callable[[Any], str] | None = None
+    kind: Callable[["Family", Mapping[str, Any]], Mechanism] | None = None
+    check: Callable[..., object] | None = None
+    read: Callable[[Mapping[str, Any], tuple[Label, ...]], Mapping[str, Any]] | None = None
+    stated: Callable[[MechanismOptions], dict[str, Any]] = lambda options: (
+        options.stated() | options.stated_classes()
+    )
+    tolerance: float = 0.0
+    remarks: tuple[str, ...] = ()
+    best: "Callable[[tuple[Label, ...], FloatArray, float, Loss], FiniteMechanism] | None" = None
+    designs: Mapping[str, Callable[[Problem], Proposal]] = field(default_factory=dict)
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        """Build a mechanism from its parameters in order, or by the names of their fields."""
+        names = {p.field or p.name: p.name for p in self.parameters}
+        stated = dict(zip(names.values(), values, strict=False))
+        stated |= {names.get(key, key): value for key, value in named.items()}
+        return self._made(fields_of(self.parameters, stated, (), self.traits.name))
+
+    def _made(self, values: dict[str, Any]) -> Mechanism:
+        if self.check is not None:
+            self.check(**values)
+        return (self.kind or FiniteMechanism)(self, values)
+
+    def from_parameters(
+        self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
+    ) -> Mechanism:
+        """Build a mechanism from a declaration; ``classes`` are its labels where it states none."""
+        stated = parameters if self.read is None else self.read(parameters, classes)
+        return self._made(fields_of(self.parameters, stated, classes, self.traits.name))
+
+    def from_epsilon(self, classes: Sequence[Label], epsilon: float) -> Mechanism:
+        """Build the one on some labels at ε in nats, where nothing else is to be stated."""
+        return self.from_parameters({"classes": list(classes), "epsilon": epsilon}, ())
+
+    def from_prior(
+        self,
+        classes: Sequence[Label],
+        prior: Sequence[float] | FloatArray,
+        epsilon: float,
+        loss: Loss = "squared",
+    ) -> "FiniteMechanism":
+        """Build the one of least expected loss for labels with a prior of shape (k,) at ε in nats.
+
+        The prior must come from other data than the labels to be released, or have a privacy
+        budget of its own.
+        """
+        assert self.best is not None
+        return self.best(tuple(classes), np.asarray(prior), epsilon, loss)
+
+    def from_options(self, options: MechanismOptions) -> Mechanism:
+        """Build a mechanism from the options of a command."""
+        if self.best is not None:
+            return self.from_prior(*options.for_prior(self.traits.name), options.loss)
+        return self.from_parameters(self.stated(options), options.classes or ())
+
+    def applied_range(self, labels: LabelRange) -> LabelRange:
+        """Return the range to use when applied to a table; the step is 1 where none is stated."""
+        return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.traits.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _registered, (self.traits.name,)
+
+
+def _registered(name: str) -> Any:
+    """Return the family of that name: a pickled row is only its name."""
+    return resolve_name("ldpaudit.mechanisms.registry:family")(name)
+
+
+class Made(Mechanism):
+    """A mechanism of a family in the table: its parameters, checked, which are attributes, too."""
+
+    family: Family
+
+    def __init__(self, family: Family, parameters: Mapping[str, Any]) -> None:
+        self.__dict__.update(family=family, parameters=parameters, traits=family.traits)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"A mechanism does not change; got another {name!r}.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.description!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        known = self.__dict__.get("parameters", {})
+        if name not in known:
+            raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
+        return known[name]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Made) or self.family is not other.family:
+            return False
+        return self.declaration() == other.declaration()
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @property
+    def description(self) -> str:
+        assert self.family.describe is not None
+        return self.family.describe(self)
+
+    def remarks(self) -> tuple[str, ...]:
+        return self.family.remarks
+
+    @property
+    def declared(self) -> tuple[Parameter, ...]:  # type: ignore[override]
+        return self.family.parameters
+
+
+class FiniteMechanism(Made, NumericMechanism):
     """A label mechanism that is its channel T[y, z] = P(released z | true y).
 
     Labels and outputs may be of any type; the methods that need numbers (``bias``, ``variance``,
     ``expected_loss``) raise an :class:`InputError` where labels or outputs are not numbers.
     """
 
-    if TYPE_CHECKING:  # Nothing at run time: a dataclass may have it as a field.
+    @cached_property
+    def channel(self) -> Channel:
+        assert self.family.channel is not None
+        return self.family.channel(**self.parameters)
 
-        @property
-        def channel(self) -> Channel:
-            """The channel of shape (k, m)."""
+    @property
+    def error_tolerance(self) -> float:
+        return self.family.tolerance
 
     def worst_rows(self) -> Sequence[int] | None:
         """Return labels that include the worst pairs, by symmetry; None: all labels."""
@@ -135,176 +295,6 @@ class FiniteMechanism(NumericMechanism):
         position = {output: z for z, output in enumerate(self.channel.outputs)}
         true = [(y, position[c]) for y, c in enumerate(self.channel.classes) if c in position]
         return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in true)) if true else None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Family:
-    """A family of mechanisms: a row of the table, and what builds its mechanisms.
-
-    Parameters
-    ----------
-    traits : Traits
-    parameters : tuple of Parameter
-        What a declaration states, in the order of the constructor.
-    channel : callable
-        Returns the channel of given parameters, by the names of their fields; none for a family
-        that is no finite channel.
-    describe : callable
-        One phrase for a mechanism, with every parametrisation; holds no label value.
-    kind : type, optional
-        The class of its mechanisms where they have closed forms or are no finite channel, by
-        default :class:`Finite`.
-    check : callable, optional
-        Checks the parameters together; takes them by name, raises an InputError.
-    read : callable, optional
-        Turns a declaration (and the labels where it states none) into the parameters where the two
-        differ, such as ε into λ.
-    stated : callable, optional
-        Turns the options of a command into a declaration, by default ε or λ, settings and classes.
-    tolerance : float
-        The largest absolute bias that is only rounding, in units of the mechanism's scale.
-    remarks : tuple of str
-        What a reader must know to interpret ε, δ(ε) and the Rényi curve.
-    best : callable, optional
-        Builds the best mechanism for labels, prior, ε and loss where a family needs a prior.
-    designs : mapping
-        For each variant, what builds it in ``ldpaudit mechanism design``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ldpaudit.mechanisms import Channel, RandomizedResponse
-    >>> print(RandomizedResponse(("no", "yes"), 0.5).description)
-    randomized response on 2 labels: λ = 0.5, ε = 1.09861 nats, ...
-    """
-
-    traits: Traits
-    parameters: tuple[Parameter, ...] = ()
-    channel: Callable[..., Channel] | None = None
-    describe: Callable[[Any], str] | None = None
-    kind: Callable[["Family", Mapping[str, Any]], Mechanism] | None = None
-    check: Callable[..., object] | None = None
-    read: Callable[[Mapping[str, Any], tuple[Label, ...]], Mapping[str, Any]] | None = None
-    stated: Callable[[MechanismOptions], dict[str, Any]] = lambda options: (
-        options.stated() | options.stated_classes()
-    )
-    tolerance: float = 0.0
-    remarks: tuple[str, ...] = ()
-    best: Callable[[tuple[Label, ...], FloatArray, float, Loss], FiniteMechanism] | None = None
-    designs: Mapping[str, Callable[[Problem], Proposal]] = field(default_factory=dict)
-
-    def __call__(self, *values: Any, **named: Any) -> Any:
-        """Build a mechanism from its parameters in order, or by the names of their fields."""
-        names = {p.field or p.name: p.name for p in self.parameters}
-        stated = dict(zip(names.values(), values, strict=False))
-        stated |= {names.get(key, key): value for key, value in named.items()}
-        return self._made(fields_of(self.parameters, stated, (), self.traits.name))
-
-    def _made(self, values: dict[str, Any]) -> Mechanism:
-        if self.check is not None:
-            self.check(**values)
-        return (self.kind or Finite)(self, values)
-
-    def from_parameters(
-        self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
-    ) -> Mechanism:
-        """Build a mechanism from a declaration; ``classes`` are its labels where it states none."""
-        stated = parameters if self.read is None else self.read(parameters, classes)
-        return self._made(fields_of(self.parameters, stated, classes, self.traits.name))
-
-    def from_epsilon(self, classes: Sequence[Label], epsilon: float) -> Mechanism:
-        """Build the one on some labels at ε in nats, where nothing else is to be stated."""
-        return self.from_parameters({"classes": list(classes), "epsilon": epsilon}, ())
-
-    def from_prior(
-        self,
-        classes: Sequence[Label],
-        prior: Sequence[float] | FloatArray,
-        epsilon: float,
-        loss: Loss = "squared",
-    ) -> FiniteMechanism:
-        """Build the one of least expected loss for labels with a prior of shape (k,) at ε in nats.
-
-        The prior must come from other data than the labels to be released, or have a privacy
-        budget of its own.
-        """
-        assert self.best is not None
-        return self.best(tuple(classes), np.asarray(prior), epsilon, loss)
-
-    def from_options(self, options: MechanismOptions) -> Mechanism:
-        """Build a mechanism from the options of a command."""
-        if self.best is not None:
-            return self.from_prior(*options.for_prior(self.traits.name), options.loss)
-        return self.from_parameters(self.stated(options), options.classes or ())
-
-    def applied_range(self, labels: LabelRange) -> LabelRange:
-        """Return the range to use when applied to a table; the step is 1 where none is stated."""
-        return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.traits.name!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _registered, (self.traits.name,)
-
-
-def _registered(name: str) -> Any:
-    """Return the family of that name: a pickled row is only its name."""
-    return resolve_name("ldpaudit.mechanisms.registry:family")(name)
-
-
-class Made(Mechanism):
-    """A mechanism of a family in the table: its parameters, checked, which are attributes, too."""
-
-    family: Family
-
-    def __init__(self, family: Family, parameters: Mapping[str, Any]) -> None:
-        self.__dict__.update(family=family, parameters=parameters, traits=family.traits)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"A mechanism does not change; got another {name!r}.")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.description!r})"
-
-    def __getattr__(self, name: str) -> Any:
-        known = self.__dict__.get("parameters", {})
-        if name not in known:
-            raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
-        return known[name]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Made) or self.family is not other.family:
-            return False
-        return self.declaration() == other.declaration()
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    @property
-    def description(self) -> str:
-        assert self.family.describe is not None
-        return self.family.describe(self)
-
-    def remarks(self) -> tuple[str, ...]:
-        return self.family.remarks
-
-    @property
-    def declared(self) -> tuple[Parameter, ...]:  # type: ignore[override]
-        return self.family.parameters
-
-
-class Finite(Made, FiniteMechanism):
-    """A mechanism of a family whose row has a channel."""
-
-    @cached_property
-    def channel(self) -> Channel:
-        assert self.family.channel is not None
-        return self.family.channel(**self.parameters)
-
-    @property
-    def error_tolerance(self) -> float:
-        return self.family.tolerance
 
 
 @dataclass(frozen=True, eq=False)

@@ -261,7 +261,7 @@ class Mechanism(ABC):
         return shares.get(self.traits.features)
 
     def offers(self, ability: type[Ability]) -> Ability | None:
-        """Return itself as something with an ability, such as noise on features; None without it."""
+        """Return itself as something with an ability, such as noise on features; else None."""
         return self if isinstance(self, ability) else None
 
     def conditional_rdp_floor(self, alpha: float) -> float | None:  # noqa: ARG002

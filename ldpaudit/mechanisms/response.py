@@ -19,7 +19,7 @@ from ldpaudit.mechanisms.channel import Channel, step_rows
 from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
 from ldpaudit.mechanisms.finite import (
     Family,
-    Finite,
+    FiniteMechanism,
     Made,
     check_codes,
     noise_on,
@@ -120,7 +120,7 @@ class Kept(Made):
         return conditional_rdp_floor(alpha, self.noise, len(self.classes))
 
 
-class Response(Kept, Finite):
+class Response(Kept, FiniteMechanism):
     """Randomized response over ``classes`` with noise λ."""
 
     def exact_estimates(self) -> Iterator[Estimate]:
@@ -252,7 +252,7 @@ DummyFeaturesRR: Final = ResponseFamily(
 compare mechanisms that release features (Busa-Fekete et al. 2023, Mechanism 3)."""
 
 
-class _KeptResponse(Finite):
+class _KeptResponse(FiniteMechanism):
     """RR-Top-k, with its exact ε."""
 
     @property
@@ -301,7 +301,7 @@ def _best_kept(
     prior: FloatArray,
     epsilon: float,
     loss: Loss = "squared",  # noqa: ARG001
-) -> Finite:
+) -> FiniteMechanism:
     """Keep the number of most likely labels that makes the released label most often true.
 
     Ghazi et al. (2021), Algorithm 3 (RRWithPrior): m maximises e^ε/(e^ε + m − 1) times the
@@ -313,7 +313,7 @@ def _best_kept(
     others = np.arange(len(labels))
     hit = np.cumsum(probabilities[order]) / (1 + others * math.exp(-check_epsilon(epsilon)))
     kept = sorted(order[: int(np.argmax(hit)) + 1])
-    made: Finite = RandomizedResponseTopK(labels, tuple(labels[y] for y in kept), epsilon)
+    made: FiniteMechanism = RandomizedResponseTopK(labels, tuple(labels[y] for y in kept), epsilon)
     return made
 
 
@@ -390,7 +390,7 @@ CHANNEL: Final = Family(
 """A label channel declared entry by entry."""
 
 
-class ExplicitChannel(Finite):
+class ExplicitChannel(FiniteMechanism):
     """A label channel given as it is.
 
     Parameters

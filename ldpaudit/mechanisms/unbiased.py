@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth, raised_growth
-from ldpaudit.mechanisms.finite import PROVED, Design, Family, Finite
+from ldpaudit.mechanisms.finite import PROVED, Design, Family, FiniteMechanism
 from ldpaudit.mechanisms.interface import DESIGN, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.interval_program import (
     IntervalArcs,
@@ -95,7 +95,7 @@ def _integer_flow(columns: IntervalColumns, k: int, source: int) -> list[int]:
     return flow
 
 
-class Unbiased(Finite):
+class Unbiased(FiniteMechanism):
     """An unbiased randomizer made of interval columns.
 
     Output z is released with probability e^ε c_z for a label inside its interval and c_z outside.
@@ -204,7 +204,9 @@ OptimalUnbiased: Final = Family(
 (both ends included), and the masses: the probability of each output outside its interval."""
 
 
-def _mechanism(classes: tuple[Label, ...], epsilon: float, columns: IntervalColumns) -> Finite:
+def _mechanism(
+    classes: tuple[Label, ...], epsilon: float, columns: IntervalColumns
+) -> FiniteMechanism:
     """Return the mechanism of columns that were found; their bias is the solver's rounding."""
     intervals = np.column_stack([columns.first, columns.last])
     values = (columns.outputs, intervals, columns.masses)

@@ -242,6 +242,6 @@ def _tested(tree: ast.Module) -> Iterator[str]:
 
 def test_no_class_of_mechanisms_is_tested_for_outside_of_its_folder() -> None:
     classes = _classes_of_mechanisms()
-    assert {"Finite", "DoubleResponse", "NumericMechanism", "OnDomains"} <= classes
+    assert {"FiniteMechanism", "DoubleResponse", "NumericMechanism", "OnDomains"} <= classes
     tested = {(place, cls) for place, tree in _sources(classes) for cls in _tested(tree)}
     assert not {(place, cls) for place, cls in tested if cls in classes}
