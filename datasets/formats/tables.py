@@ -138,8 +138,7 @@ class MemoryTable(TableSource):
     @cached_property
     def table(self) -> pa.Table:
         """The table as Arrow's, without metadata."""
-        columns = pa.table(dict(self.columns(self.names)))
-        return columns.cast(bare_schema(columns.schema)).unify_dictionaries()
+        return pa.table(dict(self.columns(self.names))).unify_dictionaries()
 
     @property
     def schema(self) -> pa.Schema:

@@ -24,7 +24,7 @@ from ldpaudit.commands.sweep.points import (
 )
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, bare_schema, read_whole
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.errors import InputError, LdpAuditError
@@ -109,7 +109,7 @@ def joined_table(request: AdviseRequest) -> TableSource | None:
             raise missing_column(name, "label", truth.schema.names)
         values = truth.column(name if name in truth.schema.names else 0)
         table = table.set_column(table.schema.names.index(name), name, values)
-    return MemoryTable(table.cast(bare_schema(table.schema)), source.location)
+    return MemoryTable(table, source.location)
 
 
 @dataclass(frozen=True)

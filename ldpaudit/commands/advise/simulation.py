@@ -11,7 +11,6 @@ from ldpaudit.commands.advise.ranking import Line, Parts, share_error, words
 from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points import Simulation, mechanism_at, reading_of, score
 from ldpaudit.datasets import read_file_columns
-from ldpaudit.datasets.formats.tables import bare_schema
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms.view import DeclaredCoding
@@ -168,10 +167,10 @@ class Search:
         )
         declared = ColumnsDeclaration(tuple(map(LabelDeclaration, names, claims)))
         report = read_file_columns(
-            table.cast(bare_schema(table.schema)),
+            table.replace_schema_metadata(),
             labels=names,
             declaration=declared,
-            truth=truth.cast(bare_schema(truth.schema)),
+            truth=truth.replace_schema_metadata(),
             coding=DeclaredCoding,
         )
         return node_of(report.file)

@@ -30,7 +30,7 @@ from ldpaudit.commands.utility.scores import EVERY, Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.formats.columns import computed_type, decoded, value_type
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, bare_schema, read_whole
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole
 from ldpaudit.datasets.probabilities import LabelPrior, read_prior
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.errors import InputError
@@ -241,7 +241,7 @@ def synthetic_pool(
 
 def true_table(tables: SweepTables) -> pa.Table:
     """Return the training rows without metadata."""
-    return tables.training.cast(bare_schema(tables.training.schema))
+    return tables.training.replace_schema_metadata()
 
 
 _DECLARED_ONLY: Final = "the declared ε lies above what the policy allows"

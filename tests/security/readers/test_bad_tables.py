@@ -16,6 +16,13 @@ def test_some_bad_tables(tmp_path: Path) -> None:
         assert not fronts.Outcome(status, text, 0.0, 0).faulty, (number, words, text)
 
 
+@pytest.mark.parametrize("number", [57])
+def test_a_table_that_once_was_a_fault(number: int, tmp_path: Path) -> None:
+    words = bad_tables.case(number, 20261122, tmp_path)  # A column of lists without any value.
+    status, text = fronts.here(words, tmp_path)
+    assert "fault" not in text, (status, text)
+
+
 def test_a_fault_is_seen() -> None:
     for status, text in (
         (2, "Internal fault (KeyError)"),
