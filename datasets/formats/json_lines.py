@@ -45,7 +45,8 @@ class JsonLines(TableSource):
         if not kinds:
             raise InputError(f"The file {quoted(self.name)} holds no objects.")
         check_unique(tuple(kinds))
-        self.schema, self.names = pa.schema(list(kinds.items())), tuple(kinds)
+        self.schema = pa.schema([(name, _readable(kind)) for name, kind in kinds.items()])
+        self.names = tuple(kinds)
 
     def batches(
         self,
@@ -54,11 +55,8 @@ class JsonLines(TableSource):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
-        kinds = pa.schema([self.schema.field(name) for name in names])
         for block in self._blocks(self.schema):
-            with unreadable(self.name, "holds lists or objects that cannot be read together"):
-                batches = block.select(names).cast(kinds).combine_chunks().to_batches()
-            yield from batches
+            yield from block.select(names).combine_chunks().to_batches()
 
     def _blocks(self, schema: pa.Schema | None) -> Iterator[pa.Table]:
         parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
@@ -116,6 +114,14 @@ def _joined(one: pa.DataType, other: pa.DataType, name: str) -> pa.DataType:
     if all(is_any(kind, "list") for kind in kinds):
         return pa.list_(_joined(one.value_type, other.value_type, name))
     raise _mixed(name)
+
+
+def _readable(kind: pa.DataType) -> pa.DataType:
+    """Return lists of nothing as lists of numbers: Arrow's reader damages lists of nulls."""
+    if not is_any(kind, "list"):
+        return kind
+    inner = _readable(kind.value_type)
+    return pa.list_(pa.float64() if pa.types.is_null(inner) else inner)
 
 
 def _mixed(name: str) -> InputError:

@@ -178,3 +178,8 @@ def test_feather_holds_its_declaration(tmp_path: Path) -> None:
     table = declare(pa.Table.from_pandas(FRAME, preserve_index=False), CLAIM, "label")
     pa.feather.write_feather(table, tmp_path / "t.feather")
     assert read_release(tmp_path / "t.feather").release.declaration is not None
+
+
+def test_json_lists_without_any_value(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"a": [null, null]}\n' * 5)
+    assert read_whole(open_table(tmp_path / "t.jsonl")).to_pydict() == {"a": [[None, None]] * 5}
