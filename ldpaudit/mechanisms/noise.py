@@ -210,15 +210,12 @@ class RangeFamily(Family):
         epsilon: float,
         clipped: bool = False,
         shape: float | None = None,
-        **named: float | None,
     ) -> Any:
-        """Build a mechanism; its shape may be given by its own name, such as ``gamma``."""
+        """Build a mechanism; ``shape`` is the value of what shapes its noise, such as γ."""
         check_epsilon(epsilon)
         if not isinstance(clipped, bool):
             raise InputError("The 'clipped' parameter must be true or false.")
-        only_known(named, {self.shape} - {""}, self.traits.name)
-        stated = named.get(self.shape, shape)
-        settled = None if self.settle is None else self.settle(labels, epsilon, stated)
+        settled = None if self.settle is None else self.settle(labels, epsilon, shape)
         return self._made(_parameters(labels, epsilon, clipped, settled))
 
     def from_parameters(
@@ -226,11 +223,9 @@ class RangeFamily(Family):
         parameters: Mapping[str, Any],
         classes: tuple[Label, ...],  # noqa: ARG002
     ) -> Mechanism:
-        settings = {*(("clipped",) if self.clips else ()), *((self.shape,) if self.shape else ())}
-        scale = {"scale"} if self.by_scale else set()
-        only_known(
-            parameters, {"low", "high", "step", "epsilon"} | settings | scale, self.traits.name
-        )
+        given = {"scale": self.by_scale, "clipped": self.clips, self.shape: self.shape}
+        known = {"low", "high", "step", "epsilon", *(name for name, may in given.items() if may)}
+        only_known(parameters, known, self.traits.name)
         labels = LabelRange.from_parameters({"step": self.default_step, **parameters})
         if self.by_scale:
             epsilon = either_epsilon(
@@ -240,10 +235,9 @@ class RangeFamily(Family):
                 f"The mechanism {self.traits.name!r}",
             )
         else:
-            epsilon = check_epsilon(required(parameters, "epsilon", self.traits.name))
-        made: Mechanism = self(
-            labels, epsilon, **{k: v for k, v in parameters.items() if k in settings}
-        )
+            epsilon = required(parameters, "epsilon", self.traits.name)
+        shape = parameters.get(self.shape)
+        made: Mechanism = self(labels, epsilon, parameters.get("clipped", False), shape)
         return made
 
     def applied_range(self, labels: LabelRange) -> LabelRange:

@@ -144,15 +144,10 @@ class DeclaredCoding:
     @property
     def bags(self) -> BagSums | None:
         """The mechanism that releases sums of bags; None where rows are released one by one."""
-        if self._traits.rows != "bags":
-            return None
-        assert isinstance(self._mechanism, BagSums)
-        return self._mechanism
+        return self._mechanism.offers(BagSums) if self._traits.rows == "bags" else None
 
     @property
     def reports(self) -> FrequencyOracle | None:
         """The protocol whose reports were recorded; None for a mechanism that releases labels."""
-        if self._traits.outputs != "reports":
-            return None
-        assert isinstance(self._mechanism, FrequencyOracle)
-        return self._mechanism
+        reports = self._traits.outputs == "reports"
+        return self._mechanism.offers(FrequencyOracle) if reports else None
