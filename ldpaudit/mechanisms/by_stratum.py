@@ -25,8 +25,8 @@ class Strata(Made, LabelByStratum):
     over the strata. Over all rows together there is no one channel.
     """
 
+    # None: each stratum has its own, see :attr:`by_stratum`.
     channel = None
-    """None: each stratum has its own, see :attr:`by_stratum`."""
 
     @cached_property
     def classes(self) -> tuple[Label, ...]:  # type: ignore[override]

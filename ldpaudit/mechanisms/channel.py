@@ -16,12 +16,12 @@ from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IndexArray, Label
 
 ROW_SUM_TOLERANCE = 1e-9
+# e to this power is a float.
 _LARGEST = 700.0
-"""e to this power is a float."""
+# Probabilities that a composition may have.
 _MOST_CELLS = 1 << 24
-"""Probabilities that a composition may have."""
+# A sum of powers below this, relative to the largest of each row, may have lost terms.
 _LEAST_LEFT = 1e-260
-"""A sum of powers below this, relative to the largest of each row, may have lost terms."""
 
 
 @dataclass(frozen=True, eq=False)

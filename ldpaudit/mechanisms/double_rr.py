@@ -40,8 +40,8 @@ class DoubleResponse(Kept, SyntheticFeatures):
     Busa-Fekete et al. (2023), Mechanism 2.
     """
 
+    # None: the released features depend on the label too; see :attr:`label_channel`.
     channel = None
-    """None: the released features depend on the label too; see :attr:`label_channel`."""
 
     @cached_property
     def _labels(self) -> Response:

@@ -21,16 +21,16 @@ from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 WordArray = npt.NDArray[np.uint64]
 
+# The integer weights of a :class:`WeightTable` sum to this in each row.
 TOTAL: Final = 1 << 63
-"""The integer weights of a :class:`WeightTable` sum to this in each row."""
 
 _BLOCK: Final = 1 << 16
 _MAXIMAL_CELLS: Final = 1 << 25
 
+# Above it outputs have probabilities below 2⁻⁵⁷, too small for a table of 64-bit integers.
 LARGEST_EPSILON: Final = 40.0
-"""Above it outputs have probabilities below 2⁻⁵⁷, too small for a table of 64-bit integers."""
+# e^ε is lowered by this share, more than all later rounding can add.
 _TOWARDS_PRIVACY: Final = 2.0**-47
-"""e^ε is lowered by this share, more than all later rounding can add."""
 
 
 def lowered_growth(epsilon: float) -> float:

@@ -36,8 +36,8 @@ from ldpaudit.mechanisms.parameters import (
 )
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 
+# A loss is called optimal if it exceeds its certified bound by at most this share.
 PROVED: Final = 1e-6
-"""A loss is called optimal if it exceeds its certified bound by at most this share."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -42,10 +42,10 @@ Reports = npt.NDArray[Any]
 """Reports of n people, shape (n, d); the protocol defines the d entries."""
 ReportKind = Literal["label", "labels", "numbers"]
 """How a released column holds a report: a label, a list of labels, or a list of numbers."""
+# XXH32 of the label's position, written in decimal, modulo g; the seed modulo 2³².
 HASH: Final = "xxhash32"
-"""XXH32 of the label's position, written in decimal, modulo g; the seed modulo 2³²."""
+# The longest text that is hashed, in bytes.
 LONGEST: Final = 15
-"""The longest text that is hashed, in bytes."""
 _PRIMES: Final = tuple(
     np.uint32(prime) for prime in (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 )
@@ -65,12 +65,12 @@ class FrequencyOracle(Made, AnalysedMechanism):
     estimation, USENIX Security.
     """
 
+    # What a declaration states besides labels and ε.
     more: ClassVar[tuple[Parameter, ...]] = ()
-    """What a declaration states besides labels and ε."""
+    # How a released column holds a report.
     report_kind: ClassVar[ReportKind] = "numbers"
-    """How a released column holds a report."""
+    # None: a report is not a label.
     channel = None
-    """None: a report is not a label."""
 
     @property
     def keep_probability(self) -> float | None:
@@ -454,8 +454,8 @@ class LocalHashing(FrequencyOracle):
     """
 
     more = _HASHED
+    # Seed and value.
     width = 2
-    """Seed and value."""
 
     @classmethod
     def checked(cls, values: dict[str, Any]) -> dict[str, Any]:

@@ -43,11 +43,11 @@ Need = Literal[
     "bags",
 ]
 """What a mechanism needs besides its labels and ε or λ."""
+# The largest absolute bias that rounding or a solver may leave in a mechanism that is unbiased by
+# construction, in units of its scale.
 UNBIASED: Final = 1e-9
-"""The largest absolute bias that rounding or a solver may leave in a mechanism that is unbiased by
-construction, in units of its scale."""
+# Needs that more than ε or λ must meet: mechanisms with one of these are not swept.
 OF_ITS_OWN: frozenset[Need] = frozenset({"matrix", "public model", "feature noise", "protocol"})
-"""Needs that more than ε or λ must meet: mechanisms with one of these are not swept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +146,7 @@ def numeric_traits(name: str, title: str, options: tuple[str, ...], need: Need) 
     )
 
 
+# The options of ``ldpaudit privatize`` that several mechanisms use, by their fields' names.
 CLASSES: Final = ("classes", "labels")
 PRIOR: Final = ("prior", "private_prior")
 RESPONSE: Final = ("epsilon", "noise", *CLASSES)
@@ -153,7 +154,6 @@ NOISE: Final = ("epsilon", "labels", "clipped")
 STEPS: Final = (*NOISE, "round")
 DESIGN: Final = ("epsilon", *CLASSES, *PRIOR, "loss", "round")
 SYNTHETIC: Final = ("synthetic", "generator", "generator_data", "synthetic_out", "synthetic_rows")
-"""The options of ``ldpaudit privatize`` that several mechanisms use, by their fields' names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -228,8 +228,8 @@ class _Direction:
     first: FloatArray
     second: FloatArray
     masses: FloatArray
+    # −d slack, to first order.
     linear: FloatArray
-    """−d slack, to first order."""
     slopes: FloatArray
 
 

@@ -32,20 +32,22 @@ from ldpaudit.mechanisms.response import RandomizedResponse, Response, lambda_of
 from ldpaudit.plugins import added, unloadable
 from ldpaudit.release import ColumnsDeclaration, Declaration, FloatArray, IntArray, Label
 
+# The most entries of a vector's channel; a larger one is not written out.
 LARGEST: Final = 1 << 24
-"""The most entries of a vector's channel; a larger one is not written out."""
+# The most vectors: with more of them hardly a row in 2⁵⁰ would be kept.
 MOST: Final = 1 << 50
-"""The most vectors: with more of them hardly a row in 2⁵⁰ would be kept."""
+# The largest ε in nats that joint mechanisms take: beyond it floating-point numbers no longer tell
+# e^ε − 1 times a number of columns apart from what is left.
 LONGEST: Final = 30.0
-"""The largest ε in nats that joint mechanisms take: beyond it floating-point numbers no longer tell
-e^ε − 1 times a number of columns apart from what is left."""
 
 
 class JointMechanism(ABC):
     """A mechanism on vectors of d private labels: a frozen value with an exact analysis."""
 
+    # Whether the columns' draws are independent, given the true vector.
+    independent: ClassVar[bool]
+    # Its name in declarations, for instance ``"rs-fd"``.
     name: ClassVar[str]
-    """Its name in declarations, for instance ``"rs-fd"``."""
 
     if TYPE_CHECKING:
 
@@ -67,11 +69,6 @@ class JointMechanism(ABC):
     @abstractmethod
     def description(self) -> str:
         """One phrase with every parametrisation; holds no label value."""
-
-    @property
-    @abstractmethod
-    def independent(self) -> bool:
-        """Whether the columns' draws are independent, given the true vector."""
 
     @abstractmethod
     def channel(self) -> Channel | None:
@@ -123,8 +120,8 @@ class JointMechanism(ABC):
 class OnDomains(JointMechanism):
     """A joint mechanism on the product of finite domains."""
 
+    # Its name in running text.
     title: ClassVar[str]
-    """Its name in running text."""
     independent = False
 
     domains: tuple[tuple[Label, ...], ...]

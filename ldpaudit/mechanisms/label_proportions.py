@@ -34,8 +34,8 @@ class NoisySums(Made, BagSums):
     et al. (2023), Label Differential Privacy via Aggregation: bags alone are not label-DP.
     """
 
+    # None: what a row shows depends on the labels of its whole bag.
     channel = None
-    """None: what a row shows depends on the labels of its whole bag."""
 
     @property
     def epsilon(self) -> float:

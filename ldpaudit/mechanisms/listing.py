@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
+# The mechanism where ε or λ is claimed and none is named.
 DEFAULT: Final = "randomized-response"
-"""The mechanism where ε or λ is claimed and none is named."""
 UNKNOWN: Final = "unknown"
 """The mechanism where nothing is declared."""
+# A label channel declared entry by entry.
 EXPLICIT: Final = "channel"
-"""A label channel declared entry by entry."""
 
+# The built-in families by name: a module of this package and a name, imported when needed.
 PLACES: Final[Mapping[str, str]] = {
     DEFAULT: "response:RandomizedResponse",
     EXPLICIT: "response:CHANNEL",
@@ -31,6 +32,5 @@ PLACES: Final[Mapping[str, str]] = {
     "frequency-oracle": "frequency_oracles:ORACLES",
     "by-stratum": "by_stratum:ByStratum",
 }
-"""The built-in families by name: a module of this package and a name, imported when needed."""
+# Short names for users; files and results have the full name.
 SHORT: Final = {"rr": DEFAULT}
-"""Short names for users; files and results have the full name."""

@@ -37,8 +37,8 @@ class ModelBasedResponse(Made, PublicModelLabel):
     Busa-Fekete et al. (2023), Mechanism 1.
     """
 
+    # None: each row has its own channel, see :meth:`channels`.
     channel = None
-    """None: each row has its own channel, see :meth:`channels`."""
 
     @property
     def epsilon(self) -> float:

@@ -451,8 +451,8 @@ class RangeNoise(Rounded, Ranged, AnyNumber):
     """A mechanism whose labels and outputs may be any number of a range, on 1,024 steps of it."""
 
     method = "unbiased"
+    # None: the outputs are not finitely many.
     output_values = None
-    """None: the outputs are not finitely many."""
 
     @cached_property
     def fine(self) -> LabelRange:

@@ -14,16 +14,16 @@ from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.work.limits import EPSILON, LABEL_VALUES
 
+# How far a prior's sum may lie from 1.
 PRIOR_TOLERANCE = 1e-6
-"""How far a prior's sum may lie from 1."""
 
 _SHOWN_LENGTH = 40
 
+# How far two statements of one parameter may lie apart.
 _AGREEMENT = 1e-6
-"""How far two statements of one parameter may lie apart."""
 
+# The default of a parameter that must be declared.
 REQUIRED: Final = object()
-"""The default of a parameter that must be declared."""
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ from ldpaudit.mechanisms.parameters import (
 from ldpaudit.release import FloatArray, IntArray, Label
 from ldpaudit.result import Estimate
 
+# The remark of mechanisms that do not release the features unchanged.
 LABEL_ONLY: Final = "ε, δ(ε) and the Rényi curve are the label's, with its features taken as known."
-"""The remark of mechanisms that do not release the features unchanged."""
 
 
 def epsilon_of_lambda(noise: float, k: int) -> float:

@@ -17,8 +17,8 @@ from ldpaudit.mechanisms.parameters import check_numeric_classes
 from ldpaudit.release import FloatArray, IntArray, Label
 
 RoundingMethod = Literal["unbiased", "nearest"]
+# The declared parameter, and the option of ``privatize``, that says how labels were rounded.
 ROUND: Final = "round"
-"""The declared parameter, and the option of ``privatize``, that says how labels were rounded."""
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ from ldpaudit.mechanisms.parameters import (
 )
 from ldpaudit.release import FloatArray, IndexArray, Label
 
+# How far from unbiased a declared randomizer may be, in units of its largest output or label.
 BIAS_TOLERANCE: Final = 1e-9
-"""How far from unbiased a declared randomizer may be, in units of its largest output or label."""
 _TOLERANCE: Final = 1e-12
 _LARGEST_PROGRAM: Final = 2000
 _LARGEST_EPSILON: Final = 28.0

@@ -20,8 +20,8 @@ from ldpaudit.mechanisms.registry import from_declaration, traits_of
 from ldpaudit.numeric_labels import NumericCoding, NumericView
 from ldpaudit.release import Declaration, FloatArray
 
+# More labels or outputs than these are grouped.
 MOST_VALUES: Final = 64
-"""More labels or outputs than these are grouped."""
 _GROUPS: Final = 32
 _BLOCK: Final = 1 << 14
 
