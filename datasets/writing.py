@@ -9,6 +9,7 @@ import json
 import math
 import os
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ USUAL: Final = Dialect()
 """Commas, decimal points, UTF-8."""
 _NOT_WRITTEN: Final = (*EXCEL, *NUMPY, ".svm", ".libsvm", ".svmlight", ".json", ".gz", ".xls")
 _TEXT: Final = pa.large_string()
+_PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")
 # A larger Parquet file is not written again for its declaration.
 _REWRITTEN: Final = 1 << 30
 
@@ -120,8 +122,7 @@ class _Feather:
     def __init__(self, stream: Any, schema: pa.Schema) -> None:
         plain = [pa.field(field.name, value_type(field.type)) for field in schema]
         self._schema = pa.schema(plain, metadata=schema.metadata)
-        options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
-        self._writer = pyarrow.ipc.new_file(stream, self._schema, options=options)
+        self._writer = pyarrow.ipc.new_file(stream, self._schema, options=_PACKED)
         self.close = self._writer.close
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
@@ -309,27 +310,23 @@ def _holds_metadata(table: Any) -> bool:
 
 def _declared_copy(table: Any, source: Path, part: PartFile, declaration: bytes) -> None:
     """Write a Parquet file or one of Arrow's again: the same groups of rows, one at a time."""
-    with part.writing():
+    with part.writing(), ExitStack() as opened:
         if isinstance(table, ParquetFiles):
-            with pq.ParquetFile(source) as file:
-                schema = _with_declaration(file.schema_arrow, declaration)
-                groups, codec = file.metadata, "SNAPPY"
-                if groups.num_row_groups and groups.num_columns:
-                    codec = groups.row_group(0).column(0).compression.split("_")[0]
-                options = {"compression": "none" if codec == "UNCOMPRESSED" else codec}
-            with pq.ParquetWriter(
-                part.stream, schema, write_page_checksum=True, **options
-            ) as writer:
-                for batch in table.part_batches(str(source)):
-                    writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
-            return
-        with pyarrow.ipc.open_file(source) as reader:
-            schema = _with_declaration(reader.schema, declaration)
-            options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
-            with pyarrow.ipc.new_file(part.stream, schema, options=options) as writer:
-                for batch in map(reader.get_batch, range(reader.num_record_batches)):
-                    writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
-
-
-def _with_declaration(schema: pa.Schema, declaration: bytes) -> pa.Schema:
-    return schema.with_metadata({**(schema.metadata or {}), DECLARATION_KEY: declaration})
+            file = opened.enter_context(pq.ParquetFile(source))
+            schema, groups, codec = file.schema_arrow, file.metadata, "SNAPPY"
+            if groups.num_row_groups and groups.num_columns:
+                codec = groups.row_group(0).column(0).compression.split("_")[0]
+            options = {"compression": "none" if codec == "UNCOMPRESSED" else codec}
+            batches = table.part_batches(str(source))
+        else:
+            file = opened.enter_context(pyarrow.ipc.open_file(source))
+            schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
+        schema = schema.with_metadata({**(schema.metadata or {}), DECLARATION_KEY: declaration})
+        writer: Any = (
+            pq.ParquetWriter(part.stream, schema, write_page_checksum=True, **options)
+            if isinstance(table, ParquetFiles)
+            else pyarrow.ipc.new_file(part.stream, schema, options=_PACKED)
+        )
+        opened.enter_context(writer)
+        for batch in batches:
+            writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))

@@ -279,17 +279,13 @@ def _numbers(
     unclear = bool(cells) and _all(_THOUSANDS["."], cells)
     if _all(_decimal("."), cells) and (known or not unclear):
         return style
-    grouped = {mark: _some(_CLOSED[mark], cells) for mark in ".,"}
-    open_ = {mark: _some(_THOUSANDS[mark], cells) for mark in ".,"}
-    sure = {
-        mark: grouped[other]
-        or any(_all(_decimal(mark), [c]) and not _all(_THOUSANDS[mark], [c]) for c in cells)
-        for mark, other in _OTHER.items()
-    }
     for mark, other in _OTHER.items():
-        clear = sure[mark] and not sure[other] and (grouped[other] or not open_[other])
-        if clear and (mark == "." or separator != ","):
-            return replace(style, decimal=mark, grouped=grouped[other])
+        found = replace(style, decimal=mark, grouped=_some(_CLOSED[other], cells))
+        sure = found.grouped or any(
+            _all(_decimal(mark), [c]) and not _all(_THOUSANDS[mark], [c]) for c in cells
+        )
+        if sure and _all(found.pattern, cells) and (mark == "." or separator != ","):
+            return found
     raise InputError(
         f"It is not clear whether a comma or a point comes before the decimals of the numbers in "
         f"{quoted(name)}; say it with --decimal , or --decimal . (the other mark then separates "
