@@ -76,12 +76,6 @@ def channel_table(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -
     outputs, and a first column the labels, unless the rows sum to 1 over all columns: then the
     file holds the matrix alone, and the header's names are those of the labels, too. R's tables
     (row names under an empty name or under none, sdcMicro's parameters) are read as well.
-
-    Raises
-    ------
-    InputError
-        If the file is not a rectangle of numbers with names around it, or its columns sum to 1
-        and not its rows. Whether the rows sum to 1 is checked where the mechanism is built.
     """
     return _channel(*_cells(path, files))
 
@@ -95,11 +89,6 @@ def column_channels(
     several private columns, and another one (``by``; default: the only one left) those of strata.
     Each channel is a block of rows, or a row for each transition (from, to, probability).
     sdcMicro's parameters of several variables are read.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, it is not clear which, or a channel cannot be read.
     """
     header, rows = _cells(path, files)
     prefixes = {match[1] for match in map(_TRANSITIONS.fullmatch, header) if match}

@@ -76,12 +76,6 @@ def open_companions(
 
     The original features have the release's row order, or are joined on the id; the other tables
     hold other rows, held-out ones without labels. ``looked_at``: as of ``read_truth``.
-
-    Raises
-    ------
-    InputError
-        If a column is not there, a table has no rows, or the rows of the original features do not
-        match the release's.
     """
     found = []
     for role, source in sources.items():

@@ -211,13 +211,7 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
 
 
 def declared_content(declaration: ColumnsDeclaration) -> bytes:
-    """Return the JSON of a declaration: version 1 for one column without strata, else version 2.
-
-    Raises
-    ------
-    InputError
-        If a parameter cannot be written as JSON.
-    """
+    """Return the JSON of a declaration: version 1 for one column without strata, else version 2."""
     columns = []
     for one in declaration.labels:
         by = {} if one.by is None else {"by": one.by}
@@ -279,11 +273,6 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
 
     The mechanism's name, and every parameter that both state, must agree (``epsilon`` in one and
     ``lambda`` in the other are compared where the mechanism is built).
-
-    Raises
-    ------
-    InputError
-        If they differ.
     """
     if of_file is None or given is None:
         return of_file or given

@@ -159,12 +159,6 @@ def encode_labels(
 
     The declaration's ``classes`` and ``outputs`` are used in their order where it names them;
     ``coding``: what the declared mechanism releases; default: labels.
-
-    Raises
-    ------
-    InputError
-        If a label lies outside of what is declared, there is one class only, or there are more
-        classes than rows allow.
     """
     # Where the labels are declared, one released label for all is a result, and no mistake.
     constant = len(released.values) == 1 and not declared_labels(declaration, "classes")
@@ -242,11 +236,6 @@ def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, .
     """Return the declared ``classes`` or ``outputs``, None where they are not declared.
 
     Where each stratum states them, they are all of these once.
-
-    Raises
-    ------
-    InputError
-        If they are not a list of at least two different texts, numbers or booleans.
     """
     parameters: Mapping[str, Any] = {} if declaration is None else declaration.parameters
     value, strata = parameters.get(key), parameters.get("strata")
@@ -310,11 +299,6 @@ def encode_numeric_labels(
 
     Groups of true labels that hold few people are merged with their neighbours: how labels are
     grouped may depend on the true ones, but not on the released ones.
-
-    Raises
-    ------
-    InputError
-        If a label lies outside of what is declared, or takes one value only.
     """
     _check_two_values(bool(np.ptp(released)), truth is None or bool(np.ptp(truth)))
     outputs, classes = view.outputs.codes(released), None

@@ -96,11 +96,6 @@ def encode_features(
     """Encode feature columns in turn, so that few are in memory at a time.
 
     ``names``: all columns of the file, among which a message gives the place of one.
-
-    Raises
-    ------
-    InputError
-        If a column holds nested objects, lists of differing lengths, or infinite values.
     """
     encoded = EncodedFeatures(rows)
     for name, column in columns:
@@ -150,11 +145,6 @@ def narrowed(values: FloatArray | Float32Array) -> Float32Array:
     A column that lies far from zero compared with its spread, or holds integers beyond 2**24, is
     counted from its minimum; one whose spread is above 1e15 or below 1e-15 is scaled to [0, 1].
     Neither changes which of two rows is nearer in that column.
-
-    Raises
-    ------
-    ColumnError
-        If a value is infinite.
     """
     if values.size == 0:
         return values.astype(np.float32, copy=False)

@@ -33,11 +33,6 @@ def read_groups(
 
     A row without a value belongs to no other. Where no group is asked for, rows with one id belong
     together.
-
-    Raises
-    ------
-    InputError
-        If the group that was asked for is the same in all rows, or in more than half of them.
     """
     name = identifier if group is None else group
     if name is None:
@@ -68,11 +63,6 @@ def read_strata(
 
     ``by``: the public column that holds the strata, none of the ``private`` ones. The claim's
     ``strata`` name their values, in order; a number matches the text that writes it.
-
-    Raises
-    ------
-    InputError
-        If the column is absent or private, a row has no value, or one that is not declared.
     """
     if by is None:
         return None, ()
@@ -117,11 +107,6 @@ def read_slices(
 
     Numbers of more than ten values are cut at their quartiles. Slices of fewer than 100 rows, and
     all but the eleven largest, are merged.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, holds no plain values, or leaves a single slice.
     """
     if not columns:
         return ()

@@ -48,27 +48,14 @@ class LabelColumn:
     codes: IntArray
 
     def coded(self, domain: Sequence[Label], which: str, among: str) -> IntArray:
-        """Return codes into ``domain``, int32 of shape (n,); the two texts are for the message.
-
-        Raises
-        ------
-        InputError
-            If a label is not in the domain; the rows are counted.
-        """
+        """Return codes into ``domain``, int32 of shape (n,); the two texts are for the message."""
         codes = positions(self.values, domain)[self.codes]
         check_inside(codes, which, among)
         return codes
 
 
 def check_inside(codes: IntArray, which: str, among: str) -> None:
-    """Check that no code is negative.
-
-    Raises
-    ------
-    InputError
-        For instance: every released label (``which``) must be one of the declared outputs
-        (``among``).
-    """
+    """Check that no code is negative."""
     outside = int((codes < 0).sum())
     if outside:
         raise InputError(
@@ -88,12 +75,6 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     ``role`` says which they are, for the messages: ``"released"`` or ``"true"``; ``from_text``
     whether the strings come from a text file, where 1 is written as ``1``: they become ints, floats
     or booleans where all of them are written as such.
-
-    Raises
-    ------
-    InputError
-        If a label is missing or infinite, the type is none of those above, or there are more
-        labels than rows allow.
     """
     rows = len(column)
     column, codes = _used(stored(column))
@@ -168,13 +149,7 @@ def too_many(role: str, values: int, rows: int) -> InputError:
 
 
 def check_not_continuous(labels: LabelColumn, role: str) -> None:
-    """Check that undeclared labels are classes and not measurements.
-
-    Raises
-    ------
-    InputError
-        If more than 50 different labels are numbers that are not all whole.
-    """
+    """Check that undeclared labels are classes and not measurements."""
     fractional = any(isinstance(value, float) for value in labels.values)
     if fractional and len(labels.values) > CONTINUOUS_FROM:
         raise InputError(
@@ -201,13 +176,7 @@ def canonical(label: Label) -> str:
 
 
 def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
-    """Return the canonical forms of distinct labels.
-
-    Raises
-    ------
-    InputError
-        If two labels have the same form.
-    """
+    """Return the canonical forms of distinct labels."""
     spelt = tuple(canonical(label) for label in labels)
     if len(set(spelt)) < len(spelt):
         raise InputError(

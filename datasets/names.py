@@ -117,11 +117,6 @@ def check_header(names: Sequence[str], columns: Sequence[Sequence[str]], file: s
     A row's cells are like those below, the first cells of ``columns``: texts that occur there,
     numbers of that size. Columns tell nothing where nearly every text is another, or where their
     names count (0, 1, 2 …, or years).
-
-    Raises
-    ------
-    InputError
-        If more than half of the names, in columns that tell, are like the cells below them.
     """
     numbers = [number for number in map(_number, names) if number is not None]
     steps = {b - a for a, b in pairwise(numbers)}
@@ -196,12 +191,6 @@ def assign_roles(
     """Give every column its role; the ids may be the groups.
 
     Features are those that are asked for (None: all that have no other role) and not dropped.
-
-    Raises
-    ------
-    InputError
-        If a name is not there (the message gives the place of the nearest one), or two roles fall
-        on one column.
     """
     chosen = label or declared_label or DEFAULT_LABEL
     if chosen not in names:

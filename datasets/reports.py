@@ -32,12 +32,6 @@ def read_bags(
     """Read a release of bags: ``label`` holds the same proportion or sum in every row of a bag.
 
     The released codes say whether more than half of the bag has the second class.
-
-    Raises
-    ------
-    InputError
-        If a row has no bag, a bag has one row only, its rows differ in the released value, or that
-        value cannot be.
     """
     bag = decoded(bag)
     check_complete(bag.null_count, len(bag), "a bag")
@@ -83,11 +77,6 @@ def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: 
 
     A report is a label, a list of labels (as many in every row), a list of numbers or booleans, or
     a struct with the fields ``seed`` and ``value``.
-
-    Raises
-    ------
-    InputError
-        If a report is missing, of another kind, or not one of the protocol's.
     """
     if reading.report_kind == "label":
         return reading.check(_codes(column, reading.classes, from_text)[:, None])

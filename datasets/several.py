@@ -218,12 +218,6 @@ def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFil
 
     Joined on the hashed ids of the readings; where they have none, rows are taken to be in the same
     order in all releases.
-
-    Raises
-    ------
-    InputError
-        If fewer than two people are in all of them, classes differ, or rows without ids cannot be
-        in the same order.
     """
     files = tuple(r.file if isinstance(r, ColumnsReport) else r.release for r in readings)
     columns = [one.columns if isinstance(one, FileColumns) else (one,) for one in files]

@@ -214,13 +214,7 @@ class SvmlightFile(SparseTable):
         return sum(text.count(b"\n") for text in self.location.line_blocks("svmlight"))
 
     def matrices(self) -> Iterator[tuple[Any, FloatArray]]:
-        """Yield the rows in order, some 16 MiB of text at a time.
-
-        Raises
-        ------
-        InputError
-            If a line is malformed: it gives the line's number, and nothing of what it holds.
-        """
+        """Yield the rows in order, some 16 MiB of text at a time."""
         from sklearn.datasets import load_svmlight_file
 
         first = 1

@@ -66,12 +66,6 @@ def read_truth(
     the release's ids. Labels are in ``truth_column``; default: the column called as the released
     ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
     mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for all.
-
-    Raises
-    ------
-    InputError
-        If the column is not clear, the number of rows differs, or ids are missing, unknown or not
-        distinct.
     """
     table, bare = open_truth(source, files)
     join = identifiers is not None and not bare

@@ -262,13 +262,7 @@ def check_format(target: Path) -> None:
 
 
 def declared_places(table: Any, output: Path | None) -> tuple[Path, ...]:
-    """Return the files that a declaration of an opened file is written to.
-
-    Raises
-    ------
-    InputError
-        If the file is not on this machine, or several are to go to one place.
-    """
+    """Return the files that a declaration of an opened file is written to."""
     location = table.location
     if not isinstance(location.filesystem, pafs.LocalFileSystem):
         raise InputError(

@@ -45,11 +45,6 @@ def load_object(name: str, path: Sequence[str], what: str, kind: str) -> Any:
         Where modules are searched first.
     what, kind : str
         For messages: what is imported, ``"attack"``, and its kind, ``"CLASS"``.
-
-    Raises
-    ------
-    InputError
-        If the module cannot be imported, or has no such object.
     """
     module_name, colon, attribute = name.rpartition(":")
     if not (colon and module_name and attribute):
@@ -135,12 +130,7 @@ def refused(kind: "PlugInKind", built_in: Collection[str]) -> Iterator[str]:
 
 
 def check_one(kind: "PlugInKind", name: str) -> None:
-    """Refuse a name that is registered more than once: nothing says which of them is meant.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a name that is registered more than once: nothing says which of them is meant."""
     points = _registered(kind).select(name=name)
     found = sorted(point.dist.name if point.dist else "?" for point in points)
     if len(found) > 1:
@@ -178,13 +168,7 @@ def unloadable(kind: str, name: str, error: BaseException) -> InputError:
 
 @contextmanager
 def watched(kind: str, name: str, otherwise: str) -> Iterator[None]:
-    """Say in one line what goes wrong in a part of others; it cannot end or move the program.
-
-    Raises
-    ------
-    LdpAuditError
-        With the line of the part's code, and what to do ``otherwise``.
-    """
+    """Say in one line what goes wrong in a part of others; it cannot end or move the program."""
     try:
         with staying():
             yield

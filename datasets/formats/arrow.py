@@ -129,13 +129,7 @@ class ParquetFiles(TableSource):
         return values / max(self.row_count, 1)
 
     def _rows_at_once(self, file: Any, path: str, names: Sequence[str]) -> int:
-        """Return how many rows of a file make about 32 MiB, 64 to 65,536.
-
-        Raises
-        ------
-        InputError
-            If memory does not hold one column of one row group, or the longest text.
-        """
+        """Return how many rows of a file make about 32 MiB, 64 to 65,536."""
         metadata, width, longest = file.metadata, 0, 1
         leaves = [(name, *leaf) for name in names for leaf in self._leaves[name]]
         for number in range(metadata.num_row_groups):

@@ -130,12 +130,6 @@ def _may_hide(column: pa.Array) -> bool:
 
 
 def check_complete(missing: int, rows: int, what: str) -> None:
-    """Check that no row lacks ``what``, for instance ``"a released label"``.
-
-    Raises
-    ------
-    InputError
-        With the count of rows that do.
-    """
+    """Check that no row lacks ``what``, for instance ``"a released label"``."""
     if missing:
         raise InputError(f"Every row must have {what}; {missing:,} of {rows} are missing.")

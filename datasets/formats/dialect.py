@@ -109,13 +109,7 @@ class NumberStyle:
         return pc.utf8_trim_whitespace(column).cast(kind)
 
     def letters(self, column: pa.Array, kind: pa.DataType) -> pa.Array:
-        """Return the text of a column of a type: numbers with a decimal point, the rest as is.
-
-        Raises
-        ------
-        pyarrow.ArrowInvalid
-            If some cell is no number of this style.
-        """
+        """Return the text of a column of a type: numbers with a decimal point, the rest as is."""
         if self.plain or not is_any(kind, "integer", "floating"):
             return column
         column = pc.utf8_trim_whitespace(column)
@@ -170,11 +164,6 @@ def find_dialect(
     """Find how a text file writes its table, by the start of it, or all of it (``whole``).
 
     ``usual``: the separator that files of this name have; ``stated``: what is known.
-
-    Raises
-    ------
-    InputError
-        If it is not clear; the message names the option that settles it, and no cell.
     """
     encoding, text = _decoded(sample, stated.encoding, whole=whole, name=name)
     hint = _HINT.match(text)
@@ -256,11 +245,6 @@ def _numbers(
 
     ``stated``: the decimal mark where it is known; the other mark may then separate thousands.
     ``known``: whether the separator is the usual one.
-
-    Raises
-    ------
-    InputError
-        If it is not clear which mark is which; no cell is in the message.
     """
     numeric = {}
     for column, *cells in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):

@@ -71,15 +71,7 @@ def open_arrays(location: Location) -> LoadedFile:
 
 
 def open_sheet(location: Location, files: FileOptions) -> LoadedFile:
-    """Open a sheet of an Excel workbook, its first row being the names of the columns.
-
-    Raises
-    ------
-    InputError
-        If there is no such sheet, or a column mixes kinds of values.
-    MissingDependencyError
-        Without openpyxl.
-    """
+    """Open a sheet of an Excel workbook, its first row being the names of the columns."""
     return LoadedFile(location, lambda file, name: _sheet(file, name, files))
 
 

@@ -241,15 +241,7 @@ def unreadable(
 
 
 def locate(path: str | os.PathLike[str]) -> Location:
-    """Find the files of a path, a folder, a glob pattern or an fsspec URL.
-
-    Raises
-    ------
-    InputError
-        If there is none, or a folder holds no Parquet file.
-    MissingDependencyError
-        If the URL's file system needs a library that is not installed.
-    """
+    """Find the files of a path, a folder, a glob pattern or an fsspec URL."""
     text = os.fspath(path)
     # A query may hold a secret.
     bare = text.split("?", 1)[0] if "://" in text else text

@@ -32,11 +32,6 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
 
     What is called as no other format is Parquet; ``files``: how text files and workbooks are
     written.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it cannot be read, or several files are not all Parquet.
     """
     if not isinstance(source, str | os.PathLike):
         return MemoryTable(source)

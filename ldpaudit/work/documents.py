@@ -19,13 +19,7 @@ _LONG_KEY: Final = re.compile(rf"(?<![\w\"'.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}
 
 
 def as_json(value: Any) -> str:
-    """Return any part of a result as JSON.
-
-    Raises
-    ------
-    ValueError
-        If a number is NaN.
-    """
+    """Return any part of a result as JSON."""
     return json.dumps(_writable(value), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
@@ -44,15 +38,7 @@ def _writable(value: Any) -> Any:
 
 
 def read_document(path: Path, most: int) -> str:
-    """Return a file's text, a byte more than ``most`` of it where it is longer.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    UnicodeDecodeError
-        If it is no text in UTF-8.
-    """
+    """Return a file's text, a byte more than ``most`` of it where it is longer."""
     check_regular(path)
     with path.open("rb") as file:
         content = file.read(most + 1)
@@ -61,12 +47,7 @@ def read_document(path: Path, most: int) -> str:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is neither a file nor a folder, before it is opened: a pipe may never answer.
-
-    Raises
-    ------
-    OSError
-    """
+    """Refuse what is neither a file nor a folder, before it is opened: a pipe may never answer."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "it is a pipe or a device; save what it gives as a file")
 
@@ -95,11 +76,6 @@ def parse_json(content: bytes | str, what: str, invalid: str, *, distinct: bool 
         The whole message where it is no JSON.
     distinct : bool
         Whether an object with a field twice is refused.
-
-    Raises
-    ------
-    InputError
-        If it is no JSON, or beyond a limit of :mod:`ldpaudit.work.limits`.
     """
     _check_size(len(content), DOCUMENT_BYTES, what)
     try:
@@ -119,13 +95,7 @@ def parse_json(content: bytes | str, what: str, invalid: str, *, distinct: bool 
 
 
 def stored(form: Callable[[Any], Form], content: bytes | str, what: str, invalid: str) -> Form:
-    """Parse a JSON document that has a form: a stored result, say.
-
-    Raises
-    ------
-    InputError
-        If it is no JSON, beyond a limit, or has another form.
-    """
+    """Parse a JSON document that has a form: a stored result, say."""
     value = parse_json(content, what, invalid)
     try:
         return form(value)
@@ -135,15 +105,7 @@ def stored(form: Callable[[Any], Form], content: bytes | str, what: str, invalid
 
 
 def parse_toml(text: str, what: str) -> dict[str, Any]:
-    """Parse a TOML document.
-
-    Raises
-    ------
-    InputError
-        If it is beyond a limit of :mod:`ldpaudit.work.limits`.
-    ValueError
-        If it is no TOML: what is wrong, with its place.
-    """
+    """Parse a TOML document."""
     _check_size(len(text.encode("utf-8", "surrogatepass")), POLICY_BYTES, what)
     if _LONG_KEY.search(text):
         raise _too_deep(what)

@@ -36,11 +36,6 @@ def write_all(texts: Mapping[Path, str], *, last: bool = False, private: bool = 
     """Write several text files (UTF-8), all of them or none.
 
     ``last``: the last of a command; ``private``: for nobody but their owner (mode 0600).
-
-    Raises
-    ------
-    ldpaudit.errors.OutputError
-        If one cannot be written; every place is then as it was before.
     """
     with WholeFiles(last=last) as files:
         for path, text in texts.items():
@@ -80,11 +75,6 @@ class WholeFiles:
             Whether nobody but its owner may ever read it (mode 0600); others only when complete.
         overwrite : bool, optional
             Whether it may be replaced; default: as for all files.
-
-        Raises
-        ------
-        OutputError
-            If the file is there already and may not be replaced, or cannot be written.
         """
         may = self.overwrite if overwrite is None else overwrite
         part = PartFile(path, private=private, overwrite=may)
@@ -327,10 +317,6 @@ def place_of(path: Path) -> Path:
     """Return the file that a path names: links are followed, and what is there is a regular file.
 
     It need not be there. Devices, pipes, sockets, folders and links in a circle are refused.
-
-    Raises
-    ------
-    OSError
     """
     target = Path(os.path.realpath(path))
     try:
@@ -353,13 +339,7 @@ def _duplicate(source: Path, target: Path) -> None:
 
 
 def _linked(source: Path, target: Path) -> bool:
-    """Give a file a second name that nothing has; return whether the file system can do that.
-
-    Raises
-    ------
-    FileExistsError
-        If something has that name.
-    """
+    """Give a file a second name that nothing has; return whether the file system can do that."""
     try:
         os.link(source, target)
     except FileExistsError:

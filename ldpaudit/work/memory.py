@@ -52,18 +52,12 @@ _LOCK: Final = "lock"
 _TIMES: Final = 3
 _ABANDONED: Final = 3600.0
 """Seconds after which an empty folder is nobody's."""
-_NUMBERED: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
 def size_of(text: str | float) -> int:
     """Return the bytes of a size such as ``"4GiB"``, ``"500 MB"`` or ``"2G"`` (GiB).
 
     A number alone is one of bytes, or of GiB where so few bytes would make no sense.
-
-    Raises
-    ------
-    InputError
-        If it is no size, or too little for any audit.
     """
     match = _SIZE.fullmatch(str(text))
     unit = _UNITS.get(match[2].lower()) if match else None
@@ -157,13 +151,7 @@ class Scratch:
 
     @property
     def folder(self) -> Path:
-        """The folder, made at the first call.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be made.
-        """
+        """The folder, made at the first call."""
         if self._folder is None:
             place = Path(tempfile.gettempdir())
             _remove_left_over(place)
@@ -179,12 +167,6 @@ class Scratch:
                     f"The scratch folder cannot be used: {why}; set TMPDIR."
                 ) from None
         return self._folder
-
-    def path(self, name: str) -> Path:
-        """Return the place of a file in the folder; ``name`` is of a–z, 0–9 and hyphens."""
-        if not _NUMBERED.fullmatch(name) or name == _LOCK:
-            raise ValueError("The name of a scratch file must be of a-z, 0-9 and hyphens.")
-        return self.folder / name
 
     def close(self) -> None:
         """Remove the folder."""

@@ -75,11 +75,6 @@ class Tasks(Protocol):
             Picklable and small: numbers of blocks, names.
         shared : object, optional
             Picklable; may hold large arrays.
-
-        Raises
-        ------
-        ldpaudit.errors.LdpAuditError
-            What the first task in order that failed raised.
         """
 
 
@@ -359,15 +354,7 @@ def processes(
 
 
 def check_cluster(place: ClusterPlace | None, *, without_tls: bool = False) -> None:
-    """Refuse, before any work, what names no cluster, or one whose traffic others can change.
-
-    Raises
-    ------
-    InputError
-        If it is neither an address nor ``local:N``, or an address of another machine without TLS.
-    MissingDependencyError
-        If the libraries for clusters are not installed.
-    """
+    """Refuse, before any work, what names no cluster, or one whose traffic others can change."""
     if place is None:
         return
     if isinstance(place, str) and not _LOCAL.fullmatch(place):
@@ -412,11 +399,6 @@ def open_cluster(
     without_tls : bool
         Whether another machine's traffic may be unencrypted.
     progress : Progress, optional
-
-    Raises
-    ------
-    LdpAuditError
-        One line: a missing library, no scheduler, no worker, other versions.
     """
     check_cluster(place, without_tls=without_tls)
     progress = progress or NoProgress()

@@ -385,4 +385,4 @@ def _check_data(tables: SweepTables) -> None:
 def _folder(request: SweepRequest) -> Iterator[SweepFolder]:
     """Give the folder of ``--out``, or a temporary one."""
     with Scratch() as scratch:
-        yield SweepFolder(request.out or scratch.path("sweep"))
+        yield SweepFolder(request.out or scratch.folder / "sweep")
