@@ -244,12 +244,8 @@ def _expected(name: str, value: float, n: int, given: tuple[str, ...]) -> Estima
 def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
     """Return the ε of binary randomized response with an additive advantage, in nats.
 
-    Parameters
-    ----------
-    priors : float64 array of shape (n,)
-        P(second class) of each row.
-    advantage : float
-        The advantage averaged over rows; 0 gives 0, and what no ε reaches gives ∞.
+    ``priors``, float64 (n,): P(second class) of each row. ``advantage``: the advantage averaged
+    over rows; 0 gives 0, and what no ε reaches gives ∞.
     """
     from scipy.optimize import brentq
 

@@ -24,12 +24,7 @@ _ANY = "any"
 class AllowedExcess:
     """The excess of ε over the claim that an audit may miss.
 
-    Attributes
-    ----------
-    nats : float
-        In nats of ε.
-    share : float
-        As a share of the claimed ε; 0.5 stands for 50 %.
+    ``nats``: in nats of ε. ``share``: as a share of the claimed ε; 0.5 stands for 50 %.
     """
 
     nats: float = 0.5
@@ -43,10 +38,7 @@ class AllowedExcess:
     def parse(cls, value: object) -> "AllowedExcess":
         """Return the limit that a policy states: nats, a percentage of the claim, both, or "any".
 
-        Raises
-        ------
-        ValueError
-            If it is neither, or not above 0.
+        Raise ValueError if it is neither, or not above 0.
         """
         if isinstance(value, cls):
             return value

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.mechanisms.channel import Channel
@@ -34,6 +34,7 @@ def feature_dependence(context: AuditContext) -> str | None:
     )
 
 
+@remembered("channel")
 def aligned_channel(context: AuditContext) -> Channel | None:
     """Return the claimed channel in the order of the release's classes and outputs.
 
@@ -41,15 +42,8 @@ def aligned_channel(context: AuditContext) -> Channel | None:
     where they are grouped. None where the claim has no channel that is the same for all features,
     and where labels are grouped and unknown: a group's channel depends on the labels in it.
 
-    Raises
-    ------
-    InputError
-        If the claim's labels are not those of the release.
+    Raise InputError if the claim's labels are not those of the release.
     """
-    return context.once("channel", lambda: _aligned(context))
-
-
-def _aligned(context: AuditContext) -> Channel | None:
     release = context.release
     if release.numeric is not None:
         return _numeric(context.claim, release.numeric, None)

@@ -55,17 +55,10 @@ _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
 class Labels:
     """The labels that columns are compared with.
 
-    Attributes
-    ----------
-    codes : int32 array of shape (n,)
-        True labels, or released ones.
-    classes : int
-        How many there are.
-    weights : float64 array of shape (m, k)
-        What a row with each code counts for each label.
-    most_equal : float or None
-        The excess over chance of equal released labels of two rows with one true label; None where
-        the codes are true labels.
+    ``codes``, int32 (n,): true labels, or released ones. ``classes``: how many there are.
+    ``weights``, float64 (m, k): what a row with each code counts for each label. ``most_equal``:
+    the excess over chance of equal released labels of two rows with one true label; None where the
+    codes are true labels.
     """
 
     codes: IntArray

@@ -37,10 +37,7 @@ def shares(found: Collection[str]) -> dict[str, float]:
     With true labels the shares are fixed, whichever proofs there are, and the release-only bound
     has none: it is the one to lean on where there are no true labels.
 
-    Parameters
-    ----------
-    found : collection of str
-        Ids of the audit's bounds and tests.
+    ``found``: ids of the audit's bounds and tests.
     """
     if not INSIDER_SHARES.keys().isdisjoint(found):
         parts = dict(INSIDER_SHARES)

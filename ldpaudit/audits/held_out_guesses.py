@@ -23,14 +23,10 @@ Outcomes = npt.NDArray[np.int8]
 class HeldOutGuesses:
     """Every attack's right and wrong held-out guesses, row by row.
 
-    Attributes
-    ----------
-    outcomes : dict from the attack's name to an int8 array of shape (n,)
-    values : dict from "<attack>.<measure>" to a float64 array of shape (n,)
-        Of attacks on numeric labels: squared errors, or whether a guess was near; NaN where the
-        attack was not asked.
-    halves : int8 array of shape (n,)
-        In which half a row is: the rows of one half are the held-out rows of one fold.
+    ``outcomes``, dict from the attack's name to an int8 (n,). ``values``, dict from
+    "<attack>.<measure>" to a float64 (n,): Of attacks on numeric labels: squared errors, or whether
+    a guess was near; NaN where the attack was not asked. ``halves``, int8 (n,): in which half a row
+    is: the rows of one half are the held-out rows of one fold.
     """
 
     outcomes: dict[str, Outcomes] = field(default_factory=dict, repr=False)

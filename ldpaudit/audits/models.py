@@ -42,17 +42,10 @@ def cross_fitted_posterior(context: AuditContext, target: Target) -> FloatArray:
     The two folds are the context's halves. The probabilities are the true label's (K = k classes)
     or the released label's (K = m outputs; no channel is assumed).
 
-    Returns
-    -------
-    float64 array of shape (n, K)
-        Rows sum to 1, every entry is at least
-        :data:`ldpaudit.models.label_model.PROBABILITY_FLOOR`. Given one half, the other
-        half's rows are independent of the model that scores them. Cached; not to be written to.
-
-    Raises
-    ------
-    InputError
-        If the true labels are asked for and the release has none.
+    Returns float64 (n, K): Rows sum to 1, every entry is at least
+    :data:`ldpaudit.models.label_model.PROBABILITY_FLOOR`. Given one half, the other half's rows are
+    independent of the model that scores them. Cached; not to be written to. Raise InputError if the
+    true labels are asked for and the release has none.
     """
     return context.once(f"posterior.{target}", lambda: _cross_fitted(context, target))
 

@@ -55,14 +55,8 @@ _LACKS: Final[Mapping[str, str]] = {
 class _Job:
     """An audit that was asked for.
 
-    Attributes
-    ----------
-    name : str
-    audit : Audit
-    reason : str or None
-        Why it does not apply; None where it does.
-    number : int
-        Its place among those that apply, from 0.
+    ``reason``: why it does not apply; None where it does. ``number``: its place among those that
+    apply, from 0.
     """
 
     name: str
@@ -72,13 +66,7 @@ class _Job:
 
 
 def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[_Job]:
-    """Return the audits that were asked for, and announce the phases.
-
-    Parameters
-    ----------
-    chosen : mapping from id to place, ``MODULE:CLASS``
-    context : AuditContext
-    """
+    """Return the audits that were asked for, and announce the phases."""
     jobs: list[_Job] = []
     for name, path in chosen.items():
         audit = _loaded(name, path)
@@ -94,10 +82,8 @@ def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[_Job]:
 def run_one(job: _Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
     """Return whether an audit ran, and what it found.
 
-    Raises
-    ------
-    LdpAuditError
-        If it failed for another reason than too few rows, or a library that is not installed.
+    Raise LdpAuditError if it failed for another reason than too few rows, or a library that is not
+    installed.
     """
     start, context.run.stop.obeyed = time.perf_counter(), False
     reason = job.reason
@@ -233,13 +219,7 @@ def taking_part(
 ) -> tuple[PlugIn, ...]:
     """Return the parts of other packages, and the attacks that were given, that took part.
 
-    Parameters
-    ----------
-    claim : Mechanism
-    plan : Plan
-    records : iterable of AuditRecord
-    scored : collection of str
-        The attacks that were scored.
+    ``scored``: the attacks that were scored.
     """
     names: dict[PlugInKind, Collection[str]] = {
         "attack": scored,

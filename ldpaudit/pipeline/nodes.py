@@ -111,10 +111,7 @@ def node_of(release: Release | FileColumns, key: str = "") -> Node:
 def nodes_of(files: ReleasedFiles, noise: Noise | None = None) -> Node:
     """Return the tree of several files of the same people.
 
-    Raises
-    ------
-    InputError
-        If answers are claimed to be remembered and the claims differ.
+    Raise InputError if answers are claimed to be remembered and the claims differ.
     """
     releases = tuple(node_of(one, f"release-{at}") for at, one in enumerate(files.files, 1))
     columns = tuple(

@@ -35,17 +35,9 @@ _NATURAL: Final[Details] = {"assumptions": ("no natural feature looks like that"
 class Test:
     """One assumption, or what replaces it where it does not hold.
 
-    Attributes
-    ----------
-    id, title : str
-    found : callable
-        From the context to a number; None where it is not tested, or nothing was found.
-    method : str or callable
-        How; a callable makes it of the context.
-    kind : {"p-value", "estimated p-value", "rows", "number"}
-        A p-value is certified unless estimated; rows are counted.
-    details : Details
-        What else the estimate states.
+    ``found``: from the context to a number; None where it is not tested, or nothing was found.
+    ``method``: How; a callable makes it of the context. ``kind``: a p-value is certified unless
+    estimated; rows are counted. ``details``: what else the estimate states.
     """
 
     id: str

@@ -38,15 +38,10 @@ _SUREST: Final = 0.001
 class LabelNoise:
     """What noise did to each label, as 0 or 1.
 
-    Attributes
-    ----------
-    outcomes : float64 array of shape (n,)
-        1 where noise changed the label (or raised it, for numbers), else 0.
-    chances : float64 array of shape (n,)
-        The share of ones among rows with the same true label.
-    by_released : float64 array of shape (n,)
-        The share of ones among rows with the same released label: what their order says where it
-        was made from released labels.
+    ``outcomes``, float64 (n,): 1 where noise changed the label (or raised it, for numbers), else 0.
+    ``chances``, float64 (n,): the share of ones among rows with the same true label.
+    ``by_released``, float64 (n,): the share of ones among rows with the same released label: what
+    their order says where it was made from released labels.
     """
 
     outcomes: FloatArray

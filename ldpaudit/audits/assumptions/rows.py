@@ -65,22 +65,12 @@ _ALIKE_SHARE, _RANKS_SHARE = 0.25, 0.25
 class Clusters:
     """Which rows share noise because they belong together.
 
-    Attributes
-    ----------
-    kinds : mapping from name to int64 array of shape (n,)
-        The clusters that were looked at.
-    shared : tuple of str
-        Those that share noise.
-    codes : int64 array of shape (n,) or None
-        The clusters that share noise, put together; None where none does.
-    test : NoiseTest or None
-        The test against true labels; None without them.
-    features : FeatureTable or None
-        What rows were compared by: no column computed from the released label.
-    ranked : int
-        The array column within whose values rows of equal rank were compared, the clearest of all.
-    ordered : bool
-        Whether the order of the rows was made from released labels: it is not tested then.
+    ``kinds``, mapping from name to int64 (n,): The clusters that were looked at. ``shared``: Those
+    that share noise. ``codes``, int64 (n,): the clusters that share noise, put together; None where
+    none does. ``test``: the test against true labels; None without them. ``features``: what rows
+    were compared by: no column computed from the released label. ``ranked``: the array column
+    within whose values rows of equal rank were compared, the clearest of all. ``ordered``: Whether
+    the order of the rows was made from released labels: it is not tested then.
     """
 
     kinds: Mapping[str, IndexArray]
@@ -104,14 +94,8 @@ class Clusters:
 class Counted:
     """The rows that bounds count.
 
-    Attributes
-    ----------
-    rows : int64 array or None
-        In order; None for all of them.
-    lags : LagTest or None
-        The distances at which rows share noise, None where they do not.
-    holds : bool
-        Whether no noise is shared by the rows left.
+    ``rows``: in order; None for all of them. ``lags``: the distances at which rows share noise,
+    None where they do not. ``holds``: whether no noise is shared by the rows left.
     """
 
     rows: IndexArray | None

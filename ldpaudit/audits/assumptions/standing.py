@@ -288,11 +288,8 @@ _GIVE_THEM: Final = (
 def check_alignment(context: AuditContext) -> None:
     """Check that the true labels are those of these rows, as far as the claimed channel shows it.
 
-    Raises
-    ------
-    InputError
-        If they fit only when shifted by some rows, or reveal nothing about the released labels
-        although the claim would make it plain.
+    Raise InputError if they fit only when shifted by some rows, or reveal nothing about the
+    released labels although the claim would make it plain.
     """
     release = context.release
     if release.truth is None or release.bags is not None or release.constant:

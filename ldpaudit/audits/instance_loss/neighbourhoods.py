@@ -34,19 +34,11 @@ REFUTED = 0.001
 class LossLabels:
     """Labels of all n rows of a release, k true and m released ones.
 
-    Attributes
-    ----------
-    truth : int32 array of shape (n,) or None
-        True labels, coded 0 … k − 1 among those that occur; None for an outsider.
-    released : int32 array of shape (n,)
-    classes : int64 array of shape (k,)
-        The codes of those labels in the release.
-    prior, prior_low, prior_high : float64 arrays of shape (k,)
-        Shares of the true labels, and a simultaneous confidence interval for them.
-    channel : float64 array of shape (k, m) or None
-        P(z | y); None where the released label is known to depend on the features.
-    source : {"declared", "measured", "none"}
-        Where the channel is from.
+    ``truth``, int32 (n,): true labels, coded 0 … k − 1 among those that occur; None for an
+    outsider. ``released``, int32 (n,). ``classes``, int64 (k,): the codes of those labels in the
+    release. ``prior``, ``prior_low``, ``prior_high``, float64 (k,): shares of the true labels, and
+    a simultaneous confidence interval for them. ``channel``, float64 (k, m): P(z | y); None where
+    the released label is known to depend on the features. ``source``: where the channel is from.
     """
 
     truth: IntArray | None
@@ -176,16 +168,7 @@ def scored_rows(context: AuditContext) -> IndexArray:
 def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArray:
     """Return class probabilities given the features, by the model of the second half.
 
-    Parameters
-    ----------
-    context : AuditContext
-    target : {"truth", "released"}
-    rows : int64 array of shape (r,)
-        Some of :func:`scored_rows`, in order.
-
-    Returns
-    -------
-    float64 array of shape (r, K)
+    ``rows``, int64 (r,): some of :func:`scored_rows`, in order. Returns float64 (r, K).
     """
     if len(context.release) <= _SHARED_UP_TO:
         return cross_fitted_posterior(context, target)[rows]
@@ -219,20 +202,10 @@ _NO_FEATURES = "no features: every person has the same neighbours"
 class Neighborhoods:
     """Label counts around each query.
 
-    Attributes
-    ----------
-    queries : int64 array of shape (q,)
-        Rows that ask.
-    counts : int32 array of shape (q, K)
-    totals : int32 array of shape (q,)
-    index_rows : int
-        How many rows could be neighbours.
-    k : int
-        The wanted neighbourhood size.
-    method : str
-        The search and the metric, in words.
-    features : bool
-        Whether any feature distinguishes rows.
+    ``queries``, int64 (q,): rows that ask. ``counts``, int32 (q, K). ``totals``, int32 (q,).
+    ``index_rows``: how many rows could be neighbours. ``k``: the wanted neighbourhood size.
+    ``method``: the search and the metric, in words. ``features``: whether any feature distinguishes
+    rows.
     """
 
     queries: Rows

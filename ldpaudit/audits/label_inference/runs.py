@@ -51,17 +51,10 @@ _NOT_PAIRED = (
 class LeftOut:
     """Attacks that did not run.
 
-    Attributes
-    ----------
-    unfit : dict from name to str
-        Why those that do not apply to the release, or failed on it, did not run.
-    broken : dict from name to str
-        Why parts of other packages could not be made.
-    stopped : tuple of str
-        Those that the end of the audit's time left out.
-    possible : int
-        How many attacks, references apart, could have run: fixed before any was scored, so what is
-        said of the strongest is corrected for choosing among so many.
+    ``unfit``: why those that do not apply to the release, or failed on it, did not run. ``broken``:
+    why parts of other packages could not be made. ``stopped``: those that the end of the audit's
+    time left out. ``possible``: how many attacks, references apart, could have run: fixed before
+    any was scored, so what is said of the strongest is corrected for choosing among so many.
     """
 
     unfit: dict[str, str] = field(default_factory=dict)
@@ -81,17 +74,8 @@ def run_each(
 
     Where the audit ends early, what has run is kept.
 
-    Parameters
-    ----------
-    context : AuditContext
-    release : Release
-        What is learnt from.
-    knowledge : sequence of Knowledge
-        Of each fold.
-    run : callable
-        Takes a name, and an attack for each fold.
-    blind : str, optional
-        Why attacks that learn from the rows they guess cannot run.
+    ``release``: what is learnt from. ``knowledge``: of each fold. ``run``: takes a name, and an
+    attack for each fold. ``blind``: why attacks that learn from the rows they guess cannot run.
     """
     left_out, given = LeftOut(), context.plan.attacks
     own, candidates = given_attacks(given), dict[str, list[Attack]]()
@@ -140,15 +124,10 @@ def knowledge_of(
 class AttackRun(Scored[FoldScore]):
     """How one attack did.
 
-    Attributes
-    ----------
-    uses_release : bool
-        Whether it is an attack rather than a reference.
-    fitted_correct, fitted_n : int
-        Right guesses on rows that the attack was fitted on (in-sample), at most 25,000 a fold; 0
-        where that is not measured.
-    given_release : bool
-        Whether it learns from the rows that it guesses: scores are then bounded given the release.
+    ``uses_release``: whether it is an attack rather than a reference. ``fitted_correct``,
+    ``fitted_n``: right guesses on rows that the attack was fitted on (in-sample), at most 25,000 a
+    fold; 0 where that is not measured. ``given_release``: whether it learns from the rows that it
+    guesses: scores are then bounded given the release.
     """
 
     uses_release: bool = True
@@ -161,22 +140,11 @@ class AttackRun(Scored[FoldScore]):
 class Fold:
     """One direction of the cross-fitting.
 
-    Attributes
-    ----------
-    knowledge : Knowledge
-    fitting, held_out, again : Release
-        Rows to learn from, rows to guess, and some of those learnt from, to guess too.
-    rows : int64 array
-        The places of the held-out rows in the release.
-    posterior : float64 array of shape (held-out rows, k)
-        P(y | x) by the model of the true labels.
-    baseline : int32 array
-        The guesses of that model.
-    slices : int32 array or None
-    half : int
-        Which half is learnt from.
-    scored : bool array or None
-        Of the held-out rows those that are scored; None: all.
+    ``fitting``, ``held_out``, ``again``: rows to learn from, rows to guess, and some of those
+    learnt from, to guess too. ``rows``: the places of the held-out rows in the release.
+    ``posterior``, float64 (held-out rows, k): P(y | x) by the model of the true labels.
+    ``baseline``: the guesses of that model. ``half``: which half is learnt from. ``scored``: of the
+    held-out rows those that are scored; None: all.
     """
 
     knowledge: Knowledge

@@ -17,7 +17,7 @@ from ldpaudit.audits.assumptions.standing import (
     unchanged_rows,
 )
 from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.mechanism.release_alone import evidence_of
 from ldpaudit.estimators.epsilon.bounds import Strongest, class_counts
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
@@ -48,6 +48,7 @@ _NEAR = 1e-9
 """A report guesses where its log ratio is the largest that the protocol has, up to this share."""
 
 
+@remembered("epsilon.insider")
 def insider_evidence(context: AuditContext) -> BoundEvidence | None:
     """Return the evidence of true against released labels.
 
@@ -56,10 +57,6 @@ def insider_evidence(context: AuditContext) -> BoundEvidence | None:
     """
     if context.release.truth is None or feature_dependence(context) is not None:
         return None
-    return context.once("epsilon.insider", lambda: _count_insider(context))
-
-
-def _count_insider(context: AuditContext) -> BoundEvidence | None:
     channel = aligned_channel(context)
     matrix = None if channel is None else worth_looking_for(channel).matrix
     evidence = epsilon_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
@@ -69,32 +66,25 @@ def _count_insider(context: AuditContext) -> BoundEvidence | None:
     return evidence
 
 
+@remembered("epsilon.outsider")
 def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:
     """Return the evidence of the release alone, or the reason why there is none.
 
     Columns that were computed from the released label take no part.
     """
-    reason = feature_dependence(context)
-    if reason is not None:
-        return reason
-    return context.once("epsilon.outsider", lambda: evidence_of(context, sound_features(context)))
+    return feature_dependence(context) or evidence_of(context, sound_features(context))
 
 
+@remembered("epsilon.reports")
 def report_counts(context: AuditContext) -> GuessCounts | None:
     """Return how often the reports' likelihood ratio names the true label of a pair.
 
     None where there are no reports or true labels, or all true labels are the same.
     """
-    release = context.release
+    claim, release = context.claim.offers(FrequencyOracle), context.release
     if release.reports is None or release.truth is None:
         return None
-    return context.once("epsilon.reports", lambda: _count(context))
-
-
-def _count(context: AuditContext) -> GuessCounts | None:
-    claim, release = context.claim.offers(FrequencyOracle), context.release
     assert claim is not None
-    assert release.reports is not None
     rows, decoys = candidates(context.truth, context.rng("epsilon", "reports"))
     if len(rows) == 0:
         return None
@@ -107,10 +97,8 @@ def _count(context: AuditContext) -> GuessCounts | None:
 def candidates(truth: IntArray, rng: np.random.Generator) -> tuple[IndexArray, IntArray]:
     """Draw candidates from the codes of n true labels: rows, and the other label of each pair.
 
-    Returns
-    -------
-    int64 array of shape (m,), int32 array of shape (m,)
-        m is n/2, or the rows outside the commonest class where it has more than half of all.
+    Returns int64 (m,), int32 (m,): m is n/2, or the rows outside the commonest class where it has
+    more than half of all.
     """
     order = rng.permutation(len(truth))
     order = order[np.argsort(truth[order], kind="stable")]
@@ -121,11 +109,6 @@ def candidates(truth: IntArray, rng: np.random.Generator) -> tuple[IndexArray, I
     coin = rng.random(half) < 0.5
     row, other = np.where(coin, first, second), np.where(coin, second, first)
     return row[differ].astype(np.int64), truth[other[differ]].astype(np.int32)
-
-
-def subgroup_evidence(context: AuditContext) -> Strongest[BoundEvidence] | str:
-    """Return the groups found, counted on the other half, or why there are none."""
-    return context.once("epsilon.subgroups", lambda: _find(context))
 
 
 def why_no_groups(context: AuditContext) -> str | None:
@@ -149,7 +132,9 @@ def why_no_groups(context: AuditContext) -> str | None:
     return None
 
 
-def _find(context: AuditContext) -> Strongest[BoundEvidence] | str:
+@remembered("epsilon.subgroups")
+def subgroup_evidence(context: AuditContext) -> Strongest[BoundEvidence] | str:
+    """Return the groups found, counted on the other half, or why there are none."""
     reason = why_no_groups(context)
     if reason is not None:
         return reason

@@ -47,16 +47,9 @@ _DOUBT: Final = 0.001
 class CanaryGuesses:
     """Guesses of labels that the auditor drew.
 
-    Attributes
-    ----------
-    priors : float64 array of shape (c,)
-        The probability with which each guessed label was drawn.
-    correct : int
-        How many of the guesses are the label that was drawn.
-    share : float
-        Of the error probability.
-    chances : float64 array of shape (c,) or None
-        P̂(guessed label | x), with which the mechanism is stated to draw.
+    ``priors``, float64 (c,): the probability with which each guessed label was drawn. ``correct``:
+    how many of the guesses are the label that was drawn. ``share``: of the error probability.
+    ``chances``, float64 (c,): P̂(guessed label | x), with which the mechanism is stated to draw.
     """
 
     priors: FloatArray
@@ -81,17 +74,9 @@ class CanaryGuesses:
 class ModelEvidence:
     """How many released labels differ from the true ones, and how many would if all were drawn.
 
-    Attributes
-    ----------
-    rows : int
-        n.
-    changed : int
-        Rows whose released label is not the true one.
-    drawn_otherwise : float
-        The mean over rows of the model's probability of another label than the true one, floor
-        included; above 0.
-    floor : float
-        The claimed floor f > 0.
+    ``rows``: how many. ``changed``: rows whose released label is not the true one.
+    ``drawn_otherwise``: the mean over rows of the model's probability of another label than the
+    true one, floor included; above 0. ``floor``: the claimed floor f > 0.
     """
 
     rows: int
@@ -119,17 +104,10 @@ class ModelEvidence:
 class Proof:
     """One kind of evidence.
 
-    Attributes
-    ----------
-    name, title : str
-    words : str
-        How ε is bounded, with ``{method}`` for the method of the strongest test.
-    assumption : str
-        What it assumes besides independent rows.
-    tests : sequence of tests
-        Each with its share of the error probability.
-    spread : float
-        Of canaries: the probability that two labels drawn for one canary differ, on average.
+    ``words``: how ε is bounded, with ``{method}`` for the method of the strongest test.
+    ``assumption``: what it assumes besides independent rows. ``tests``: each with its share of the
+    error probability. ``spread``: of canaries: the probability that two labels drawn for one canary
+    differ, on average.
     """
 
     name: str

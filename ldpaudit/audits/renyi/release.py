@@ -59,14 +59,9 @@ class _Pair:
 class GuessedRows:
     """Held-out rows with a model's guess for each label.
 
-    Attributes
-    ----------
-    weights : float64 array of shape (n, k)
-        Positive, proportional within a row to the joint probability of the label and what was
-        released.
-    labels : int32 array of shape (n,)
-    prior : float64 array of shape (k,)
-        Shares of the labels among the fitting rows.
+    ``weights``, float64 (n, k): Positive, proportional within a row to the joint probability of the
+    label and what was released. ``labels``, int32 (n,). ``prior``, float64 (k,): shares of the
+    labels among the fitting rows.
     """
 
     weights: FloatArray
@@ -93,15 +88,9 @@ class GuessedRows:
 class _WorstPair(Measured):
     """Bounds and estimates for the pairs that looked farthest apart.
 
-    Attributes
-    ----------
-    pairs : tuple of Pair
-        The pair behind each bound.
-    estimated_labels : int
-        How many labels estimates are of, each for the largest of all their ordered pairs; 0 where
-        fewer than two labels have 50 rows.
-    compared : int
-        How many ordered pairs or groups were candidates for the bounds.
+    ``pairs``: the pair behind each bound. ``estimated_labels``: how many labels estimates are of,
+    each for the largest of all their ordered pairs; 0 where fewer than two labels have 50 rows.
+    ``compared``: how many ordered pairs or groups were candidates for the bounds.
     """
 
     pairs: tuple[_Pair, ...]

@@ -56,20 +56,12 @@ _UNSEEN = (
 class _Sides:
     """True and synthetic rows of every label.
 
-    Attributes
-    ----------
-    true : mapping from label code to row numbers of ``original``
-    synthetic : the same of ``made``
-    original, made : FeatureTable
-    labelled : bool
-        Whether the synthetic rows' labels are known; else every label faces all of them.
-    doubt : str or None
-        What has to be assumed of the synthetic rows where they are known only by differing from
-        the row that they replace and true rows repeat. Nothing about them is certified then.
-    seen : bool
-        Whether clearly more synthetic rows equal true ones than true rows equal one another: their
-        generator may have seen them (or favours rows that many people share), and then no
-        comparison says how far it is from people whom it has not seen.
+    ``labelled``: whether the synthetic rows' labels are known; else every label faces all of them.
+    ``doubt``: what has to be assumed of the synthetic rows where they are known only by differing
+    from the row that they replace and true rows repeat. Nothing about them is certified then.
+    ``seen``: whether clearly more synthetic rows equal true ones than true rows equal one another:
+    their generator may have seen them (or favours rows that many people share), and then no
+    comparison says how far it is from people whom it has not seen.
     """
 
     true: dict[int, IndexArray]
@@ -197,16 +189,8 @@ def mixture_epsilon(alpha: float, divergence: float, noise: float, label_rdp: fl
     logarithm of the norm of (1 − λ)f + λ in L^α(R), by Minkowski's inequality at most
     (1 − λ)‖f‖ + λ, and ‖f‖ ≤ e^{(α−1)Δ/α}.
 
-    Parameters
-    ----------
-    alpha : float
-        The order, above 1.
-    divergence : float
-        Δ ≥ 0 in nats.
-    noise : float
-        λ in (0, 1].
-    label_rdp : float
-        The Rényi label-DP of the label's own randomized response at that order, in nats.
+    ``alpha``: the order, above 1. ``divergence``: Δ ≥ 0 in nats. ``noise``: λ in (0, 1].
+    ``label_rdp``: the Rényi label-DP of the label's own randomized response at that order, in nats.
     """
     keep = 1 - noise
     power = (alpha - 1) / alpha

@@ -333,3 +333,16 @@ def test_nothing_is_bounded_through_a_claim_that_the_shares_contradict() -> None
     finding = run(context_of(few, mechanism(3, 1.0)))
     assert "contradict the declared channel" in words(finding)
     assert not any(e.id == "instance_loss.mean_lower_if_claim_holds" for e in finding.estimates)
+
+
+def test_the_bound_of_a_share_is_taken_at_no_more_than_the_error_that_is_asked_for() -> None:
+    finding = run(context_of(release_of(3000)))
+    curve = finding.curves[0]
+    assert curve.low is not None
+    at_its_level = np.array(curve.low)
+    asked = [finding.bounds[curve.bound_key(place)] for place in range(len(curve.x))]
+    # At the curve's own error, one in a hundred, the next smaller step holds, not a larger one.
+    found = np.array([bound(0.01) for bound in asked])
+    assert (found <= at_its_level).all()
+    assert (found < at_its_level).any()
+    assert asked[0](1e-12) == 0.0

@@ -10,6 +10,7 @@ from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER, SUBGROUPS
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism import release_alone
 from ldpaudit.audits.mechanism.audit import MechanismAudit
+from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,
@@ -221,3 +222,30 @@ def test_without_truth_a_model_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == []
     run(context(RR1, RR1, with_truth=False))
     assert asked == ["released"]
+
+
+@pytest.mark.parametrize(("least", "warned"), [(0.026, False), (0.001, True)])
+def test_of_two_comparisons_each_has_half_of_the_error(least: float, warned: bool) -> None:
+    """The smaller p-value lies between 2.6 and 5 %, or between .1 and 2.4 %."""
+    made = context(RR1, RR1, 2000, gap=0.0)
+    sizes = np.bincount(made.truth)
+    keep = RR1.channel.matrix[0, 0]
+
+    def counts(moved: int) -> np.ndarray:
+        kept = np.rint(sizes * keep).astype(np.int64) + moved
+        return np.array([[kept[0], sizes[0] - kept[0]], [sizes[1] - kept[1], kept[1]]])
+
+    most = 0.05 if least > 0.025 else 0.024
+    table = next(
+        counts(moved)
+        for moved in range(200)
+        if least < channel_consistency(counts(moved), RR1.channel.matrix, 0.05).p_value < most
+    )
+    released, rng = np.zeros(2000, np.int32), np.random.default_rng(1)
+    for label in (0, 1):
+        released[rng.permutation(np.flatnonzero(made.truth == label))[: table[label, 1]]] = 1
+    seen = replace(made.release, released=ReleasedLabels(released))
+    finding, found = run(replace(made, release=seen))
+    assert found[SHARES].value > 0.05
+    assert least < found[CELLS].value < most
+    assert any("do not follow" in note.text for note in finding.notes) is warned
