@@ -119,7 +119,7 @@ def _insider(context: AuditContext, claim: BagSums) -> Finding:
     curves, expected = expectation_findings(context, claim, priors, "a model of other bags")
     every = (*estimates, *expected, *_noise_estimates(context, claim))
     if claim.noise != "none":
-        bounds = {**bounds, LOWER: partial(bag_bound, unclipped_residuals(context))}
+        bounds = {**bounds, LOWER: partial(bag_bound, residuals(context)[1])}
     return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
 
 
@@ -306,22 +306,17 @@ def _multiplicative(shift: FloatArray, given: tuple[str, ...]) -> Curve:
     )
 
 
-def residuals_of(context: AuditContext) -> FloatArray:
-    """Return released less true sums of all bags, float64 of shape (b,); true labels are known."""
-    true = np.bincount(context.bags.members, weights=context.truth)
-    return np.asarray(context.bags.released - true)
+def residuals(context: AuditContext) -> tuple[FloatArray, FloatArray]:
+    """Return released less true sums of all bags, and of those with labels of both classes.
 
-
-def unclipped_residuals(context: AuditContext) -> FloatArray:
-    """Return the residuals of bags that have labels of both classes, float64 of shape (b',).
-
-    There, clipping a noisy sum to 0 … size leaves it on the same side of the true sum and of its
-    neighbours. Where all labels are the same a clipped sum never lies beyond the true one, and the
-    few far residuals would look like little noise.
+    In the latter, clipping a noisy sum to 0 … size leaves it on the same side of the true sum and
+    of its neighbours. Where all labels are the same a clipped sum never lies beyond the true one,
+    and the few far residuals would look like little noise.
     """
     sizes = np.bincount(context.bags.members)
     true = np.bincount(context.bags.members, weights=context.truth)
-    return residuals_of(context)[(true > 0) & (true < sizes)]
+    found = context.bags.released - true
+    return found, found[(true > 0) & (true < sizes)]
 
 
 def bag_bound(residuals: FloatArray, alpha: float) -> float:
@@ -345,8 +340,7 @@ def _noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate
     """Yield how the noise of the released sums agrees with the claim, where some is claimed."""
     if claim.noise == "none":
         return
-    confidence, residuals = context.plan.confidence, residuals_of(context)
-    mixed = unclipped_residuals(context)
+    confidence, (every, mixed) = context.plan.confidence, residuals(context)
     yield Estimate.lower_bound(
         "aggregates.epsilon_lower",
         "Noise of the released sums",
@@ -363,9 +357,9 @@ def _noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate
     yield Estimate.upper_bound(
         "aggregates.noise_consistency",
         "Noise of the sums against the declaration (p-value)",
-        max(_noise_p_value(residuals, claim), 1e-12),
+        max(_noise_p_value(every, claim), 1e-12),
         confidence,
-        n=len(residuals),
+        n=len(every),
         unit="p-value",
         method="p-value: largest distance of the noise's distribution function from the "
         "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
@@ -379,7 +373,7 @@ def _noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
     With a discrete law the test compares at the jumps only, and its continuous null distribution
     is conservative.
     """
-    from scipy.stats import kstwo
+    from scipy.stats import kstest, kstwo
 
     if claim.noise == "geometric":
         values, counts = np.unique(np.rint(residuals), return_counts=True)
@@ -390,7 +384,5 @@ def _noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
             float(np.abs(before - claim.noise_cdf(values - 1)).max()),
         )
     else:
-        ordered = claim.noise_cdf(np.sort(residuals))
-        steps = np.arange(len(ordered) + 1) / len(ordered)
-        distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))
+        distance = float(kstest(claim.noise_cdf(residuals), "uniform").statistic)
     return float(kstwo.sf(distance, len(residuals)))

@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -295,36 +295,19 @@ def remembered(
     return decorate
 
 
-@runtime_checkable
-class Counting(Protocol):
-    """An audit that says what its intervals count; one that does not counts people.
-
-    ``"people"``: it sees one row of each group, and its certified numbers are estimates where these
-    rows still share noise. ``"rows"``: it sees every row and leaves out itself what shares noise
-    (:func:`ldpaudit.audits.assumptions.rows.counted_rows`).
-    """
-
-    @property
-    def counts(self) -> Counts:
-        """What it counts."""
-
-
-@runtime_checkable
-class Needing(Protocol):
-    """An audit that says what it needs; without it the audit is skipped.
-
-    ``"truth"``: true labels. ``"labels"``: more than one released label. ``"rows"``: labels
-    released row by row, not in bags. ``"order"``: all rows in the order of the file, also where
-    other audits look at a part of them. One that does not say needs labels and rows.
-    """
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """What it needs."""
-
-
 class Audit(Protocol):
-    """One audit: a folder here, or a plug-in of the entry-point group ldpaudit.audits."""
+    """One audit: a folder here, or a plug-in of the entry-point group ldpaudit.audits.
+
+    It may have two more attributes. ``counts`` is what its intervals count. ``"people"``, also
+    where it does not say: it sees one row of each group, and its certified numbers are estimates
+    where these rows still share noise. ``"rows"``: it sees every row and leaves out itself what
+    shares noise (:func:`ldpaudit.audits.assumptions.rows.counted_rows`).
+
+    ``needs`` are what it is skipped without, labels and rows where it does not say. ``"truth"``:
+    true labels. ``"labels"``: more than one released label. ``"rows"``: labels released row by row,
+    not in bags. ``"order"``: all rows in the order of the file, also where other audits look at a
+    part of them.
+    """
 
     @property
     def id(self) -> str:

@@ -13,10 +13,8 @@ from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_g
 from ldpaudit.audits.interface import (
     Audit,
     AuditContext,
-    Counting,
     Counts,
     Need,
-    Needing,
     Plan,
 )
 from ldpaudit.audits.listing import BUILT_IN
@@ -65,8 +63,14 @@ class _Job:
     number: int
 
 
-def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[_Job]:
-    """Return the audits that were asked for, and announce the phases."""
+def run_audits(
+    chosen: Mapping[str, str], context: AuditContext
+) -> tuple[tuple[AuditRecord, ...], tuple[Finding, ...]]:
+    """Return of each audit that was asked for whether it ran, and what it found.
+
+    ``chosen``: places, ``MODULE:CLASS``, by id. Raise LdpAuditError if one failed for another
+    reason than too few rows, or a library that is not installed.
+    """
     jobs: list[_Job] = []
     for name, path in chosen.items():
         audit = _loaded(name, path)
@@ -76,18 +80,13 @@ def prepared(chosen: Mapping[str, str], context: AuditContext) -> list[_Job]:
         jobs.append(_Job(name, audit, reason, number))
     at_work = [job for job in jobs if job.reason is None]
     context.progress.phases([job.name.replace("-", " ") for job in at_work])
-    return jobs
+    outcomes = [_outcome(job, context) for job in jobs]
+    return tuple(record for record, _ in outcomes), tuple(finding for _, finding in outcomes)
 
 
-def run_one(job: _Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
-    """Return whether an audit ran, and what it found.
-
-    Raise LdpAuditError if it failed for another reason than too few rows, or a library that is not
-    installed.
-    """
+def _outcome(job: _Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
     start, context.run.stop.obeyed = time.perf_counter(), False
-    reason = job.reason
-    finding = Finding()
+    reason, finding = job.reason, Finding()
     if reason is None:
         try:
             context.progress.phase(job.number)
@@ -196,7 +195,7 @@ def _seen(job: _Job, context: AuditContext) -> AuditContext:
 
 def _counts(name: str, audit: Audit) -> Counts:
     """Return what an audit counts (InputError where that is neither people nor rows)."""
-    counts = audit.counts if isinstance(audit, Counting) else "people"
+    counts: Counts = getattr(audit, "counts", "people")
     if counts not in get_args(Counts):
         raise InputError(f"The audit {name!r} must count 'people' or 'rows'.")
     return counts
@@ -204,7 +203,7 @@ def _counts(name: str, audit: Audit) -> Counts:
 
 def _needs(name: str, audit: Audit) -> tuple[Need, ...]:
     """Return what an audit needs (InputError where that is nothing an audit may need)."""
-    needs: object = audit.needs if isinstance(audit, Needing) else ("labels", "rows")
+    needs: object = getattr(audit, "needs", ("labels", "rows"))
     if not isinstance(needs, tuple) or not set(needs) <= set(get_args(Need)):
         known = ", ".join(map(repr, get_args(Need)))
         raise InputError(f"What the audit {name!r} needs must be a tuple of some of {known}.")

@@ -24,7 +24,7 @@ from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
 from ldpaudit.audits.part import in_part, part_note
 from ldpaudit.audits.person.audit import person_finding
 from ldpaudit.audits.person.noise import noise_between_files, odd_words
-from ldpaudit.audits.running import prepared, refusals, run_one, taking_part
+from ldpaudit.audits.running import refusals, run_audits, taking_part
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
@@ -247,9 +247,9 @@ class _Walk:
         leaf = node.leaves[0 if node.kind == "columns" else -1]
         run = replace(run, guesses=None)
         context = AuditContext(leaf, claim_of(leaf), self.plan, node.views, run)
-        outcomes = [run_one(job, context) for job in prepared(self.own, context)]
+        records, findings = run_audits(self.own, context)
         context.progress.phases(())
-        return tuple(record for record, _ in outcomes), merged(f for _, f in outcomes)
+        return records, merged(findings)
 
     def column(
         self,
@@ -289,11 +289,9 @@ class _Walk:
         notes += part_note(context)
         run.stop.running = True
         with _limited_threads(plan.threads):
-            outcomes = [run_one(job, context) for job in prepared(chosen, context)]
-            surveyed = Finding() if stratum else columns_finding(context)
+            records, findings = run_audits(chosen, context)
+            findings += () if stratum else (columns_finding(context),)
             run.progress.phases(())
-            records = tuple(record for record, _ in outcomes)
-            findings = (*(finding for _, finding in outcomes), surveyed)
             judgement = judge(
                 policy,
                 claim,

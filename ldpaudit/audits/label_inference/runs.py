@@ -253,7 +253,7 @@ def _held_out_score(
 ) -> FoldScore:
     # The same rows are asked about in every release, so that they can be paired.
     drawing = context.rng("label-inference", "asked", attack.name, str(fold.half))
-    rows = _asked(attack, fold.held_out, drawing)
+    rows = sample_asked(attack, len(fold.held_out), drawing)
     asked = fold.held_out if rows is None else fold.held_out.take(rows)
     assert asked.truth is not None
     posterior, truth = attack.posterior(without_truth(asked)), asked.truth
@@ -279,15 +279,15 @@ def _held_out_score(
 def _fitted_score(attack: Attack, fold: Fold, rng: np.random.Generator) -> tuple[int, int]:
     if not attack.uses_release or attack.learns_from_asked:
         return 0, 0
-    rows = _asked(attack, fold.again, rng)
+    rows = sample_asked(attack, len(fold.again), rng)
     asked = fold.again if rows is None else fold.again.take(rows)
     assert asked.truth is not None
     guesses = attack.posterior(without_truth(asked)).argmax(axis=1)
     return int((guesses == asked.truth).sum()), len(asked)
 
 
-def _asked(attack: Attack, release: Release, rng: np.random.Generator) -> IndexArray | None:
+def sample_asked(attack: Attack, rows: int, rng: np.random.Generator) -> IndexArray | None:
     """Return a random sample of rows where the attack is too slow for all, else None."""
-    if attack.most_rows is None or len(release) <= attack.most_rows:
+    if attack.most_rows is None or rows <= attack.most_rows:
         return None
-    return np.sort(rng.choice(len(release), size=attack.most_rows, replace=False))
+    return np.sort(rng.choice(rows, size=attack.most_rows, replace=False))

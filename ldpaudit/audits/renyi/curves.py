@@ -15,6 +15,8 @@ from ldpaudit.result import Curve, Estimate
 
 AUDIT_ID = "renyi"
 X_LABEL = "order α"
+MOST_LABELS = 8
+"""Labels that are compared singly: the most frequent ones."""
 _CALIBRATED = (
     "the model's log-odds are the true ones where the second label has few rows; a worse model "
     "makes the estimate too small"

@@ -9,6 +9,7 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.renyi.curves import (
     AUDIT_ID,
+    MOST_LABELS,
     X_LABEL,
     Measured,
     bound_functions,
@@ -232,7 +233,6 @@ _SYNTHETIC = "renyi.synthetic"
 _TITLE = "True against synthetic features"
 FEWEST = 200
 """A label is compared if it has this many true and this many synthetic rows."""
-MOST_LABELS = 8
 _MOST_HELD_OUT = 40_000
 _FITTED_CELLS = 1_500_000
 _FEWEST_FITTED = 1_000

@@ -7,8 +7,7 @@ from worlds import gaussian_release
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import as_seen_by, without_truth
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
-from ldpaudit.audits.label_inference.outsider import unbiased_accuracy
+from ldpaudit.audits.label_inference.audit import LabelInferenceAudit, unbiased_accuracy
 from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism
 
 FALSE_ALARM = 1e-6

@@ -9,9 +9,14 @@ from scipy.stats import binom
 from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.renyi.audit import RenyiAudit
+from ldpaudit.audits.renyi.audit import (
+    RELEASE,
+    GuessedRows,
+    RenyiAudit,
+    candidate_pairs,
+    worst_pair,
+)
 from ldpaudit.audits.renyi.curves import at_or_above, dp_epsilon
-from ldpaudit.audits.renyi.release import RELEASE, GuessedRows, candidate_pairs, worst_pair
 from ldpaudit.audits.renyi.synthetic import mixture_epsilon, replaced_rows
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.judging.checks.interface import Case, Draft, Evidence
