@@ -164,6 +164,10 @@ ESTIMATES: Final = {
     "person.least_changed_if_remembered": "The same, if noise is remembered.",
     "test_accuracy": "The accuracy of a model that learnt from the release, on test rows.",
     "test_squared_error": "The squared error of a model that learnt from the release.",
+    "test_constant": "What the best single answer reaches on the test rows.",
+    "test_auc": "The area under the ROC curve of the model's probabilities on test rows; of "
+    "several labels, of each against the rest, weighted by their shares.",
+    "test_poisson_deviance": "The Poisson deviance of a model that was trained for it.",
 }
 """Single numbers."""
 

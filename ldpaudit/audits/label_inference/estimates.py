@@ -303,6 +303,19 @@ def _curve_point(folds: list[list[int]], tail: float) -> tuple[float, float, flo
 
 
 _UTILITY_BOUND = ("attack.utility_bound", "Bound on every attack’s accuracy")
+_OF_FEATURES = "features are released unchanged, so the claim alone bounds no attack"
+_FEATURES_NOTE = (
+    "The claim protects the label given the features. It does not bound what the features "
+    "themselves give away, so the bound on any attack's accuracy is 1."
+)
+_OF_DOUBLE = (
+    "the bound needs the divergence of true from synthetic features, which the claim does not state"
+)
+_DOUBLE_NOTE = (
+    "What the features themselves give away depends on the divergence of true from synthetic "
+    "features, which the claim does not state: without it, the bound on any attack's accuracy is "
+    "1. The audit renyi estimates that divergence, and the bound that follows from it."
+)
 _MODEL = "P(label | features) is as the cross-fitted model has it"
 
 
@@ -378,17 +391,15 @@ def utility_estimate(
         return [], []
     reference, truth = "Busa-Fekete et al. (2023), Theorem 5.2", context.release.truth
     if not context.release.features.is_constant():
+        double = context.claim.traits.features == "partly synthetic"
         bound = Estimate.exact(
             *_UTILITY_BOUND,
             1.0,
             unit="proportion",
-            method="features are released unchanged, so the claim alone bounds no attack",
-            reference=reference,
+            method=_OF_DOUBLE if double else _OF_FEATURES,
+            reference=f"{reference} with Theorem 7.1" if double else reference,
         )
-        text = (
-            "The claim protects the label given the features. It does not bound what the features "
-            "themselves give away, so the bound on any attack's accuracy is 1."
-        )
+        text = _DOUBLE_NOTE if double else _FEATURES_NOTE
         return [bound], [Note.info(AUDIT_ID, text)]
     if truth is None:
         return [], []

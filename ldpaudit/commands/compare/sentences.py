@@ -277,6 +277,7 @@ _COLUMNS: Final = (
     ("strongest attack", ("attack.best.accuracy", "numeric.best.mse")),
     ("features alone", ("attack.features-only.accuracy", "numeric.features-only.mse")),
     ("test rows", ("test_accuracy", "test_squared_error")),
+    ("best constant", ("test_constant",)),
 )
 _NAME: Final = 40
 """Characters of a name in the table."""

@@ -133,7 +133,7 @@ class _Shared:
 def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, list[Note]]:
     (item, print_, plan), request, progress = job, shared.received(), shared.progress
     result, guesses = audited(item, request, plan, shared.policy, progress)
-    score, notes = None, []
+    score, notes = None, list[Note]()
     if isinstance(item, ReleaseInput) and item.test is not None:
         progress.step(f"{print_.name}: training a model")
         try:
@@ -144,6 +144,7 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
             column = item if several is None else several
             test = item.test if several is None else several.test
             score = utility(column.release, test, learner, shared.confidence, rng)
+            notes += [Note.warning(_AUDIT, f"{print_.name}: {w}") for w in score.warnings]
         except (InputError, InsufficientDataError) as error:
             text = f"No model was trained on {print_.name}: {error}"
             notes.append(Note.warning(_AUDIT, text))
@@ -154,8 +155,9 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
 def _with_utility(result: AuditResult, score: Utility | None) -> AuditResult:
     if score is None:
         return result
-    others = (e for e in result.estimates if e.id != score.estimate.id)
-    return result.model_copy(update={"estimates": (*others, score.estimate)})
+    found = (score.estimate, *score.beside)
+    others = (e for e in result.estimates if e.id not in {one.id for one in found})
+    return result.model_copy(update={"estimates": (*others, *found)})
 
 
 def _notes(prints: tuple[Fingerprint, ...]) -> list[Note]:

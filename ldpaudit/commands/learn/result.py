@@ -1,9 +1,14 @@
 """How well a learner does on a release: the result of ``ldpaudit learn`` and its summary."""
 
+from typing import Final
+
 from ldpaudit.result import Estimate, Frozen
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import number, percent
 from ldpaudit.terminal import say
+
+_DIGITS: Final = 5
+"""Of squared errors, which may be large."""
 
 
 class StoredRelease(Frozen):
@@ -38,6 +43,9 @@ class Learnt(Frozen):
     """The same of that learner on the true labels; null where they were not given."""
     constant: float
     """What the best constant answer reaches."""
+    beside: tuple[Estimate, ...]
+    """The constant's score, the area under the ROC curve of classes, and the Poisson deviance
+    where the model was trained for it."""
     warnings: tuple[str, ...]
     """Sentences for people."""
 
@@ -56,9 +64,18 @@ def print_summary(learnt: Learnt, *, quiet: bool) -> None:
             f"{learnt.learner}, trained on {learnt.release.rows:,} rows; {learnt.correction}",
         )
     )
+    gain = ""
+    if learnt.score.unit != "proportion" and learnt.constant > 0:
+        below = 1 - learnt.score.value / learnt.constant
+        side = "below" if below >= 0 else "above"
+        gain = f"; the model is {100 * abs(below):.3g} % {side} it"
     if learnt.reference is not None:
         say(line("true labels", f"{_shown(learnt.reference)} by the same learner"))
-    say(line("constant", f"{_plain(learnt.constant, learnt.score)} by the best single answer"))
+    constant = _plain(learnt.constant, learnt.score)
+    say(line("constant", f"{constant} by the best single answer{gain}"))
+    for one in learnt.beside[1:]:
+        name = "AUC" if one.id == "test_auc" else "deviance"
+        say(line(name, f"{number(one.value)}: {one.title.replace('Area', 'area')}"))
     for warning in learnt.warnings:
         say(line("warning", warning))
 
@@ -72,4 +89,4 @@ def _shown(score: Estimate) -> str:
 
 
 def _plain(value: float, score: Estimate) -> str:
-    return f"{100 * value:.2f} %" if score.unit == "proportion" else number(value)
+    return f"{100 * value:.2f} %" if score.unit == "proportion" else number(value, digits=_DIGITS)

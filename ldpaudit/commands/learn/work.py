@@ -2,15 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from ldpaudit.api import seed_of
 from ldpaudit.commands.learn.request import LearnRequest
 from ldpaudit.commands.learn.result import Learnt, StoredRelease
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.scores import utility
-from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.mechanisms import UNKNOWN
 from ldpaudit.randomness import child_generator
@@ -51,8 +48,9 @@ def learn(request: LearnRequest, progress: Progress) -> Learnt:
         test_rows=len(test),
         score=found.estimate,
         reference=_reference(column, learner, request, progress),
-        constant=_constant(test),
-        warnings=column.reading.warnings,
+        constant=found.constant,
+        beside=found.beside,
+        warnings=(*column.reading.warnings, *found.warnings),
     )
 
 
@@ -81,11 +79,3 @@ def _reference(
     rng = child_generator(seed_of(request, release.sha256), "learn", "reference")
     truthful = replace(learner, true=True, beside=column.beside_in_truth)
     return utility(true, column.test, truthful, request.confidence, rng).estimate
-
-
-def _constant(test: LabelledRows) -> float:
-    """Return the accuracy, or the squared error, of the best single answer on the test rows."""
-    if test.labels is not None:
-        return float(np.bincount(test.labels).max() / len(test))
-    assert test.numbers is not None
-    return float(np.var(test.numbers))

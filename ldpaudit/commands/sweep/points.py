@@ -291,6 +291,7 @@ def measure(
         "decision": "do not publish" if beyond else result.decision,
         "sentence": f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
         "test": learnt.estimate.model_dump(),
+        "beside": [one.model_dump() for one in learnt.beside],
         "correction": learnt.correction.name or "none",
         "result": result.model_dump(),
     }

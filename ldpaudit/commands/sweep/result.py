@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from ldpaudit.commands.sweep.grid import Parameter
-from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
+from ldpaudit.commands.utility.scores import ACCURACY, AUC, CONSTANT, SQUARED_ERROR
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.result import Decision, Estimate, Frozen, Kind, Number, Unit, Verdict, readable
@@ -43,6 +43,8 @@ SIMULATED: Final = (
     "was simulated is kept."
 )
 _LEAST_LEVEL: Final = 0.5
+_DIGITS: Final = 5
+"""Of squared errors, which may be large."""
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("fail", "inconclusive", "pass")
 _GRAVEST_FIRST: Final[tuple[Decision, ...]] = ("do not publish", "not yet", "publish")
 
@@ -218,8 +220,19 @@ class Setting(Frozen):
             PUBLISH[self.decision],
             f"{self.passes} of {self.draws}",
             cell(self.leakage),
-            cell(self.test),
+            cell(self.test, _DIGITS),
+            cell(self.means.get(CONSTANT), _DIGITS),
+            cell(self.means.get(AUC)),
         )
+
+    @property
+    def no_better(self) -> bool:
+        """Whether the learner is no better than the best single answer."""
+        test, constant = self.test, self.means.get(CONSTANT)
+        if test is None or constant is None:
+            return False
+        gain = constant.value - test.value if SQUARED_ERROR in self.means else None
+        return (test.value - constant.value if gain is None else gain) <= 0
 
 
 def setting_of(
@@ -266,8 +279,8 @@ def _means(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
         if draws and all(name in draw for draw in draws):
             yield name, Mean.of([draw[name] for draw in draws])
     if contents:
-        tests = [content["test"] for content in contents]
-        yield tests[0]["id"], Mean.of(tests)
+        for tests in zip(*([c["test"], *c.get("beside", ())] for c in contents), strict=False):
+            yield tests[0]["id"], Mean.of(tests)
 
 
 class Neighbour(Frozen):
@@ -449,7 +462,7 @@ class Sweep(Frozen):
     def headers(self) -> tuple[str, ...]:
         """The headers of settings' rows."""
         head = ("Mechanism", "Value", "ε (nats)", "Verdict", "Publish", "Passed")
-        return (*head, *self.measures)
+        return (*head, *self.measures, "best single answer", "AUC")
 
     @property
     def from_truth(self) -> float | None:
@@ -469,17 +482,19 @@ class Sweep(Frozen):
         return pd.DataFrame(rows)
 
 
-def cell(mean: Mean | None) -> str:
+def cell(mean: Mean | None, digits: int = DIGITS) -> str:
     """Return a number with its interval; a one-sided bound is marked."""
     if mean is None:
         return "–"
+    digits = digits if mean.unit == "squared label units" else DIGITS
     if mean.low is None and mean.high is None:
-        return number(mean.value)
+        return number(mean.value, digits=digits)
     if mean.high is None:
-        return f"≥ {number(mean.value, 'down')}"
+        return f"≥ {number(mean.value, 'down', digits)}"
     if mean.low is None:
-        return f"≤ {number(mean.value, 'up')}"
-    return f"{number(mean.value)} [{number(mean.low, 'down')}, {number(mean.high, 'up')}]"
+        return f"≤ {number(mean.value, 'up', digits)}"
+    low, high = number(mean.low, "down", digits), number(mean.high, "up", digits)
+    return f"{number(mean.value, digits=digits)} [{low}, {high}]"
 
 
 def print_summary(sweep: Sweep, *, quiet: bool) -> None:
@@ -496,6 +511,10 @@ def print_summary(sweep: Sweep, *, quiet: bool) -> None:
             say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
     if sweep.from_truth is not None:
         say(f"\n  learnt from the true labels: {number(sweep.from_truth)}")
+    poor = [f"{s.mechanism} at {s.value_text}" for s in sweep.points if s.no_better]
+    if poor:
+        say(f"  {'warning':<12} No better on test rows than the best single answer: learners of")
+        say(f"  {'':<12} {', '.join(poor)}.")
     for text in sweep.notes[1:]:
         say(f"  {'warning':<12} {text}")
     say("Simulated draws; nothing was released.")

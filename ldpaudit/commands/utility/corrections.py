@@ -21,6 +21,10 @@ _FORWARD: Final = "log-loss through the declared channel"
 _STRATA: Final = "log-loss through the declared channels of the strata"
 AVERAGED: Final = "log-loss through the average of the strata's declared channels"
 _UNBIASED: Final = "unbiased log-loss of double randomized response, with its synthetic rows"
+FIRST_TERM: Final = (
+    "the first term of the unbiased log-loss of double randomized response, which does better on "
+    "rows held out than the whole loss"
+)
 _LABEL_ONLY: Final = (
     "log-loss through the label's channel; synthetic rows taken for real ones, since the synthetic "
     "table is not given (--synthetic)"
@@ -29,7 +33,6 @@ _SQUARED: Final = "squared loss, unbiased under the declared mechanism"
 _NO_INVERSE: Final = "squared loss of the released number, whose bias cannot be undone"
 _NO_GAIN: Final = "squared loss of the released number: undoing its bias would add more error"
 IWP: Final = "inverse-Weierstrass loss of the declared mechanism"
-LOG_LIKELIHOOD: Final = "Poisson loss, unbiased under the declared mechanism"
 
 
 @dataclass(frozen=True)

@@ -35,21 +35,23 @@ def iwp_model(
         σ of the features' noise, 0 without any.
     matrix : float array of shape (n, d)
         Released features.
-    loss : {"quadratic", "exponential", "log"} or None
-        None: quadratic.
+    loss : {"quadratic", "exponential", "log", "squared"} or None
+        None: quadratic; "squared" for numbers in [−1, 1].
     rng : numpy.random.Generator
     """
-    from ldpaudit.learners import IWPClassifier
+    from ldpaudit.learners import IWPClassifier, IWPRegressor
     from ldpaudit.models.iwp_losses import LOSSES
 
     size = float((matrix.astype(np.float64) ** 2).sum(axis=1).mean())
     settings: dict[str, Any] = {**_SETTINGS, "step": min(_LARGEST_STEP, 0.5 / (1 + size))}
     settings |= {"sigma": sigma, "random_state": rng, "radius": _RADIUS}
-    chosen: Any = loss or "quadratic"
+    chosen: Any = "quadratic" if loss in (None, "squared") else loss
     if sigma > 0:
         batch = IWPClassifier.batch_size
         most = LOSSES[chosen](batch).largest_variance((_RADIUS * sigma) ** 2, batch, _ERROR)
         settings["radius"] = math.sqrt(most) / sigma
+    if loss == "squared":
+        return IWPRegressor(**settings)
     return IWPClassifier(noise, loss=chosen, labels="codes", **settings)
 
 

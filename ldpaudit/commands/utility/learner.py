@@ -10,8 +10,8 @@ from ldpaudit.commands.utility import LearnerKind
 from ldpaudit.commands.utility.companions import OtherColumns, Way
 from ldpaudit.commands.utility.corrections import (
     AVERAGED,
+    FIRST_TERM,
     IWP,
-    LOG_LIKELIHOOD,
     TRUE,
     LossCorrection,
     bias_correction,
@@ -20,9 +20,10 @@ from ldpaudit.commands.utility.corrections import (
 from ldpaudit.commands.utility.iwp import IWP_LOSSES, as_released, feature_noise, iwp_model
 from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.models.corrections import debiased_labels, double_targets
 from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix, is_image_table, pixels
 from ldpaudit.release import (
     FeatureTable,
@@ -35,10 +36,35 @@ from ldpaudit.release import (
 
 Matrix = Callable[[FeatureTable], Float32Array]
 """Makes a matrix of rows."""
+Model = Callable[[FeatureTable], FloatArray]
+"""Gives the probability of each output for rows, float64 of shape (t, m)."""
 
 _PENALTY: Final = 1.0
+_PARTS: Final = 3
+"""Parts of a release, each of which judges the losses on rows that they did not see."""
+_LEAST: Final = 1e-6
+"""The least probability in a loss on other rows."""
+_NUMERIC_LOSSES: Final = (None, "squared", "poisson")
 _IMAGE_BATCHES: Final = 1_500
 """Batches that a convolutional network is trained on; at least 3 and at most 30 epochs."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model of classes says of t rows.
+
+    Attributes
+    ----------
+    codes : int32 array of shape (t,)
+        The likeliest class; −1 for an output that is no class.
+    probability : float64 array of shape (t, k)
+        Of each class.
+    correction : LossCorrection
+    """
+
+    codes: IntArray
+    probability: FloatArray
+    correction: LossCorrection
 
 
 @dataclass(frozen=True)
@@ -66,15 +92,8 @@ class Learner:
     loss: str | None = None
     beside: OtherColumns | None = None
 
-    def classes(
-        self, release: Release, rows: FeatureTable, rng: np.random.Generator
-    ) -> tuple[IntArray, LossCorrection]:
-        """Return the class that a model trained on a release predicts for each of t other rows.
-
-        Returns
-        -------
-        int32 array of shape (t,), LossCorrection
-            Codes into the release's classes; −1 for an output that is no class.
+    def classes(self, release: Release, rows: FeatureTable, rng: np.random.Generator) -> Answers:
+        """Return what a model trained on a release says of t other rows.
 
         Raises
         ------
@@ -86,48 +105,91 @@ class Learner:
                 f"The loss {self.loss!r} does not belong to the learner {self.model!r} of classes."
             )
         correction = LossCorrection(None, None, TRUE) if self.true else correction_for(release)
+        if correction.name == "unbiased" and self.model in ("logistic", "network"):
+            correction = self._for_double(release, correction, rng)
         outputs = release.classes if correction.name else release.outputs
-        if self.model == "iwp":
-            codes, correction = self._iwp(release, rows, correction, rng)
-            return codes, self._said(correction, release)
-        correction = self._said(correction, release)
-        if self.model == "logistic":
-            codes = self._logistic(release, rows, correction)
-        else:
-            codes = self._learnt(release, rows, correction, rng)
+        found = self._fitted(release, correction, rng)(rows)
+        if self.model == "iwp" and not self.true:
+            correction = replace(correction, words=IWP)
         # An output means the class of the same name.
         places = np.array([_place(release.classes, output) for output in outputs], dtype=np.int32)
-        return np.asarray(places[codes], dtype=np.int32), correction
+        probability = np.zeros((len(found), len(release.classes)))
+        for place, shares in zip(places, found.T, strict=True):
+            if place >= 0:
+                probability[:, place] += shares
+        codes = np.asarray(places[found.argmax(axis=1)], dtype=np.int32)
+        return Answers(codes, probability, self._said(correction, release))
 
-    def _iwp(
-        self,
-        release: Release,
-        rows: FeatureTable,
-        correction: LossCorrection,
-        rng: np.random.Generator,
-    ) -> tuple[IntArray, LossCorrection]:
+    def _for_double(
+        self, release: Release, unbiased: LossCorrection, rng: np.random.Generator
+    ) -> LossCorrection:
+        """Return the loss of double RR that does better, by the unbiased log-loss of other rows.
+
+        The unbiased loss has a large variance where λ is large. Its first term alone takes
+        synthetic rows for real ones.
+        """
+        double = cast(Mechanism, unbiased.noise).offers(SyntheticFeatures)
+        assert double is not None
+        assert release.synthetic is not None
+        first = LossCorrection(double.label_channel, "backward", FIRST_TERM)
+        losses, synthetic = np.zeros(2), release.synthetic
+        parts = rng.permutation(len(release)) % _PARTS
+        drawn = rng.permutation(len(synthetic.labels)) % _PARTS
+        for part in range(_PARTS):
+            table = replace(
+                synthetic,
+                features=synthetic.features.take(np.flatnonzero(drawn != part)),
+                labels=synthetic.labels[drawn != part],
+            )
+            others = replace(release.take(np.flatnonzero(parts != part)), synthetic=table)
+            rows, kept = np.flatnonzero(parts == part), drawn == part
+            try:
+                targets = double_targets(release.released[rows], synthetic.labels[kept], double)
+            except InputError:  # A label without synthetic rows in this part.
+                return unbiased
+            for place, correction in enumerate((unbiased, first)):
+                model = self._fitted(others, correction, rng)
+                tables = (release.features.take(rows), synthetic.features.take(kept))
+                for weights, features in zip(targets, tables, strict=True):
+                    log = np.log(np.clip(model(features), _LEAST, 1.0))
+                    losses[place] -= (weights * log).sum()
+        return (unbiased, first)[int(losses.argmin())]
+
+    def _fitted(
+        self, release: Release, correction: LossCorrection, rng: np.random.Generator
+    ) -> Model:
+        """Return a model trained on a release: rows to P(output), float64 of shape (t, m)."""
+        if self.model == "iwp":
+            return self._iwp(release, correction, rng)
+        if self.model != "logistic":
+            return self._learnt(release, correction, rng)
+        table, asked = self._tables(release)
+        if self.beside is not None and self._way(release) == "together":
+            return _mixture(table, asked, self.beside)
+        return _logistic(release, table, asked, correction)
+
+    def _iwp(self, release: Release, correction: LossCorrection, rng: np.random.Generator) -> Model:
         if (correction.noise is None and not self.true) or correction.name == "unbiased":
             raise InputError("The learner 'iwp' needs a declared channel of the label.")
+        table, matrix, sigma = self._iwp_table(release)
+        model = iwp_model(correction.noise, sigma, table, self.loss, rng)
+        model.fit(table, release.released)
+        return lambda rows: np.asarray(model.predict_proba(matrix(rows)))
+
+    def _iwp_table(self, release: Release) -> tuple[Float32Array, Matrix, float]:
+        """Return the released rows as a matrix, what makes one of others, and σ of the noise."""
         sigma = feature_noise(from_declaration(release.declaration, release.classes), release)
         matrix = as_released if sigma else self.matrix(release.features)
         # True labels may come with clean features, which then have no noise.
         clean = self.true and release.features is release.original
-        table = matrix(release.features)
-        model = iwp_model(correction.noise, 0 if clean else sigma, table, self.loss, rng)
-        model.fit(table, release.released)
-        codes = np.asarray(model.predict(matrix(rows)), dtype=np.int32)
-        return codes, correction if self.true else replace(correction, words=IWP)
+        return matrix(release.features), matrix, 0.0 if clean else sigma
 
     def _learnt(
-        self,
-        release: Release,
-        rows: FeatureTable,
-        correction: LossCorrection,
-        rng: np.random.Generator,
-    ) -> IntArray:
+        self, release: Release, correction: LossCorrection, rng: np.random.Generator
+    ) -> Model:
         from ldpaudit.learners import ReleaseClassifier
 
-        matrix, (table, asked) = self.matrix(release.features), self._tables(release, rows)
+        matrix, (table, asked) = self.matrix(release.features), self._tables(release)
         released, more = release.released, dict[str, Any]()
         if self._way(release) == "expanded":
             assert self.beside is not None
@@ -146,7 +208,14 @@ class Learner:
             more["synthetic"] = matrix(release.synthetic.features)
             more["synthetic_labels"] = release.synthetic.labels
         learner.fit(table, released, **more)
-        return np.asarray(learner.predict(asked), dtype=np.int32)
+        m = len(release.classes if correction.name else release.outputs)
+
+        def model(rows: FeatureTable) -> FloatArray:
+            found = np.zeros((len(rows), m))
+            found[:, learner.classes_] = learner.predict_proba(asked(rows))
+            return found
+
+        return model
 
     def numbers(
         self, release: Release, rows: FeatureTable, rng: np.random.Generator
@@ -161,17 +230,22 @@ class Learner:
 
         assert release.numeric is not None
         released = release.numeric.released
-        table, asked = self._tables(release, rows)
+        losses = (None, "squared", "quadratic") if self.model == "iwp" else _NUMERIC_LOSSES
+        if self.loss not in losses:
+            raise InputError(
+                f"The loss {self.loss!r} does not belong to the learner {self.model!r} of numbers."
+            )
+        table, asked = self._tables(release)
         correction = LossCorrection(None, None, TRUE)
-        if self.model == "iwp" or self.loss not in (None, "squared", "poisson"):
-            what = "learner 'iwp'" if self.model == "iwp" else f"loss {self.loss!r}"
-            raise InputError(f"The {what} is for classes, and these labels are numbers.")
         if not self.true:
             claim = from_declaration(release.declaration, ())
             correction = bias_correction(claim, released, table.shape[1])
+        if self.model == "iwp":
+            return self._iwp_numbers(release, rows, correction, rng)
         loss: Any = self.loss or "squared"
-        if loss == "poisson" and correction.name:
-            correction = replace(correction, words=LOG_LIKELIHOOD)
+        if loss == "poisson":
+            words = correction.words.replace("squared loss", "Poisson loss")
+            correction = replace(correction, words=words)
         learner = ReleaseRegressor(
             correction.noise,
             model="linear" if self.model == "logistic" else self.model,
@@ -181,7 +255,28 @@ class Learner:
             random_state=rng,
         )
         learner.fit(table, released)
-        return learner.predict(asked), self._said(correction, release)
+        return learner.predict(asked(rows)), self._said(correction, release)
+
+    def _iwp_numbers(
+        self,
+        release: Release,
+        rows: FeatureTable,
+        correction: LossCorrection,
+        rng: np.random.Generator,
+    ) -> tuple[FloatArray, LossCorrection]:
+        """Return a linear model's numbers; labels are scaled to [−1, 1], as its ball needs."""
+        assert release.numeric is not None
+        released = release.numeric.released
+        noise = correction.noise if correction.name else None
+        targets = released if noise is None else debiased_labels(released, noise)
+        low, high = float(np.min(targets)), float(np.max(targets))
+        centre, half = (high + low) / 2, max((high - low) / 2, 1e-12)
+        table, matrix, sigma = self._iwp_table(release)
+        model = iwp_model(None, sigma, table, "squared", rng)
+        model.fit(table, (targets - centre) / half)
+        words = correction.words if self.true else f"{correction.words}; {IWP}"
+        found = centre + half * np.asarray(model.predict(matrix(rows)))
+        return found, self._said(replace(correction, words=words), release)
 
     def _way(self, release: Release) -> Way | None:
         """Return how the other private columns are used; None where there are none."""
@@ -203,28 +298,23 @@ class Learner:
             return correction
         return replace(correction, words=f"{correction.words}; {self.beside.words(way)}")
 
-    def _tables(self, release: Release, rows: FeatureTable) -> tuple[Float32Array, Float32Array]:
-        """Return the matrices of the released and of the other rows."""
-        matrix, way = self.matrix(release.features), self._way(release)
-        table, asked = matrix(release.features), matrix(rows)
-        if self.beside is None or way in ("left out", "together"):
-            return table, asked
-        wide = _widened(asked, self.beside.test_block(len(rows)))
+    def _tables(self, release: Release) -> tuple[Float32Array, Matrix]:
+        """Return the matrix of the released rows, and what makes one of the test rows."""
+        matrix, way, beside = self.matrix(release.features), self._way(release), self.beside
+        table = matrix(release.features)
+        if beside is None or way in ("left out", "together"):
+            return table, matrix
+
+        def wide(rows: FeatureTable) -> Float32Array:
+            return _widened(matrix(rows), beside.test_block(len(rows)))
+
         if way == "expanded":
             from ldpaudit.models.noisy_columns import expanded
 
-            return expanded(table, self.beside.combinations.astype(np.float32)), wide
+            return expanded(table, beside.combinations.astype(np.float32)), wide
         if way == "posterior":
-            return _widened(table, self.beside.posterior(release.features)), wide
-        return _widened(table, self.beside.at_their_word()), wide
-
-    def _logistic(
-        self, release: Release, rows: FeatureTable, correction: LossCorrection
-    ) -> IntArray:
-        table, asked = self._tables(release, rows)
-        if self.beside is not None and self._way(release) == "together":
-            return _mixture(table, asked, self.beside)
-        return _logistic(release, (table, asked), correction)
+            return _widened(table, beside.posterior(release.features)), wide
+        return _widened(table, beside.at_their_word()), wide
 
     def network(self, features: FeatureTable) -> Any:
         """Return the network's options: a convolutional one where rows are square images."""
@@ -249,21 +339,20 @@ def _widened(table: Float32Array, block: FloatArray) -> Float32Array:
     return np.hstack([table, block.astype(np.float32)])
 
 
-def _mixture(table: Float32Array, asked: Float32Array, beside: OtherColumns) -> IntArray:
-    """Return the answers of a logistic model of all columns that were released together."""
+def _mixture(table: Float32Array, asked: Matrix, beside: OtherColumns) -> Model:
+    """Return a logistic model of all columns that were released together."""
     from ldpaudit.models.noisy_columns import fit_mixture, prior
 
     assert beside.together is not None
     others = [prior(table, one, _PENALTY) for one in beside.likelihoods]
     model = fit_mixture(table, others, beside.together, beside.combinations, _PENALTY)
-    answers = model.predict(_widened(asked, beside.test_block(len(asked))))
-    return np.asarray(answers.argmax(axis=1), dtype=np.int32)
+    return lambda rows: model.predict(_widened(asked(rows), beside.test_block(len(rows))))
 
 
 def _logistic(
-    release: Release, tables: tuple[Float32Array, Float32Array], correction: LossCorrection
-) -> IntArray:
-    """Return the answers of a ridge-penalised logistic model, fitted in single precision.
+    release: Release, table: Float32Array, asked: Matrix, correction: LossCorrection
+) -> Model:
+    """Return a ridge-penalised logistic model, fitted in single precision.
 
     Its indicators are not standardised: rare levels then count for less, which helps on noisy
     labels, and fewer steps are needed.
@@ -277,7 +366,7 @@ def _logistic(
         fit_logistic,
     )
 
-    noise, (table, asked) = correction.noise, tables
+    noise = correction.noise
     channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
     double = None if noise is None else noise.offers(SyntheticFeatures)
     if noise is not None:
@@ -295,7 +384,7 @@ def _logistic(
     # Further steps move the accuracy on test rows by less than its interval's rounding.
     stopping = Stopping(iterations=300, slope=1e-5, gain=1e-8)
     model = fit_logistic(known.matrix, loss, answers.shape[1], _PENALTY, None, stopping)
-    return np.asarray(model.predict(asked).argmax(axis=1), dtype=np.int32)
+    return lambda rows: np.asarray(model.predict(asked(rows)), dtype=np.float64)
 
 
 def _place(classes: tuple[Any, ...], output: Any) -> int:

@@ -1,5 +1,6 @@
 """What can still be learnt from a release: scores on test rows that no release holds."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,12 +13,19 @@ from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.numeric_labels import NumericCoding
-from ldpaudit.release import FloatArray, Release
-from ldpaudit.result import Estimate
+from ldpaudit.release import FloatArray, IntArray, Release
+from ldpaudit.result import Estimate, Unit
 
 ACCURACY: Final = "test_accuracy"
 SQUARED_ERROR: Final = "test_squared_error"
+CONSTANT: Final = "test_constant"
+AUC: Final = "test_auc"
+DEVIANCE: Final = "test_poisson_deviance"
 EVERY: Final = slice(None)
+_LEAST_MEAN: Final = 1e-6
+_NO_BETTER: Final = (
+    "The model is no better on the test rows than the best single answer, which uses no features."
+)
 _ASSUMPTIONS = (
     "the test rows are independent draws, and none of them is in a release or was used to make one",
 )
@@ -31,6 +39,9 @@ class Utility:
     ----------
     estimate : Estimate
         ``test_accuracy`` or ``test_squared_error``, certified for this one model.
+    beside : tuple of Estimate
+        What to compare it with: the best single answer, and the area under the ROC curve or, of a
+        model of counts, the Poisson deviance.
     scores : float64 array of shape (t,)
         Right (1) or wrong (0), or squared errors, row by row; stays in memory.
     reach : float
@@ -42,6 +53,19 @@ class Utility:
     scores: FloatArray
     reach: float
     correction: LossCorrection
+    beside: tuple[Estimate, ...]
+
+    @property
+    def constant(self) -> float:
+        """What the best single answer reaches on the same test rows."""
+        return self.beside[0].value
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence where the model is no better than the best single answer."""
+        score, right = self.estimate.value, self.estimate.id == ACCURACY
+        better = score > self.constant if right else score < self.constant
+        return () if better else (_NO_BETTER,)
 
 
 def utility(
@@ -79,8 +103,8 @@ def utility(
     assert test.labels is not None
     if len(np.unique(test.labels)) < 2:
         raise InsufficientDataError("The test rows must have at least two different labels.")
-    predicted, correction = learner.classes(release, test.features, rng)
-    right = predicted == test.labels
+    answers = learner.classes(release, test.features, rng)
+    correction, right = answers.correction, answers.codes == test.labels
     count, n = int(right[reported].sum()), len(right[reported])
     low, high = clopper_pearson(count, n, 1 - confidence)
     estimate = Estimate.interval(
@@ -96,7 +120,31 @@ def utility(
         method=f"{learner.model} model, {correction.words}; test rows, Clopper–Pearson",
         assumptions=_ASSUMPTIONS,
     )
-    return Utility(estimate, right.astype(np.float64), 1.0, correction)
+    labels = test.labels[reported]
+    constant = float(np.bincount(labels).max() / n)
+    beside = (
+        _compared(CONSTANT, "Accuracy of the best single answer", constant, n),
+        _compared(AUC, "Area under the ROC curve", _auc(labels, answers.probability[reported]), n),
+    )
+    return Utility(estimate, right.astype(np.float64), 1.0, correction, beside)
+
+
+def _compared(name: str, title: str, value: float, n: int, unit: Unit = "proportion") -> Estimate:
+    return Estimate.estimated(
+        name, title, float(value), section="utility", unit=unit, n=n, method="on the test rows"
+    )
+
+
+def _auc(labels: IntArray, probability: FloatArray) -> float:
+    """Return the area under the curve of each label against the rest, by the labels' shares."""
+    from sklearn.metrics import roc_auc_score
+
+    counts = np.bincount(labels, minlength=probability.shape[1])
+    found = np.flatnonzero((counts > 0) & (counts < len(labels)))
+    if not len(found):
+        return 0.5
+    areas = [roc_auc_score(labels == y, probability[:, y]) for y in found]
+    return float(np.average(areas, weights=counts[found]))
 
 
 def _of_numbers(
@@ -117,8 +165,10 @@ def _of_numbers(
             f"{len(test.numbers)} rows do not."
         )
     predicted, correction = learner.numbers(release, test.features, rng)
-    errors = (np.clip(predicted, low, high) - test.numbers) ** 2
-    shown = errors[reported]
+    guesses = np.clip(predicted, low, high)
+    errors = (guesses - test.numbers) ** 2
+    shown, numbers = errors[reported], test.numbers[reported]
+    unit: Unit = "squared label units"
     reach, tail, value = (high - low) ** 2, (1 - confidence) / 2, float(shown.mean())
     ends = [end(shown, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
     estimate = Estimate.interval(
@@ -128,13 +178,25 @@ def _of_numbers(
         (min(ends[0], value), max(ends[1], value)),
         confidence,
         section="utility",
-        unit="squared label units",
+        unit=unit,
         n=len(shown),
         method=f"{'linear' if learner.model == 'logistic' else learner.model} model trained on the "
         f"release, {correction.words}; clipped to the declared range; test rows, betting bounds",
         assumptions=_ASSUMPTIONS,
     )
-    return Utility(estimate, np.asarray(errors), reach, correction)
+    title, variance = "Squared error of the best single answer", float(np.var(numbers))
+    constant = _compared(CONSTANT, title, variance, len(shown), unit)
+    beside = (constant, *_deviance(numbers, guesses[reported], learner.loss))
+    return Utility(estimate, np.asarray(errors), reach, correction, beside)
+
+
+def _deviance(numbers: FloatArray, guesses: FloatArray, loss: str | None) -> Iterator[Estimate]:
+    """Yield the Poisson deviance of a model that was trained for it."""
+    from sklearn.metrics import mean_poisson_deviance
+
+    if loss == "poisson" and (numbers >= 0).all():
+        value = mean_poisson_deviance(numbers, np.maximum(guesses, _LEAST_MEAN))
+        yield _compared(DEVIANCE, "Poisson deviance", value, len(numbers), "1")
 
 
 def _range(coding: NumericCoding) -> tuple[float, float]:

@@ -99,6 +99,9 @@ def test_amounts_with_rounding(loss, ldpaudit, tmp_path):
     assert found["score"]["value"] < 0.8 * found["constant"]
     assert "unbiased under the declared mechanism" in found["correction"]
     assert found["learner"] == "linear"
+    deviance = [one for one in found["beside"] if one["id"] == "test_poisson_deviance"]
+    assert len(deviance) == (loss == "poisson")
+    assert ("Poisson loss" in found["correction"]) == (loss == "poisson")
 
 
 def test_what_does_not_fit_is_said_in_one_line(ldpaudit, tmp_path):
@@ -116,6 +119,32 @@ def test_what_does_not_fit_is_said_in_one_line(ldpaudit, tmp_path):
     assert "--test" in said
     how = ("--mechanism", "discrete-laplace", "--epsilon", 3, "--labels", "0:20")
     words = released(ldpaudit, tmp_path, "amount", *how, "--round", "nearest", "--overwrite")
-    status, said = ldpaudit(*words, "--learner", "iwp")
+    status, said = ldpaudit(*words, "--learner", "iwp", "--loss", "log")
     assert status == 2
-    assert "for classes" in said
+    assert "does not belong" in said
+
+
+def test_numbers_by_iwp(ldpaudit, tmp_path):
+    how = ("--mechanism", "discrete-laplace", "--epsilon", 3, "--labels", "0:20")
+    words = released(ldpaudit, tmp_path, "amount", *how, "--round", "nearest")
+    stored = tmp_path / "learnt.json"
+    status, said = ldpaudit(*words, "--learner", "iwp", "--json", stored)
+    assert status == 0, said
+    found = json.loads(stored.read_text())
+    assert found["score"]["value"] < 0.6 * found["constant"]
+    assert "inverse-Weierstrass" in found["correction"]
+    assert " % below it" in said
+
+
+def test_a_model_that_is_no_better_than_a_constant_is_named(ldpaudit, tmp_path):
+    words = released(ldpaudit, tmp_path, "wkind", "--mechanism", "rr", "--epsilon", 0.01)
+    stored = tmp_path / "learnt.json"
+    status, said = ldpaudit(*words, "--json", stored)
+    assert status == 0, said
+    found = json.loads(stored.read_text())
+    poor = found["score"]["value"] <= found["constant"]
+    assert poor == ("no better on the test rows" in said)
+    assert poor
+    by_id = {one["id"]: one for one in found["beside"]}
+    assert by_id["test_constant"]["value"] == found["constant"]
+    assert 0 < by_id["test_auc"]["value"] < 1
