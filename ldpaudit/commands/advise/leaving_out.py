@@ -137,21 +137,26 @@ def _search(column: Column, policy: Policy, deadline: float) -> tuple[tuple[str,
     gone: list[int] = []
     names: list[str] = []
 
-    def without(name: str) -> float:
-        features = release.features.without([*gone, *left[name]])
+    def told(places: list[int]) -> float:
+        features = release.features.without(places)
         few = np.random.default_rng(column.tables.seed)
         model = fit_posterior(features.take(taught), truth[taught], len(release.classes), few, 1)
         rows = Rows(model.predict(features.take(asked)), truth[asked])
         return stretch(column, policy, rows)
 
-    while left:
+    if told([place for places in left.values() for place in places]) > 1:
+        return (), True  # What is kept tells too much by itself.
+    while told(gone) > _MARGIN and left:
         if time.monotonic() > deadline:
             return tuple(names), False
         looked = sorted(left, key=lambda name: -max(clear[place] for place in left[name]))
-        tried = {name: without(name) for name in looked[:_LOOKED]}
+        tried = {name: told([*gone, *left[name]]) for name in looked[:_LOOKED]}
         best = min(tried, key=lambda name: tried[name])
         gone += left.pop(best)
         names.append(best)
-        if tried[best] <= _MARGIN:
-            break
+    # Of columns that say the same the first may have been left out for nothing.
+    for name in names[:-1]:
+        others = [place for other in names if other != name for place in arrays[other]]
+        if time.monotonic() < deadline and told(others) <= _MARGIN:
+            names.remove(name)
     return tuple(names), True

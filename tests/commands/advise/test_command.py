@@ -138,6 +138,15 @@ def test_what_cannot_be_advised_on_is_one_line(case, place, capsys):
     assert expected in capsys.readouterr().err
 
 
+def test_a_kept_column_that_tells_is_not_made_up_for_by_leaving_out_others(place, capsys):
+    words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", "--json", "-")
+    status, found = asked(capsys, *words, "--keep", "test result")
+    assert status == 1
+    assert sum(one["columns"] for one in found["dropped"]) == 2
+    assert "more time" not in found["sentence"]
+    assert "features alone" in found["sentence"]
+
+
 def test_columns_that_give_labels_or_people_away_are_left_out(place, monkeypatch, capsys):
     monkeypatch.setattr(Search, "least_noise", lambda *_: False)
     words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", "--json", "-")
