@@ -37,7 +37,7 @@ def sweep_page(sweep: Sweep) -> str:
     return render_sheet(
         what="Sweep before releasing",
         title=f"{_amount(mechanisms, 'mechanism')}, {_amount(settings, 'setting')}",
-        lead=f"Least noise with no violation found: {least}.",
+        lead=" ".join([f"Least noise with no violation found: {least}.", *sweep.contrasts()][:2]),
         tiles=_tiles(sweep),
         sections=(_frontier_part(sweep), _least_part(sweep)),
         more=(_points_part(sweep),),
@@ -104,7 +104,7 @@ def _least_part(sweep: Sweep) -> Section:
         "bound on the share holds for all settings of a mechanism together, because one of them "
         "was chosen by its verdicts. That more noise passes too is checked, not assumed."
     )
-    lead = " ".join(least.sentence for least in sweep.least_noise.values())
+    lead = " ".join([*(one.sentence for one in sweep.least_noise.values()), *sweep.contrasts()])
     tables = (("By mechanism", Table(head, body)),)
     return Section("least-noise", "Least noise", (lead, intro), tables=tables)
 

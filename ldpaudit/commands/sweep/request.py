@@ -1,6 +1,6 @@
 """The options of ``ldpaudit sweep``."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -51,6 +51,8 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
     ----------
     mechanisms : tuple of str
         Names of the contract.
+    public : str or None
+        Short for the generator "mixture" with this table as ``generator_data``.
     learner : {"linear", "network"}
         What learns from each release: logistic or ridge regression, or a dense network.
     seed : int or None
@@ -78,6 +80,10 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
         None
     )
     test_share: Annotated[float, Option("Without --test, the share of the data held out.")] = 0.2
+    public: Annotated[
+        str | None,
+        Option("A public labelled table: synthetic rows are those of a mixture of it.", file=True),
+    ] = None
     learner: Annotated[Literal["linear", "network"], Option("What learns from each release.")] = (
         "linear"
     )
@@ -90,6 +96,21 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
     ] = None
     out: Annotated[Path | None, Option("The folder that keeps every draw.")] = None
     resume: Annotated[bool, Option("Go on with the sweep in --out.")] = False
+
+    def with_generator(self) -> "SweepRequest":
+        """Return the request with the generator that ``public`` stands for.
+
+        Raises
+        ------
+        InputError
+            If synthetic rows are to come from somewhere else, too.
+        """
+        if self.public is None:
+            return self
+        if self.synthetic is not None or self.generator_data is not None:
+            raise InputError("--public does not go with --synthetic or --generator-data.")
+        generator = self.generator or "mixture"
+        return replace(self, public=None, generator=generator, generator_data=self.public)
 
     @property
     def numeric(self) -> bool:

@@ -35,6 +35,7 @@ REPORTED: Final = (
     "numeric.best.within_5",
     "numeric.features-only.bin_accuracy",
     "numeric.features-only.mse",
+    "numeric.features-only.within_5",
     "power.min_detectable_excess",
 )
 """The audit's estimates that a point repeats; the files of --out hold all of them."""
@@ -458,6 +459,36 @@ class Sweep(Frozen):
             return "strongest guess: within 5 % of the range", "test squared error"
         return "strongest attack: accuracy", "test accuracy"
 
+    def contrasts(self) -> Iterator[str]:
+        """Yield what each further mechanism reveals and keeps beside the first, value by value."""
+        first, *others = self.least_noise
+        beside = {s.value: s for s in self.points if s.mechanism == first}
+        for setting in self.points:
+            base = beside.get(setting.value)
+            if setting.mechanism in others and base is not None:
+                alone = [s.means.get(self._alone) for s in (setting, base)]
+                pairs: tuple[tuple[str, Mean | None, Mean | None], ...] = (
+                    (self.measures[0], setting.leakage, base.leakage),
+                    ("features alone", alone[0], alone[1]),
+                    (self.measures[1], setting.test, base.test),
+                )
+                said = [
+                    f"{what} {number(one.value)} against {number(other.value)}"
+                    for what, one, other in pairs
+                    if one is not None and other is not None
+                ]
+                constant = setting.means.get(CONSTANT)
+                if constant is not None:
+                    said.append(f"best single answer {number(constant.value)}")
+                if said:
+                    names = f"{setting.mechanism} against {first}"
+                    yield f"{setting.value_text}, {names}: {'; '.join(said)}."
+
+    @property
+    def _alone(self) -> str:
+        """The id of what the features alone reveal, on the scale of :attr:`Setting.leakage`."""
+        return "numeric.features-only.within_5" if self.numeric else "attack.features-only.accuracy"
+
     @property
     def headers(self) -> tuple[str, ...]:
         """The headers of settings' rows."""
@@ -501,6 +532,8 @@ def print_summary(sweep: Sweep, *, quiet: bool) -> None:
     """Print the least noise of each mechanism, then every setting."""
     if not quiet:
         say(CONFIDENTIAL)
+    for sentence in sweep.contrasts():
+        say(sentence)
     for least in sweep.least_noise.values():
         say(least.sentence)
     if quiet:

@@ -88,8 +88,8 @@ def _faults(request: SweepRequest) -> Iterator[str]:
     hungry = [name for name in names if "synthetic rows" in traits_of(name).needs]
     if hungry and request.synthetic is None and request.generator is None:
         yield (
-            f"The mechanism {hungry[0]!r} must be given synthetic rows: --synthetic FILE or "
-            f"--generator NAME."
+            f"The mechanism {hungry[0]!r} must be given synthetic rows: --public FILE, "
+            f"--synthetic FILE or --generator NAME."
         )
     if request.generator_data is not None and request.generator is None:
         yield "--generator-data must come with --generator, which is trained on it."
@@ -332,7 +332,7 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
         One line about what is wrong; the result names points that cannot be measured, unless there
         is no other.
     """
-    progress = progress or NoProgress()
+    progress, request = progress or NoProgress(), request.with_generator()
     if request.out is not None and request.out.is_file():
         raise OutputError(f"{request.out.name} is a file; --out needs a folder.")
     check_sweep(request)

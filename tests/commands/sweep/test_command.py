@@ -45,6 +45,11 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "foreign option": (("--mechanism", "rr", *GRID, "--generator", "gan"), "does not belong"),
     "generator data": (("--mechanism", "rr", *GRID, "--generator-data", "x"), "--generator"),
+    "public and synthetic": (
+        ("--mechanism", "double-rr", *GRID, "--public", "x", "--synthetic", "y"),
+        "does not go with --synthetic",
+    ),
+    "public for nothing": (("--mechanism", "rr", *GRID, "--public", "x"), "does not belong"),
     "label": (("--mechanism", "rr", *GRID, "--label", "labell"), "is most like it"),
     "drop": (("--mechanism", "rr", *GRID, "--drop", "towm"), "is most like it"),
     "share": (("--mechanism", "rr", *GRID, "--test-share", "1"), "(0, 1)"),
@@ -94,6 +99,19 @@ def test_a_policy_of_another_mechanism(data: Path, command: Command) -> None:
     status, printed = command(data, "--mechanism", "rr", *GRID, "--policy", policy)
     assert status == 2
     assert "[claim]" in printed
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_double_rr_beside_rr_in_one_command(data: Path, command: Command) -> None:
+    public, page = data.with_name("public.parquet"), data.with_name("s.html")
+    frame().sample(frac=0.5, random_state=1).to_parquet(public, index=False)
+    names = ("--mechanism", "rr", "--mechanism", "double-rr", "--lambda", "0.4")
+    status, printed = command(data, *names, "--public", public, *FAST, "--html", page)
+    assert status == 0, printed
+    said = " ".join(printed.split()).partition("double-rr against randomized-response: ")[2]
+    assert said.startswith("strongest attack: accuracy 0.")
+    assert said.index("features alone") < said.index("test accuracy 0.") < said.index("best single")
+    assert "double-rr against randomized-response" in page.read_text()
 
 
 @pytest.mark.usefixtures("in_this_process")
