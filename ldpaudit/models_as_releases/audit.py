@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, SupportsFloat
 
 import numpy as np
 
@@ -64,7 +64,8 @@ def audit_model(
     y : array or Series of shape (n,)
         The true labels, of k ≥ 2 classes. ``fit`` gets labels of the same type.
     claim : str, float or Mechanism, optional
-        What was promised of each label: ε in nats, or a mechanism such as ``"rr:epsilon=1"``.
+        What was promised of each label, with ``group`` of each person: ε in nats, or a mechanism
+        such as ``"rr:epsilon=1"`` on the labels of ``y``.
     delta : float
         δ of the (ε, δ)-DP that is claimed, in [0, 1).
     group : array or Series of shape (n,), optional
@@ -283,10 +284,15 @@ def _labels(y: Any) -> tuple[np.ndarray, IndexArray]:
 def _like(y: Any, labels: np.ndarray) -> Any:
     """Return labels in the form of the given ones."""
     import pandas as pd
+    import pyarrow as pa
 
     if isinstance(y, pd.Series):
         return pd.Series(labels, index=y.index, name=y.name).astype(y.dtype)
-    return labels if isinstance(y, np.ndarray) else type(y)(labels.tolist())
+    if isinstance(y, np.ndarray):
+        return labels
+    if isinstance(y, pa.Array | pa.ChunkedArray):
+        return pa.array(labels.tolist(), y.type)
+    return type(y)(labels.tolist())
 
 
 def _units(group: Any, n: int) -> IndexArray:
@@ -307,14 +313,17 @@ def _claimed(claim: Any, classes: np.ndarray) -> float | None:
     """Return the claimed ε in nats, None where nothing is claimed."""
     if claim is None:
         return None
-    if isinstance(claim, int | float) and not isinstance(claim, bool):
+    if isinstance(claim, SupportsFloat) and type(claim) is not bool:
         epsilon: float | None = float(claim)
     else:
         if isinstance(claim, str):
             declared = stated_claim(parse_label(f"label:{claim}")).mechanism
         else:
             declared = declaration_of(claim)
-        epsilon = from_declaration(declared, tuple(classes.tolist())).epsilon
+        mechanism = from_declaration(declared, tuple(classes.tolist()))
+        epsilon, channel = mechanism.epsilon, mechanism.channel
+        if channel is not None and {*channel.classes} != {*classes.tolist()}:
+            raise InputError("The claim's mechanism must be on the labels of y; it is on others.")
     if epsilon is None or not 0 <= epsilon < math.inf:
         raise InputError("The claim must have a finite ε of at least 0: 1.0, or 'rr:epsilon=1'.")
     return epsilon
@@ -329,7 +338,11 @@ def _check(
         raise InputError(f"share must lie in (0, 1]. Got {share:g} instead.")
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie in (0, 1). Got {confidence:g} instead.")
-    if runs < 1 or seed < 0:
-        raise InputError("runs must be at least 1, and the seed must not be negative.")
+    counts: tuple[Any, ...] = (runs, seed)
+    whole = all(isinstance(one, int | np.integer) for one in counts)
+    if not whole or runs < 1 or seed < 0:
+        raise InputError(
+            "runs must be a whole number from 1 up, and the seed a whole number from 0 up."
+        )
     if not excess > 0:
         raise InputError(f"max_undetected_excess must be above 0. Got {excess:g} instead.")

@@ -76,7 +76,9 @@ def probabilities(fit: Fit, features: Any, labels: Any, classes: np.ndarray) -> 
             "fit(X, y) must return a model whose predict_proba(X) gives probabilities; "
             f"it raised {where(error)}."
         ) from None
-    if found.shape != (len(labels), len(known)) or not np.isin(known, classes).all():
+    if not np.isin(known, classes).all():
+        raise InputError("The model's classes_ must be labels of y; it has others.")
+    if found.shape != (len(labels), len(known)):
         raise InputError(
             f"predict_proba(X) must give one row for each of the {len(labels):,} rows and one "
             f"column for each class. Got an array of shape {found.shape}."

@@ -2,10 +2,12 @@
 
 import json
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.stats import binom
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -220,9 +222,31 @@ class Wide:
         return np.ones((len(features), 3))
 
 
+class Foreign(Memory):
+    """A model of the labels of another table."""
+
+    def __init__(self, labels: Any) -> None:
+        super().__init__(labels)
+        self.classes_ = np.array(["a", "b"])
+
+
 class Negative:
     def predict_proba(self, features: Any) -> np.ndarray:
         return -np.ones((len(features), 2))
+
+
+@pytest.mark.parametrize("claim", [np.float32(8.0), np.int64(8), Fraction(8)])
+def test_a_claim_may_be_any_real_number(claim: Any) -> None:
+    features, truth = world(400, np.random.default_rng(3))
+    assert ldpaudit.audit_model(remembering, features, truth, claim).claimed_epsilon == 8.0
+
+
+def test_labels_may_be_an_arrow_array() -> None:
+    features, truth = world(400, np.random.default_rng(3))
+    found, same = (
+        ldpaudit.audit_model(remembering, features, y, 1.0) for y in (truth, pa.array(truth))
+    )
+    assert found.estimates == same.estimates
 
 
 def broken(features: Any, labels: Any) -> Any:
@@ -238,7 +262,11 @@ def broken(features: Any, labels: Any) -> Any:
         (lambda X, y: Negative(), {}, "none of them negative"),
         (remembering, {"share": 0}, "share must lie in"),
         (remembering, {"share": 0.1}, "at least 40 people"),
-        (remembering, {"runs": 0}, "runs must be at least 1"),
+        (lambda X, y: Foreign(y), {}, "classes_ must be labels of y"),
+        (remembering, {"runs": 0}, "runs must be a whole number from 1 up"),
+        (remembering, {"runs": 1.5}, "runs must be a whole number"),
+        (remembering, {"seed": None}, "the seed a whole number"),
+        (remembering, {"claim": RandomizedResponse(("a", "b"), 0.5)}, "on the labels of y"),
         (remembering, {"runs": 2}, "draws no new noise in each run"),
         (remembering, {"y": np.zeros((100, 2))}, "must be one column"),
         (remembering, {"y": np.arange(90) % 2}, "X and y must have the same rows"),
