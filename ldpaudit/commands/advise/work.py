@@ -58,6 +58,10 @@ _HOPELESS: Final = (
     "Nothing in reach passes: the features alone reveal the label, and no noise on the label "
     "changes that. Do not release these features with this label."
 )
+_DOUBLE: Final = (
+    " Double randomized response replaces features, too: given a public table, 'ldpaudit sweep "
+    "--mechanism double-rr --public FILE' measures what that would reveal and keep."
+)
 
 
 @unchanged()
@@ -155,20 +159,23 @@ class _Answer:
 
     def _sentence(self, outcome: Outcome, found: Sequence[Recommendation], gone: int) -> str:
         """Return what to release, or why there is nothing."""
+        columns = self.search.columns
         these = "1 column" if gone == 1 else f"{gone} columns"
         left = f" Leave out {these} that no noise makes up for (--drop)." if gone else ""
         if outcome == "found":
             return found_words(found[0]) + left
         if self.hopeless and self.done:
-            return _HOPELESS
+            alone = len(columns) == 1 and columns[0].release.numeric is None
+            return _HOPELESS + (_DOUBLE if alone else "")
         failed = [one.why_not.rstrip(".") for one in self.search.tried.values() if one.why_not]
         why = f" With the most noise that was tried: {failed[-1]}." if failed else ""
         if outcome == "none":
             return f"Nothing in reach passes: every mechanism breaks a limit at every noise.{why}"
         if self.done:
+            fewer = "fewer private columns" if len(columns) > 1 else "a policy that allows more"
             return (
                 f"Found no release that is known to meet the policy.{why} It takes more rows, or "
-                "fewer private columns."
+                f"{fewer}."
             )
         first = f" By closed form, first try {_called(found[0])}." if found else ""
         return (

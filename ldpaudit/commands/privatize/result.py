@@ -79,6 +79,11 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
                 f"{about}With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller "
                 "--epsilon."
             )
+        if channel is not None and len(channel.outputs) == 1:
+            yield (
+                f"{about}At this ε and prior the mechanism gives every row the same label: the "
+                "release says nothing of the labels. Give a larger --epsilon, or another mechanism."
+            )
         strata = one.strata
         if strata is not None:
             empty = len(strata.classes) - len(np.unique(strata.codes(strata.found)))

@@ -145,6 +145,7 @@ def test_a_kept_column_that_tells_is_not_made_up_for_by_leaving_out_others(place
     assert sum(one["columns"] for one in found["dropped"]) == 2
     assert "more time" not in found["sentence"]
     assert "features alone" in found["sentence"]
+    assert "--mechanism double-rr --public FILE" in found["sentence"]
 
 
 def test_columns_that_give_labels_or_people_away_are_left_out(place, monkeypatch, capsys):

@@ -148,6 +148,18 @@ def test_sorted_rows_are_warned_of(tmp_path: Path) -> None:
     assert "order of the rows" in warning
 
 
+def test_a_mechanism_that_gives_every_row_the_same_label_is_warned_of(
+    tmp_path: Path, command: Command
+) -> None:
+    labels = np.random.default_rng(1).choice(["a", "b", "c"], 2_000, p=[0.95, 0.03, 0.02])
+    pq.write_table(pa.table({"x": np.arange(2_000.0), "label": labels}), tmp_path / "d.parquet")
+    (tmp_path / "prior.csv").write_text("label,probability\na,0.95\nb,0.03\nc,0.02\n")
+    words = ("--mechanism", "rr-top-k", "--epsilon", "0.1", "--prior", tmp_path / "prior.csv")
+    status, printed = command(tmp_path / "d.parquet", "-o", tmp_path / "r.parquet", *words)
+    assert status == 0, printed
+    assert "every row the same label" in printed
+
+
 def test_a_large_epsilon_and_few_rows_are_warned_of(tmp_path: Path) -> None:
     large, few = released(table().slice(0, 90), tmp_path, epsilon=6.0)
     assert "ε = 6 the mechanism hides little: 99.5 % of labels are released as they are" in large
