@@ -38,7 +38,7 @@ NOT_SWEPT = {
     *("--truth", "--truth-column", "--original", "--held-out", "--id", "--group", "--features"),
     "--channel",
     # A mechanism that needs the first is not swept; the others are about one given release.
-    *("--public-posterior", "--public", "--canaries", "--slice", "--timeout"),
+    *("--public-posterior", "--canaries", "--slice", "--timeout"),
     *("--projection", "--answers"),
 }
 """The options of an audit that a sweep lacks, and why."""

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IndexArray, Label
@@ -138,7 +137,7 @@ class Channel:
             logs = np.log(np.maximum(sums, _LEAST_LEFT)) + tops[0] + tops[1].T
             # Where nearly nothing is left of a sum, what was lost may matter.
             for y in np.flatnonzero((sums < _LEAST_LEFT).any(axis=1)):
-                logs[y] = logsumexp(first[y] + second, axis=1)
+                logs[y] = np.logaddexp.reduce(first[y] + second, axis=1)
             values = logs / (alpha - 1)
         if alpha >= 1 and not there.all():
             values[there.astype(np.float64) @ (~there).T.astype(np.float64) > 0] = math.inf

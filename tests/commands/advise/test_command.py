@@ -36,7 +36,7 @@ POLICIES = {
     "weak": CLAIM.format(0.1, 0.3),
     "leaking": LEAKING,
 }
-QUICK = ("--minutes", "0.001", "--json", "-")
+QUICK = ("--minutes", "0.000001", "--json", "-")
 
 
 def leaking(rows: int):
