@@ -167,6 +167,10 @@ class Made(Mechanism):
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"A mechanism does not change; got another {name!r}.")
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Without what was computed from them.
+        return {key: self.__dict__[key] for key in ("family", "parameters", "traits")}
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description!r})"
 

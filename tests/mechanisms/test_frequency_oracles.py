@@ -45,7 +45,7 @@ def test_reports_follow_the_law(protocol: str) -> None:
     made, rng = oracle(protocol), np.random.default_rng(2)
     true, other = np.full(ROWS, 2, dtype=np.int32), np.full(ROWS, 4, dtype=np.int32)
     reports = made.check(made.sample(true, rng))
-    assert reports.shape == (ROWS, made.width)
+    assert reports.shape == (ROWS, made.law.width)
     ratios = made.log_ratio(reports, true, other)
     assert np.abs(ratios).max() <= made.epsilon * (1 + 1e-9)
     np.testing.assert_allclose(made.log_ratio(reports, other, true), -ratios)
@@ -73,8 +73,8 @@ def test_the_most_likely_label(protocol: str) -> None:
         codes = np.full(ROWS, code, dtype=np.int32)
         assert made.log_ratio(reports, codes, best).max() <= 1e-9
     kept = made.labels(reports, rng) == true
-    if made.keep_probability is not None:
-        assert kept.mean() == pytest.approx(made.keep_probability, abs=2.5 / math.sqrt(ROWS))
+    if (keep := made.law.keep()) is not None:
+        assert kept.mean() == pytest.approx(keep, abs=2.5 / math.sqrt(ROWS))
         assert made.label_channel is not None
         assert made.label_channel.epsilon <= made.epsilon + 1e-9
     else:
@@ -85,7 +85,7 @@ def test_the_most_likely_label(protocol: str) -> None:
 def test_real_draws_take_the_systems_generator(protocol: str) -> None:
     made = oracle(protocol)
     reports = made.sample(np.arange(6, dtype=np.int32))
-    assert made.check(reports).shape == (6, made.width)
+    assert made.check(reports).shape == (6, made.law.width)
 
 
 def test_generalized_rr_is_randomized_response() -> None:
