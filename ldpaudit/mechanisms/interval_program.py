@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -29,7 +29,7 @@ from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 _KEEP_INSIDE: Final = 0.99
 _MAXIMAL_STEPS: Final = 100
-_RIDGE: Final = 1e-15
+_RIDGES: Final = (1e-15, 1e-12, 1e-9)
 _ROUNDING: Final = 1e-7
 _REFINEMENTS: Final = 4
 _UNDECIDED: Final = 1e-3
@@ -41,10 +41,8 @@ class IntervalArcs:
 
     Node i is the boundary before label i (0-based), node k the end. The interval of labels i … j−1
     is the arc from i to j. In differences of neighbouring rows a column has three entries: +1 at
-    node j, −1 at node i, and its entry at the last label. So the sums over all k²/2 columns that a
-    Newton step needs are sums along the rows and columns of one array. Every array over arcs has
-    shape (k + 1, k + 1), entry [i, j] for the arc from i to j; entries off the arcs (j ≤ i, and the
-    arc of all labels) must be 0 where they are summed.
+    node j, −1 at node i, and its entry at the last label. Every array over arcs has shape (n,) with
+    n = k(k + 1)/2 − 1, as the arc of all labels is left out.
 
     Multipliers are float64 vectors of shape (k,): entries 0 … k − 2 are the potentials of the inner
     nodes 1 … k − 1 times growth, entry k − 1 is the potential of the end. The multipliers of the
@@ -55,181 +53,129 @@ class IntervalArcs:
     growth: float
 
     @cached_property
-    def mask(self) -> BoolArray:
-        """Which entries are arcs: i < j, except the arc of all labels."""
-        mask = np.triu(np.ones((self.k + 1, self.k + 1), dtype=np.bool_), 1)
-        mask[0, self.k] = False
-        return mask
+    def ends(self) -> tuple[IndexArray, IndexArray]:
+        """The nodes i < j of each arc."""
+        start, end = np.triu_indices(self.k + 1, 1)
+        arcs = (start > 0) | (end < self.k)
+        return start[arcs], end[arcs]
 
-    def spread(self, cumulative: FloatArray) -> FloatArray:
-        """Return Σ_{labels} weight × column for cumulative weights of shape (k + 1,).
+    @cached_property
+    def last(self) -> FloatArray:
+        """Each column's entry at the last label."""
+        return np.where(self.ends[1] == self.k, 1 + self.growth, 1.0)
 
-        The sum over all labels plus growth times the sum over the interval.
-        """
-        return np.asarray(
-            cumulative[-1] + self.growth * (cumulative[None, :] - cumulative[:, None])
-        )
+    def spread(self, weights: FloatArray) -> FloatArray:
+        """Return Σ_{labels} weight × column, shape (k,) → (n,)."""
+        (start, end), cumulative = self.ends, np.concatenate([[0.0], np.cumsum(weights)])
+        return np.asarray(cumulative[-1] + self.growth * (cumulative[end] - cumulative[start]))
 
     def columns(self, multipliers: FloatArray) -> FloatArray:
-        """Return the product of the multipliers with each column, shape (k + 1, k + 1)."""
-        potential = np.zeros(self.k + 1)
+        """Return the product of the multipliers with each column."""
+        (start, end), potential = self.ends, np.zeros(self.k + 1)
         potential[1 : self.k] = multipliers[:-1]
-        product = potential[None, :] - potential[:, None] + multipliers[-1]
-        product[:, self.k] += self.growth * multipliers[-1]
-        return np.asarray(product)
-
-    def columns_of(self, multipliers: FloatArray) -> FloatArray:
-        """Return the same for multipliers of the labels, shape (k,)."""
-        return self.spread(np.concatenate([[0.0], np.cumsum(multipliers)]))
+        return np.asarray(potential[end] - potential[start] + multipliers[-1] * self.last)
 
     def total(self, amounts: FloatArray) -> FloatArray:
         """Return Σ amount × column over the arcs, shape (k,): the transpose of `columns`."""
-        arriving, leaving = amounts.sum(axis=0), amounts.sum(axis=1)
-        result = np.empty(self.k)
-        result[:-1] = arriving[1 : self.k] - leaving[1 : self.k]
-        result[-1] = amounts.sum() + self.growth * arriving[self.k]
-        return result
+        start, end = (np.bincount(nodes, amounts, self.k + 1) for nodes in self.ends)
+        return np.append((end - start)[1 : self.k], amounts @ self.last)
 
     def normal(self, amounts: FloatArray) -> FloatArray:
         """Return Σ amount × column columnᵀ over the arcs, shape (k, k): a bordered Laplacian."""
-        k, inner = self.k, amounts[1 : self.k, 1 : self.k]
-        arriving, leaving = amounts.sum(axis=0), amounts.sum(axis=1)
-        matrix = np.empty((k, k))
-        matrix[:-1, :-1] = -(inner + inner.T)
-        diagonal = np.arange(k - 1)
-        matrix[diagonal, diagonal] += arriving[1:k] + leaving[1:k]
-        border = arriving[1:k] - leaving[1:k] - self.growth * amounts[1:k, k]
-        matrix[:-1, -1] = matrix[-1, :-1] = border
-        high = 1 + self.growth
-        matrix[-1, -1] = amounts.sum() + (high * high - 1) * arriving[k]
+        between, matrix = np.zeros((self.k + 1, self.k + 1)), np.empty((self.k, self.k))
+        between[self.ends] = amounts
+        nodes = slice(1, self.k)
+        matrix[:-1, :-1] = -(between + between.T)[nodes, nodes]
+        matrix[:-1, :-1] += np.diag((between.sum(axis=0) + between.sum(axis=1))[nodes])
+        matrix[-1] = matrix[:, -1] = self.total(amounts * self.last)
         return matrix
 
     def target(self, values: FloatArray) -> FloatArray:
         """Return Σ amount × column for the row sums ``values``, shape (k,) → (k,)."""
-        result = np.empty(self.k)
-        result[:-1] = -np.diff(values) / self.growth
-        result[-1] = values[-1]
-        return result
+        return np.append(-np.diff(values) / self.growth, values[-1])
 
     def label_multipliers(self, multipliers: FloatArray) -> FloatArray:
         """Return the multipliers of the k labels' equations, shape (k,) → (k,)."""
-        potential = np.zeros(self.k + 1)
-        potential[1 : self.k] = multipliers[:-1] / self.growth
-        potential[self.k] = multipliers[-1]
-        return np.diff(potential)
+        return np.diff([0.0, *(multipliers[:-1] / self.growth), multipliers[-1]])
 
     def random_partition(self, chance: float) -> FloatArray:
         """Return positive amounts with row sums 1: the bins of a random partition.
 
         Each inner boundary is drawn with probability ``chance``; an arc's amount is proportional to
-        the probability that its interval is a bin. Shape (k + 1, k + 1).
+        the probability that its interval is a bin.
         """
-        node = np.arange(self.k + 1)
-        inside = np.maximum(node[None, :] - node[:, None] - 1, 0)
-        amounts = np.where(self.mask, (1 - chance) ** inside, 0.0)
-        amounts[1:, :] *= chance
-        amounts[:, : self.k] *= chance
+        start, end = self.ends
+        drawn = (start > 0).astype(int) + (end < self.k)
+        amounts = (1 - chance) ** (end - start - 1) * chance**drawn
         return np.asarray(amounts / self.total(amounts)[-1])
 
-
-@dataclass(frozen=True, eq=False)
-class IntervalLoss:
-    """Expected losses of one output of each interval column, by their convex conjugates.
-
-    For an output m with the column S the loss per unit of mass is G(m) = Σ_y p_y S_y g(m, y), with
-    g shifted so that a perfect output has loss 0. Each function maps slopes b over the arcs to an
-    array over the arcs.
-
-    Attributes
-    ----------
-    conjugate : callable
-        G*(b) = max_m (b m − G(m)) and the m that attains it.
-    curvature : callable
-        dm/db, positive.
-    allows : callable
-        Where G*(b) is finite.
-    """
-
-    conjugate: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-    curvature: Callable[[FloatArray], FloatArray]
-    allows: Callable[[FloatArray], BoolArray]
+    def of(self, held: IndexArray) -> FloatArray:
+        """Return the columns of some arcs in the program's basis, shape (k, m)."""
+        eye = np.eye(self.k + 1)
+        columns = eye[self.ends[1][held]] - eye[self.ends[0][held]]
+        return np.vstack([columns.T[1 : self.k], self.last[held]])
 
 
-def _cumulative(values: FloatArray) -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(values)])
+IntervalLoss = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
+"""The expected loss of one output of each interval column, by its convex conjugate.
+
+For an output m with the column S the loss per unit of mass is G(m) = Σ_y p_y S_y g(m, y), with g
+shifted so that a perfect output has loss 0. Maps slopes b over the arcs to G*(b) = max_m (b m −
+G(m)), the m that attains it, and dm/db > 0; NaN where G*(b) is infinite."""
 
 
 def squared_loss(arcs: IntervalArcs, labels: FloatArray, prior: FloatArray) -> IntervalLoss:
     """g(m, y) = ½(m − y)²: G(m) = ½w(m − centre)² + ½rest; labels near 0 keep it accurate."""
-    weight = np.where(arcs.mask, arcs.spread(_cumulative(prior)), 1.0)
-    first = arcs.spread(_cumulative(prior * labels))
-    second = arcs.spread(_cumulative(prior * labels**2))
-    centre = np.where(arcs.mask, first / weight, 0.0)
-    rest = np.where(arcs.mask, second - first * centre, 0.0)
+    weight, first, second = (arcs.spread(prior * labels**power) for power in range(3))
+    centre = first / weight
+    rest = second - first * centre
 
-    def conjugate(slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def conjugate(slope: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         output = centre + slope / weight
-        return 0.5 * (slope * (centre + output) - rest), output
+        return 0.5 * (slope * (centre + output) - rest), output, 1 / weight
 
-    return IntervalLoss(
-        conjugate,
-        lambda slope: np.broadcast_to(1 / weight, slope.shape),
-        lambda slope: np.ones(slope.shape, dtype=np.bool_),
-    )
+    return conjugate
 
 
 def poisson_loss(arcs: IntervalArcs, labels: FloatArray, prior: FloatArray) -> IntervalLoss:
     """g(m, y) = m − y − y log(m/y): G(m) = wm − v log m + rest, for m > 0 and positive labels."""
-    weight = arcs.spread(_cumulative(prior))
-    moment = arcs.spread(_cumulative(prior * labels))
-    rest = arcs.spread(_cumulative(prior * (xlogy(labels, labels) - labels)))
-    weight, moment = np.where(arcs.mask, weight, 1.0), np.where(arcs.mask, moment, 1.0)
-    rest = np.where(arcs.mask, rest, 0.0)
+    weight, moment = arcs.spread(prior), arcs.spread(prior * labels)
+    rest = arcs.spread(prior * (xlogy(labels, labels) - labels))
 
-    def conjugate(slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-        output = moment / (weight - slope)
-        return moment * (np.log(output) - 1) - rest, output
+    def conjugate(slope: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        room = np.where(slope < weight, weight - slope, np.nan)
+        output = moment / room
+        return moment * (np.log(output) - 1) - rest, output, output / room
 
-    return IntervalLoss(
-        conjugate, lambda slope: moment / (weight - slope) ** 2, lambda slope: slope < weight
-    )
+    return conjugate
 
 
-@dataclass(frozen=True, eq=False)
-class IntervalSolution:
+class IntervalSolution(NamedTuple):
     """A nearly optimal primal–dual pair of the interval program."""
 
     alpha: FloatArray
     beta: FloatArray
     masses: FloatArray
     outputs: FloatArray
+    curvature: FloatArray
     slacks: FloatArray
     value: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """An iterate: two multiplier vectors, the masses, and what follows from them."""
+class _Point(NamedTuple):
+    """An iterate: two multiplier vectors, (2, k), the masses, and what follows from them."""
 
-    first: FloatArray
-    second: FloatArray
+    multipliers: FloatArray
     masses: FloatArray
-    slopes: FloatArray
     outputs: FloatArray
+    curvature: FloatArray
     slacks: FloatArray
 
-    @property
-    def gap(self) -> float:
-        return float(np.sum(self.masses * self.slacks))
 
-
-@dataclass(frozen=True, eq=False)
-class _Direction:
-    first: FloatArray
-    second: FloatArray
+class _Direction(NamedTuple):
+    multipliers: FloatArray
     masses: FloatArray
-    # −d slack, to first order.
-    linear: FloatArray
+    linear: FloatArray  # −d slack, to first order.
     slopes: FloatArray
 
 
@@ -237,23 +183,63 @@ class _Direction:
 class _Program:
     arcs: IntervalArcs
     loss: IntervalLoss
-    mass_target: FloatArray
-    moment_target: FloatArray
+    goals: FloatArray  # Of the masses and of the moments, (2, k).
 
-    def point(self, first: FloatArray, second: FloatArray, masses: FloatArray) -> _Point:
-        slopes = np.where(self.arcs.mask, self.arcs.columns(second), 0.0)
-        conjugate, outputs = self.loss.conjugate(slopes)
-        slacks = np.where(self.arcs.mask, -self.arcs.columns(first) - conjugate, 1.0)
-        return _Point(first, second, masses, slopes, outputs, slacks)
+    def point(self, multipliers: FloatArray, masses: FloatArray) -> _Point:
+        conjugate, outputs, curvature = self.loss(self.arcs.columns(multipliers[1]))
+        slacks = -self.arcs.columns(multipliers[0]) - conjugate
+        return _Point(multipliers, masses, outputs, curvature, slacks)
 
-    def value(self, point: _Point) -> float:
-        return float(self.mass_target @ point.first + self.moment_target @ point.second)
+    def missing(self, amounts: FloatArray, outputs: FloatArray) -> FloatArray:
+        return self.goals - [self.arcs.total(amounts), self.arcs.total(amounts * outputs)]
 
-    def residuals(self, point: _Point) -> tuple[FloatArray, FloatArray]:
-        return (
-            self.mass_target - self.arcs.total(point.masses),
-            self.moment_target - self.arcs.total(point.masses * point.outputs),
-        )
+    def advanced(self, point: _Point) -> _Point | None:
+        """Take one predictor–corrector step; None if rounding leaves no direction."""
+        _, masses, outputs, curvature, slacks = point
+        ratio, products = masses / slacks, masses * slacks
+        crossed = self.arcs.normal(ratio * outputs)
+        bent = self.arcs.normal(ratio * outputs**2 + masses * curvature)
+        system = np.block([[self.arcs.normal(ratio), crossed], [crossed, bent]])
+        scale = np.sqrt(np.diagonal(system))
+        factor = _factor(system / scale / scale[:, None])
+        if factor is None:
+            return None
+        goals = self.missing(masses, outputs)
+
+        def direction(target: FloatArray) -> _Direction:
+            pushed = target / slacks
+            right = goals - self.goals + self.missing(pushed, outputs)
+            step = scipy.linalg.cho_solve(factor, right.ravel() / scale, check_finite=False)
+            multipliers = (step / scale).reshape(2, -1)
+            slopes = self.arcs.columns(multipliers[1])
+            linear = self.arcs.columns(multipliers[0]) + outputs * slopes
+            return _Direction(multipliers, pushed + ratio * linear, linear, slopes)
+
+        def lengths(along: _Direction) -> tuple[float, float]:
+            """Return how far the masses, and the slacks' second-order model, stay above 0."""
+            shrinking = along.masses < 0
+            primal = (masses[shrinking] / -along.masses[shrinking]).min(initial=1.0)
+            root = np.sqrt(along.linear**2 + 2 * curvature * along.slopes**2 * slacks)
+            dual = 1 / max(1.0, ((along.linear + root) / (2 * slacks)).max())
+            return float(primal), float(dual)
+
+        predicted = direction(-products)
+        primal, dual = lengths(predicted)
+        left = masses + primal * predicted.masses
+        left = left @ np.maximum(slacks - dual * predicted.linear, 0)
+        # Mehrotra's cube of the predicted decrease.
+        gap = float(products.sum())
+        centre = min(max((float(left) / gap) ** 3, 1e-6), 1.0) * gap / len(masses)
+        bend = predicted.masses * predicted.linear + 0.5 * masses * curvature * predicted.slopes**2
+        along = direction(centre - products + bend)
+        primal, dual = (min(1.0, _KEEP_INSIDE * length) for length in lengths(along))
+        for _ in range(60):
+            multipliers = point.multipliers + dual * along.multipliers
+            there = self.point(multipliers, masses + primal * along.masses)
+            if (there.slacks > 0).all():
+                return there
+            dual *= 0.7
+        return None
 
 
 def solve_interval_program(
@@ -264,90 +250,36 @@ def solve_interval_program(
     tolerance: float,
 ) -> IntervalSolution:
     """Solve the interval program."""
-    ones = np.zeros(arcs.k)
-    ones[-1] = 1.0
-    program = _Program(arcs, loss, ones, arcs.target(labels))
     (prior, cost), k = price, arcs.k
+    program = _Program(arcs, loss, np.stack([np.eye(k)[-1], arcs.target(labels)]))
     first = np.append(-arcs.growth * cost * np.cumsum(prior)[:-1], -cost)
     chance = min(0.9, max(2 / k, math.sqrt(1 + arcs.growth) / k))
-    point = program.point(first, np.zeros(k), arcs.random_partition(chance))
+    point = program.point(np.stack([first, np.zeros(k)]), arcs.random_partition(chance))
     for _ in range(_MAXIMAL_STEPS):
-        value, (mass, moment) = program.value(point), program.residuals(point)
+        value, residuals = _value(program, point), program.missing(point.masses, point.outputs)
         # The residuals of the two equations at the multipliers' prices; rounding leaves about 1e-9
         # of the value, which the repair of the support removes.
-        missing = abs(mass @ point.first) + abs(moment @ point.second)
-        if point.gap <= tolerance * value and missing <= _ROUNDING * value:
+        missing = np.abs((residuals * point.multipliers).sum(axis=1)).sum()
+        if point.masses @ point.slacks <= tolerance * value and missing <= _ROUNDING * value:
             break
-        moved = _advance(program, point)
+        moved = program.advanced(point)
         if moved is None:
             break
         point = moved
-    return IntervalSolution(
-        arcs.label_multipliers(point.first),
-        arcs.label_multipliers(point.second),
-        point.masses,
-        point.outputs,
-        point.slacks,
-        program.value(point),
-    )
+    alpha, beta = map(arcs.label_multipliers, point.multipliers)
+    return IntervalSolution(alpha, beta, *point[1:], _value(program, point))
 
 
-def _advance(program: _Program, point: _Point) -> _Point | None:
-    """Take one predictor–corrector step; None if rounding leaves no direction."""
-    solve = _newton(program, point)
-    if solve is None:
-        return None
-    complementarity = -point.masses * point.slacks
-    predicted = solve(complementarity)
-    target = _centre(program, point, predicted)
-    curved = 0.5 * point.masses * program.loss.curvature(point.slopes) * predicted.slopes**2
-    corrected = solve(
-        np.where(
-            program.arcs.mask,
-            complementarity + target + predicted.masses * predicted.linear + curved,
-            0.0,
-        )
-    )
-    return _moved(program, point, corrected)
-
-
-def _newton(program: _Program, point: _Point) -> Callable[[FloatArray], _Direction] | None:
-    """Factor the normal equations; return the map from a complementarity target to a direction."""
-    arcs, k = program.arcs, program.arcs.k
-    ratio = point.masses / point.slacks
-    weighted = ratio * point.outputs
-    system = np.empty((2 * k, 2 * k))
-    system[:k, :k] = arcs.normal(ratio)
-    system[:k, k:] = arcs.normal(weighted)
-    system[k:, :k] = system[:k, k:].T
-    curvature = program.loss.curvature(point.slopes)
-    system[k:, k:] = arcs.normal(weighted * point.outputs + point.masses * curvature)
-    scale = np.sqrt(np.diagonal(system))
-    factor = _factor(system / scale / scale[:, None])
-    if factor is None:
-        return None
-    mass, moment = program.residuals(point)
-
-    def direction(target: FloatArray) -> _Direction:
-        pushed = np.where(arcs.mask, target / point.slacks, 0.0)
-        right = np.concatenate(
-            [mass - arcs.total(pushed), moment - arcs.total(pushed * point.outputs)]
-        )
-        step = scipy.linalg.cho_solve(factor, right / scale, check_finite=False) / scale
-        slopes = arcs.columns(step[k:])
-        linear = arcs.columns(step[:k]) + point.outputs * slopes
-        return _Direction(step[:k], step[k:], pushed + ratio * linear, linear, slopes)
-
-    return direction
+def _value(program: _Program, point: _Point) -> float:
+    return float((program.goals * point.multipliers).sum())
 
 
 def _factor(system: FloatArray) -> tuple[FloatArray, bool] | None:
     """Return the Cholesky factor, with a larger ridge if rounding made the matrix indefinite."""
     if not np.isfinite(system).all():
         return None
-    diagonal = np.arange(len(system))
-    for ridge in (_RIDGE, 1e3 * _RIDGE, 1e6 * _RIDGE):
-        system[diagonal, diagonal] = 1 + ridge
+    for ridge in _RIDGES:
+        np.fill_diagonal(system, 1 + ridge)
         try:
             factor: tuple[FloatArray, bool] = scipy.linalg.cho_factor(
                 system, lower=True, check_finite=False
@@ -356,46 +288,6 @@ def _factor(system: FloatArray) -> tuple[FloatArray, bool] | None:
             continue
         return factor
     return None
-
-
-def _centre(program: _Program, point: _Point, predicted: _Direction) -> float:
-    """Return the complementarity to aim at: Mehrotra's cube of the predicted decrease."""
-    gap, count = point.gap, int(program.arcs.mask.sum())
-    primal = _primal_length(point, predicted)
-    dual = _dual_length(program, point, predicted)
-    slacks = point.slacks - dual * predicted.linear
-    masses = point.masses + primal * predicted.masses
-    left = float(np.sum(masses * np.where(program.arcs.mask, np.maximum(slacks, 0), 0)))
-    return min(max((left / gap) ** 3, 1e-6), 1.0) * gap / count
-
-
-def _moved(program: _Program, point: _Point, direction: _Direction) -> _Point | None:
-    primal = min(1.0, _KEEP_INSIDE * _primal_length(point, direction))
-    dual = min(1.0, _KEEP_INSIDE * _dual_length(program, point, direction))
-    masses = np.where(program.arcs.mask, point.masses + primal * direction.masses, 0.0)
-    for _ in range(60):
-        first = point.first + dual * direction.first
-        second = point.second + dual * direction.second
-        if program.loss.allows(point.slopes + dual * direction.slopes)[program.arcs.mask].all():
-            moved = program.point(first, second, masses)
-            if (moved.slacks > 0).all():
-                return moved
-        dual *= 0.7
-    return None
-
-
-def _primal_length(point: _Point, direction: _Direction) -> float:
-    shrinking = direction.masses < 0
-    lengths = -point.masses[shrinking] / direction.masses[shrinking]
-    return float(min(1.0, lengths.min(initial=1.0)))
-
-
-def _dual_length(program: _Program, point: _Point, direction: _Direction) -> float:
-    """Return where the slack's second-order model reaches 0: exact for the squared loss."""
-    curved = 0.5 * program.loss.curvature(point.slopes) * direction.slopes**2
-    root = np.sqrt(direction.linear**2 + 4 * curved * point.slacks)
-    speed = np.where(program.arcs.mask, direction.linear + root, 0.0)
-    return float(1 / max(1.0, (speed / (2 * point.slacks)).max()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,9 +317,6 @@ class IntervalColumns:
         order = np.argsort(outputs, kind="stable")
         return cls(outputs[order], first[order], last[order], masses[order])
 
-    def __len__(self) -> int:
-        return len(self.outputs)
-
     def inside(self, k: int) -> BoolArray:
         """Return which of k labels lie in each interval, shape (k, m)."""
         label = np.arange(k)[:, None]
@@ -439,55 +328,36 @@ class IntervalColumns:
 
 
 def interval_mechanism(
-    labels: FloatArray, arcs: IntervalArcs, solution: IntervalSolution, curvature: FloatArray
+    labels: FloatArray, arcs: IntervalArcs, solution: IntervalSolution
 ) -> IntervalColumns:
     """Return interval columns with row sums 1 and no bias, up to rounding.
 
-    Columns whose mass vanishes at the optimum are dropped; at most 2k remain. Their masses are
-    corrected by the smallest relative change, their outputs by the change that raises the loss
-    least.
+    Columns whose mass vanishes at the optimum are dropped, those with a mass far below their slack,
+    each in units of its own size; at most 2k remain. Their masses are corrected by the smallest
+    relative change, their outputs by the change that raises the loss least.
     """
-    start, end, first = _support(arcs, solution)
-    ones = np.zeros(arcs.k)
-    ones[-1] = 1.0
-    for _ in range(len(start)):
-        columns = _columns(arcs, start, end)
-        masses = _corrected(columns, first, first, ones)
-        positive = masses > 0
-        if positive.all():
+    amounts, slacks = solution.masses, solution.slacks
+    shares = amounts / amounts.max()
+    held = np.flatnonzero(shares > _UNDECIDED * slacks / abs(solution.value))
+    if len(held) > 2 * arcs.k:
+        columns = arcs.of(held)
+        equations = np.vstack([columns, columns * solution.outputs[held]])
+        left = reduced_amounts(equations, amounts[held], slacks[held])
+        amounts = np.zeros(len(amounts))
+        amounts[held] = left
+        held = held[left > 0]
+    for _ in range(len(held)):
+        columns = arcs.of(held)
+        masses = _corrected(columns, amounts[held], amounts[held], np.eye(arcs.k)[-1])
+        if (masses > 0).all():
             break
-        start, end, first = start[positive], end[positive], first[positive]
+        held = held[masses > 0]
     else:
         raise LdpAuditError("The interval program could not be solved; round the labels or ε.")
-    weights, moments = masses * curvature[start, end], masses * solution.outputs[start, end]
+    weights, moments = masses * solution.curvature[held], masses * solution.outputs[held]
     moments = _corrected(columns, moments, weights, arcs.target(labels))
-    return IntervalColumns.ordered(moments / masses, start, end - 1, masses)
-
-
-def _support(
-    arcs: IntervalArcs, solution: IntervalSolution
-) -> tuple[IndexArray, IndexArray, FloatArray]:
-    """Keep the arcs whose mass is not far below their slack, each in units of its own size."""
-    masses = solution.masses / solution.masses.max()
-    slacks = solution.slacks / abs(solution.value)
-    start, end = np.nonzero(arcs.mask & (masses > _UNDECIDED * slacks))
-    amounts = solution.masses[start, end]
-    if len(start) > 2 * arcs.k:
-        columns = _columns(arcs, start, end)
-        equations = np.vstack([columns, columns * solution.outputs[start, end]])
-        amounts = reduced_amounts(equations, amounts, solution.slacks[start, end])
-    return start[amounts > 0], end[amounts > 0], amounts[amounts > 0]
-
-
-def _columns(arcs: IntervalArcs, start: IndexArray, end: IndexArray) -> FloatArray:
-    """Return the columns of the support in the program's basis, shape (k, m)."""
-    k, z = arcs.k, np.arange(len(start))
-    columns = np.zeros((k, len(start)))
-    columns[-1] = np.where(end == k, 1 + arcs.growth, 1.0)
-    ends, starts = end < k, start > 0
-    columns[end[ends] - 1, z[ends]] += 1.0
-    columns[start[starts] - 1, z[starts]] -= 1.0
-    return columns
+    start, end = arcs.ends
+    return IntervalColumns.ordered(moments / masses, start[held], end[held] - 1, masses)
 
 
 def _corrected(

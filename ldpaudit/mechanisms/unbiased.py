@@ -26,8 +26,6 @@ from ldpaudit.mechanisms.interface import DESIGN, Problem, Proposal, numeric_tra
 from ldpaudit.mechanisms.interval_program import (
     IntervalArcs,
     IntervalColumns,
-    IntervalLoss,
-    IntervalSolution,
     interval_mechanism,
     poisson_loss,
     solve_interval_program,
@@ -82,7 +80,7 @@ def _integer_flow(columns: IntervalColumns, k: int, source: int) -> list[int]:
     for z, first in enumerate(columns.first.tolist()):
         starting[first].append(z)
     parts = [int(Fraction(mass) * (1 << 100)) for mass in columns.masses.tolist()]
-    arrived, flow = [0] * (k + 1), [0] * len(columns)
+    arrived, flow = [0] * (k + 1), [0] * len(parts)
     arrived[0] = source
     for node in range(k):
         total, sent, reached = sum(parts[z] for z in starting[node]), 0, 0
@@ -292,14 +290,27 @@ def _by_program(
     classes: tuple[Label, ...], labels: FloatArray, prior: FloatArray, epsilon: float, loss: Loss
 ) -> Design:
     """Solve the program for labels scaled to a range of 1, for the squared loss around 0."""
+    if len(labels) > _LARGEST_PROGRAM:
+        raise InputError(
+            f"The exact program takes at most {_LARGEST_PROGRAM} labels, got {len(labels)}; "
+            f"use a larger step between labels."
+        )
+    if epsilon > _LARGEST_EPSILON:
+        raise InputError(
+            f"The exact program works up to epsilon = {_LARGEST_EPSILON:g}. Got {epsilon:g}; use "
+            f"'debiased-rr', which it approaches."
+        )
     squared, growth = loss == "squared", raised_growth(epsilon)
     centre, scale = float(prior @ labels) if squared else 0.0, float(labels[-1] - labels[0])
-    scaled = (labels - centre) / scale
-    arcs = IntervalArcs(len(labels), growth)
+    scaled, arcs = (labels - centre) / scale, IntervalArcs(len(labels), growth)
     _, price = closed_form(scaled, prior, growth)
     price += 0.5 * float(prior @ scaled**2) if squared else 0.0
     losses = (squared_loss if squared else poisson_loss)(arcs, scaled, prior)
-    columns, solution = _program(scaled, prior, arcs, losses, price, epsilon)
+    # Small factorisations are far slower on several threads than on one.
+    with _threads().limit(limits=1):
+        solution = solve_interval_program(scaled, arcs, losses, (prior, price), _TOLERANCE)
+        exact = IntervalArcs(arcs.k, lowered_growth(epsilon))
+        columns = interval_mechanism(scaled, exact, solution)
     moved = replace(columns, outputs=centre + scale * columns.outputs)
     if squared:
         bound = squared_loss_bound(scaled, prior, growth, solution.alpha, solution.beta)
@@ -309,32 +320,6 @@ def _by_program(
         bound = float(prior @ loss_of(loss, labels, labels)) + scale * solution.value
     mechanism = _mechanism(classes, epsilon, moved)
     return Design(mechanism, mechanism.expected_loss(prior, loss), bound, "interval-program")
-
-
-def _program(
-    labels: FloatArray,
-    prior: FloatArray,
-    arcs: IntervalArcs,
-    loss: IntervalLoss,
-    price: float,
-    epsilon: float,
-) -> tuple[IntervalColumns, IntervalSolution]:
-    if arcs.k > _LARGEST_PROGRAM:
-        raise InputError(
-            f"The exact program takes at most {_LARGEST_PROGRAM} labels, got {arcs.k}; "
-            f"use a larger step between labels."
-        )
-    if epsilon > _LARGEST_EPSILON:
-        raise InputError(
-            f"The exact program works up to epsilon = {_LARGEST_EPSILON:g}. Got {epsilon:g}; use "
-            f"'debiased-rr', which it approaches."
-        )
-    # Small factorisations are far slower on several threads than on one.
-    with _threads().limit(limits=1):
-        solution = solve_interval_program(labels, arcs, loss, (prior, price), _TOLERANCE)
-        exact = IntervalArcs(arcs.k, lowered_growth(epsilon))
-        curvature = loss.curvature(arcs.columns_of(solution.beta))
-        return interval_mechanism(labels, exact, solution, curvature), solution
 
 
 @cache

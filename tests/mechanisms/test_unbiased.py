@@ -189,7 +189,7 @@ def test_certified_gaps_at_four_hundred_and_one_labels(epsilon):
     labels, prior = price_like()
     design = optimal_unbiased(labels, prior, epsilon)
     assert design.gap <= 1e-8
-    assert len(design.mechanism.columns) <= 802
+    assert len(design.mechanism.columns.masses) <= 802
     assert np.abs(design.mechanism.bias()).max() < 1e-10
 
 
@@ -244,7 +244,7 @@ def test_a_prior_on_few_of_many_labels_takes_no_more_outputs():
     prior = np.zeros(120)
     prior[[0, 30, 70]] = 0.5, 0.3, 0.2
     design = optimal_unbiased(list(range(120)), prior, 4.0)
-    assert len(design.mechanism.columns) <= 240
+    assert len(design.mechanism.columns.masses) <= 240
     assert np.abs(design.mechanism.bias()).max() < 1e-11
     assert design.gap < 1e-7
 
@@ -273,7 +273,7 @@ def test_equal_outputs_are_one_output():
     mechanism = optimal_unbiased([0, 1, 2, 3, 4], prior, 0.5).mechanism
     assert len(set(mechanism.channel.outputs)) == len(mechanism.channel.outputs)
     assert len(mechanism.channel.outputs) == 2
-    assert len(mechanism.columns) == 8
+    assert len(mechanism.columns.masses) == 8
     assert mechanism.weights.weights.shape == (5, 2)
     assert np.abs(mechanism.bias()).max() < 1e-12
 
