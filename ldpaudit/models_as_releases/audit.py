@@ -1,7 +1,7 @@
 """``ldpaudit.audit_model``: what training reveals about the labels that it was given."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, SupportsFloat
 
@@ -14,7 +14,15 @@ from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.estimators.epsilon.one_run import detectable_in_one_run, one_run_epsilon
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import Mechanism, from_declaration
-from ldpaudit.models_as_releases.game import Coins, Fit, numeric, probabilities, scores
+from ldpaudit.models_as_releases.game import (
+    Coins,
+    Fit,
+    farthest,
+    numeric,
+    probabilities,
+    scores,
+    which_label,
+)
 from ldpaudit.models_as_releases.result import SCHEMA_VERSION, ModelAudit
 from ldpaudit.options import parse_label
 from ldpaudit.randomness import child_generator
@@ -25,10 +33,18 @@ _CHOOSING: Final = 0.25
 _SHARES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 """Of the coins, those guessed: where the model is surest."""
 _FEWEST: Final = 40
+_LEAST: Final = 1e-9
+"""Added to a probability before its logarithm is taken."""
+_FEWEST_RUNS: Final = 20
+"""Of one person's coin."""
 _RULES: Final = {
     "likelihood": "the likelier label by the model's probabilities",
     "memory": "the label that the model's probabilities favour more than for similar rows",
 }
+_ALONE: Final = (
+    "with which of two labels of one person, the one with the most unusual features, the model was "
+    "trained: that whose models in the first runs give this person more similar probabilities"
+)
 _REFERENCE: Final = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
 
 
@@ -42,6 +58,7 @@ def audit_model(
     group: Any = None,
     share: float = 0.5,
     runs: int = 1,
+    one_person: bool = False,
     confidence: float = 0.95,
     max_undetected_excess: float = 0.5,
     seed: int = 0,
@@ -75,6 +92,10 @@ def audit_model(
     runs : int
         How often the procedure runs, each time on fresh coins. More runs find smaller excesses; the
         noise must be drawn again in each of them, never from a fixed seed.
+    one_person : bool
+        One person has a coin, anew in each of ``runs`` runs (20 or more), and everybody else's
+        label is the true one. This finds what a model reveals that hardly remembers single labels,
+        such as a logistic regression. Noise from a fixed seed counts as none.
     confidence : float
         Of the certified bound, one-sided, in (0, 1).
     max_undetected_excess : float
@@ -108,29 +129,41 @@ def audit_model(
     'fail'
     """
     _check(delta, share, runs, confidence, max_undetected_excess, seed)
+    if one_person and runs < _FEWEST_RUNS:
+        raise InputError(f"With one_person there must be at least {_FEWEST_RUNS} runs. Got {runs}.")
     classes, codes = _labels(y)
     unit = _units(group, len(codes))
     claimed = _claimed(claim, classes)
     if getattr(X, "shape", (len(codes),))[0] != len(codes):
         raise InputError(f"X and y must have the same rows. Got {X.shape[0]:,} and {len(codes):,}.")
     table = numeric(X, len(codes))
-    if runs > 1:
-        _check_fresh(fit, X, y, classes)
-    played = []
-    for run in range(runs):
-        rng = child_generator(seed, "model", f"run-{run}")
-        coins = Coins.flipped(codes, unit, share, rng)
-        found = probabilities(fit, X, _like(y, classes[coins.labels(codes)]), classes)
-        played.append(_Played(coins.coin, scores(coins, found, table), rng.random(len(coins.coin))))
-    candidates = sum(len(one.coin) for one in played)
-    if candidates < _FEWEST:
-        raise InputError(
-            f"There must be at least {_FEWEST} people with a coin. Got {candidates}; raise share "
-            "or runs."
-        )
     alpha = 1 - confidence
-    way, guessed = _rule(played, alpha, delta)
-    counts = _counts(played, way, guessed, testing=True)
+
+    def trained(coins: Coins) -> FloatArray:
+        return probabilities(fit, X, _like(y, classes[coins.labels(codes)]), classes)
+
+    if one_person:
+        person = farthest(table, unit)
+        counts = _alone(trained, codes, unit == person, runs, seed)
+        rule, candidates, tested = _ALONE, runs, counts.candidates
+    else:
+        if runs > 1:
+            _check_fresh(fit, X, y, classes)
+        played = []
+        for run in range(runs):
+            rng = child_generator(seed, "model", f"run-{run}")
+            coins = Coins.flipped(codes, unit, share, rng)
+            found = scores(coins, trained(coins), table)
+            played.append(_Played(coins.coin, found, rng.random(len(coins.coin))))
+        candidates, tested = sum(len(one.coin) for one in played), _tested(played)
+        if candidates < _FEWEST:
+            raise InputError(
+                f"There must be at least {_FEWEST} people with a coin. Got {candidates}; raise "
+                "share or runs."
+            )
+        way, guessed = _rule(played, alpha, delta)
+        counts = _counts(played, way, guessed, testing=True)
+        rule = f"{_RULES[way]}, for {_most(guessed)}"
     bound = one_run_epsilon(counts, alpha, delta)
     return ModelAudit(
         schema_version=SCHEMA_VERSION,
@@ -142,9 +175,28 @@ def audit_model(
         candidates=candidates,
         runs=runs,
         seed=seed,
-        estimates=_estimates(counts, bound, confidence, claimed, delta, _tested(played)),
-        rule=f"{_RULES[way]}, for {_most(guessed)}",
+        one_person=one_person,
+        estimates=_estimates(counts, bound, confidence, claimed, delta, tested),
+        rule=rule,
     )
+
+
+def _alone(
+    trained: Callable[[Coins], FloatArray],
+    codes: IndexArray,
+    person: BoolArray,
+    runs: int,
+    seed: int,
+) -> GuessCounts:
+    """Return how many coins of one person are guessed rightly, after runs with known coins."""
+    rng, rows = child_generator(seed, "model", "one-person"), np.flatnonzero(person)
+    given = Coins.of_one(codes, rows, rng)
+    learning = math.ceil(_CHOOSING * runs)
+    coins = np.r_[np.arange(learning) % 2 == 1, rng.random(runs - learning) < 0.5]
+    said = np.array([np.log(trained(given.fallen(coin))[rows] + _LEAST).ravel() for coin in coins])
+    guess = which_label(said[:learning], coins[:learning], said[learning:])
+    right = int(((guess > 0) == coins[learning:])[guess != 0].sum())
+    return GuessCounts(runs - learning, right, int((guess != 0).sum()) - right)
 
 
 def _most(share: float) -> str:

@@ -1,7 +1,7 @@
 """An audit in one run as a game: coins choose labels, and a model's scores guess the coins."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -43,20 +43,33 @@ class Coins:
         place = np.full(units, -1)
         place[chosen] = np.arange(len(chosen))
         rows = np.flatnonzero(place[unit] >= 0)
-        true = codes[rows]
-        counts = np.bincount(codes).astype(np.float64)
-        shares = np.tile(counts, (len(counts), 1))
-        np.fill_diagonal(shares, 0.0)
-        cumulative = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
-        other = (rng.random((len(rows), 1)) > cumulative[true][:, :-1]).sum(axis=1)
-        coin = rng.random(len(chosen)) < 0.5
-        return cls(rows, place[unit[rows]], np.c_[true, other], coin)
+        either = _either(codes, rows, rng)
+        return cls(rows, place[unit[rows]], either, rng.random(len(chosen)) < 0.5)
+
+    @classmethod
+    def of_one(cls, codes: IndexArray, rows: IndexArray, rng: np.random.Generator) -> "Coins":
+        """Return the coin of one person, whose rows these are, not yet fallen."""
+        return cls(rows, np.zeros(len(rows), int), _either(codes, rows, rng), np.zeros(1, bool))
+
+    def fallen(self, *coin: bool) -> "Coins":
+        """Return the same candidates with other coins."""
+        return replace(self, coin=np.array(coin, dtype=bool))
 
     def labels(self, codes: IndexArray) -> IndexArray:
         """Return the labels that the procedure is given."""
         given = codes.copy()
         given[self.rows] = np.where(self.coin[self.unit], *self.either.T[::-1])
         return given
+
+
+def _either(codes: IndexArray, rows: IndexArray, rng: np.random.Generator) -> IndexArray:
+    """Return the true label of each row and that of a random row with another one, (r, 2)."""
+    true, counts = codes[rows], np.bincount(codes).astype(np.float64)
+    shares = np.tile(counts, (len(counts), 1))
+    np.fill_diagonal(shares, 0.0)
+    cumulative = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+    other = (rng.random((len(rows), 1)) > cumulative[true][:, :-1]).sum(axis=1)
+    return np.asarray(np.c_[true, other])
 
 
 def probabilities(fit: Fit, features: Any, labels: Any, classes: np.ndarray) -> FloatArray:
@@ -116,6 +129,28 @@ def _expected(ratio: FloatArray, features: FloatArray) -> FloatArray:
         return np.zeros(len(ratio))
     model = HistGradientBoostingRegressor(max_iter=60, random_state=0)
     return np.asarray(cross_val_predict(model, features, ratio, cv=folds), dtype=np.float64)
+
+
+def farthest(features: FloatArray | None, unit: IndexArray) -> int:
+    """Return the person with the row farthest from the mean, whose label weighs most."""
+    if features is None:
+        return 0
+    spread = np.nanstd(features, axis=0)
+    far = np.nan_to_num((features - np.nanmean(features, axis=0)) / np.where(spread, spread, 1.0))
+    return int(unit[np.square(far).sum(axis=1).argmax()])
+
+
+def which_label(known: FloatArray, coins: BoolArray, asked: FloatArray) -> FloatArray:
+    """Return for each output of training (a, d) how much it is like those of coin 1, 0 if neither.
+
+    ``known`` (l, d) are outputs whose coins (l,) are known: a discriminant with a variance of each
+    coordinate.
+    """
+    sides = [known[coins == side] for side in (False, True)]
+    low, high = (side.mean(axis=0) for side in sides)
+    spread = np.mean([side.var(axis=0) for side in sides], axis=0)
+    weights = (high - low) / (spread + 0.1 * spread.mean() + np.finfo(np.float64).tiny)
+    return np.asarray((asked - (low + high) / 2) @ weights)
 
 
 def numeric(features: Any, n: int) -> FloatArray | None:

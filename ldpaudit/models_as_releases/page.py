@@ -32,7 +32,7 @@ def _tiles(found: ModelAudit) -> tuple[Tile, ...]:
             "lower",
         ),
         Tile("Guesses that were right", f"{number(100 * right.value)} %", "features alone: 50 %"),
-        Tile("People with a coin", f"{found.candidates:,}", f"of {found.rows:,} rows"),
+        Tile("Coins", f"{found.candidates:,}", f"on the labels of {found.rows:,} rows"),
     ]
     if found.claimed_epsilon is not None:
         tiles.insert(1, Tile("Claimed ε (nats)", number(found.claimed_epsilon)))
@@ -70,10 +70,12 @@ def _guesses(found: ModelAudit) -> Section:
 
 def _reading(found: ModelAudit) -> Section:
     times = "once" if found.runs == 1 else f"{found.runs} times"
+    who = "for each person of a random part of the table"
+    if found.one_person:
+        who = "in each run for one person, while all other labels were true,"
     said = (
-        "A coin decided for each person of a random part of the table whether training got the "
-        "true label or another. A lower bound of ε never says that a model is safe: another way to "
-        "read the model may reveal more.",
+        f"A coin decided {who} whether training got the true label or another. A lower bound of ε "
+        "never says that a model is safe: another way to read the model may reveal more.",
         f"Training ran {times}; the coins were drawn with seed {found.seed}.",
         found["model.epsilon"].reference or "",
     )

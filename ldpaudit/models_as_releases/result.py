@@ -32,6 +32,8 @@ class ModelAudit(Frozen):
     rows, candidates, runs, seed : int
         Rows of the table; people or groups of rows with a coin, in all runs together; how often the
         procedure ran; the seed of the coins.
+    one_person : bool
+        Whether one person alone had a coin, anew in each run: ``candidates`` are then the runs.
     estimates : tuple of Estimate
         ``model.epsilon`` is the certified lower bound, ``model.guesses`` the share of guesses that
         were right, ``model.guessed`` the share of coins that were guessed, ``model.detectable`` the
@@ -51,6 +53,7 @@ class ModelAudit(Frozen):
     seed: int
     estimates: tuple[Estimate, ...]
     rule: str
+    one_person: bool = False
 
     def __getitem__(self, name: str) -> Estimate:
         """Return an estimate by its id (KeyError)."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
 import ldpaudit
 from ldpaudit.errors import InputError
@@ -137,6 +138,35 @@ def test_training_on_labels_as_they_are_is_found(model: Any) -> None:
     assert found["model.epsilon"].value > 1.5
     assert found["model.epsilon"].kind == "certified"
     assert found.sentence.startswith("Violation found: training claims ε = 1, but at least ε = ")
+
+
+def one_person(draw: int, epsilon: float) -> float:
+    """Return the bound of an audit of randomized response by one person's coin."""
+    rng = np.random.default_rng([draw, 7])
+    features, truth = world(50, rng)
+    fit = randomized(epsilon, rng)
+    found = ldpaudit.audit_model(fit, features, truth, epsilon, one_person=True, runs=60, seed=draw)
+    return found["model.epsilon"].value
+
+
+def test_one_persons_coin_accuses_no_more_often_than_the_level_says() -> None:
+    """Memory of all labels: the coin of one is as well hidden as randomized response hides it."""
+    bounds = np.array([one_person(draw, 1.0) for draw in range(120)])
+    assert np.mean(bounds > 1.0) <= 0.1  # 5 % of 120 draws, within 2.5 errors
+    assert np.mean(bounds) > 0.2
+
+
+def test_one_persons_coin_shows_what_a_logistic_regression_reveals() -> None:
+    features, truth = world(1_000, np.random.default_rng(3))
+    fit = LogisticRegression().fit
+    assert ldpaudit.audit_model(fit, features, truth, 1.0).verdict == "inconclusive"
+    found = ldpaudit.audit_model(fit, features, truth, 1.0, one_person=True, runs=20)
+    assert found.verdict == "fail"
+    assert found["model.guesses"].count == 15
+    assert found["model.epsilon"].value == pytest.approx(
+        math.log(0.05 ** (1 / 15) / (1 - 0.05 ** (1 / 15)))
+    )
+    assert "for one person, while all other labels were true" in found.to_html()
 
 
 def test_a_model_that_shows_nothing_proves_nothing() -> None:
@@ -270,6 +300,7 @@ def broken(features: Any, labels: Any) -> Any:
         (remembering, {"runs": 2}, "draws no new noise in each run"),
         (remembering, {"y": np.zeros((100, 2))}, "must be one column"),
         (remembering, {"y": np.arange(90) % 2}, "X and y must have the same rows"),
+        (remembering, {"one_person": True, "runs": 5}, "at least 20 runs. Got 5"),
         (remembering, {"delta": 1}, "delta must lie in"),
         (remembering, {"confidence": 1}, "confidence must lie in"),
         (remembering, {"max_undetected_excess": 0}, "must be above 0"),
