@@ -44,32 +44,10 @@ class Claim:
 class BlackBoxRequest:
     """The options of ``ldpaudit mechanism audit``.
 
-    Attributes
-    ----------
-    function : str
-        ``MODULE:FUNCTION`` or ``FILE.py:FUNCTION``; called as ``function(value, n, rng)``.
-    inputs : tuple
-        At least two different values.
-    samples : int
-        Outputs per input of the tested pair; a tenth to a half of them, and as many of every other
-        input, are used to choose the event.
-    claim : Claim
-        ε in nats, None where nothing is claimed; δ of the (ε, δ)-DP that is claimed, or under
-        which ε is bounded.
-    features : str
-        ``MODULE:FUNCTION`` called as ``features(outputs, value)``; empty: none. Its value for an
-        output must not depend on the other outputs.
-    confidence : float
-        One-sided, in (0, 1).
-    max_excess : float
-        An audit that could miss a larger excess of ε than this is inconclusive, in nats.
-    timeout : float
-        Seconds that one call may take.
-    processes : int or None
-        How many draw at once; None: one per processor, at most 8.
-    seed : int
-    path : tuple of str
-        Where modules are searched first.
+    A tenth to a half of the samples, and as many of every other input, serve to choose the event.
+    ``claim``: ε is None where nothing is claimed; δ is that of the (ε, δ)-DP that is claimed, or
+    under which ε is bounded. The value of ``features`` for an output must not depend on the other
+    outputs. ``path``: where modules are searched first.
     """
 
     function: Annotated[
@@ -106,28 +84,33 @@ class BlackBoxRequest:
     path: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.inputs) < 2:
-            raise InputError(f"There must be at least two inputs. Got {len(self.inputs)} instead.")
-        if len(self.inputs) > INPUTS:
-            raise InputError(f"There must be at most {INPUTS:,} inputs. Got {len(self.inputs):,}.")
-        if any(a == b for i, a in enumerate(self.inputs) for b in self.inputs[:i]):
-            raise InputError("The inputs must differ from one another; some are given twice.")
-        if self.samples < FEWEST_SAMPLES:
-            raise InputError(
-                f"There must be at least {FEWEST_SAMPLES} samples. Got {self.samples} instead."
-            )
-        if self.samples > SAMPLES or not self.timeout <= SECONDS:
-            raise InputError(
-                f"There must be at most {SAMPLES:,} samples, and {SECONDS:,} seconds for a call."
-            )
-        if not 0 < self.confidence < 1:
-            raise InputError(f"The confidence must lie in (0, 1). Got {self.confidence:g} instead.")
-        if not 0 <= self.claim.delta < 1:
-            raise InputError(f"δ must lie in [0, 1). Got {self.claim.delta:g} instead.")
-        epsilon = self.claim.epsilon
-        if epsilon is not None and not (epsilon >= 0 and math.isfinite(epsilon)):
-            raise InputError(f"The claimed ε must be finite and at least 0. Got {epsilon:g}.")
-        if epsilon is not None and epsilon > EPSILON[1]:
-            raise InputError(f"The claimed ε must be at most {EPSILON[1]:g}. Got {epsilon:g}.")
-        if not self.timeout > 0 or not self.max_excess > 0 or (self.processes or 1) < 1:
-            raise InputError("The time limit, the excess and the processes must be above 0.")
+        n, claimed, delta = len(self.inputs), self.claim.epsilon, self.claim.delta
+        twice = any(a == b for i, a in enumerate(self.inputs[:INPUTS]) for b in self.inputs[:i])
+        finite = claimed is None or (claimed >= 0 and math.isfinite(claimed))
+        positive = self.timeout > 0 and self.max_excess > 0 and (self.processes or 1) >= 1
+        for wrong, message in (
+            (n < 2, f"There must be at least two inputs. Got {n} instead."),
+            (n > INPUTS, f"There must be at most {INPUTS:,} inputs. Got {n:,}."),
+            (twice, "The inputs must differ from one another; some are given twice."),
+            (
+                self.samples < FEWEST_SAMPLES,
+                f"There must be at least {FEWEST_SAMPLES} samples. Got {self.samples} instead.",
+            ),
+            (
+                self.samples > SAMPLES or not self.timeout <= SECONDS,
+                f"There must be at most {SAMPLES:,} samples, and {SECONDS:,} seconds for a call.",
+            ),
+            (
+                not 0 < self.confidence < 1,
+                f"The confidence must lie in (0, 1). Got {self.confidence:g} instead.",
+            ),
+            (not 0 <= delta < 1, f"δ must lie in [0, 1). Got {delta:g} instead."),
+            (not finite, f"The claimed ε must be finite and at least 0. Got {claimed or 0:g}."),
+            (
+                (claimed or 0) > EPSILON[1],
+                f"The claimed ε must be at most {EPSILON[1]:g}. Got {claimed or 0:g}.",
+            ),
+            (not positive, "The time limit, the excess and the processes must be above 0."),
+        ):
+            if wrong:
+                raise InputError(message)

@@ -9,201 +9,248 @@ from ldpaudit.terminal import say
 
 
 class Claimed(Frozen):
-    """What was claimed of the function."""
+    """What was claimed of the function.
+
+    Attributes
+    ----------
+    epsilon
+        The claimed ε in nats; null without a claim.
+    delta
+        The claimed δ.
+    """
 
     epsilon: Number | None
-    """The claimed ε in nats; null without a claim."""
     delta: float
-    """The claimed δ."""
 
 
 class Value(Frozen):
-    """A number, and how sure it is."""
+    """A number, and how sure it is.
+
+    Attributes
+    ----------
+    value
+        The number; for a bound the bound itself.
+    kind
+        Certified, or estimated.
+    """
 
     value: Number
-    """The number; for a bound the bound itself."""
     kind: Kind
-    """Certified, or estimated."""
 
 
 class DeltaBound(Value):
-    """A certified lower bound of δ."""
+    """A certified lower bound of δ.
+
+    Attributes
+    ----------
+    low
+        The bound.
+    side
+        Which end is bounded.
+    level
+        The confidence of both bounds together.
+    epsilon
+        The claimed ε, in nats, at which δ is bounded.
+    """
 
     low: Number
-    """The bound."""
     side: Side
-    """Which end is bounded."""
     level: float
-    """The confidence of both bounds together."""
     epsilon: Number
-    """The claimed ε, in nats, at which δ is bounded."""
 
 
 class EpsilonBound(Value):
-    """A certified lower bound of ε."""
+    """A certified lower bound of ε.
+
+    Attributes
+    ----------
+    low
+        The bound.
+    side
+        Which end is bounded.
+    level
+        The confidence of both bounds together.
+    unit
+        The unit: nats.
+    n
+        Fresh outputs that could be guessed of.
+    count
+        Guesses that were right.
+    method
+        How it was computed.
+    assumptions
+        What it assumes.
+    reference
+        The source, with its theorem.
+    """
 
     low: Number
-    """The bound."""
     side: Side
-    """Which end is bounded."""
     level: float
-    """The confidence of both bounds together."""
     unit: str
-    """The unit: nats."""
     n: int
-    """Fresh outputs that could be guessed of."""
     count: int
-    """Guesses that were right."""
     method: str
-    """How it was computed."""
     assumptions: list[str]
-    """What it assumes."""
     reference: str
-    """The source, with its theorem."""
 
 
 class Power(Frozen):
-    """What the audit could have found."""
+    """What the audit could have found.
+
+    Attributes
+    ----------
+    detectable_epsilon
+        The smallest ε that would have refuted the claim; null without a claim.
+    probability
+        With which probability.
+    max_undetected_excess
+        The excess that may go unnoticed; a weaker audit is inconclusive.
+    """
 
     detectable_epsilon: Number | None
-    """The smallest ε that would have refuted the claim; null without a claim."""
     probability: float
-    """With which probability."""
     max_undetected_excess: Number
-    """The excess that may go unnoticed; a weaker audit is inconclusive."""
 
 
 class Witness(Frozen):
-    """The rule that tells two inputs apart, and how often it was right."""
+    """The rule that tells two inputs apart, and how often it was right.
+
+    Attributes
+    ----------
+    inputs
+        The two inputs.
+    candidates
+        Fresh outputs.
+    guesses
+        Outputs for which the rule guesses an input.
+    right
+        Guesses that were right.
+    event
+        The rule.
+    """
 
     inputs: list[Any]
-    """The two inputs."""
     candidates: int
-    """Fresh outputs."""
     guesses: int
-    """Outputs for which the rule guesses an input."""
     right: int
-    """Guesses that were right."""
     event: dict[str, Any]
-    """The rule."""
 
 
 class PairFound(Frozen):
-    """Two inputs, and about how well they can be told apart."""
+    """Two inputs, and about how well they can be told apart.
+
+    Attributes
+    ----------
+    inputs
+        The two inputs.
+    epsilon
+        The ε that the rule would show, in nats.
+    guessed
+        The share of outputs for which the rule guesses.
+    """
 
     inputs: list[Any]
-    """The two inputs."""
     epsilon: Value
-    """The ε that the rule would show, in nats."""
     guessed: Value
-    """The share of outputs for which the rule guesses."""
 
 
 class BlackBoxAudit(Frozen):
-    """The outcome of a black-box audit of a function."""
+    """The outcome of a black-box audit of a function.
+
+    Attributes
+    ----------
+    schema_version
+        The version of this form.
+    verdict
+        Whether the claim is refuted.
+    function
+        The function's name.
+    inputs
+        The inputs that were compared.
+    samples
+        Outputs of each input of the tested pair, about.
+    seed
+        The seed of the audit's randomness.
+    claim
+        What was claimed.
+    epsilon_lower
+        The bound of ε.
+    delta_lower
+        The bound of δ at the claimed ε; null without a claim.
+    power
+        What the audit could have found.
+    witness
+        The evidence, which anybody can check.
+    pairs
+        Every pair of inputs, the one that tells most first.
+    opaque_entries
+        Entries of outputs that never repeat, of which nothing was learnt.
+    """
 
     schema_version: str
-    """The version of this form."""
     verdict: Verdict
-    """Whether the claim is refuted."""
     function: str
-    """The function's name."""
     inputs: list[Any]
-    """The inputs that were compared."""
     samples: int
-    """Outputs of each input of the tested pair, about."""
     seed: int
-    """The seed of the audit's randomness."""
     claim: Claimed
-    """What was claimed."""
     epsilon_lower: EpsilonBound
-    """The bound of ε."""
     delta_lower: DeltaBound | None
-    """The bound of δ at the claimed ε; null without a claim."""
     power: Power
-    """What the audit could have found."""
     witness: Witness
-    """The evidence, which anybody can check."""
     pairs: list[PairFound]
-    """Every pair of inputs, the one that tells most first."""
     opaque_entries: int
-    """Entries of outputs that never repeat, of which nothing was learnt."""
 
-    @property
-    def exceeds_delta(self) -> bool:
-        """Whether the bound of δ lies above the claimed δ."""
-        return self.delta_lower is not None and self.delta_lower.value > self.claim.delta
+    def summary(self) -> list[str]:
+        """Return the outcome in words, the verdict first."""
+        bound, rule, delta = self.epsilon_lower, self.witness, self.delta_lower
+        claimed, least = self.claim.epsilon, _down(bound.value)
+        at = f" (δ = {self.claim.delta:g})" if self.claim.delta else ""
+        claim, first, second = f"ε = {claimed or 0:g}{at}", *rule.inputs
+        if claimed is None:
+            head = "Nothing was claimed, so nothing was judged."
+        elif self.verdict == "pass":
+            head = f"No violation found: no bound exceeds the claimed {claim}."
+        elif self.verdict == "inconclusive":
+            head = f"Inconclusive: nothing exceeds {claim}, but too little could have."
+        else:
+            proof = f"at least ε = {least} is certified"
+            if bound.value <= claimed and delta is not None:
+                proof = f"at that ε at least δ = {_down(delta.value, 5)} is certified"
+            head = f"Violation found: the randomizer claims {claim}, but {proof}."
+        lines = [
+            head,
+            f"  certified    ε ≥ {least}{at} at {percent(bound.level)} confidence, from inputs "
+            f"{first!r} and {second!r}: {rule.right:,} of {rule.guesses:,} guesses right in "
+            f"{rule.candidates:,} outputs",
+        ]
+        if claimed is not None and self.verdict != "fail":
+            found, excess = self.power.detectable_epsilon, self.power.max_undetected_excess
+            assert found is not None
+            could = f"ε = {number(found, 'up')} would have been found with 90 % probability"
+            could = "no ε would have been found" if math.isinf(found) else could
+            more = "" if found <= claimed + excess else "; raise --samples"
+            lines.append(f"  power        on this event {could}{more}")
+        if delta is not None and delta.value > self.claim.delta:
+            lines.append(f"  certified    δ ≥ {_down(delta.value, 5)} at the claimed ε")
+        if bound.value == 0 and claimed:
+            lines.append(
+                "  warning      no two inputs could be distinguished: does the function know them "
+                f'as {type(self.inputs[0]).__name__}? In a JSON list 0 is a number and "0" a text'
+            )
+        if self.opaque_entries:
+            lines.append(
+                f"  warning      {self.opaque_entries} entry(ies) of the outputs hardly ever "
+                "repeat and could not be used; if one is a public seed, give --feature-function"
+            )
+        return lines
 
 
 def print_summary(audit: BlackBoxAudit, *, quiet: bool) -> None:
     """Print the outcome, the verdict first."""
-    for sentence in sentences(audit)[: 1 if quiet else None]:
+    for sentence in audit.summary()[: 1 if quiet else None]:
         say(sentence)
-
-
-def sentences(audit: BlackBoxAudit) -> list[str]:
-    """Return the outcome in words, the verdict first."""
-    first, second = audit.witness.inputs
-    level, told = percent(audit.epsilon_lower.level), audit.witness
-    delta = f" (δ = {audit.claim.delta:g})" if audit.claim.delta else ""
-    return [
-        _headline(audit, delta),
-        f"  certified    ε ≥ {_down(audit.epsilon_lower.value)}{delta} at {level} "
-        f"confidence, from inputs {first!r} and {second!r}: {told.right:,} of "
-        f"{told.guesses:,} guesses right in {told.candidates:,} outputs",
-        *_remarks(audit),
-    ]
-
-
-def _headline(audit: BlackBoxAudit, delta: str) -> str:
-    claimed = audit.claim.epsilon
-    if claimed is None:
-        return "Nothing was claimed, so nothing was judged."
-    claim = f"ε = {claimed:g}{delta}"
-    if audit.verdict == "pass":
-        return f"No violation found: no bound exceeds the claimed {claim}."
-    if audit.verdict == "inconclusive":
-        return f"Inconclusive: nothing exceeds {claim}, but too little could have."
-    if audit.epsilon_lower.value > claimed:
-        proof = f"at least ε = {_down(audit.epsilon_lower.value)} is certified"
-    else:
-        assert audit.delta_lower is not None
-        proof = f"at that ε at least δ = {_down(audit.delta_lower.value, 5)} is certified"
-    return f"Violation found: the randomizer claims {claim}, but {proof}."
-
-
-def _remarks(audit: BlackBoxAudit) -> list[str]:
-    lines = []
-    if audit.claim.epsilon is not None and audit.verdict != "fail":
-        lines.append(f"  power        {_power(audit, audit.claim.epsilon)}")
-    if audit.exceeds_delta:
-        assert audit.delta_lower is not None
-        lines.append(f"  certified    δ ≥ {_down(audit.delta_lower.value, 5)} at the claimed ε")
-    if audit.epsilon_lower.value == 0 and audit.claim.epsilon:
-        lines.append(
-            "  warning      no two inputs could be distinguished: does the function know them as "
-            f'{type(audit.inputs[0]).__name__}? In a JSON list 0 is a number and "0" a text'
-        )
-    if audit.opaque_entries:
-        lines.append(
-            f"  warning      {audit.opaque_entries} entry(ies) of the outputs hardly ever repeat "
-            f"and could not be used; if one is a public seed, give --feature-function"
-        )
-    return lines
-
-
-def _power(audit: BlackBoxAudit, claimed: float) -> str:
-    detectable = audit.power.detectable_epsilon
-    assert detectable is not None
-    if math.isinf(detectable):
-        return "no ε would have been found on this event; raise --samples"
-    enough = (
-        "" if detectable <= claimed + audit.power.max_undetected_excess else "; raise --samples"
-    )
-    return (
-        f"on this event ε = {number(detectable, 'up')} would have been found with 90 % "
-        f"probability{enough}"
-    )
 
 
 def _down(bound: float, digits: int = 3) -> str:

@@ -1,24 +1,29 @@
-"""The work of a black-box audit: sample, choose an event, test it on fresh outputs."""
+"""The work of a black-box audit: sample, choose an event, test it on fresh outputs.
+
+Outputs are drawn, and events counted, in processes: the randomizer is the user's own code and runs
+with the rights of who starts the audit. A call that does not return is ended.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ldpaudit.api import available_threads
-from ldpaudit.commands.black_box.drawing import DrawTask, Randomizer, drawn
-from ldpaudit.commands.black_box.estimators.events import (
-    Event,
-    Goal,
-    PairChoice,
-    choose_events,
-    delta_event,
+from ldpaudit.commands.black_box.events import Event, Goal, PairChoice, choose_events, delta_event
+from ldpaudit.commands.black_box.outputs import (
+    NUMERIC,
+    OutputForm,
+    OutputTable,
+    as_outputs,
+    joined,
+    joined_columns,
 )
-from ldpaudit.commands.black_box.estimators.outputs import OutputForm, OutputTable, joined
-from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest, Claim
+from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest
 from ldpaudit.commands.black_box.result import (
     BlackBoxAudit,
     Claimed,
@@ -36,51 +41,136 @@ from ldpaudit.estimators.epsilon.guesses import (
     detectable_epsilon,
     epsilon_lower,
 )
+from ldpaudit.plugins import load_object, where
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import Verdict
 from ldpaudit.work.memory import Scratch
 from ldpaudit.work.progress import NoProgress, Progress
-from ldpaudit.work.tasks import processes
+from ldpaudit.work.tasks import Pool, processes
 
-CHUNK = 20_000
+_CHUNK = 20_000
 """Outputs of one call, at most."""
-EPSILON_SHARE, DELTA_SHARE = 0.9, 0.1
+_EPSILON_SHARE, _DELTA_SHARE = 0.9, 0.1
 """Of the error probability, where a claim is judged by a bound of ε and one of δ."""
 _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 _MOST_ENTRIES = 50_000_000
 _MOST_WORKERS = 8
+
+
+@dataclass(frozen=True)
+class DrawTask:
+    """n outputs of one input (``chosen``) to be drawn, and counted where there are ``events``.
+
+    ``key`` names the generator's child; ``used`` are the inputs whose features the events need
+    (None: all). Outputs that do not have the ``form`` on which events were chosen are left out.
+    """
+
+    chosen: int
+    n: int
+    seed: int
+    key: tuple[str, ...]
+    events: tuple[Event, ...] = ()
+    used: tuple[int, ...] | None = None
+    form: OutputForm | None = None
+
+
 _Draw: TypeAlias = Callable[[Sequence[DrawTask]], list[Any]]
+
+
+@dataclass(frozen=True)
+class Randomizer:
+    """Where a randomizer is imported from, its feature function (or empty), and its inputs."""
+
+    function: str
+    features: str
+    inputs: tuple[Any, ...]
+    path: tuple[str, ...]
+
+    @cached_property
+    def _loaded(self) -> list[Callable[..., Any]]:
+        places = ((self.function, self.path), (self.features, ()))
+        return [_load(name, path) for name, path in places if name]
+
+    def draw(self, task: DrawTask) -> OutputTable:
+        """Draw outputs; return them, or their features for every input next to one another."""
+        (function, *features), n = self._loaded, task.n
+        rng = child_generator(task.seed, "black-box", *task.key)
+        returned = _guarded(function, "function", self.inputs[task.chosen], n, rng)
+        if features:
+            # Lists of reports come as a table, so that a feature function can take its columns.
+            outputs = returned if isinstance(returned, np.ndarray) else as_outputs(returned, n)
+            every = range(len(self.inputs))
+            blocks = {
+                i: as_outputs(_guarded(features[0], "feature function", outputs, self.inputs[i]), n)
+                for i in (every if task.used is None else task.used)
+            }
+            empty = np.zeros_like(next(iter(blocks.values())))
+            returned = joined_columns([blocks.get(i, empty) for i in every])
+            if task.form is None:
+                return returned
+        return as_outputs(returned, n) if task.form is None else task.form.read(returned, n)
+
+
+def _load(name: str, path: Sequence[str]) -> Callable[..., Any]:
+    function: Any = load_object(name, path, "function", "FUNCTION")
+    if not callable(function):
+        raise InputError(f"{name!r} must be a function; it is of type {type(function).__name__}.")
+    return function  # type: ignore[no-any-return]
+
+
+def _guarded(call: Callable[..., Any], role: str, *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except BaseException as error:
+        raise InputError(f"The {role} must return outputs; it raised {where(error)}.") from None
+
+
+def _drawn_here(task: DrawTask, randomizer: Randomizer) -> Any:
+    """Do a task in this process: return the outputs, or each event's counts of guesses."""
+    table = randomizer.draw(task)
+    return [event.counts(table) for event in task.events] if task.events else table
+
+
+def _drawn(
+    pool: Pool, randomizer: Randomizer, tasks: Sequence[DrawTask], progress: Progress
+) -> list[Any]:
+    """Do tasks in processes; return their results in order."""
+    results: list[Any] = [None] * len(tasks)
+    for done, (number, answer) in enumerate(pool.answers(_drawn_here, tasks, randomizer), 1):
+        if answer.late:
+            raise InputError(
+                f"The function must return within {pool.seconds:g} s; a call did not and was "
+                "ended. Raise --timeout if it is only slow."
+            )
+        if answer.reason:
+            ended = f"it ended its process (status {answer.status})."
+            wrong = f"The function must return outputs; {ended}" if answer.status else answer.reason
+            raise InputError(wrong)
+        results[number] = answer.content
+        progress.advance(done, len(tasks))
+    return results
 
 
 def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) -> BlackBoxAudit:
     """Audit a randomizer by its outputs alone.
 
-    Parameters
-    ----------
-    request : BlackBoxRequest
-    progress : Progress, optional
-
-    Returns
-    -------
-    BlackBoxAudit
-        With one bound at the full level: pair, event and thresholds are chosen on other outputs.
-
-    Raises
-    ------
-    InputError
-        If the function cannot be imported, raises, hangs, ends its process, returns anything but n
-        outputs, or repeats its noise in every call.
+    One bound at the full level: pair, event and thresholds are chosen on other outputs. InputError
+    where the function cannot be imported, raises, hangs, ends its process, returns anything but n
+    outputs, or repeats its noise in every call.
     """
     progress = progress or NoProgress()
     path = (*request.path, str(Path.cwd()))
     randomizer = Randomizer(request.function, request.features, request.inputs, path)
-    most, seconds = _processes(request), request.timeout
-    with Scratch() as scratch, processes(most, 1, scratch.folder, seconds=seconds) as pool:
+    most = request.processes or min(available_threads(), _MOST_WORKERS)
+    most = max(min(most, 2 * request.samples // _CHUNK + 1), 1)
+    with (
+        Scratch() as scratch,
+        processes(most, 1, scratch.folder, seconds=request.timeout) as pool,
+    ):
+        draw: _Draw = lambda tasks: _drawn(pool, randomizer, tasks, progress)  # noqa: E731
         progress.step("trying the function")
-        draw = partial(drawn, pool, randomizer, progress=progress)
-        widths = _probe(draw, request)
-        training = _training_size(request, widths)
+        training = _training_size(request, _probe(draw, request))
         progress.step("sampling, to choose an event")
         tables = _samples(draw, request, training)
         candidates = 2 * (request.samples - training)
@@ -88,16 +178,13 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
         goal = Goal(candidates, 1 - request.confidence, request.claim.delta)
         rng = child_generator(request.seed, "black-box", "choice")
         choices = choose_events(tables, goal, rng)
-        events = _events(choices[0], tables, request.claim)
+        events, claimed = [choices[0].event], request.claim.epsilon
+        if claimed is not None:
+            events.append(delta_event(choices[0], tables, claimed))
         progress.step("testing the event on fresh outputs")
         form = OutputForm.of(tables[0])
-        counts = _test(draw, request, choices[0], events, (candidates, form))
-    return _outcome(request, choices, events, counts, _opaque(tables, choices[0], request))
-
-
-def _processes(request: BlackBoxRequest) -> int:
-    wanted = request.processes or min(available_threads(), _MOST_WORKERS)
-    return max(min(wanted, 2 * request.samples // CHUNK + 1), 1)
+        counts = _test(draw, request, choices[0], tuple(events), candidates, form)
+    return _outcome(request, choices, events[0], counts, _opaque(tables, choices[0], request))
 
 
 def _probe(draw: _Draw, request: BlackBoxRequest) -> int:
@@ -105,16 +192,15 @@ def _probe(draw: _Draw, request: BlackBoxRequest) -> int:
     firsts: list[OutputTable] = []
     for i in range(len(request.inputs)):  # One by one: each call may answer with 256 MiB.
         keys = [("probe", str(i), str(call)) for call in range(2)]
-        tasks = [DrawTask(i, _PROBE, request.seed, key) for key in keys]
-        one, other = draw(tasks)
+        one, other = draw([DrawTask(i, _PROBE, request.seed, key) for key in keys])
         if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
             raise InputError(
                 "The function must draw from the generator that it is given; two calls with "
                 "different generators returned the same outputs, so its noise is used again."
             )
         firsts += [one[:1].copy(), other[:1].copy()]
-    kept = joined(firsts)
-    return max(int(kept.shape[1]), kept.nbytes // len(kept) // 8)
+    first = joined(firsts)
+    return max(int(first.shape[1]), first.nbytes // len(first) // 8)
 
 
 def _training_size(request: BlackBoxRequest, width: int) -> int:
@@ -129,30 +215,24 @@ def _training_size(request: BlackBoxRequest, width: int) -> int:
     return max(min(wanted, fit), FEWEST_SAMPLES // 2)
 
 
+def _sizes(n: int) -> Iterator[tuple[str, int]]:
+    """Yield the number and the size of each call for n outputs."""
+    for number, start in enumerate(range(0, n, _CHUNK)):
+        yield str(number), min(_CHUNK, n - start)
+
+
 def _samples(draw: _Draw, request: BlackBoxRequest, n: int) -> list[OutputTable]:
+    inputs = range(len(request.inputs))
     tasks = [
-        DrawTask(i, size, request.seed, ("training", str(i), str(number)))
-        for i in range(len(request.inputs))
-        for number, size in enumerate(_chunks(n))
+        DrawTask(i, size, request.seed, ("training", str(i), number))
+        for i in inputs
+        for number, size in _sizes(n)
     ]
     parts = draw(tasks)
-    tables = [
-        joined([table for task, table in zip(tasks, parts, strict=True) if task.chosen == i])
-        for i in range(len(request.inputs))
-    ]
-    whole = joined(tables)
-    whole = OutputForm.of(whole).conform(whole)
+    of_input = [[p for t, p in zip(tasks, parts, strict=True) if t.chosen == i] for i in inputs]
+    whole = joined([joined(tables) for tables in of_input])
+    whole = whole if whole.dtype.kind in NUMERIC else whole.astype(object)
     return [whole[start : start + n] for start in range(0, len(whole), n)]
-
-
-def _chunks(n: int) -> Iterator[int]:
-    return (min(CHUNK, n - start) for start in range(0, n, CHUNK))
-
-
-def _events(choice: PairChoice, tables: Sequence[OutputTable], claim: Claim) -> tuple[Event, ...]:
-    if claim.epsilon is None:
-        return (choice.event,)
-    return choice.event, delta_event(choice, tables, claim.epsilon)
 
 
 def _test(
@@ -160,17 +240,19 @@ def _test(
     request: BlackBoxRequest,
     choice: PairChoice,
     events: tuple[Event, ...],
-    sizes: tuple[int, OutputForm],
+    candidates: int,
+    form: OutputForm,
 ) -> list[GuessCounts]:
     """Draw candidates whose inputs are chosen by fair coins, and count the events' guesses."""
-    candidates, form = sizes
-    rng = child_generator(request.seed, "black-box", "coins")
-    firsts = int(rng.binomial(candidates, 0.5))
-    used = _used_inputs(choice, form.width, len(request.inputs)) if request.features else None
+    firsts = int(child_generator(request.seed, "black-box", "coins").binomial(candidates, 0.5))
+    used = None
+    if request.features:
+        width = form.width // len(request.inputs)
+        used = tuple(sorted({column // width for column in choice.event.score.columns})) or None
     tasks = [
-        DrawTask(i, size, request.seed, ("test", str(i), str(number)), events, used, form)
+        DrawTask(i, size, request.seed, ("test", str(i), number), events, used, form)
         for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
-        for number, size in enumerate(_chunks(n))
+        for number, size in _sizes(n)
     ]
     guesses = np.array(draw(tasks), dtype=np.int64)  # (tasks, events, 2 guesses)
     is_first = np.array([task.chosen == choice.first for task in tasks])
@@ -181,18 +263,12 @@ def _test(
     ]
 
 
-def _used_inputs(choice: PairChoice, width: int, k: int) -> tuple[int, ...] | None:
-    columns = choice.event.score.columns
-    return tuple(sorted({column // (width // k) for column in columns})) or None
-
-
 def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: BlackBoxRequest) -> int:
     """Count entries of discrete outputs that hardly ever repeat and that the event ignores."""
     score = choice.event.score
     if request.features or tables[0].dtype.kind == "f" or (score.tells and not score.columns):
         return 0
-    used = score.columns if score.tells else ()
-    rest = set(range(tables[0].shape[1])) - set(used)
+    rest = set(range(tables[0].shape[1])) - set(score.columns if score.tells else ())
     sample = tables[choice.first][: 4 * _PROBE]
     return sum(len(set(sample[:, column].tolist())) > len(sample) / 2 for column in rest)
 
@@ -200,74 +276,69 @@ def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: BlackBox
 def _outcome(
     request: BlackBoxRequest,
     choices: Sequence[PairChoice],
-    events: tuple[Event, ...],
+    event: Event,
     counts: Sequence[GuessCounts],
     opaque: int,
 ) -> BlackBoxAudit:
-    alpha, claim, best = 1 - request.confidence, request.claim, choices[0]
-    claimed = claim.epsilon
+    alpha, delta, claimed = 1 - request.confidence, request.claim.delta, request.claim.epsilon
     # The verdict depends on both bounds: an honest claim is refuted with probability alpha at most.
-    first = alpha if claimed is None else EPSILON_SHARE * alpha
-    second = DELTA_SHARE * alpha
-    bound = epsilon_lower(counts[0], first, claim.delta).epsilon
-    shift = None if claimed is None else delta_lower(counts[1], claimed, second)
+    first = alpha if claimed is None else _EPSILON_SHARE * alpha
+    bound = epsilon_lower(counts[0], first, delta).epsilon
     verdict: Verdict = "inconclusive"
-    detectable = None
+    detectable = shown = None
+    certified: dict[str, Any] = {"kind": "certified", "side": "lower", "level": request.confidence}
     if claimed is not None:
-        detectable = detectable_epsilon(counts[0], claimed, first, claim.delta)
-        if bound > claimed or (shift is not None and shift > claim.delta):
+        shift = delta_lower(counts[1], claimed, _DELTA_SHARE * alpha)
+        shown = DeltaBound(value=shift, low=shift, epsilon=claimed, **certified)
+        detectable = detectable_epsilon(counts[0], claimed, first, delta)
+        if bound > claimed or shift > delta:
             verdict = "fail"
         elif detectable <= claimed + request.max_excess and not opaque:
             verdict = "pass"
-    certified: dict[str, Any] = {"kind": "certified", "side": "lower", "level": request.confidence}
-    tested = [_plain(request.inputs[i]) for i in (best.first, best.second)]
+
+    def plain(*places: int) -> list[Any]:
+        values = [request.inputs[place] for place in places]
+        return [v if isinstance(v, str | int | float | bool | list) else repr(v) for v in values]
+
+    pairs = []
+    for one in choices:
+        odds = math.log((one.counts.right + 0.5) / (one.counts.wrong + 0.5))
+        found = Value(kind="estimated", value=max(odds, 0.0))
+        share = Value(kind="estimated", value=one.counts.guesses / one.counts.candidates)
+        pairs.append(PairFound(inputs=plain(one.first, one.second), epsilon=found, guessed=share))
+    right, wrong = counts[0].right, counts[0].wrong
     return BlackBoxAudit(
         schema_version="1.0",
         verdict=verdict,
         function=request.function,
-        inputs=[*map(_plain, request.inputs)],
+        inputs=plain(*range(len(request.inputs))),
         samples=request.samples,
         seed=request.seed,
-        claim=Claimed(epsilon=claimed, delta=claim.delta),
+        claim=Claimed(epsilon=claimed, delta=delta),
         epsilon_lower=EpsilonBound(
             value=bound,
             low=bound,
             unit="nats",
             n=counts[0].candidates,
-            count=counts[0].right,
+            count=right,
             method="right guesses of which of two inputs was given, event chosen beforehand",
             assumptions=["the outputs of the function are independent and identically distributed"],
             reference="Steinke, Nasr & Jagielski (2023), Theorem 5.2",
             **certified,
         ),
-        delta_lower=None
-        if shift is None or claimed is None
-        else DeltaBound(value=shift, low=shift, epsilon=claimed, **certified),
+        delta_lower=shown,
         power=Power(
             detectable_epsilon=detectable,
             probability=0.9,
             max_undetected_excess=request.max_excess,
         ),
         witness=Witness(
-            inputs=tested,
+            inputs=plain(choices[0].first, choices[0].second),
             candidates=counts[0].candidates,
-            guesses=counts[0].right + counts[0].wrong,
-            right=counts[0].right,
-            event=events[0].describe(),
+            guesses=right + wrong,
+            right=right,
+            event=event.describe(),
         ),
-        pairs=[_pair(request, choice) for choice in choices],
+        pairs=pairs,
         opaque_entries=opaque,
     )
-
-
-def _pair(request: BlackBoxRequest, choice: PairChoice) -> PairFound:
-    counts = choice.counts
-    odds = (counts.right + 0.5) / (counts.wrong + 0.5)
-    values = max(math.log(odds), 0.0), counts.guesses / counts.candidates
-    epsilon, guessed = (Value(kind="estimated", value=value) for value in values)
-    inputs = [_plain(request.inputs[i]) for i in (choice.first, choice.second)]
-    return PairFound(inputs=inputs, epsilon=epsilon, guessed=guessed)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | list) else repr(value)

@@ -8,8 +8,8 @@ import pytest
 import randomizers
 from scipy.stats import binom
 
-from ldpaudit.commands.black_box.estimators.events import Goal, choose_events
-from ldpaudit.commands.black_box.estimators.outputs import OutputTable, as_outputs, joined_columns
+from ldpaudit.commands.black_box.events import Goal, choose_events
+from ldpaudit.commands.black_box.outputs import OutputTable, as_outputs, joined_columns
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 
 Randomizer = Callable[..., Any]
