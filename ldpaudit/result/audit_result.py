@@ -45,130 +45,204 @@ def _reports() -> Any:
 
 
 class ReleaseInfo(Frozen):
-    """What was audited."""
+    """What was audited.
+
+    Attributes
+    ----------
+    name
+        The name of the released file, without its folder.
+    sha256
+        The digest of the released file, of several that of their digests; None for a table in
+        memory and for a file with true labels in it.
+    rows
+        Rows that were audited.
+    features
+        Columns of features.
+    classes
+        Different labels.
+    class_names
+        What classes are called here: numbered, unless the user asked for their names.
+    label
+        The name of the released column, if the user asked for names.
+    truth
+        Whether true labels were given.
+    """
 
     name: str
-    """The name of the released file, without its folder."""
     sha256: str | None
-    """The digest of the released file, of several that of their digests; None for a table in memory
-    and for a file with true labels in it."""
     rows: int
-    """Rows that were audited."""
     features: int
-    """Columns of features."""
     classes: int
-    """Different labels."""
     class_names: tuple[str, ...]
-    """What classes are called here: numbered, unless the user asked for their names."""
     label: str | None
-    """The name of the released column, if the user asked for names."""
     truth: bool
-    """Whether true labels were given."""
 
 
 class MechanismInfo(Frozen):
-    """The mechanism as declared, with its exact privacy parameter."""
+    """The mechanism as declared, with its exact privacy parameter.
+
+    Attributes
+    ----------
+    name
+        Its name; ``unknown`` where nothing is claimed.
+    declared
+        Where the claim comes from.
+    parameters
+        Its declaration.
+    epsilon
+        Its exact ε in nats; None where it has none.
+    description
+        One phrase with every parametrisation.
+    """
 
     name: str
-    """Its name; ``unknown`` where nothing is claimed."""
     declared: Literal["file", "options", "policy", "api"] | None
-    """Where the claim comes from."""
     parameters: dict[str, Any]
-    """Its declaration."""
     epsilon: Number | None
-    """Its exact ε in nats; None where it has none."""
     description: str = ""
-    """One phrase with every parametrisation."""
 
 
 class Question(Frozen):
-    """What a policy asks, and its limits: made of the policy alone."""
+    """What a policy asks, and its limits: made of the policy alone.
+
+    Attributes
+    ----------
+    check
+        The name of the check in policies.
+    text
+        What it looks at.
+    limits
+        The keys of the policy that limit it, with their values.
+    level
+        Whether it decides (error) or only warns.
+    accepted_until
+        The last day on which the policy accepts a violation in this very file.
+    """
 
     check: Identifier
-    """The name of the check in policies."""
     text: str
-    """What it looks at."""
     limits: dict[str, Number | str]
-    """The keys of the policy that limit it, with their values."""
     level: CheckLevel
-    """Whether it decides (error) or only warns."""
     accepted_until: IsoDate | None = None
-    """The last day on which the policy accepts a violation in this very file."""
 
 
 class PublicFacts(Frozen):
-    """What everybody may see of a release and its claim: computed without any true label."""
+    """What everybody may see of a release and its claim: computed without any true label.
+
+    Attributes
+    ----------
+    release
+        What the released file shows.
+    mechanism
+        What was claimed.
+    estimates
+        Exact numbers of the claim.
+    curves
+        Exact curves of the claim.
+    excess
+        An excess of ε over the claim that true labels would show with 90 % power, in nats, with
+        each class as small as the released labels allow at 95 % confidence; None where it is not
+        known.
+    questions
+        What the policy asks.
+    left_out
+        The audits that the options left out.
+    """
 
     release: ReleaseInfo
-    """What the released file shows."""
     mechanism: MechanismInfo
-    """What was claimed."""
     estimates: tuple[Estimate, ...] = ()
-    """Exact numbers of the claim."""
     curves: tuple[Curve, ...] = ()
-    """Exact curves of the claim."""
     excess: Number | None = None
-    """An excess of ε over the claim that true labels would show with 90 % power, in nats, with each
-    class as small as the released labels allow at 95 % confidence; None where it is not known."""
     questions: tuple[Question, ...] = ()
-    """What the policy asks."""
     left_out: tuple[str, ...] = ()
-    """The audits that the options left out."""
 
 
 class Waived(Frozen):
-    """Who answers for a violation, and until when; the violation stays one."""
+    """Who answers for a violation, and until when; the violation stays one.
+
+    Attributes
+    ----------
+    approved_by
+        Who answers for it.
+    reason
+        Why it is accepted.
+    expires
+        The last day on which it counts, by UTC.
+    """
 
     approved_by: str
-    """Who answers for it."""
     reason: str
-    """Why it is accepted."""
     expires: IsoDate
-    """The last day on which it counts, by UTC."""
 
 
 class Family(Frozen):
-    """Checks of one level that share an error probability."""
+    """Checks of one level that share an error probability.
+
+    Attributes
+    ----------
+    level
+        Whether they decide the verdict.
+    checks
+        How many they are.
+    correction
+        How they share it.
+    confidence
+        Of all of them together; with the correction "none" of each alone.
+    """
 
     level: CheckLevel
-    """Whether they decide the verdict."""
     checks: int
-    """How many they are."""
     correction: Literal["holm", "bonferroni", "none"]
-    """How they share it."""
     confidence: float
-    """Of all of them together; with the correction "none" of each alone."""
 
 
 class Check(Frozen):
-    """One question of the policy and its answer."""
+    """One question of the policy and its answer.
+
+    Attributes
+    ----------
+    id
+        Its name in policies.
+    question
+        What it asks.
+    limit
+        What must not be exceeded.
+    observed
+        What was measured against the limit.
+    side
+        Whether ``observed`` is a confidence bound, and which; None for a plain number.
+    verdict
+        The answer.
+    level
+        Whether it decides (error) or only warns.
+    confidence
+        Of its answer, after the correction for several checks; None for one that counts.
+    p_value
+        The smallest error probability at which it fails; None where that is above the policy's.
+    reason
+        The answer in words.
+    waived
+        Whether the policy accepts its failure for this file.
+    waiver
+        By whom and until when, where it is waived.
+    evidence
+        Ids of the numbers and curves that it looked at.
+    """
 
     id: Identifier
-    """Its name in policies."""
     question: str
-    """What it asks."""
     limit: Number | None
-    """What must not be exceeded."""
     observed: Number | None
-    """What was measured against the limit."""
     side: Side | None = None
-    """Whether ``observed`` is a confidence bound, and which; None for a plain number."""
     verdict: Verdict
-    """The answer."""
     level: CheckLevel
-    """Whether it decides (error) or only warns."""
     confidence: float | None = None
-    """Of its answer, after the correction for several checks; None for one that counts."""
     p_value: float | None = None
-    """The smallest error probability at which it fails; None where that is above the policy's."""
     reason: str = ""
-    """The answer in words."""
     waived: bool = False
-    """Whether the policy accepts its failure for this file."""
     waiver: Waived | None = None
-    """By whom and until when, where it is waived."""
     evidence: tuple[str, ...] = ()
-    """Ids of the numbers and curves that it looked at."""
 
     @property
     def may_be_chance(self) -> bool:
@@ -177,52 +251,81 @@ class Check(Frozen):
 
 
 class AuditRecord(Frozen):
-    """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers."""
+    """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers.
+
+    Attributes
+    ----------
+    id
+        Its name for ``--only`` and ``--skip``.
+    status
+        What became of it.
+    reason
+        Why it did not run, or not to its end.
+    seconds
+        Seconds that it took.
+    """
 
     id: Identifier
-    """Its name for ``--only`` and ``--skip``."""
     status: Literal["ran", "skipped", "failed", "stopped"]
-    """What became of it."""
     reason: str = ""
-    """Why it did not run, or not to its end."""
     seconds: float = 0.0
-    """Seconds that it took."""
 
 
 class PlugIn(Frozen):
-    """A part of another package, or of a file, that took part in an audit."""
+    """A part of another package, or of a file, that took part in an audit.
+
+    Attributes
+    ----------
+    kind
+        What it is.
+    name
+        Its name in the result.
+    package
+        The distribution that it is installed with; None for one that was given by its place.
+    version
+        The distribution's version.
+    sha256
+        The digest of the file that it was given in.
+    """
 
     kind: PlugInKind
-    """What it is."""
     name: str
-    """Its name in the result."""
     package: str | None = None
-    """The distribution that it is installed with; None for one that was given by its place."""
     version: str | None = None
-    """The distribution's version."""
     sha256: str | None = None
-    """The digest of the file that it was given in."""
 
 
 class RunInfo(Frozen):
-    """How to reproduce the audit."""
+    """How to reproduce the audit.
+
+    Attributes
+    ----------
+    seed
+        The root of all randomness.
+    command
+        The command, without names of files and columns.
+    versions
+        Versions of Python and of the libraries.
+    threads
+        Threads that it used.
+    seconds
+        Seconds that it took.
+    policy
+        The name of the policy: of its file, without a folder, or of a preset.
+    policy_sha256
+        The digest of the policy file; None for a built-in policy.
+    plugins
+        The parts of other packages that took part.
+    """
 
     seed: int | None
-    """The root of all randomness."""
     command: str
-    """The command, without names of files and columns."""
     versions: dict[str, str]
-    """Versions of Python and of the libraries."""
     threads: int
-    """Threads that it used."""
     seconds: float
-    """Seconds that it took."""
     policy: str | None = None
-    """The name of the policy: of its file, without a folder, or of a preset."""
     policy_sha256: str | None = None
-    """The digest of the policy file; None for a built-in policy."""
     plugins: tuple[PlugIn, ...] = ()
-    """The parts of other packages that took part."""
 
 
 def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
@@ -289,6 +392,50 @@ def consistent(result: "AuditResult") -> bool:
 class AuditResult(Frozen):
     """Everything that an audit found: the source of truth for every report format.
 
+    Attributes
+    ----------
+    schema_version
+        The version of this form.
+    ldpaudit_version
+        The version that made it.
+    verdict
+        The answer of the checks that decide; the exit status follows from it.
+    sentence
+        The verdict for people, one sentence.
+    next_steps
+        What to do now, the most important first; at most three.
+    date
+        When the audit was run; None for a result of an earlier schema.
+    release
+        What was audited.
+    mechanism
+        What was claimed.
+    estimates
+        Numbers, each under an id.
+    curves
+        Numbers as functions of one variable, each under an id.
+    histograms
+        Counts of people in bins.
+    notes
+        Remarks and warnings.
+    checks
+        The policy's questions and their answers.
+    families
+        How the checks that are tests share the error probability; none in earlier results.
+    audits
+        What ran, and what did not.
+    run
+        How to do it again.
+    public
+        What ``--profile public`` shows besides the decision; none in earlier results.
+    labels
+        Of several private columns: the result of each; the numbers above are then of the vector.
+    releases
+        Of several releases of the same people: the result of each; those above are of all.
+    strata
+        Of a column with a channel for each stratum: what is found of the channel in each that has
+        rows, in the declared order; ``release.label`` is its value.
+
     Examples
     --------
     >>> import ldpaudit
@@ -302,46 +449,25 @@ class AuditResult(Frozen):
     """
 
     schema_version: Literal["1.5"] = SCHEMA_VERSION
-    """The version of this form."""
     ldpaudit_version: str
-    """The version that made it."""
     verdict: Verdict
-    """The answer of the checks that decide; the exit status follows from it."""
     sentence: str
-    """The verdict for people, one sentence."""
     next_steps: tuple[str, ...] = ()
-    """What to do now, the most important first; at most three."""
     date: IsoDate | None = None
-    """When the audit was run; None for a result of an earlier schema."""
     release: ReleaseInfo
-    """What was audited."""
     mechanism: MechanismInfo
-    """What was claimed."""
     estimates: Annotated[tuple[Estimate, ...], FailFast()]
-    """Numbers, each under an id."""
     curves: Annotated[tuple[Curve, ...], FailFast()]
-    """Numbers as functions of one variable, each under an id."""
     histograms: Annotated[tuple[Histogram, ...], FailFast()] = ()
-    """Counts of people in bins."""
     notes: Annotated[tuple[Note, ...], FailFast()] = ()
-    """Remarks and warnings."""
     checks: Annotated[tuple[Check, ...], FailFast()]
-    """The policy's questions and their answers."""
     families: Annotated[tuple[Family, ...], FailFast()] = ()
-    """How the checks that are tests share the error probability; none in earlier results."""
     audits: Annotated[tuple[AuditRecord, ...], FailFast()]
-    """What ran, and what did not."""
     run: RunInfo
-    """How to do it again."""
     public: PublicFacts | None = None
-    """What ``--profile public`` shows besides the decision; none in earlier results."""
     labels: Annotated[tuple["AuditResult", ...], FailFast()] = ()
-    """Of several private columns: the result of each; the numbers above are then of the vector."""
     releases: Annotated[tuple["AuditResult", ...], FailFast()] = ()
-    """Of several releases of the same people: the result of each; those above are of all."""
     strata: Annotated[tuple["AuditResult", ...], FailFast()] = ()
-    """Of a column with a channel for each stratum: what is found of the channel in each that has
-    rows, in the declared order; ``release.label`` is its value."""
 
     @model_validator(mode="before")
     @classmethod

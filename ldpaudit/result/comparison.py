@@ -98,55 +98,84 @@ class Difference(Titled):
 
 
 class Fingerprint(Frozen):
-    """What is known about the data of one release, without the true labels."""
+    """What is known about the data of one release, without the true labels.
+
+    Attributes
+    ----------
+    letter
+        What the release is called here.
+    source
+        Whether the data were read, or a stored result.
+    name
+        The name of the file, with as much of its folder as tells the releases apart.
+    sha256
+        The digest of the released file.
+    rows
+        Its rows.
+    classes
+        Different labels.
+    features
+        Columns of features.
+    truth
+        Whether true labels were given.
+    shared_rows
+        The share of rows with the same features at the same place as the first; None: unknown.
+    mismatch
+        How it differs from the first release, in words.
+    """
 
     letter: Letter
-    """What the release is called here."""
     source: Literal["data", "result"]
-    """Whether the data were read, or a stored result."""
     name: str
-    """The name of the file, with as much of its folder as tells the releases apart."""
     sha256: str | None
-    """The digest of the released file."""
     rows: int
-    """Its rows."""
     classes: int
-    """Different labels."""
     features: int
-    """Columns of features."""
     truth: bool
-    """Whether true labels were given."""
     shared_rows: float | None = None
-    """The share of rows with the same features at the same place as the first; None: unknown."""
     mismatch: tuple[str, ...] = ()
-    """How it differs from the first release, in words."""
 
 
 class Comparison(Frozen):
-    """Everything that a comparison found: the source of truth for its report."""
+    """Everything that a comparison found: the source of truth for its report.
+
+    Attributes
+    ----------
+    schema_version
+        The version of this form.
+    ldpaudit_version
+        The version that made it.
+    sentence
+        The sentences, one after the other.
+    sentences
+        On privacy, on the advantage over the features alone, on utility; none in earlier results.
+    remark
+        At which level the intervals in the sentences hold together.
+    confidence
+        At which all differences marked simultaneous hold together.
+    fingerprints
+        The data of each release, in the order of their letters.
+    releases
+        The result of each release.
+    differences
+        The numbers of each release minus those of the first.
+    notes
+        Remarks and warnings.
+    run
+        How to do it again.
+    """
 
     schema_version: Literal["1.5"] = SCHEMA_VERSION
-    """The version of this form."""
     ldpaudit_version: str
-    """The version that made it."""
     sentence: str
-    """The sentences, one after the other."""
     sentences: tuple[str, ...] = ()
-    """On privacy, on the advantage over the features alone, on utility; none in earlier results."""
     remark: str = ""
-    """At which level the intervals in the sentences hold together."""
     confidence: float
-    """At which all differences marked simultaneous hold together."""
     fingerprints: tuple[Fingerprint, ...]
-    """The data of each release, in the order of their letters."""
     releases: tuple[AuditResult, ...]
-    """The result of each release."""
     differences: tuple[Difference, ...]
-    """The numbers of each release minus those of the first."""
     notes: tuple[Note, ...] = ()
-    """Remarks and warnings."""
     run: RunInfo
-    """How to do it again."""
 
     @model_validator(mode="before")
     @classmethod

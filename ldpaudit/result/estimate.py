@@ -54,12 +54,18 @@ def readable(identifier: str) -> str:
 
 
 class Titled(Frozen):
-    """A stable, dotted id for other tools, and a title for people."""
+    """A stable, dotted id for other tools, and a title for people.
+
+    Attributes
+    ----------
+    id
+        The stable name for other tools.
+    title
+        The name for people; without one, the id is turned into words.
+    """
 
     id: Identifier
-    """The stable name for other tools."""
     title: str = ""
-    """The name for people; without one, the id is turned into words."""
 
     @model_validator(mode="before")
     @classmethod
@@ -238,28 +244,42 @@ class Estimate(Quantified):
 
 
 class Curve(Quantified):
-    """A number as a function of one variable, for instance J(τ) or an RDP curve."""
+    """A number as a function of one variable, for instance J(τ) or an RDP curve.
+
+    Attributes
+    ----------
+    x
+        The variable, in increasing order.
+    value
+        The number at each of them.
+    low
+        Lower ends of the intervals; None without.
+    high
+        Upper ends of the intervals; None without.
+    side
+        Which ends are confidence bounds.
+    level
+        The confidence of the intervals.
+    simultaneous
+        Whether ``level`` holds for the whole curve at once, not for each point alone.
+    x_label
+        What the variable is.
+    unit
+        The unit of the values.
+    n
+        Rows behind it.
+    """
 
     x: tuple[Number, ...]
-    """The variable, in increasing order."""
     value: tuple[Number, ...]
-    """The number at each of them."""
     low: tuple[Number, ...] | None = None
-    """Lower ends of the intervals; None without."""
     high: tuple[Number, ...] | None = None
-    """Upper ends of the intervals; None without."""
     side: Side | None = None
-    """Which ends are confidence bounds."""
     level: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """The confidence of the intervals."""
     simultaneous: bool = False
-    """Whether ``level`` holds for the whole curve at once, not for each point alone."""
     x_label: str = ""
-    """What the variable is."""
     unit: Unit = "1"
-    """The unit of the values."""
     n: Annotated[int, Field(ge=0)] | None = None
-    """Rows behind it."""
 
     def bound_key(self, place: int) -> str:
         """Return the key in ``Finding.bounds`` of the bound at one grid point."""
@@ -274,16 +294,24 @@ class Curve(Quantified):
 
 
 class Histogram(Quantified):
-    """Counts of rows in bins."""
+    """Counts of rows in bins.
+
+    Attributes
+    ----------
+    edges
+        The b + 1 bin edges, in the unit of the variable; the outer ones may be infinite.
+    counts
+        People in each bin.
+    unit
+        The unit of the variable.
+    x_label
+        What the variable is.
+    """
 
     edges: tuple[Number, ...]
-    """The b + 1 bin edges, in the unit of the variable; the outer ones may be infinite."""
     counts: tuple[int, ...]
-    """People in each bin."""
     unit: Unit = "nats"
-    """The unit of the variable."""
     x_label: str = ""
-    """What the variable is."""
 
     @model_validator(mode="after")
     def _same_length(self) -> Self:
@@ -296,14 +324,21 @@ Q = TypeVar("Q", bound=Quantified)
 
 
 class Note(Frozen):
-    """One sentence for people: a limit, an assumption, what was sampled; never any data."""
+    """One sentence for people: a limit, an assumption, what was sampled; never any data.
+
+    Attributes
+    ----------
+    audit
+        The audit that it is of.
+    text
+        The sentence.
+    level
+        Whether it is a warning.
+    """
 
     audit: Identifier
-    """The audit that it is of."""
     text: str
-    """The sentence."""
     level: Literal["info", "warning"] = "info"
-    """Whether it is a warning."""
 
     @classmethod
     def info(cls, audit: str, text: str) -> "Note":

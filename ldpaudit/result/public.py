@@ -31,61 +31,94 @@ _ACCEPTED: Final = (
 
 
 class PublicPart(Frozen):
-    """A release, one of its private columns, or one of several releases."""
+    """A release, one of its private columns, or one of several releases.
+
+    Attributes
+    ----------
+    release
+        What the released file shows.
+    mechanism
+        What was claimed.
+    estimates
+        Exact numbers of the claim.
+    curves
+        Exact curves of the claim.
+    excess
+        An excess of ε over the claim that an audit with true labels finds with 90 % probability, in
+        nats, from the released labels alone, rounded up to one digit; None where it is not known.
+    parts
+        Its private columns, the releases, or the strata of a column.
+    """
 
     release: ReleaseInfo
-    """What the released file shows."""
     mechanism: MechanismInfo
-    """What was claimed."""
     estimates: tuple[Estimate, ...]
-    """Exact numbers of the claim."""
     curves: tuple[Curve, ...]
-    """Exact curves of the claim."""
     excess: Number | None
-    """An excess of ε over the claim that an audit with true labels finds with 90 % probability, in
-    nats, from the released labels alone, rounded up to one digit; None where it is not known."""
     parts: tuple["PublicPart", ...]
-    """Its private columns, the releases, or the strata of a column."""
 
 
 class PublicResult(Frozen):
-    """What may be shared of an audit: apart from the decision nothing depends on a true label."""
+    """What may be shared of an audit: apart from the decision nothing depends on a true label.
+
+    Attributes
+    ----------
+    access
+        Who may see it; the first key of the file.
+    schema_version
+        The version of this form.
+    ldpaudit_version
+        The version that made it.
+    decision
+        Whether to publish.
+    sentence
+        The decision in words.
+    date
+        When the audit was run.
+    truth
+        Whether the auditor had the true labels.
+    policy
+        The name of the policy.
+    policy_sha256
+        The digest of the policy file; None for a built-in policy.
+    questions
+        What the policy asks.
+    left_out
+        The audits that the options left out.
+    released
+        The release.
+    """
 
     access: str = PUBLIC
-    """Who may see it; the first key of the file."""
     schema_version: Literal["1.0"] = "1.0"
-    """The version of this form."""
     ldpaudit_version: str
-    """The version that made it."""
     decision: Decision
-    """Whether to publish."""
     sentence: str
-    """The decision in words."""
     date: IsoDate | None
-    """When the audit was run."""
     truth: bool
-    """Whether the auditor had the true labels."""
     policy: str | None
-    """The name of the policy."""
     policy_sha256: str | None
-    """The digest of the policy file; None for a built-in policy."""
     questions: tuple[Question, ...]
-    """What the policy asks."""
     left_out: tuple[str, ...]
-    """The audits that the options left out."""
     released: PublicPart
-    """The release."""
 
 
 class PublicComparison(Frozen):
-    """What may be shared of a comparison: the public form of each of its results."""
+    """What may be shared of a comparison: the public form of each of its results.
+
+    Attributes
+    ----------
+    access
+        Who may see it; the first key of the file.
+    schema_version
+        The version of this form.
+    releases
+        The results, in their order.
+    """
 
     access: str = PUBLIC
-    """Who may see it; the first key of the file."""
     schema_version: Literal["1.0"] = "1.0"
-    """The version of this form."""
     releases: tuple[PublicResult, ...]
-    """The results, in their order."""
 
 
 def public(result: AuditResult) -> PublicResult:

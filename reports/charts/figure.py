@@ -75,14 +75,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line to compare with: a short label in the chart, a full one in its legend."""
+    """A straight line to compare with: a short label in the chart, a full one in its legend.
+
+    Attributes
+    ----------
+    forbidden_beyond
+        Whether the chart is tinted beyond it.
+    """
 
     at: float
     label: str
     legend: str
     dash: Dash = 0
     forbidden_beyond: bool = False
-    """Whether the chart is tinted beyond it."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, and its description and data for readers who cannot see it."""
+    """A chart, and its description and data for readers who cannot see it.
+
+    Attributes
+    ----------
+    legend
+        Samples, such as ``"line-1"`` for a curve's dash and ``"rule-2"`` for a rule's, in words.
+    """
 
     key: str
     title: str
@@ -150,7 +161,6 @@ class Figure:
     drawing: Drawing
     table: Table
     legend: tuple[tuple[str, str], ...] = ()
-    """Samples, such as ``"line-1"`` for a curve's dash and ``"rule-2"`` for a rule's, in words."""
 
     @classmethod
     def of(

@@ -34,14 +34,19 @@ class Tile:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question in a line; the look is "pass", "fail" or "inconclusive"."""
+    """The answer to a question in a line; the look is "pass", "fail" or "inconclusive".
+
+    Attributes
+    ----------
+    place
+        The key of the section that tells more.
+    """
 
     look: str
     name: str
     text: str
     quiet: str = ""
     place: str = ""
-    """The key of the section that tells more."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class Section:
 
     ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read only
     where somebody unfolds it.
+
+    Attributes
+    ----------
+    notes
+        Lists with their titles; an item may begin with a name.
     """
 
     key: str
@@ -62,7 +72,6 @@ class Section:
     answers: tuple[Answer, ...] = ()
     pairs: tuple[Pair, ...] = ()
     notes: tuple[tuple[str, tuple[Pair, ...]], ...] = ()
-    """Lists with their titles; an item may begin with a name."""
     code: str = ""
     within: tuple["Section", ...] = ()
     folded: tuple["Section", ...] = ()

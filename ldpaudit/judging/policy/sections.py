@@ -474,7 +474,15 @@ class Waiver(_Section):
 
 
 class Policy(_Section):
-    """All that a policy says."""
+    """All that a policy says.
+
+    Attributes
+    ----------
+    sha256
+        The digest of the policy file; None for the built-in default.
+    name
+        What people call it: the file's name, or the preset's; it changes no number.
+    """
 
     schema_: Literal[1] = Field(
         default=1, alias="schema", description="The version of the format: 1."
@@ -490,9 +498,7 @@ class Policy(_Section):
     checks: ChecksSection = ChecksSection()
     waivers: Annotated[tuple[Waiver, ...], Field(strict=False), FailFast()] = ()
     sha256: str | None = None
-    """The digest of the policy file; None for the built-in default."""
     name: Annotated[str | None, Field(exclude=True)] = None
-    """What people call it: the file's name, or the preset's; it changes no number."""
 
     def of_all(self) -> "Policy":
         """Return the policy of one release that is all that was given: its limits in one."""
