@@ -5,9 +5,9 @@ has the same code and the same number in all of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +33,8 @@ from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release, SyntheticTable
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
-_ORIGINAL: Final = "original"
-_TEST: Final = "test"
-_HELD_OUT: Final = "held-out"
+Parts = Mapping[str, tuple["Companion", FeatureTable]]
+"""The tables that come with a release, by role, and their coded features."""
 
 
 @dataclass(frozen=True)
@@ -81,41 +80,36 @@ def open_companions(
     for role, source in sources.items():
         if source is None:
             continue
-        table, order, label = open_table(source, files), None, None
+        table, original = open_table(source, files), role == "original"
         for name in roles.features:
             if name not in table.names:
                 place = called(name, names)
                 raise InputError(f"The {role} table must have {place} of the release, too.")
-        if role != _ORIGINAL:
-            wanted = [] if role == _HELD_OUT else [_label_column(table, roles.label)]
-            cells = table.columns((*wanted, *roles.features), as_text=wanted)
-            first = next(cells, None)
-            if first is None or not len(first[1]):
-                raise InputError(f"The {role} table has no rows.")
-            if role == _HELD_OUT:
-                cells = chain([first], cells)
-            else:
-                label = first[1]
-            found.append(Companion(role, table, len(first[1]), cells, label=label))
-            continue
-        if roles.identifier is None:
-            cells = _checked(table.columns(roles.features), rows)
-            order = None if looked_at is None else pa.array(looked_at)
+        if original:
+            key = roles.identifier
+        elif role == "held-out":
+            key = table.names[0]  # It counts the rows.
         else:
-            if roles.identifier not in table.names:
-                raise missing_column(roles.identifier, "id", table.names)
-            ids = (roles.identifier,)
-            cells = table.columns((*ids, *roles.features), as_text=ids)
-            order = matching_rows(special[roles.identifier], next(cells)[1], "original features")
-        found.append(Companion(role, table, rows if order is None else len(order), cells, order))
+            key = roles.label if roles.label in table.names else DEFAULT_LABEL
+        if key is not None and key not in table.names:
+            role_of_key = "id" if original else "label"
+            key = key if original else roles.label
+            raise missing_column(key, role_of_key, table.names, typed=original)
+        keys = () if key is None else (key,)
+        cells = table.columns((*keys, *roles.features), as_text=keys)
+        first = next(cells)[1] if keys else None
+        count, order = rows if first is None else len(first), None
+        if not count:
+            raise InputError(f"The {role} table has no rows.")
+        if original and first is None:
+            cells = _checked(cells, rows)
+            order = None if looked_at is None else pa.array(looked_at)
+        elif original and key is not None:
+            order = matching_rows(special[key], first, "original features")
+        count = count if order is None else len(order)
+        label = None if original or role == "held-out" else first
+        found.append(Companion(role, table, count, cells, order, label))
     return tuple(found)
-
-
-def _label_column(table: TableSource, label: str) -> str:
-    for name in (label, DEFAULT_LABEL):
-        if name in table.names:
-            return name
-    raise missing_column(label, "label", table.names, typed=False)
 
 
 def _checked(columns: Columns, rows: int) -> Iterator[tuple[str, pa.ChunkedArray]]:
@@ -130,7 +124,7 @@ def _checked(columns: Columns, rows: int) -> Iterator[tuple[str, pa.ChunkedArray
 
 def encode_together(
     cells: Columns, rows: int, companions: Sequence[Companion], names: Sequence[str]
-) -> tuple[EncodedFeatures, "CompanionTables"]:
+) -> tuple[EncodedFeatures, Parts]:
     """Code the feature columns of a release of ``names`` together with its companions'."""
     total = rows + sum(companion.rows for companion in companions)
     encoded = encode_features(_stacked(cells, companions, names), total, names)
@@ -139,7 +133,7 @@ def encode_together(
         part = encoded.part(start, start + companion.rows)
         parts[companion.role] = (companion, part.table())
         start += companion.rows
-    return encoded.part(0, rows) if companions else encoded, CompanionTables(parts)
+    return encoded.part(0, rows) if companions else encoded, parts
 
 
 def _stacked(
@@ -171,30 +165,20 @@ def _joined(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     return pa.chunked_array(list(chain.from_iterable(c.chunks for c in columns)), target)
 
 
-@dataclass(frozen=True)
-class CompanionTables:
-    """The coded tables that come with a release, by role."""
-
-    parts: Mapping[str, tuple[Companion, FeatureTable]] = field(default_factory=dict)
-
-    def with_release(self, release: Release) -> Release:
-        """Return the release with its tables; each label is one of its classes (InputError)."""
-        tables: dict[str, Any] = {}
-        for role, (companion, features) in self.parts.items():
-            if role != _TEST:
-                bare = companion.label is None
-                table = features if bare else SyntheticTable(features, _codes(companion, release))
-                tables[role.replace("-", "_")] = table
-        return replace(release, **tables)
-
-    def test_rows(self, release: Release) -> LabelledRows | None:
-        """Return the test rows with their true labels (InputError), None where none were given."""
-        if _TEST not in self.parts:
-            return None
-        companion, features = self.parts[_TEST]
-        if release.numeric is not None and companion.label is not None:
-            return LabelledRows(features, numbers=read_numbers(companion.label, _TEST))
-        return LabelledRows(features, _codes(companion, release))
+def with_companions(release: Release, parts: Parts) -> tuple[Release, LabelledRows | None]:
+    """Return the release with its tables, and the test rows; labels are classes (InputError)."""
+    tables: dict[str, Any] = {}
+    test: LabelledRows | None = None
+    for role, (companion, features) in parts.items():
+        if companion.label is None:
+            tables[role.replace("-", "_")] = features
+        elif role != "test":
+            tables[role] = SyntheticTable(features, _codes(companion, release))
+        elif release.numeric is not None:
+            test = LabelledRows(features, numbers=read_numbers(companion.label, role))
+        else:
+            test = LabelledRows(features, _codes(companion, release))
+    return replace(release, **tables), test
 
 
 def _codes(companion: Companion, release: Release) -> IntArray:

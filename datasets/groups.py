@@ -57,12 +57,17 @@ def read_groups(
 
 
 def read_strata(
-    table: TableSource, by: str | None, claim: Declaration | None, private: Collection[str | None]
+    table: TableSource,
+    by: str | None,
+    claim: Declaration | None,
+    private: Collection[str | None],
+    rows: IndexArray | None = None,
 ) -> tuple[Strata | None, tuple[str, ...]]:
     """Return each row's stratum as the claim numbers them, and what to know about them.
 
-    ``by``: the public column that holds the strata, none of the ``private`` ones. The claim's
-    ``strata`` name their values, in order; a number matches the text that writes it.
+    ``by``: the public column that holds the strata, none of the ``private`` ones; ``rows``: those
+    to read, None for all. The claim's ``strata`` name their values, in order; a number matches the
+    text that writes it.
     """
     if by is None:
         return None, ()
@@ -80,7 +85,7 @@ def read_strata(
     if not all(isinstance(value, str | int | float) for value in declared):
         raise InputError("Each stratum must state its 'value': a text, a number or a boolean.")
     forms(declared, "values of the strata")
-    column = next(table.columns((by,), as_text=(by,)))[1]
+    column = next(table.columns((by,), (by,), rows))[1]
     check_complete(column.null_count, len(column), f"a value of {which}, its stratum")
     found = read_labels(column, "stratum's", from_text=table.text)
     codes = positions(found.values, declared)[found.codes]

@@ -1,7 +1,7 @@
 """From a file or a table to a release that can be audited."""
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
@@ -19,10 +19,10 @@ from ldpaudit.datasets.column_survey import (
     with_arrays,
 )
 from ldpaudit.datasets.companions import (
-    CompanionTables,
     LabelledRows,
     encode_together,
     open_companions,
+    with_companions,
 )
 from ldpaudit.datasets.declaration import (
     Marginals,
@@ -42,8 +42,6 @@ from ldpaudit.datasets.domains import (
     encode_reported,
     read_numbers,
 )
-from ldpaudit.datasets.features import EncodedFeatures
-from ldpaudit.datasets.formats.arrow import ParquetFiles
 from ldpaudit.datasets.formats.columns import allowed, check_fits, held_to
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.locations import unchanged
@@ -219,7 +217,7 @@ def read_release(
         claim = agreed(None if of_file is None else of_file.mechanism, declaration)
         mechanism = coding(claim)
         if isinstance(table, SparseTable) and (label or of_file):
-            table.call_label(label or (table.names[0] if of_file is None else of_file.label))
+            table.names = (label or (of_file.label if of_file else table.names[0]), FEATURES)
         bag = None if mechanism.bags is None else mechanism.bags.bag
         if bag is not None and bag not in table.names:
             raise missing_column(bag, "bag", table.names, typed=False)
@@ -242,14 +240,9 @@ def read_release(
             )
         rest = [n for n in table.names if n not in {*roles.special, *roles.features, bag}]
         rows, looked_at = _looked_at(table, roles, memory, joined=bool(bag or keyed))
-        reading = _SomeRows(table, looked_at) if looked_at is not None else table
-        if isinstance(table, SparseTable):
-            labels_read, block = table.read(looked_at)
-            special = {roles.label: labels_read}
-        else:
-            wanted = (*roles.special, *roles.features, *rest)
-            cells = reading.columns(wanted, roles.special)
-            special = {name: next(cells)[1] for name in roles.special}
+        wanted = (*roles.special, *roles.features, *rest)
+        cells = table.columns(wanted, roles.special, looked_at)
+        special = {name: next(cells)[1] for name in roles.special}
         column = special[roles.label]
         if not len(column):
             raise InputError(f"The release {quoted(table.name)} has no rows.")
@@ -274,31 +267,24 @@ def read_release(
                 of_rows = special[roles.truth]
                 own = true_labels(of_rows, numeric=view is not None, from_text=table.text)
                 known = Truth(own, roles.truth)
-            labels, reports, bags = _labels(reading, mechanism, view, claim, column, known)
+            labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
         by = by or (None if of_file is None else of_file.by)
         others = () if declared is None else declared.names
         owned = {roles.label, roles.truth, roles.identifier, *private, *others}
-        strata, of_strata = read_strata(reading, by, claim, owned)
+        strata, of_strata = read_strata(table, by, claim, owned, looked_at)
         _check_memory(memory, len(column), len(roles.features), len(labels.domains.classes))
         companions = open_companions(sources, rows, roles, special, table.names, files, looked_at)
-        if isinstance(table, SparseTable):
-            assert table.sketch is not None
-            encoded = EncodedFeatures(len(block), [block], numeric_places=[0])
-            encoded.columns, tables = table.sketch.features, CompanionTables()
-            arrays = tuple(range(block.shape[1]))
-            columns: tuple[ColumnSurvey, ...] = (
-                ColumnSurvey(FEATURES, "list", 0.0, arrays=arrays),
-            )
-        else:
-            found: list[ColumnSurvey] = []
-            own_cells = surveyed(islice(cells, len(roles.features)), found, table.names)
-            encoded, tables = encode_together(own_cells, len(column), companions, table.names)
-            columns = with_arrays(found, encoded) + survey_left_out(cells, table.names)
+        found: list[ColumnSurvey] = []
+        own_cells = surveyed(islice(cells, len(roles.features)), found, table.names)
+        encoded, parts = encode_together(own_cells, len(column), companions, table.names)
+        columns = with_arrays(found, encoded) + survey_left_out(cells, table.names)
+        if (sketch := getattr(table, "sketch", None)) is not None:
+            encoded.columns = sketch.features
         keys = {name: special[name] for name in roles.keys}
         features_read = encoded.table()
         places = {name: place for place, name in enumerate(table.names, start=1)}
         surveys = columns + survey_keys(keys, features_read.width, table.names)
-        release = tables.with_release(
+        release, test_rows = with_companions(
             Release(
                 features=features_read,
                 released=ReleasedLabels(labels.released),
@@ -318,14 +304,15 @@ def read_release(
                 holds_truth=roles.truth is not None,
                 left_out=len(rest),
                 groups=read_groups(special, group, roles.identifier),
-                sketch=table.sketch if isinstance(table, SparseTable) else None,
+                sketch=sketch,
                 strata=strata,
                 places=looked_at,
                 # How many private columns the file declares, where not all of them are audited.
                 declared=(
                     DeclaredColumns(len(others)) if {*others} - {roles.label, *private} else None
                 ),
-            )
+            ),
+            parts,
         )
         warnings = warnings_about(known, labels, encoded, table.names, roles)
         warnings += [*of_strata, *(remarks_on(declared.provenance) if declared else ())]
@@ -339,29 +326,7 @@ def read_release(
                 f"({shown(allowed())}, --memory)."
             )
         people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
-        return ReadReport(
-            release, tuple(warnings), tables.test_rows(release), tuple(remarks), people
-        )
-
-
-class _SomeRows(TableSource):
-    """A table of which some rows are read, in one pass."""
-
-    def __init__(self, table: TableSource, rows: IndexArray) -> None:
-        self.location, self.names, self.text = table.location, table.names, table.text
-        self._table, self._rows = table, rows
-
-    def columns(
-        self, names: Sequence[str], as_text: Collection[str] = ()
-    ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order."""
-        found, done, size = [], 0, 0
-        for batch in self._table.batches(names, as_text):
-            first, last = np.searchsorted(self._rows, (done, done + len(batch)))
-            found.append(batch.take(pa.array(self._rows[first:last] - done)))
-            done, size = done + len(batch), size + found[-1].nbytes
-            check_fits(size, f"The release {quoted(self._table.name)}")
-        yield from zip(names, pa.Table.from_batches(found).columns, strict=True)
+        return ReadReport(release, tuple(warnings), test_rows, tuple(remarks), people)
 
 
 def _looked_at(
@@ -371,16 +336,11 @@ def _looked_at(
 
     Features must fit into half of the memory; else rows are drawn as audits draw them.
     """
-    width: float = len(roles.features)
-    if isinstance(table, SparseTable):
-        rows, width = table.rows(), table.dimensions
-    elif table.location is None or (isinstance(table, CsvFile) and table.location.size() < _LARGE):
+    if not isinstance(table, SparseTable) and (
+        table.location is None or (isinstance(table, CsvFile) and table.location.size() < _LARGE)
+    ):
         return None, None
-    else:
-        _ = table.schema  # A CSV file's rows are counted by it.
-        rows = table.row_count or 0
-        if isinstance(table, ParquetFiles):
-            width = table.width(roles.features)
+    rows, width = table.row_count or 0, table.width(roles.features)
     check_fits(_BYTES_PER_ROW * rows, f"The release {quoted(table.name)}")
     if 8 * rows * width <= allowed():
         _check_memory(memory, rows, len(roles.features), 2)

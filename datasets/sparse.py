@@ -19,7 +19,6 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ldpaudit.arrays import GOLDEN, scrambled
@@ -30,11 +29,10 @@ from ldpaudit.datasets.names import DEFAULT_LABEL, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, Sketch
 
-DIMENSIONS: Final = 256
-"""Columns after projection, unless asked for otherwise."""
 FEATURES: Final = "features"
-SUFFIXES: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".svmlight.gz")
-_FEWEST_DIMENSIONS, _MOST_DIMENSIONS = 16, 4096
+# Columns after projection: the fewest, the most, and unless asked for otherwise.
+_FEWEST_DIMENSIONS, _MOST_DIMENSIONS, _DIMENSIONS = 16, 4096, 256
+_SUFFIXES: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".svmlight.gz")
 # Of the columns, those of single features: the most frequent ones of the first rows.
 _OWN_SHARE: Final = 0.5
 # Shared columns that are kept for features that come later.
@@ -47,9 +45,9 @@ _ROWS_AT_ONCE: Final = 1 << 14
 _LARGEST_INDEX: Final = (1 << 31) - 2
 # Squares of sums of such numbers fit in float32.
 _LARGEST_VALUE: Final = 1e18
-_NUMBER: Final = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_NUMBER: Final = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE: Final = re.compile(
-    rf"\s*{_NUMBER}(\s+qid:\d+)?((\s+\d+:{_NUMBER})*)\s*(#.*)?".encode(), re.DOTALL
+    rf"\s*({_NUMBER})(?:\s+qid:\d+)?((?:\s+\d+:{_NUMBER})*)\s*(?:#.*)?".encode(), re.DOTALL
 )
 
 
@@ -73,17 +71,9 @@ class Projection:
         rest = dimensions - len(own)
         return cls(own, rest if len(present) > len(own) else min(rest, max(len(own), _LEAST)))
 
-    @property
-    def dimensions(self) -> int:
-        """The number of columns."""
-        return len(self.own) + self.buckets
-
     def transform(self, matrix: Any) -> Float32Array:
         """Return the rows of a CSR matrix, float32 of shape (n, dimensions)."""
-        rows, indices = (
-            np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)),
-            matrix.indices,
-        )
+        (n, _), indices, width = matrix.shape, matrix.indices, len(self.own) + self.buckets
         hashed = scrambled((indices.astype(np.uint64) + _KEY) * GOLDEN)
         columns = len(self.own) + (hashed % np.uint64(self.buckets)).astype(np.int64)
         signs = 1.0 - 2.0 * (hashed >> np.uint64(63)).astype(np.float64)
@@ -91,43 +81,73 @@ class Projection:
             spots = np.minimum(np.searchsorted(self.own, indices), len(self.own) - 1)
             single = self.own[spots] == indices
             columns, signs = np.where(single, spots, columns), np.where(single, 1.0, signs)
-        places, size = rows * self.dimensions + columns, matrix.shape[0] * self.dimensions
-        cells = np.bincount(places, weights=matrix.data * signs, minlength=size)
-        return cells.reshape(matrix.shape[0], self.dimensions).astype(np.float32)
+        places = np.repeat(np.arange(n), np.diff(matrix.indptr)) * width + columns
+        cells = np.bincount(places, weights=matrix.data * signs, minlength=n * width)
+        return cells.reshape(n, width).astype(np.float32)
 
 
 class SparseTable(TableSource):
-    """Sparse rows with a label each, projected batch by batch when they are first asked for.
+    """Sparse rows with a label each: of an svmlight file, or a SciPy matrix (n, d) and n labels.
 
-    ``sketch`` says what the projection did; None until the features were read.
+    They are projected batch by batch when they are first asked for. ``sketch`` says what the
+    projection did; None until the features were read.
     """
 
     sketch: Sketch | None = None
-    names: tuple[str, ...] = (DEFAULT_LABEL, FEATURES)
 
-    def __init__(self, dimensions: int | None) -> None:
-        self.dimensions = DIMENSIONS if dimensions is None else dimensions
+    def __init__(self, place: Location | None, pair: Any, dimensions: int | None = None) -> None:
+        self.location, self.names = place, (DEFAULT_LABEL, FEATURES)
+        self.dimensions = _DIMENSIONS if dimensions is None else dimensions
         if not _FEWEST_DIMENSIONS <= self.dimensions <= _MOST_DIMENSIONS:
             raise InputError(
                 f"--projection must be from {_FEWEST_DIMENSIONS} to {_MOST_DIMENSIONS} columns. "
                 f"Got {self.dimensions} instead."
             )
+        if place is not None:
+            if len(place.paths) > 1:
+                raise InputError(
+                    "Several files at once must all be Parquet; give one svmlight file."
+                )
+            return
+        self._matrix, self._labels = pair[0].tocsr(), np.asarray(pair[1])
+        if self._labels.shape != (self._matrix.shape[0],):
+            raise InputError(
+                f"A sparse release is a matrix and one label for each of its rows: "
+                f"{self._matrix.shape[0]} rows, labels of shape {self._labels.shape}."
+            )
+        self._matrix.sum_duplicates()
+        data = self._matrix.data if self._matrix.data.dtype.kind in "buif" else np.array([np.nan])
+        if not (np.abs(data.astype(np.float64)) <= _LARGEST_VALUE).all():
+            raise InputError(f"A sparse matrix must hold numbers of at most {_LARGEST_VALUE:g}.")
 
-    def call_label(self, name: str) -> None:
-        """Name the label, which has no name of its own."""
-        self.names = (name, FEATURES)
+    @property
+    def row_count(self) -> int:  # type: ignore[override]
+        """A number of rows that is at least that of the table."""
+        if self.location is None:
+            return len(self._labels)
+        return sum(text.count(b"\n") for text in self.location.line_blocks("svmlight"))
 
-    def rows(self) -> int:
-        """Return a number of rows that is at least that of the table."""
-        raise NotImplementedError
+    def width(self, names: Sequence[str]) -> float:  # noqa: ARG002
+        """Return how many values a row has after projection."""
+        return self.dimensions
 
-    def matrices(self) -> Iterator[tuple[Any, Any]]:
-        """Yield CSR matrices and their rows' labels."""
-        raise NotImplementedError
+    def _matrices(self) -> Iterator[tuple[Any, Any]]:
+        """Yield CSR matrices and their rows' labels; of a file some 16 MiB of text at a time."""
+        if self.location is None:
+            yield self._matrix, self._labels
+            return
+        from sklearn.datasets import load_svmlight_file
 
-    def labels(self, values: Sequence[Any]) -> pa.ChunkedArray:
-        """Return labels as a column."""
-        return pa.chunked_array([pa.array(np.concatenate(values))])
+        first = 1
+        for text in self.location.line_blocks("svmlight"):
+            try:
+                matrix, labels = load_svmlight_file(io.BytesIO(text), zero_based=True)
+            except (ValueError, OverflowError):
+                raise _explained(text, self.name, first) from None
+            if not (np.isfinite(labels).all() and (np.abs(matrix.data) <= _LARGEST_VALUE).all()):
+                raise _explained(text, self.name, first)
+            first += text.count(b"\n")
+            yield matrix, labels
 
     def read(self, looked_at: IndexArray | None = None) -> tuple[pa.ChunkedArray, Float32Array]:
         """Return the labels, n of them, and the features, float32 of shape (n, dimensions).
@@ -138,7 +158,7 @@ class SparseTable(TableSource):
         projection: Projection | None = None
         labels, blocks, errors = [], [], [np.zeros(0)]
         rng, pairs, features, size, done = np.random.default_rng(0), 0, 0, 0, 0
-        for rows, values in self.matrices():
+        for rows, values in self._matrices():
             own = np.arange(len(values))
             if looked_at is not None:
                 first, last = np.searchsorted(looked_at, (done, done + len(values)))
@@ -157,34 +177,35 @@ class SparseTable(TableSource):
                     pairs += len(errors[-1])
         if projection is None:
             raise InputError(f"The release {quoted(self.name)} has no rows.")
-        single = len(projection.own)
+        single, error = len(projection.own), np.concatenate(errors)
         shared = projection.buckets if any(block[:, single:].any() for block in blocks) else 0
-        error = np.concatenate(errors)
-        self.sketch = Sketch(
-            features=features,
-            single=single,
-            shared=shared,
-            share=_SHARE,
-            error=float(np.quantile(error, _SHARE)) if len(error) else None,
-            pairs=len(error),
-        )
-        return self.labels(labels), np.concatenate(blocks)[:, : single + shared]
+        most = float(np.quantile(error, _SHARE)) if len(error) else None
+        self.sketch = Sketch(features, single, shared, _SHARE, most, len(error))
+        return _label_column(labels), np.concatenate(blocks)[:, : max(single + shared, 1)]
 
     def columns(
         self,
         names: Sequence[str],
         as_text: Collection[str] = (),  # noqa: ARG002
+        rows: IndexArray | None = None,
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Yield the columns in the given order."""
-        if list(names) == [self.names[0]]:
-            yield names[0], self.labels([values for _, values in self.matrices()])
+        if list(names) == [self.names[0]] and rows is None:
+            yield names[0], _label_column([values for _, values in self._matrices()])
             return
-        labels, block = self.read()
+        labels, block = self.read(rows)
         values = pa.array(np.ascontiguousarray(block).ravel())
         lists = pa.FixedSizeListArray.from_arrays(values, block.shape[1])
-        columns = {self.names[0]: labels, FEATURES: pa.chunked_array([lists])}
         for name in names:
-            yield name, columns[name]
+            yield name, pa.chunked_array([lists]) if name == FEATURES else labels
+
+
+def _label_column(values: Sequence[Any]) -> pa.ChunkedArray:
+    """Return labels as a column, as whole numbers where all are."""
+    labels = np.concatenate(values) if values else np.zeros(0)
+    if labels.dtype.kind == "f" and (labels == np.floor(labels)).all():
+        labels = labels.astype(np.int64) if (np.abs(labels) < 2**53).all() else labels
+    return pa.chunked_array([pa.array(labels)])
 
 
 def _distortion(
@@ -198,110 +219,38 @@ def _distortion(
     return np.asarray(np.abs(after[before > 0] / before[before > 0] - 1))
 
 
-class SvmlightFile(SparseTable):
-    """An svmlight file: the number at the start of a line is the released label."""
-
-    location: Location
-
-    def __init__(self, location: Location, dimensions: int | None = None) -> None:
-        super().__init__(dimensions)
-        if len(location.paths) > 1:
-            raise InputError("Several files at once must all be Parquet; give one svmlight file.")
-        self.location = location
-
-    def rows(self) -> int:
-        """Return the number of lines."""
-        return sum(text.count(b"\n") for text in self.location.line_blocks("svmlight"))
-
-    def matrices(self) -> Iterator[tuple[Any, FloatArray]]:
-        """Yield the rows in order, some 16 MiB of text at a time."""
-        from sklearn.datasets import load_svmlight_file
-
-        first = 1
-        for text in self.location.line_blocks("svmlight"):
-            try:
-                matrix, labels = load_svmlight_file(io.BytesIO(text), zero_based=True)
-            except (ValueError, OverflowError):
-                raise _explained(text, self.name, first) from None
-            if not (np.isfinite(labels).all() and (np.abs(matrix.data) <= _LARGEST_VALUE).all()):
-                raise _explained(text, self.name, first)
-            first += text.count(b"\n")
-            if len(labels):
-                yield matrix, np.asarray(labels, dtype=np.float64)
-
-    def labels(self, values: Sequence[FloatArray]) -> pa.ChunkedArray:
-        """Return the labels, as whole numbers where all are."""
-        numbers = np.concatenate(values)
-        whole = bool((numbers == np.floor(numbers)).all()) and bool((np.abs(numbers) < 2**53).all())
-        return pa.chunked_array([pa.array(numbers.astype(np.int64) if whole else numbers)])
-
-
 def _explained(text: bytes, name: str, first: int) -> InputError:
     """Return the error for the first line that is wrong; it holds a line number alone."""
     for number, line in enumerate(text.splitlines(), start=first):
-        problem, bare = None, line.split(b"#", 1)[0]
         found = _LINE.fullmatch(line)
-        if not bare.strip():
-            continue
-        if found is None:
-            problem = "be a number for the label, then index:value pairs with indices from 0"
-        else:
-            indices = [int(pair.split(b":", 1)[0]) for pair in found[4].split()]
-            cells = [w.rsplit(b":", 1)[-1] for w in bare.split() if not w.startswith(b"qid:")]
-            if any(b <= a for a, b in pairwise(indices)):
-                problem = "have each index once, in increasing order"
-            elif indices and indices[-1] > _LARGEST_INDEX:
-                problem = f"have indices of at most {_LARGEST_INDEX}"
-            elif not all(abs(float(cell)) <= _LARGEST_VALUE for cell in cells):
-                problem = f"have finite values of at most {_LARGEST_VALUE:g}"
-        if problem is not None:
-            return InputError(f"Line {number} of {quoted(name)} must {problem}.")
+        if found is not None:
+            pairs = [pair.split(b":") for pair in found[2].split()]
+            indices, cells = [int(i) for i, _ in pairs], [found[1], *(cell for _, cell in pairs)]
+            rising = all(a < b for a, b in pairwise([*indices, _LARGEST_INDEX + 1]))
+            if rising and all(abs(float(cell)) <= _LARGEST_VALUE for cell in cells):
+                continue
+        if line.split(b"#", 1)[0].strip():
+            return InputError(
+                f"Line {number} of {quoted(name)} must be a number for the label, then "
+                f"index:value pairs: indices from 0 to {_LARGEST_INDEX}, each index once and in "
+                f"increasing order, and finite values of at most {_LARGEST_VALUE:g}."
+            )
     return InputError(
         f"The file {quoted(name)} must be in the svmlight format; a line from {first} on is not."
     )
 
 
-class SparsePair(SparseTable):
-    """A SciPy sparse matrix of shape (n, d), and n labels."""
-
-    def __init__(self, matrix: Any, labels: Any, dimensions: int | None = None) -> None:
-        super().__init__(dimensions)
-        self._matrix, self._labels = matrix.tocsr(), np.asarray(labels)
-        if self._labels.shape != (self._matrix.shape[0],):
-            raise InputError(
-                f"A sparse release is a matrix and one label for each of its rows: "
-                f"{self._matrix.shape[0]} rows, labels of shape {self._labels.shape}."
-            )
-        self._matrix.sum_duplicates()
-        data: npt.NDArray[Any] = self._matrix.data
-        numbers = data if data.dtype.kind in "buif" else np.array([np.nan])
-        if not (np.abs(numbers.astype(np.float64)) <= _LARGEST_VALUE).all():
-            raise InputError(f"A sparse matrix must hold numbers of at most {_LARGEST_VALUE:g}.")
-
-    def rows(self) -> int:
-        """Return the number of rows."""
-        return len(self._labels)
-
-    def matrices(self) -> Iterator[tuple[Any, Any]]:
-        """Yield CSR matrices and their rows' labels."""
-        for start in range(0, len(self._labels), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            yield self._matrix[rows], self._labels[rows]
-
-
 def is_svmlight(path: str) -> bool:
     """Return whether a file's name says that it is an svmlight file."""
-    return path.split("?", 1)[0].lower().endswith(SUFFIXES)
+    return path.split("?", 1)[0].lower().endswith(_SUFFIXES)
 
 
-def open_svmlight(path: str, dimensions: int | None = None) -> SvmlightFile:
+def open_svmlight(path: str, dimensions: int | None = None) -> SparseTable:
     """Open an svmlight file (InputError if it is not there)."""
-    return SvmlightFile(locate(path), dimensions)
+    return SparseTable(locate(path), (), dimensions)
 
 
-def as_sparse(source: Any, dimensions: int | None = None) -> SparsePair | None:
+def as_sparse(source: Any, dimensions: int | None = None) -> SparseTable | None:
     """Return a pair of a SciPy sparse matrix and labels as a table, None for anything else."""
-    pair = isinstance(source, tuple) and len(source) == 2
-    if not pair or not hasattr(source[0], "tocsr"):
-        return None
-    return SparsePair(source[0], source[1], dimensions)
+    pair = isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "tocsr")
+    return SparseTable(None, source, dimensions) if pair else None

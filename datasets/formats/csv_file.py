@@ -60,8 +60,7 @@ class CsvFile(TableSource):
     """A CSV file with a header; what is not given of its dialect is detected.
 
     In batches a column's type is the narrowest that fits all of its rows: int64, float64, boolean,
-    date, timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing. ``row_count``
-    is None until the types of the columns are known.
+    date, timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing.
     """
 
     location: Location
@@ -110,9 +109,9 @@ class CsvFile(TableSource):
     def schema(self) -> pa.Schema:
         """The columns and their types; finding them reads the whole file once."""
         kinds: list[pa.DataType] = [pa.null()] * len(self.names)
-        self.row_count = 0
+        self._rows = 0
         for block in self._text_blocks(list(self.names)):
-            self.row_count += len(block)
+            self._rows += len(block)
             for place, cells in enumerate(block.columns):
                 if cells.null_count < len(cells):
                     wider = _WIDER[kinds[place]]
@@ -120,6 +119,12 @@ class CsvFile(TableSource):
                 if kinds[place] == _TEXT:
                     self.dialect.numbers.check(cells, self.names[place], self.name)
         return pa.schema(list(zip(self.names, kinds, strict=True)))
+
+    @property
+    def row_count(self) -> int:  # type: ignore[override]
+        """The number of rows, which is known when the types are."""
+        _ = self.schema
+        return self._rows
 
     def _fits(self, column: pa.Array, kind: pa.DataType) -> bool:
         if kind == _TEXT:

@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
+from ldpaudit.arrays import IndexArray
 from ldpaudit.datasets.formats.columns import allowed, check_fits
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
 from ldpaudit.datasets.names import check_unique, quoted
@@ -80,19 +82,32 @@ class TableSource:
         """
         raise NotImplementedError
 
+    def width(self, names: Sequence[str]) -> float:
+        """Return how many values a row has in some columns."""
+        return len(names)
+
     def columns(
-        self, names: Sequence[str], as_text: Collection[str] = ()
+        self,
+        names: Sequence[str],
+        as_text: Collection[str] = (),
+        rows: IndexArray | None = None,
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order, read a group at a time."""
-        kinds, rows = self.schema, max(self.row_count or 0, 1)
-        at_once = min(
-            (allowed() // _CELL if self.parsed else _CELLS_AT_ONCE) // rows, _COLUMNS_AT_ONCE
-        )
-        for start in range(0, len(names), max(at_once, 1)):
-            group, found, seen = names[start : start + max(at_once, 1)], [], 0
+        """Yield the columns in the given order, read a group at a time.
+
+        ``rows``: those to read, in order, of all columns in one pass; None for all rows.
+        """
+        kinds, cells = self.schema, allowed() // _CELL if self.parsed else _CELLS_AT_ONCE
+        at_once = max(min(cells // max(self.row_count or 0, 1), _COLUMNS_AT_ONCE), 1)
+        at_once = at_once if rows is None else max(len(names), 1)
+        for start in range(0, len(names), at_once):
+            group, found, seen, done = names[start : start + at_once], [], 0, 0
             for batch in self.batches(group, as_text):
                 found.append(batch)
-                seen += batch.nbytes
+                if rows is not None:
+                    first, last = np.searchsorted(rows, (done, done + len(batch)))
+                    found[-1] = batch.take(pa.array(rows[first:last] - done))
+                    done += len(batch)
+                seen += found[-1].nbytes
                 check_fits(seen, f"The file {quoted(self.name)}")
             for place, name in enumerate(group):
                 text = self.text and name in as_text
@@ -154,14 +169,16 @@ class MemoryTable(TableSource):
         self,
         names: Sequence[str],
         as_text: Collection[str] = (),  # noqa: ARG002
+        rows: IndexArray | None = None,
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Yield the columns in the given order."""
         places = {name: place for place, name in enumerate(self.names)}
         for name in names:
             if self._frame is None:
-                yield name, self._table.column(name)
+                column = self._table.column(name)
             else:
-                yield name, _from_pandas(self._frame.iloc[:, places[name]], places[name] + 1)
+                column = _from_pandas(self._frame.iloc[:, places[name]], places[name] + 1)
+            yield name, column if rows is None else column.take(pa.array(rows))
 
     def batches(
         self,

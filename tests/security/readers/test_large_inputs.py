@@ -121,7 +121,7 @@ CASES: dict[str, tuple[str, Make, str]] = {
         "at most 32,768 cells, empty ones among them",
     ),
     "a cell": ("t.csv", _cell, "longer than 4 MiB, or a quote is not closed"),
-    "an index": ("t.svm", _index, "indices of at most 2147483646"),
+    "an index": ("t.svm", _index, "indices from 0 to 2147483646"),
 }
 
 
