@@ -26,7 +26,6 @@ from ldpaudit.work.limits import COLUMNS
 ARROW_SUFFIXES: Final = (".feather", ".arrow", ".ipc")
 _BYTES_AT_ONCE, _BUFFER = 1 << 25, 1 << 20
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
-_PARQUET, _ENCRYPTED, _ARROW, _FEATHER_1 = b"PAR1", b"PARE", b"ARROW1", b"FEA1"
 # Entries of a Parquet schema for one column of lists; a column of numbers has one.
 _FIELDS_IN_LIST: Final = 3
 # Bytes in memory of a value in a list, with its two levels.
@@ -102,6 +101,7 @@ class ParquetFiles(TableSource):
             pre_buffer=False,
             buffer_size=_BUFFER,
             page_checksum_verification=True,
+            thrift_container_size_limit=_FIELDS_IN_LIST * COLUMNS,
             **options,
         )
 
@@ -194,37 +194,24 @@ def _check_cells(column: pa.Array, name: str, names: Sequence[str]) -> None:
 
 
 def _check_magic(location: Location, path: str) -> None:
-    """Check that a file is Parquet, complete and not too wide, before pyarrow reads it."""
+    """Check that a file is Parquet, complete and readable, before pyarrow reads it."""
     shown = location.part(path)
     with unreadable(location.name, part=shown), location.filesystem.open_input_file(path) as file:
         size = file.size()
-        if size == 0:
-            raise InputError(f"{shown} is empty.")
         start = file.read(4)
-        file.seek(max(0, size - 8))
-        *length, end = struct.unpack("<I4s", file.read(8)) if size >= 8 else (size, start)
-        footer = size - 8 - length[0]
-        file.seek(max(0, footer))
-        head = file.read(16) if footer >= 0 else b""
-    if start == _ENCRYPTED:
+        file.seek(max(0, size - 4))
+        end = file.read(4)
+    if not size:
+        raise InputError(f"{shown} is empty.")
+    if start == b"PARE":
         raise InputError(f"{shown} is encrypted.")
-    if start != _PARQUET:
+    if start != b"PAR1":
         raise InputError(
             f"{shown} is neither Parquet nor CSV (a CSV file's name must end in .csv, .csv.gz, "
             ".tsv, .tsv.gz; other formats are known by their names, too)."
         )
-    if end != _PARQUET:
+    if end != start or size < 2 * len(end):
         raise InputError(f"{shown} is truncated: a Parquet file ends with its footer.")
-    # In Thrift's compact protocol: the version, field 1, then the length of the list of fields.
-    place = 1 + next((i for i, byte in enumerate(head[1:], start=1) if byte < 0x80), len(head))
-    if head[:1] == b"\x15" and head[place : place + 1] == b"\x19" and head[place + 1 :] >= b"\xf0":
-        entries = 0
-        for shift, byte in enumerate(head[place + 2 :]):
-            entries |= (byte & 0x7F) << 7 * shift
-            if byte < 0x80:
-                break
-        if entries - 1 > _FIELDS_IN_LIST * COLUMNS:
-            check_width(entries - 1, location.name, "columns and nested fields")
 
 
 class ArrowFile(TableSource):
@@ -235,32 +222,31 @@ class ArrowFile(TableSource):
 
     def __init__(self, location: Location) -> None:
         self.location = location
-        with self._reading() as file:
-            start = bytes(file.read(len(_ARROW)))
+        with self._reading(0) as file:
+            start = bytes(file.read(6))
         if not start:
             raise InputError(f"The file {quoted(self.name)} is empty.")
-        if start.startswith(_FEATHER_1):
+        if start.startswith(b"FEA1"):
             raise InputError(
                 f"The file {quoted(self.name)} is of Feather's first version; write Parquet."
             )
-        self.is_stream = start != _ARROW
-        with self._opened() as reader:
-            metadata, self.schema = reader.schema.metadata, bare_schema(reader.schema)
-        self._declared = (metadata or {}).get(DECLARATION_KEY)
-        self.names = tuple(self.schema.names)
+        self.is_stream = start != b"ARROW1"
+        # A file is a stream, with a beginning and an end around it.
+        self._start = 0 if self.is_stream else 8
+        with self._reading(self._start) as file:
+            schema = pyarrow.ipc.open_stream(file).schema
+        self._declared = (schema.metadata or {}).get(DECLARATION_KEY)
+        self.schema, self.names = bare_schema(schema), tuple(schema.names)
         check_width(len(self.names), self.name)
         check_unique(self.names)
-        self.row_count, self._largest, dictionaries = 0, 0, 0
-        with self._reading() as file:
-            # A file is a stream, with a beginning and an end around it.
-            file.seek(0 if self.is_stream else 8)
+        largest = {_RECORD_BATCH: [0], _DICTIONARY_BATCH: [0]}
+        self.row_count = 0
+        with self._reading(self._start) as file:
             for message in pyarrow.ipc.MessageReader.open_stream(file):
                 kind, rows, size = _size_of(message)
-                if kind == _RECORD_BATCH:
-                    self.row_count, self._largest = self.row_count + rows, max(self._largest, size)
-                elif kind == _DICTIONARY_BATCH:
-                    dictionaries += size
-        self._largest += dictionaries
+                largest.setdefault(kind, []).append(size)
+                self.row_count += rows if kind == _RECORD_BATCH else 0
+        self._largest = max(largest[_RECORD_BATCH]) + sum(largest[_DICTIONARY_BATCH])
 
     def batches(
         self,
@@ -270,25 +256,17 @@ class ArrowFile(TableSource):
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         with unreadable(self.name):
             check_fits(self._largest, f"A batch of {quoted(self.name)}")
-        with self._opened() as reader:
-            for batch in reader:
+        with self._reading(self._start) as file:
+            for batch in pyarrow.ipc.open_stream(file):
                 chosen = batch if columns is None else batch.select(list(columns))
                 chosen.validate(full=True)  # Arrow itself trusts what a file says.
                 yield chosen.replace_schema_metadata(None)
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
-        with self._reading() as file:
-            if self.is_stream:
-                yield pyarrow.ipc.open_stream(file)
-            else:
-                file.seek(8)
-                yield pyarrow.ipc.open_stream(file)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Any]:
+    def _reading(self, start: int) -> Iterator[Any]:
         path, files = self.location.paths[0], self.location.filesystem
         with unreadable(self.name), files.open_input_file(path) as file:
+            file.seek(start)
             yield file
 
 

@@ -182,11 +182,11 @@ def check_unpacked(unpacked: int, packed: int | None, name: str, most: int) -> N
         )
 
 
-def check_width(columns: int, name: str, what: str = "columns") -> None:
+def check_width(columns: int, name: str) -> None:
     """Check that a table does not have too many columns (InputError)."""
     if columns > COLUMNS:
         raise InputError(
-            f"The table {quoted(name)} has {columns:,} {what}; at most {COLUMNS:,} "
+            f"The table {quoted(name)} has {columns:,} columns; at most {COLUMNS:,} "
             "columns can be read. Write many features as one column of lists of numbers."
         )
 
@@ -224,6 +224,8 @@ def unreadable(
         text = str(error)
         if "runcated compressed" in text:
             problem = "is truncated: its compressed content has no end"
+        elif "xceeded size limit" in text:
+            problem = f"has too many columns and nested fields: at most {COLUMNS:,} can be read"
         elif isinstance(error, RecursionError) or any(
             sign in text for sign in ("recursion depth", "deeply nested")
         ):
