@@ -278,15 +278,15 @@ def _unwritable(path: Path, error: Exception) -> OutputError:
     return OutputError(f"The file {shown} cannot be written: {why}.")
 
 
-def hold(descriptor: int) -> bool:
+def hold(descriptor: int, *, certainly: bool = False) -> bool:
     """Hold the lock of a file as long as its descriptor is open; False if another one holds it.
 
-    Where the file system knows no locks, nobody does.
+    Where the file system knows no locks, nobody does; ``certainly``: then it is not had.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+        return not certainly and error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True
 
 

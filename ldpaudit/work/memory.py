@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -20,14 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_UNITS: Final = {
-    "": 1,
-    "b": 1,
-    **{f"{letter}b": 1000**power for power, letter in enumerate("kmgt", start=1)},
-    **{f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", start=1)},
-    **{letter: 1024**power for power, letter in enumerate("kmgt", start=1)},
-}
-_SIZE: Final = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([a-z]*)\s*", re.IGNORECASE)
+_SIZE: Final = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(?:([kmgt])(i?b)?|(b)?)\s*", re.IGNORECASE)
 _FEW: Final = 1 << 20
 _SHARE: Final = 0.5
 """Of the machine's memory, where nothing is asked for."""
@@ -48,10 +40,7 @@ RUN: Final = 1 << 8
 FIRST_ROWS: Final = 1 << 16
 """The first rows are always among them: seeds are tried there, and rows far apart compared."""
 _PREFIX: Final = "ldpaudit-scratch-"
-_LOCK: Final = "lock"
 _TIMES: Final = 3
-_ABANDONED: Final = 3600.0
-"""Seconds after which an empty folder is nobody's."""
 
 
 def size_of(text: str | float) -> int:
@@ -60,11 +49,11 @@ def size_of(text: str | float) -> int:
     A number alone is one of bytes, or of GiB where so few bytes would make no sense.
     """
     match = _SIZE.fullmatch(str(text))
-    unit = _UNITS.get(match[2].lower()) if match else None
-    if match is None or unit is None:
+    if match is None:
         raise InputError(f"The memory must be a size such as 4GiB or 500MB. Got {str(text)!r}.")
-    size = float(match[1]) * unit
-    if not match[2] and size < _FEW:
+    power = "kmgt".index(match[2].lower()) + 1 if match[2] else 0
+    size = float(match[1]) * (1000 if (match[3] or "").lower() == "b" else 1024) ** power
+    if not match[2] and not match[4] and size < _FEW:
         size *= 1 << 30
     if not LEAST <= size < 2**60:
         raise InputError(
@@ -141,8 +130,8 @@ class Scratch:
 
     The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``), and
     nobody but its owner may read it (mode 0700). It is removed when the block ends, by an error or
-    an interruption too, and at the latest when the program does. While it is in use a lock is held
-    in it; the folders of killed runs have none, and the next run that makes one removes them.
+    an interruption too, and at the latest when the program does. While it is in use its lock is
+    held; nobody holds those of killed runs, and the next run that makes a folder removes them.
     """
 
     def __init__(self) -> None:
@@ -152,15 +141,21 @@ class Scratch:
     @property
     def folder(self) -> Path:
         """The folder, made at the first call."""
-        if self._folder is None:
-            place = Path(tempfile.gettempdir())
-            _remove_left_over(place)
+        place = Path(tempfile.gettempdir())
+        for other in place.glob(f"{_PREFIX}*") if self._folder is None else ():
+            with contextlib.suppress(OSError):
+                if other.stat().st_uid == os.getuid():
+                    lock = os.open(other, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                    held = hold(lock, certainly=True)
+                    _remove(other if held else None, lock, os.getpid())
+        while self._folder is None:
             try:
                 with undisturbed():
-                    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-                    lock = _locked(folder)
-                    self._close = weakref.finalize(self, _remove_own, folder, lock, os.getpid())
-                    self._folder = folder
+                    made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+                    lock = os.open(made, os.O_RDONLY | os.O_CLOEXEC)
+                    if hold(lock) and made.exists():  # Else another run has just removed it.
+                        self._close = weakref.finalize(self, _remove, made, lock, os.getpid())
+                        self._folder = made
             except OSError as error:
                 why = (error.strerror or "the system gives no reason").lower()
                 raise OutputError(
@@ -182,44 +177,10 @@ class Scratch:
         self.close()
 
 
-def _locked(folder: Path) -> int:
-    """Make the folder's lock and hold it: as long as this process lives, unless it is removed."""
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    hold(descriptor)
-    return descriptor
-
-
-def _remove_own(folder: Path, lock: int, owner: int) -> None:
-    """Remove the folder in the process that made it, not in one that was forked from it."""
+def _remove(folder: Path | None, lock: int, owner: int) -> None:
+    """Remove a folder, in the process that made it and not in one that was forked from it."""
     if os.getpid() == owner:
-        _remove(folder, lock)
-
-
-def _remove(folder: Path, lock: int) -> None:
-    """Remove a folder, its lock last: one that is removed half is still known as a left-over."""
-    with contextlib.suppress(OSError):
-        for entry in folder.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name != _LOCK:
-                entry.unlink(missing_ok=True)
-    for _ in range(_TIMES):  # A thread may write there still.
-        shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        os.close(lock)
-
-
-def _remove_left_over(place: Path) -> None:
-    """Remove the scratch folders of this user that no process holds the lock of."""
-    for folder in place.glob(f"{_PREFIX}*"):
+        for _ in range(_TIMES if folder else 0):  # A thread may write there still.
+            shutil.rmtree(str(folder), ignore_errors=True)
         with contextlib.suppress(OSError):
-            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-                continue
-            if time.time() - folder.stat().st_mtime > _ABANDONED:
-                with contextlib.suppress(OSError):
-                    folder.rmdir()  # Empty: its run was killed before it made the lock.
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            if hold(lock):
-                _remove(folder, lock)
-            else:
-                os.close(lock)
+            os.close(lock)

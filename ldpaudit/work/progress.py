@@ -1,5 +1,7 @@
 """How far an audit has got, and ending it early: its time is over, or somebody asks for it."""
 
+# ruff: noqa: ARG002 - What ignores everything has arguments all the same.
+
 import os
 import signal
 import threading
@@ -21,41 +23,34 @@ _TOLD: Final = (
 
 
 class Progress(Protocol):
-    """Reports how far an audit has got; the command line draws it, a library call ignores it."""
+    """Reports how far an audit has got; the command line draws it, a library call ignores it.
+
+    A class that derives from it ignores what it does not define.
+    """
 
     def step(self, text: str) -> None:
         """Report the current step in a few words, without any data."""
+        return
 
     def advance(self, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` equal parts of the current step are finished."""
+        return
 
     def remark(self, text: str) -> None:
         """Report something in one line, without any data."""
+        return
 
     def phases(self, names: Sequence[str]) -> None:
         """Report the phases to come, in order; without any, what comes is in no phase."""
+        return
 
     def phase(self, number: int) -> None:
         """Report that a phase begins, counted from 0; steps are within phases."""
+        return
 
 
-class NoProgress:
+class NoProgress(Progress):
     """The default: reports nothing."""
-
-    def step(self, text: str) -> None:
-        """Ignore the text."""
-
-    def advance(self, done: int, total: int) -> None:
-        """Ignore the numbers."""
-
-    def remark(self, text: str) -> None:
-        """Ignore the text."""
-
-    def phases(self, names: Sequence[str]) -> None:
-        """Ignore the phases."""
-
-    def phase(self, number: int) -> None:
-        """Ignore the phase."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -100,8 +95,7 @@ class Stop:
 
     def due(self) -> bool:
         """Return whether to end now; who asks and is told so must end."""
-        late = self.deadline is not None and self.clock() >= self.deadline
-        due = late or bool(self.asked)
+        due = bool(self.asked) or (self.deadline is not None and self.clock() >= self.deadline)
         self.obeyed |= due
         return due
 
@@ -130,58 +124,49 @@ class Stop:
         terminate within a second of the first are the same one. A lost terminal that is ignored
         (``nohup``) stays so. Outside of the main thread, where no signals arrive, nothing changes.
         """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
+        if before[signal.SIGHUP] is signal.SIG_IGN:
+            del before[signal.SIGHUP]
+        if threading.current_thread() is not threading.main_thread():
+            before = {}
 
         def heed(number: int, frame: FrameType | None) -> None:
-            if self._asks(number):
-                return
-            handler = before[number]
-            if callable(handler):
-                handler(number, frame)
-            else:
-                raise KeyboardInterrupt
+            if self.running and not self.asked:
+                self.asked, self.since = INTERRUPTED, self.clock()
+                # Not through sys.stderr, which may be writing when the signal comes.
+                with suppress(OSError):
+                    os.write(2, f"\n{_TOLD}\n".encode())
+            elif not self.asked or number == signal.SIGINT or self.clock() - self.since >= _AT_ONCE:
+                if not callable(before[number]):
+                    raise KeyboardInterrupt
+                before[number](number, frame)
 
-        for number in numbers:
+        for number in before:
             signal.signal(number, heed)
         try:
             yield
         finally:
-            for heeded, handler in before.items():
-                signal.signal(heeded, handler)
-
-    def _asks(self, number: int) -> bool:
-        """Return whether a signal asks to end early, now or a moment ago; else it ends at once."""
-        again = number != signal.SIGINT and self.clock() - self.since < _AT_ONCE
-        if self.asked or not self.running:
-            return bool(self.asked) and again
-        self.asked, self.since = INTERRUPTED, self.clock()
-        # Not through sys.stderr, which may be writing when the signal comes.
-        with suppress(OSError):
-            os.write(2, f"\n{_TOLD}\n".encode())
-        return True
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
-class Watched:
+class Watched(Progress):
     """Progress that ends a part of an audit, by :class:`Stopped`, where its next step would begin.
 
     So an audit that never asks whether to end still ends between two steps; one that has asked and
-    was told to end is trusted to do so.
+    was told to end is trusted to do so. ``name``: of the release, where there are several.
     """
 
     progress: Progress
-    stop: Stop
+    stop: Stop = field(default_factory=Stop)
+    name: str = ""
 
     def step(self, text: str) -> None:
         """Report a step, unless it is time to end."""
         self._check()
-        self.progress.step(text)
+        self.progress.step(self._named(text))
 
     def advance(self, done: int, total: int) -> None:
         """Report a part of a step, unless it is time to end."""
@@ -190,16 +175,19 @@ class Watched:
 
     def remark(self, text: str) -> None:
         """Report something in one line."""
-        self.progress.remark(text)
+        self.progress.remark(self._named(text))
 
     def phases(self, names: Sequence[str]) -> None:
         """Report the phases to come."""
-        self.progress.phases(names)
+        self.progress.phases([*map(self._named, names)])
 
     def phase(self, number: int) -> None:
         """Report that a phase begins, unless it is time to end."""
         self._check()
         self.progress.phase(number)
+
+    def _named(self, text: str) -> str:
+        return f"{self.name}: {text}" if self.name else text
 
     def _check(self) -> None:
         told = self.stop.obeyed

@@ -48,7 +48,7 @@ _PATIENCE: Final = 300
 """Seconds until the first worker: clusters that grow on demand start machines."""
 _KILLED: Final = "Its process was killed, perhaps for lack of memory; try --processes 1."
 _SAME: Final = ("python", "distributed", "ldpaudit", "numpy")
-"""Other versions cannot talk to one another, or would give other numbers."""
+"""Other versions cannot talk to one another, or would give other numbers; a scheduler has two."""
 
 
 class Tasks(Protocol):
@@ -201,22 +201,30 @@ class Pool:
         own = (self.threads, self.folder, self.seconds, os.urandom(8))
         packed = pickle.dumps((__version__, function, shared, *own))
         left = dict(enumerate(items))
+        done = self._done_here if self.client is None else self._done_on_cluster
         try:
-            for number, answer in self._done(left, packed):
+            for number, answer in done(left, packed):
                 yield number, answer
                 del left[number]
         except TerminatedWorkerError:  # Of one of them; each of the others by itself, then.
             for number, item in left.items():
-                self._was_late()
+                start = time.monotonic()
                 try:
-                    yield from self._done({number: item}, packed)
+                    yield from done({number: item}, packed)
                 except TerminatedWorkerError as error:
-                    yield number, self._ended(str(error))
+                    status = re.search(r"EXIT\((\d+)\)", str(error))
+                    late = time.monotonic() - start >= self.seconds
+                    if status is None:
+                        answer = Answer(reason=_KILLED, status="killed")
+                    elif late and status[1] == "1":
+                        reason = f"It took longer than {self.seconds:g} s and was ended."
+                        answer = Answer(reason=reason, late=True)
+                    else:
+                        reason = f"Its process ended (status {status[1]})."
+                        answer = Answer(reason=reason, status=status[1])
+                    yield number, answer
 
-    def _done(self, items: Mapping[int, Any], packed: bytes) -> Iterator[tuple[int, Answer]]:
-        if self.client is not None:
-            yield from self._done_on_cluster(self.client, items, packed)
-            return
+    def _done_here(self, items: Mapping[int, Any], packed: bytes) -> Iterator[tuple[int, Answer]]:
         from joblib import Parallel, delayed, parallel_config
 
         work = [delayed(_do)(number, item, packed) for number, item in items.items()]
@@ -234,11 +242,12 @@ class Pool:
             )(work)
 
     def _done_on_cluster(
-        self, client: "Client", items: Mapping[int, Any], packed: bytes
+        self, items: Mapping[int, Any], packed: bytes
     ) -> Iterator[tuple[int, Answer]]:
         # Not by joblib's backend for Dask, which waits for ever where a task ends its workers.
         from distributed import as_completed
 
+        client: Any = self.client
         shared = client.scatter(packed, broadcast=True, hash=False)
         futures = client.map(_do, [*items], [*items.values()], packed=shared, pure=False)
         try:
@@ -251,37 +260,17 @@ class Pool:
         finally:
             client.cancel(futures)
 
-    def _ended(self, told: str) -> Answer:
-        """Return why a process did not answer."""
-        if self._was_late():
-            reason = f"It took longer than {self.seconds:g} s and was ended."
-            return Answer(reason=reason, late=True)
-        found = re.search(r"EXIT\((\d+)\)", told)
-        if found is None:
-            return Answer(reason=_KILLED, status="killed")
-        return Answer(reason=f"Its process ended (status {found[1]}).", status=found[1])
-
-    def _was_late(self) -> bool:
-        """Return whether a process ended itself since this was last asked."""
-        places = [] if self.folder is None else [*self.folder.glob("late-*")]
-        traces = [place for place in places if place.stat().st_size]
-        for trace in traces:
-            trace.unlink()
-        return bool(traces)
-
 
 def _do(number: int, item: Any, packed: bytes) -> tuple[int, Answer]:
     """Do one task in a worker; whatever it raises is answered, so no log shows it."""
     try:
-        version, function, shared, late, seconds = _opened(packed)
+        version, function, shared, seconds = _opened(packed)
     except (ImportError, AttributeError) as error:
         return number, Answer(reason=f"A worker lacks a module ({type(error).__name__}).")
     if version != __version__:
         return number, Answer(reason=f"A worker has another version than ldpaudit {version}.")
-    if late is None:
-        return number, attempt(function, item, shared)
-    # Unlike a thread of Python it needs no lock that a call may hold.
-    faulthandler.dump_traceback_later(seconds, exit=True, file=late)
+    if seconds < math.inf:  # Unlike a thread of Python it needs no lock that a call may hold.
+        faulthandler.dump_traceback_later(seconds, exit=True, file=2)
     try:
         return number, attempt(function, item, shared)
     finally:
@@ -289,7 +278,7 @@ def _do(number: int, item: Any, packed: bytes) -> tuple[int, Answer]:
 
 
 @lru_cache(1)
-def _opened(packed: bytes) -> tuple[str, Any, Any, Any, float]:
+def _opened(packed: bytes) -> tuple[str, Any, Any, float]:
     """Return version, function, what is shared and a time limit; prepare this process for them."""
     from threadpoolctl import threadpool_limits
 
@@ -297,17 +286,14 @@ def _opened(packed: bytes) -> tuple[str, Any, Any, Any, float]:
     with suppress(ValueError):  # Not the main thread: then Ctrl-C does not come here.
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # The command ends its workers.
     version, function, shared, threads, folder, seconds, _ = pickle.loads(packed)  # nosec B301
-    late = None
     if folder is not None:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
         tempfile.tempdir = str(folder)
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-        if seconds < math.inf:
-            late = (folder / f"late-{os.getpid()}").open("w")
     threadpool_limits(threads, user_api="blas")
-    return version, function, shared, late, seconds
+    return version, function, shared, seconds
 
 
 def _end_with(command: int) -> None:
@@ -500,25 +486,19 @@ def _check_versions(client: "Client") -> None:
 
 def differences(versions: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each version on the cluster that differs from this machine's."""
-    here = _packages(versions["client"])
-    facts: list[tuple[str, Any, tuple[str, ...]]]
-    facts = [("The scheduler", versions["scheduler"], _SAME[:2])]
-    facts += [("A worker", worker, _SAME) for worker in versions["workers"].values()]
-    for who, said, names in facts:
-        there = _packages(said)
+    every: list[tuple[str, Any, tuple[str, ...]]]
+    every = [("The scheduler", versions["scheduler"], _SAME[:2])]
+    every += [("A worker", worker, _SAME) for worker in versions["workers"].values()]
+    for who, said, names in every:
         for name in names:
-            if there[name] != here[name]:
-                found = f"{name} {there[name]}" if there[name] else f"no {name}"
+            both = [one["packages"].get(name) or "" for one in (said, versions["client"])]
+            # Of Python the first two numbers.
+            there, here = (".".join(v.split(".")[:2]) if name == "python" else v for v in both)
+            if there != here:
                 yield (
-                    f"{who} of the cluster has {found}, and this machine has {here[name]}; install "
-                    "the same version there."
+                    f"{who} of the cluster has {f'{name} {there}' if there else f'no {name}'}, and "
+                    f"this machine has {here}; install the same version there."
                 )
-
-
-def _packages(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the versions; of Python the first two numbers."""
-    found = {name: facts["packages"].get(name) or "" for name in _SAME}
-    return found | {"python": ".".join(found["python"].split(".")[:2])}
 
 
 @contextmanager

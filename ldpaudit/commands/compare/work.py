@@ -4,7 +4,6 @@ Guesses and scores of single rows stay here; the comparison holds counts, estima
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import ldpaudit
@@ -27,7 +26,7 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import Comparison, Fingerprint
 from ldpaudit.work.memory import Scratch
-from ldpaudit.work.progress import NoProgress, Progress, Stop
+from ldpaudit.work.progress import NoProgress, Progress, Stop, Watched
 from ldpaudit.work.tasks import Tasks, Threads
 
 _AUDIT = "comparison"
@@ -218,7 +217,7 @@ def audited(
             policy,
             only=request.only,
             skip=request.skip,
-            progress=_Named(progress, item.release.name),
+            progress=Watched(progress, name=item.release.name),
             command=request.command,
             notes=item.notes,
             guesses=guesses,
@@ -227,25 +226,3 @@ def audited(
     except InputError as error:
         raise InputError(f"{item.release.name}: {error}") from None
     return result, guesses
-
-
-class _Named:
-    """Progress that names the release."""
-
-    def __init__(self, progress: Progress, name: str) -> None:
-        self._progress, self._name = progress, name
-
-    def step(self, text: str) -> None:
-        self._progress.step(f"{self._name}: {text}")
-
-    def advance(self, done: int, total: int) -> None:
-        self._progress.advance(done, total)
-
-    def remark(self, text: str) -> None:
-        self._progress.remark(f"{self._name}: {text}")
-
-    def phases(self, names: Sequence[str]) -> None:
-        self._progress.phases([f"{self._name}: {phase}" for phase in names])
-
-    def phase(self, number: int) -> None:
-        self._progress.phase(number)
