@@ -20,7 +20,7 @@ from releases import table, written
 
 import ldpaudit
 from ldpaudit import cli
-from ldpaudit.cli.options import Gate
+from ldpaudit.cli.commands import Gate
 from ldpaudit.cli.parameters import parameters_of
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import STARTER, load_policy

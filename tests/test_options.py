@@ -16,10 +16,8 @@ import ldpaudit
 from ldpaudit import cli
 from ldpaudit.api import plan_of
 from ldpaudit.audits.interface import Plan
-from ldpaudit.cli.compare import compare
+from ldpaudit.cli.commands import compare, run, sweep
 from ldpaudit.cli.parameters import parameters_of, recorded_command, spread
-from ldpaudit.cli.run import run
-from ldpaudit.cli.sweep import sweep
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError
 from ldpaudit.options import (

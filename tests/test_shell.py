@@ -13,7 +13,7 @@ import pytest
 
 from ldpaudit import cli
 from ldpaudit.cli import limits
-from ldpaudit.cli.completion import completer
+from ldpaudit.cli.parameters import completer
 
 
 def completed(

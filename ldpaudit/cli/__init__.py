@@ -1,4 +1,4 @@
-"""The command line: thin shells, one module per command.
+"""The command line: thin shells of the commands.
 
 In: words and the environment. Out: a request to a command, and its exit status: 0 no violation
 found, 1 a violation, 2 could not run, 3 inconclusive.
@@ -15,18 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import (
-    advise,
-    compare,
-    declare,
-    learn,
-    mechanism,
-    policy,
-    privatize,
-    run,
-    selftest,
-    sweep,
-)
+from ldpaudit.cli import commands
 from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.limits import CHILD, status_under_limit
@@ -63,28 +52,19 @@ _policy = _typer("Check, explain, show or start a policy.", "policy")
 _mechanism = _typer("Describe, design, compose or audit a mechanism.", "mechanism")
 _COMMANDS = {
     app: (
-        run.run,
-        run.demo,
-        run.report,
-        privatize.privatize,
-        declare.declare,
-        sweep.sweep,
-        advise.advise,
-        compare.compare,
-        learn.learn,
-        selftest.selftest,
+        *(commands.run, commands.demo, commands.report, commands.privatize, commands.declare),
+        *(commands.sweep, commands.advise, commands.compare, commands.learn, commands.selftest),
     ),
-    _policy: (policy.check, policy.explain, policy.show, policy.init),
+    _policy: (commands.check, commands.explain, commands.show, commands.init),
     _mechanism: (
-        *(mechanism.describe, mechanism.design, mechanism.compose),
-        *(mechanism.channel, mechanism.audit),
+        *(commands.describe, commands.design, commands.compose),
+        *(commands.channel, commands.audit),
     ),
 }
-_ORDERED: Final[dict[Any, type[Command]]] = {declare.declare: GroupedCommand}
-"""Commands with options that are about the column that they follow."""
 for _group, _members in _COMMANDS.items():
     for _command in _members:
-        _group.command(cls=_ORDERED.get(_command, Command))(spread(_command))
+        _kind = GroupedCommand if _command is commands.declare else Command
+        _group.command(cls=_kind)(spread(_command))
 app.add_typer(_policy)
 app.add_typer(_mechanism)
 

@@ -11,8 +11,10 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import typer
 
-from ldpaudit.cli.completion import completer
+from ldpaudit.audits.listing import AUDITS, BUILT_IN
+from ldpaudit.mechanisms.listing import PLACES, SHORT
 from ldpaudit.options import Argument, Option, declared, group
+from ldpaudit.plugins import added
 
 PREFIX: Final = "LDPAUDIT_"
 """Of the variables of the environment that set options."""
@@ -201,3 +203,17 @@ def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:
         else:
             recorded += [name, options[name].recorded(next(rest, ""))]
     return " ".join(recorded)
+
+
+def completer(name: str) -> Callable[[str], list[str]] | None:
+    """Return what completes the value of an option or an argument, None where files do."""
+    if name not in ("--mechanism", "name", "--only", "--skip"):
+        return None
+
+    def names(incomplete: str) -> list[str]:
+        mechanisms = (*PLACES, *SHORT, *added("mechanism", PLACES))
+        audits = (*AUDITS, *added("audit", BUILT_IN))
+        known = mechanisms if name in ("--mechanism", "name") else audits
+        return [one for one in known if one.startswith(incomplete)]
+
+    return names

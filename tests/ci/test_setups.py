@@ -13,8 +13,8 @@ import pytest
 from ci.programs import REFUSING, WRITING
 
 from ldpaudit import cli
+from ldpaudit.cli.commands import run
 from ldpaudit.cli.parameters import parameters_of
-from ldpaudit.cli.run import run
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ldpaudit.cli.compare import compare
+from ldpaudit.cli.commands import compare
 from ldpaudit.cli.parameters import recorded_command
 from ldpaudit.commands.compare.same_data import equal_rows
 
