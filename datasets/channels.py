@@ -92,11 +92,20 @@ def column_channels(
     """
     header, rows = _cells(path, files)
     prefixes = {match[1] for match in map(_TRANSITIONS.fullmatch, header) if match}
-    several = _VARIABLE in header or len(prefixes) > 1 or _long(header) is not None
-    if not several and by is None:
+    places = _long(header)
+    if not (_VARIABLE in header or len(prefixes) > 1 or places or by):
         return (ColumnChannels(None, None, {"": _channel(header, rows)}),)
     header = _rectangular(header, rows)
-    by = _strata(header) if by is None else by
+    if by is None and (places or prefixes):  # Else any other column may be an output.
+        known = {_VARIABLE, ""} | {header[place] for place in places or ()}
+        other = (_TRANSITIONS.fullmatch, _SETTINGS.fullmatch)
+        rest = [n for n in header if n not in known and not any(is_other(n) for is_other in other)]
+        if len(rest) > 1:
+            raise InputError(
+                f"The table of channels has {len(rest)} columns that may tell strata; name the one "
+                "that does (--by), and leave out the others."
+            )
+        by = next(iter(rest), None)
     if by is not None and by not in header:
         raise missing_column(by, "strata (--by)", header)
     distinguishing = [name for name in (_VARIABLE, by) if name in header]
@@ -145,27 +154,20 @@ def _long(header: Sequence[str]) -> tuple[int, ...] | None:
     return tuple(places[0] for places in found) if all(found) else None
 
 
-def _strata(header: Sequence[str]) -> str | None:
-    """Return the only column that is nothing else, None where there is none."""
-    if _long(header) is None and not any(map(_TRANSITIONS.fullmatch, header)):
-        return None  # Any other column may be an output.
-    known = {_VARIABLE, ""} | {header[place] for place in _long(header) or ()}
-    other = (_TRANSITIONS.fullmatch, _SETTINGS.fullmatch)
-    rest = [n for n in header if n not in known and not any(is_other(n) for is_other in other)]
-    if len(rest) > 1:
-        raise InputError(
-            f"The table of channels has {len(rest)} columns that may tell strata; name the one "
-            "that does (--by), and leave out the others."
-        )
-    return rest[0] if rest else None
-
-
 def _channels(
     header: list[str], rows: list[list[str]]
 ) -> Iterator[tuple[str | None, ChannelTable]]:
     """Yield the channels of one group of rows, with the variables that their columns name."""
     if (places := _long(header)) is not None:
-        yield None, _of_transitions([[row[place] for place in places] for row in rows])
+        cells = {(row[places[0]], row[places[1]]): row[places[2]] for row in rows}
+        classes, outputs = (list(dict.fromkeys(pair[i] for pair in cells)) for i in (0, 1))
+        if len(cells) < max(len(rows), len(classes) * len(outputs)):
+            raise InputError(
+                "A list of transitions must state the probability of each pair of labels once: "
+                f"{len(classes)} × {len(outputs)} pairs. Got {len(rows)} rows."
+            )
+        matrix = [[one, *(cells[one, output] for output in outputs)] for one in classes]
+        yield None, _channel(["label", *outputs], matrix)
         return
     named = {j: match for j, name in enumerate(header) if (match := _TRANSITIONS.fullmatch(name))}
     prefixes = dict.fromkeys(match[1] for match in named.values())
@@ -182,49 +184,57 @@ def _channels(
         yield prefix, _channel([header[j] for j in own], [[row[j] for j in own] for row in rows])
 
 
-def _of_transitions(rows: Sequence[Sequence[str]]) -> ChannelTable:
-    cells = {(row[0], row[1]): row[2] for row in rows}
-    classes, outputs = (list(dict.fromkeys(row[i] for row in rows)) for i in (0, 1))
-    if len(cells) < len(rows) or len(cells) < len(classes) * len(outputs):
-        raise InputError(
-            "A list of transitions must state the probability of each pair of labels once: "
-            f"{len(classes)} × {len(outputs)} pairs. Got {len(rows)} rows."
-        )
-    matrix = [[label, *(cells[label, output] for output in outputs)] for label in classes]
-    return _channel(["label", *outputs], matrix)
-
-
 def _channel(header: list[str], rows: list[list[str]]) -> ChannelTable:
     """Return the channel that a header and rows state, whatever names stand around the numbers."""
-    if len(rows) + 1 == len(header) > 1 and _sum_to_one(_values([header, *rows])):
+    every = _values([header, *rows]) if len(rows) + 1 == len(header) > 1 else None
+    if every is not None and _sum_to_one(every):
         names = [str(place) for place in range(len(header))]
         remark = "The file has no names: labels and outputs are numbered from 0, in its order."
-        return ChannelTable(names, names, _numbers([header, *rows]), remark)
+        return ChannelTable(names, names, every.tolist(), remark)
     if not 2 <= len(rows) <= MOST_CLASSES:
         raise InputError(f"A channel must have 2 to 1000 labels, one per row. Got {len(rows)}.")
-    header = _rectangular(header, rows)
+    header, whole, remark, where = _rectangular(header, rows), _values(rows), "", "alone"
     named = {j: match for j, name in enumerate(header) if (match := _TRANSITIONS.fullmatch(name))}
-    remark = ""
     if len(named) > 1:
-        classes = outputs = _sdcmicro_names(named, rows)
-        matrix = _numbers([[row[place] for place in named] for row in rows])
-        if len(matrix) != len(named):
+        if len({match[1] for match in named.values()}) > 1:
+            raise InputError(
+                "The table holds the transitions of several variables; keep those of one, or "
+                "declare all of them: ldpaudit declare FILE --channel TABLE."
+            )
+        if len(rows) != len(named):
             raise InputError("The transitions must be a square matrix: a row for each column Rs.")
-        _check_sums(matrix, rows)
-    elif _sum_to_one(_values(rows)):
+        # R changes the names of columns, not those of rows.
+        changed = [match[2] for match in named.values()]
+        classes = outputs = [row[0] for row in rows] if min(named) > 0 else changed
+        cells = [[row[place] for place in named] for row in rows]
+    elif whole is not None and _sum_to_one(whole):
         if len(rows) != len(header):
             raise InputError(
                 f"The rows of the channel sum to 1 over all {len(header)} columns, so no column "
                 f"names its {len(rows)} labels; put their names into a first column."
             )
-        classes, outputs, matrix = header, header, _numbers(rows)
+        classes, outputs, cells = header, header, rows
         remark = "The file has no column of labels: they are taken to be the outputs, in order."
     else:
         classes, outputs = [row[0] for row in rows], header[1:]
-        matrix = _numbers([row[1:] for row in rows], "after its name")
-        _check_sums(matrix, rows)
+        cells, where = [row[1:] for row in rows], "after its name"
+    matrix = _values(cells)
+    if matrix is None:
+        number = next(i for i, row in enumerate(cells, start=1) if _values([row]) is None)
+        raise InputError(f"Row {number} of the channel must hold numbers {where}.")
+    if not _sum_to_one(matrix):
+        if _sum_to_one(matrix.T) or (whole is not None and _sum_to_one(whole.T)):
+            raise InputError(
+                "The columns of the channel sum to 1, not its rows: rows must be true labels and "
+                "columns outputs, so transpose it."
+            )
+        if whole is not None:
+            raise InputError(
+                "The rows of a channel must sum to 1; these do not, neither over all columns nor "
+                "without the first one."
+            )
     check_unique(outputs)
-    return ChannelTable(classes, outputs, matrix, remark)
+    return ChannelTable(classes, outputs, matrix.tolist(), remark)
 
 
 def _rectangular(header: list[str], rows: list[list[str]]) -> list[str]:
@@ -240,36 +250,7 @@ def _rectangular(header: list[str], rows: list[list[str]]) -> list[str]:
     return header
 
 
-def _sdcmicro_names(named: Mapping[int, re.Match[str]], rows: list[list[str]]) -> list[str]:
-    if len({match[1] for match in named.values()}) > 1:
-        raise InputError(
-            "The table holds the transitions of several variables; keep those of one, or declare "
-            "all of them: ldpaudit declare FILE --channel TABLE."
-        )
-    # R changes the names of columns, not those of rows.
-    return [row[0] for row in rows] if min(named) > 0 else [match[2] for match in named.values()]
-
-
-def _check_sums(found: list[list[float]], rows: list[list[str]]) -> None:
-    """Refuse a matrix whose rows do not sum to 1, where the reason may be its layout."""
-    matrix, whole = np.array(found), _values(rows)
-    if _sum_to_one(matrix):
-        return
-    if _sum_to_one(matrix.T) or (whole is not None and _sum_to_one(whole.T)):
-        raise InputError(
-            "The columns of the channel sum to 1, not its rows: rows must be true labels and "
-            "columns outputs, so transpose it."
-        )
-    if whole is not None:
-        raise InputError(
-            "The rows of a channel must sum to 1; these do not, neither over all columns nor "
-            "without the first one."
-        )
-
-
-def _sum_to_one(values: FloatArray | None) -> bool:
-    if values is None:
-        return False
+def _sum_to_one(values: FloatArray) -> bool:
     return bool((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) <= _NEAR).all())
 
 
@@ -278,13 +259,3 @@ def _values(rows: Sequence[Sequence[str]]) -> FloatArray | None:
         return np.array([[float(cell) for cell in row] for row in rows], dtype=np.float64)
     except ValueError:
         return None
-
-
-def _numbers(rows: Sequence[Sequence[str]], where: str = "alone") -> list[list[float]]:
-    found = []
-    for number, row in enumerate(rows, start=1):
-        try:
-            found.append([float(cell) for cell in row])
-        except ValueError:
-            raise InputError(f"Row {number} of the channel must hold numbers {where}.") from None
-    return found

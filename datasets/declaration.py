@@ -63,16 +63,17 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
     version = value.get("version")
     if isinstance(version, bool) or version not in (_SINGLE, _SEVERAL):
         raise InputError(f"The file's declaration must have version {_SINGLE} or {_SEVERAL}.")
-    provenance = _checked_provenance(value.get("provenance", {}))
     if version == _SINGLE:
         _check_fields(value, ("version", "label", "mechanism"), ("provenance",))
-        one = LabelDeclaration(_name(value["label"]), _mechanism(value["mechanism"]))
-        return ColumnsDeclaration((one,), None, provenance)
-    _check_fields(value, ("version", "labels"), ("mechanism", "provenance"))
-    if not isinstance(value["labels"], list) or not value["labels"]:
+        entries = [{key: value.pop(key) for key in ("label", "mechanism")}]
+    else:
+        _check_fields(value, ("version", "labels"), ("mechanism", "provenance"))
+        entries = value["labels"]
+    provenance = _checked_provenance(value.get("provenance", {}))
+    if not isinstance(entries, list) or not entries:
         raise InputError("The declared labels must be a list of one private column or more.")
     joint = _mechanism(value["mechanism"]) if "mechanism" in value else None
-    labels = tuple(_column(entry, joint is not None) for entry in value["labels"])
+    labels = tuple(_column(entry, joint is not None) for entry in entries)
     names = {one.label for one in labels}
     if len(names) < len(labels):
         raise InputError(
@@ -94,53 +95,44 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
     return ColumnsDeclaration(labels, joint, provenance)
 
 
+def _check_fields(
+    value: Any,
+    needed: Collection[str],
+    optional: Collection[str] = (),
+    what: str = "The file's declaration",
+) -> None:
+    if not isinstance(value, dict):
+        raise InputError(f"{what} must be a JSON object.")
+    missing, unknown = set(needed) - set(value), set(value) - {*needed, *optional}
+    if missing or unknown:
+        named = "fields " + " and ".join(needed) if len(needed) > 1 else "field label alone"
+        raise InputError(
+            f"{what} must have the {named}; {len(missing)} missing, {len(unknown)} unknown."
+        )
+
+
 def _column(entry: Any, joint: bool) -> LabelDeclaration:
-    if not isinstance(entry, dict):
-        raise InputError("Each of the declared labels must be a JSON object.")
     if joint:
-        if set(entry) != {"label"}:
-            raise InputError(
-                "Where one mechanism releases all declared labels, each of them must have the "
-                "field label alone."
-            )
-        return LabelDeclaration(_name(entry["label"]))
-    _check_fields(entry, ("label", "mechanism"), ("by",), "Each of the declared labels")
-    mechanism = _mechanism(entry["mechanism"])
-    by = _name(entry["by"], "The column of strata ('by')") if "by" in entry else None
-    if (mechanism.name == BY_STRATUM) != (by is not None):
+        where = "Where one mechanism releases all declared labels, each of them"
+        _check_fields(entry, ("label",), (), where)
+    else:
+        _check_fields(entry, ("label", "mechanism"), ("by",), "Each of the declared labels")
+    mechanism = None if joint else _mechanism(entry["mechanism"])
+    if mechanism is not None and (mechanism.name == BY_STRATUM) != ("by" in entry):
         raise InputError(
             f"A declared label with the mechanism {BY_STRATUM!r} must name its column of strata "
             "('by'), and no other may."
         )
-    return LabelDeclaration(_name(entry["label"]), mechanism, by)
-
-
-def _check_fields(
-    value: dict[str, Any],
-    needed: Collection[str],
-    optional: Collection[str],
-    what: str = "The file's declaration",
-) -> None:
-    missing, unknown = set(needed) - set(value), set(value) - {*needed, *optional}
-    if missing or unknown:
-        *most, last = needed
-        raise InputError(
-            f"{what} must have the fields {', '.join(most)} and {last}; "
-            f"{len(missing)} missing, {len(unknown)} unknown."
-        )
-
-
-def _name(value: Any, what: str = "The declared label") -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{what} must be a column's name.")
-    return value
+    for key, what in (("label", "The declared label"), ("by", "The column of strata ('by')")):
+        if not isinstance(entry.get(key, ""), str):
+            raise InputError(f"{what} must be a column's name.")
+    return LabelDeclaration(entry["label"], mechanism, entry.get("by"))
 
 
 def _mechanism(value: Any) -> Declaration:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise InputError("The declared mechanism must be an object with a 'name'.")
-    parameters = {key: entry for key, entry in value.items() if key != "name"}
-    return Declaration(value["name"], parameters, "file")
+    return Declaration(value.pop("name"), value, "file")
 
 
 def _checked_provenance(value: Any) -> Mapping[str, Any]:
@@ -151,9 +143,7 @@ def _checked_provenance(value: Any) -> Mapping[str, Any]:
         parts = value["epsilon"]
         named = map(parts.get, ("prior", "labels", "total")) if isinstance(parts, dict) else ()
         numbers = [v for v in named if isinstance(v, int | float) and not isinstance(v, bool)]
-        if len(numbers) < 3 or not math.isclose(
-            numbers[0] + numbers[1], numbers[2], rel_tol=_AGREEMENT, abs_tol=_AGREEMENT
-        ):
+        if len(numbers) < 3 or not _same(numbers[0] + numbers[1], numbers[2]):
             raise InputError(
                 "The declared provenance must state epsilon as prior and labels that add up to "
                 "total."
@@ -212,15 +202,7 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
 
 def declared_content(declaration: ColumnsDeclaration) -> bytes:
     """Return the JSON of a declaration: version 1 for one column without strata, else version 2."""
-    columns = []
-    for one in declaration.labels:
-        by = {} if one.by is None else {"by": one.by}
-        columns.append({"label": one.label} | by | _stated(one.mechanism))
-    if len(columns) == 1 and declaration.labels[0].by is None:
-        content: dict[str, Any] = {"version": _SINGLE, **columns[0]}
-    else:
-        content = {"version": _SEVERAL, "labels": columns}
-    content |= _stated(declaration.joint)
+    content = _stated(declaration)
     if declaration.provenance:
         content["provenance"] = dict(declaration.provenance)
     try:
@@ -233,8 +215,19 @@ def declared_content(declaration: ColumnsDeclaration) -> bytes:
         ) from None
 
 
-def _stated(claim: Declaration | None) -> dict[str, Any]:
-    return {} if claim is None else {"mechanism": {"name": claim.name, **claim.parameters}}
+def _stated(declaration: ColumnsDeclaration) -> dict[str, Any]:
+    """Return the claims of a declaration, without its provenance."""
+
+    def mechanism(claim: Declaration | None) -> dict[str, Any]:
+        return {} if claim is None else {"mechanism": {"name": claim.name, **claim.parameters}}
+
+    columns = [
+        {"label": one.label} | ({} if one.by is None else {"by": one.by}) | mechanism(one.mechanism)
+        for one in declaration.labels
+    ]
+    if len(columns) == 1 and declaration.labels[0].by is None:
+        return {"version": _SINGLE, **columns[0]} | mechanism(declaration.joint)
+    return {"version": _SEVERAL, "labels": columns} | mechanism(declaration.joint)
 
 
 def _plain(value: Any) -> Any:
@@ -317,21 +310,9 @@ def _differ(what: str) -> InputError:
     )
 
 
-def same_claim(one: Declaration | None, other: Declaration | None) -> bool:
-    """Return whether two declarations state the same mechanism with the same parameters."""
-    if one is None or other is None:
-        return one is other
-    ours, theirs = one.parameters, other.parameters
-    keys = ours.keys() | theirs.keys()
-    return one.name == other.name and all(_same(ours.get(key), theirs.get(key)) for key in keys)
-
-
 def same_claims(one: ColumnsDeclaration, other: ColumnsDeclaration) -> bool:
     """Return whether two declarations state the same of the same columns, in the same order."""
-    ours, theirs = (tuple((c.label, c.by) for c in which.labels) for which in (one, other))
-    pairs = zip(one.labels, other.labels, strict=False)
-    columns = all(same_claim(a.mechanism, b.mechanism) for a, b in pairs)
-    return ours == theirs and columns and same_claim(one.joint, other.joint)
+    return _same(_stated(one), _stated(other))
 
 
 def _same(one: Any, other: Any) -> bool:
