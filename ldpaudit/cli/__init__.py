@@ -16,7 +16,6 @@ import typer
 
 from ldpaudit import __version__
 from ldpaudit.cli import commands
-from ldpaudit.cli.grouped import GroupedCommand
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
@@ -63,8 +62,7 @@ _COMMANDS = {
 }
 for _group, _members in _COMMANDS.items():
     for _command in _members:
-        _kind = GroupedCommand if _command is commands.declare else Command
-        _group.command(cls=_kind)(spread(_command))
+        _group.command(cls=Command)(spread(_command))
 app.add_typer(_policy)
 app.add_typer(_mechanism)
 

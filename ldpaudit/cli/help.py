@@ -1,9 +1,13 @@
-"""``--help``: a command's options in six groups; the last two on a screen of their own if long."""
+"""A command's help: its options in six groups; the last two on a screen of their own if long."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand
+
+from ldpaudit.errors import InputError
+from ldpaudit.options.labels import KEYS
 
 MORE: Final = "--help-more"
 _LINES: Final = 60
@@ -46,6 +50,8 @@ class Command(TyperCommand):
             _write(formatter, self._options(ctx), _SECOND)
             typer.echo(formatter.getvalue().rstrip())
             ctx.exit()
+        if self.name == "declare":
+            _check_order(args)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -74,6 +80,19 @@ class Command(TyperCommand):
                 found[group].append((place, (name, record[1])))
         ordered = {name: sorted(of, key=lambda one: one[0]) for name, of in found.items()}
         return {name: [record for _, record in of] for name, of in ordered.items() if of}
+
+
+def _check_order(words: Sequence[str]) -> None:
+    """Refuse what stands between two ``--label``: is it about the first one, or about both?"""
+    options = [word.partition("=")[0] for word in words]
+    labels = [place for place, option in enumerate(options) if option == "--label"]
+    about = {f"--{key}" for key in ("mechanism", *KEYS)}
+    for option in options[labels[0] : labels[-1]] if labels else ():
+        if option in about:
+            raise InputError(
+                f"{option} stands between two --label; write what is claimed of one column as "
+                "--label NAME:rr:epsilon=1, and what holds for the others after all of them."
+            )
 
 
 def _place(parameter: Any) -> tuple[str, int]:

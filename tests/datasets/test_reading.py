@@ -241,7 +241,7 @@ def test_bad_files(tmp_path: Path) -> None:
     many = b"label,x\n" + b"".join(b"%s,%d\n" % (b"ab"[i % 2 :][:1], i) for i in range(4000))
     cases: dict[str, tuple[bytes, str]] = {
         "empty.parquet": (b"", "is empty"),
-        "tiny.parquet": (b"PAR1", "damaged"),
+        "tiny.parquet": (b"PAR1", "truncated"),
         "text.parquet": (b"zz and only words", "neither Parquet nor CSV"),
         "cut.parquet": (whole[:-40], "is truncated"),
         "broken.parquet": (whole[: len(whole) // 2] + b"PAR1", "damaged"),

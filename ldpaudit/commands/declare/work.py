@@ -287,7 +287,9 @@ def named_columns(request: DeclareRequest, names: Sequence[str]) -> tuple[LabelO
         word = _WORDS[next(iter(shared))]
         raise InputError(f"--{word} is about none of the columns: each of them has its own claim.")
     if len(columns) > 1 and (one_only := [k for k in ("classes", "labels") if k in shared]):
-        raise InputError(f"--{one_only[0]} must follow the --label that it is about.")
+        raise InputError(
+            f"--{one_only[0]} is about one column: write --label NAME:{one_only[0]}=VALUE."
+        )
     return tuple(one if one.stated() else replace(one, **shared) for one in columns)
 
 

@@ -12,9 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit import cli
-from ldpaudit.cli.grouped import grouped
 from ldpaudit.datasets import read_file_columns
-from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.joint import marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding
 
@@ -76,7 +74,6 @@ def content(path: str) -> Any:
 @pytest.mark.parametrize(
     "words",
     [
-        "--label a --mechanism rr --epsilon 1 --label b --channel strata.csv --by region",
         "--label a:rr:epsilon=1 --label b:channel=strata.csv:by=region",
         "--label a:rr:epsilon=1 --label b --channel strata.csv --by region",
     ],
@@ -156,9 +153,9 @@ MISTAKES = {
     "--label a:rr:epsilon=1 --label b": "Say what made the labels of 'b'",
     "--label a:rr:epsilon=1 --label b:rr:epsilon=1 --epsilon 2": "about none of the columns",
     "--label a:rr:epsilon=1 --mechanism rr": "--mechanism is about none of the columns",
-    "--epsilon 1 --label a --mechanism rr --label b": "before the first --label",
-    "--label a --epsilon 1 --epsilon 2 --label b:rr:epsilon=1": "twice",
-    "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "must follow the --label",
+    "--label a --mechanism rr --epsilon=1 --label b": "--mechanism stands between two --label",
+    "--label a --epsilon=1 --label b:rr:epsilon=1": "--epsilon stands between two --label",
+    "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "NAME:classes=VALUE",
     "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "prior is no part of a claim",
     "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
     "--label b --channel strata.csv --by regin": "no strata (--by) column 'regin'",
@@ -173,7 +170,7 @@ MISTAKES = {
     "--label a --label b --joint rsfd --epsilon 1": "did you mean 'rs-fd'",
     "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 'a': Every",
     "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "only its classes",
-    "--label a --joint joint-rr --epsilon 1 --label b --by region": "by nothing else",
+    "--label a --joint joint-rr --label b:by=region --epsilon 1": "by nothing else",
 }
 
 
@@ -198,26 +195,3 @@ def test_files_whose_declaration_does_not_fit(command: Command) -> None:
         assert message in command("t.csv")[1]
     Path("t.csv.ldpaudit.json").write_text(json.dumps({"version": 3}))
     assert "version 1 or 2" in command("t.csv")[1]
-
-
-def test_words_are_folded_only_where_options_stand_between() -> None:
-    same = [
-        "f.csv",
-        "--label",
-        "a",
-        "--label",
-        "b",
-        "--mechanism",
-        "rr",
-        "--epsilon",
-        "1",
-        "-o",
-        "g.csv",
-    ]
-    assert grouped(same) == same
-    words = 'f.csv --label "a:b" --mechanism rr --epsilon=2 --label c --labels 0:5 --overwrite'
-    assert grouped(words.split()) == [
-        *("f.csv", "--label", '"a:b":rr:epsilon=2', "--label", "c:labels=0:5", "--overwrite")
-    ]
-    with pytest.raises(InputError, match="epsilon must be a number"):
-        grouped(["--label", "a", "--epsilon", "x", "--label", "b"])
