@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Counts
 from ldpaudit.audits.renyi.synthetic import as_matrix, replaced_rows
+from ldpaudit.audits.synthetic_attacks import attack_estimates
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
@@ -285,6 +286,7 @@ class SyntheticAudit:
             _nearness(context, original, rows),
             *_discriminator(context, original, rows),
             *_held_out_estimates(context, rows),
+            *attack_estimates(context, original, rows),
         )
         return Finding(estimates=estimates, notes=tuple(_notes(context, estimates)))
 
@@ -328,10 +330,16 @@ def _notes(context: AuditContext, estimates: tuple[Estimate, ...]) -> Iterator[N
         "explains: if both are rows of one population, their generator has seen audited rows. The "
         "guarantee of double randomized response assumes that it has not, or that its training "
         "had a privacy budget of its own.": seen is not None and seen.value > 0,
+        "Synthetic rows single out or link audited people more often than held-out ones: their "
+        "generator has seen audited rows, if both are of one population.": any(
+            (one.low or 0.0) > 0 for name, one in values.items() if name.endswith(".risk")
+        ),
     }
     remarks = {
-        "Whether the generator has seen the audited rows was not tested: that needs held-out rows "
-        "of the same population. Exact copies alone prove nothing where rows repeat.": seen is None,
+        "Whether the generator has seen the audited rows was not tested, nor measured how much it "
+        "adds to the risk of singling out and linking them: that needs held-out rows of the same "
+        "population (--held-out). Exact copies alone prove nothing where rows repeat.": seen
+        is None,
         "No mechanism is declared; rows whose features differ were taken as synthetic ones.": (
             context.claim.traits.features == "unknown"
         ),

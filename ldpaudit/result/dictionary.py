@@ -19,6 +19,8 @@ PLACEHOLDERS: Final = {
     "class": "`class-2`, in the order of the declared labels",
     "method": "how it was computed",
     "percent": "`50`, `90` or `99`",
+    "rate": "`attack` (of audited people), `control` (of held-out people), `naive` (without what "
+    "synthetic rows say together), `risk` (attack beyond control, of what control leaves)",
 }
 """What stands for what, in the ids below."""
 
@@ -112,6 +114,8 @@ ESTIMATES: Final = {
     "synthetic.own_row_share": "Synthetic rows nearer to the row that they replace.",
     "synthetic.memorisation_share": "Synthetic rows nearer to audited than to held-out rows.",
     "synthetic.training_epsilon_lower": "A lower bound of ε of the generator's training.",
+    "synthetic.singling_out.<rate>": "People whom a synthetic row's values single out.",
+    "synthetic.linkability.<rate>": "People whose halves of columns a synthetic row links.",
     "columns.indices": "Columns that number the rows.",
     "columns.identifiers": "Columns that are different in nearly every row.",
     "columns.texts": "Columns of free text.",

@@ -122,7 +122,8 @@ _INTROS: Final = {
     "Columns are correlated, so these reveal something of it, too: at most what their ε allow.",
     "synthetic": "Features were replaced by synthetic ones. They should look like true rows, but "
     "be no nearer to the row that they replace, or to audited rows, than to any other: nearer ones "
-    "reveal true rows.",
+    "reveal true rows. The risk of singling out and linking people is what an attack finds of "
+    "audited people beyond what it finds of held-out ones.",
 }
 _UNKNOWN: Final = "What this audit measured, each number with its kind and level."
 _WHOLE: Final = (

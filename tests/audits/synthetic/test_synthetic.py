@@ -15,6 +15,7 @@ from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Estimate, Finding
 
 CLASSES = ("no", "yes")
+ATTACKS = ("singling_out", "linkability")
 
 
 def release(
@@ -155,3 +156,21 @@ def test_where_it_does_not_apply_it_says_why() -> None:
 def test_a_generator_of_private_rows_is_a_remark(trained_on: str, remarks: int) -> None:
     remarks_made = remarks_on({"generator": {"name": "gan", "trained_on": trained_on}})
     assert sum("private rows" in text for text in remarks_made) == remarks
+
+
+def test_singling_out_and_linking_show_copies_only() -> None:
+    found = {made: audited(release(2, made=made)) for made in ("honest", "copies")}
+    risks = {made: [value(f, f"{attack}.risk") for attack in ATTACKS] for made, f in found.items()}
+    warned = {made: "single out or link" in str(f.notes) for made, f in found.items()}
+    assert warned == {"honest": False, "copies": True}
+    assert all(one.kind == "certified" and one.level == 0.95 for one in risks["copies"])
+    assert all(one.low > 0.05 for one in risks["copies"])
+    assert all(one.low <= 0 for one in risks["honest"])
+
+
+def test_without_held_out_rows_no_risk_is_told() -> None:
+    found = audited(release(held_out=False))
+    ids = {one.id.removeprefix("synthetic.") for one in found.estimates}
+    assert {f"{attack}.{rate}" for attack in ATTACKS for rate in ("attack", "naive")} <= ids
+    assert not {f"{attack}.{rate}" for attack in ATTACKS for rate in ("control", "risk")} & ids
+    assert any("singling out and linking them: that needs held-out" in n.text for n in found.notes)
