@@ -12,12 +12,12 @@ from ldpaudit.models.label_model import PosteriorModel, fit_posterior
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FloatArray, Release
 
+# Rows × columns × labels of a half up to which a model of more rows is chosen again …
 _SMALL: Final = 1e5
-"""Rows × columns × labels of a half up to which a model of more rows is chosen again …"""
+# … up to which rows are guessed in four parts, each by a model of all others; else in two …
 _MIDDLE: Final = 5e5
-"""… up to which rows are guessed in four parts, each by a model of all others; else in two …"""
+# … and beyond which half of the rows teach as much, to within 0.2 points.
 _ENOUGH: Final = 2e6
-"""… and beyond which half of the rows teach as much, to within 0.2 points."""
 
 
 class ClassifierAttack(ModelAttack):

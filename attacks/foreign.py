@@ -19,8 +19,8 @@ _SLACK: Final = 1e-6
 _NAME: Final = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 
 Factory = Callable[[Knowledge], Attack]
+# An attack that an audit is given: ``FILE.py:CLASS``, ``MODULE:CLASS``, or the class itself.
 Given = str | type
-"""An attack that an audit is given: ``FILE.py:CLASS``, ``MODULE:CLASS``, or the class itself."""
 
 
 def given_attacks(

@@ -15,6 +15,13 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release
 from ldpaudit.work.progress import NoProgress, Progress
 
+# What an attack needs.
+# ``truth``: true labels of other people; ``channel``: the declared channel, the same for all
+# features; ``row-channel``: the declared channel, or that of each row; ``same-labels``: the
+# declared channel, or released labels that are class names and can be taken as true; ``class-
+# names``: released labels that are class names, with or without a declaration; ``features``: a
+# feature column that varies; ``synthetic-rows``: double randomized response and its synthetic
+# table; ``order``: the places of the rows in the file.
 Need = Literal[
     "truth",
     "channel",
@@ -25,16 +32,8 @@ Need = Literal[
     "synthetic-rows",
     "order",
 ]
-"""What an attack needs.
 
-``truth``: true labels of other people; ``channel``: the declared channel, the same for all
-features; ``row-channel``: the declared channel, or that of each row; ``same-labels``: the declared
-channel, or released labels that are class names and can be taken as true; ``class-names``: released
-labels that are class names, with or without a declaration; ``features``: a feature column that
-varies; ``synthetic-rows``: double randomized response and its synthetic table; ``order``: the
-places of the rows in the file.
-"""
-
+# Why an attack is left out, by what is missing.
 NEEDS: Final[dict[Need, str]] = {
     "truth": "it learns from true labels of other people, and none are given",
     "channel": "it uses the declared channel, and none is declared",
@@ -46,7 +45,6 @@ NEEDS: Final[dict[Need, str]] = {
     "declared and the synthetic table to be given (--synthetic)",
     "order": "it looks at neighbouring rows, and the order of the rows is not known",
 }
-"""Why an attack is left out, by what is missing."""
 _CHANNELS: Final = ("channel", "row-channel")
 _NO_PUBLIC_MODEL = (
     "each row has a channel of its own, and the public model's P̂(label | features) is not given "

@@ -10,8 +10,8 @@ from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.models.row_channels import fit_row_channels
 from ldpaudit.release import FloatArray, Release
 
+# Where an audit stores the model of the true labels that it has fitted.
 TRUTH_MODEL: Final = "truth"
-"""Where an audit stores the model of the true labels that it has fitted."""
 
 
 class ModelAttack:
@@ -27,8 +27,8 @@ class ModelAttack:
     uses_own_label = False
     learns_from_asked = False
     most_rows: int | None = None
+    # The T[y, ỹ] that the attack estimates itself, float64 of shape (k, m); None: it does not.
     transition: FloatArray | None = None
-    """The T[y, ỹ] that the attack estimates itself, float64 of shape (k, m); None: it does not."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge

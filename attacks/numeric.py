@@ -27,8 +27,8 @@ from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.numeric_labels import NumericCoding
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
+# With more labels, or any number in a range, the grid is one of representative points.
 MOST_LABELS: Final = 512
-"""With more labels, or any number in a range, the grid is one of representative points."""
 _FEWEST_POINTS: Final = 33
 _ROWS_PER_POINT: Final = 10
 
@@ -146,27 +146,27 @@ def best_window(values: FloatArray, posterior: FloatArray, tolerance: float) -> 
     return np.asarray(np.clip(guess, values[0], values[-1]))
 
 
+# Tolerances as shares of the declared range, by the name of their measure.
 TOLERANCES: Final[dict[str, float]] = {"within_1": 0.01, "within_5": 0.05, "within_10": 0.10}
-"""Tolerances as shares of the declared range, by the name of their measure."""
+# Guesses without the release, with their titles.
 REFERENCES: Final[Mapping[str, str]] = {
     "prior": "Other people’s labels",
     "features-only": "Features only, no release",
 }
-"""Guesses without the release, with their titles."""
+# Guesses with the release, with their titles.
 ATTACKS: Final[Mapping[str, str]] = {
     "released-value": "Believing the released number",
     "posterior-mean": "Posterior mean",
     "posterior-median": "Posterior median",
     "interval": "Most probable interval",
 }
-"""Guesses with the release, with their titles."""
 _BLOCK: Final = 4096
 
 
+# What one attack guesses of n rows, each of shape (n,): a ``point`` for the squared error (not of
+# an attack that only names intervals), for each tolerance the middle of its window (and ``exact``
+# where the labels are finitely many), and in ``bins`` the code of the group of labels.
 Guesses = Mapping[str, npt.NDArray[Any]]
-"""What one attack guesses of n rows, each of shape (n,): a ``point`` for the squared error (not of
-an attack that only names intervals), for each tolerance the middle of its window (and ``exact``
-where the labels are finitely many), and in ``bins`` the code of the group of labels."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,8 @@ class NumericAttacker:
 
     claim: NumericMechanism
     grid: LabelGrid
+    # The groups of true labels.
     coding: NumericCoding
-    """The groups of true labels."""
 
     def guess(self, released: FloatArray, features: FloatArray) -> dict[str, Guesses]:
         """Return the guesses of every reference and attack.
@@ -224,11 +224,11 @@ class NumericAttacker:
         return dict.fromkeys(names, inside) | {"bins": bins}
 
 
+# How much farther than a tolerance a guess may be, as a share of the range: single precision.
 _ROUNDING: Final = 1e-6
-"""How much farther than a tolerance a guess may be, as a share of the range: single precision."""
 
+# By measure one value per row, float64 of shape (n,).
 Values = Mapping[str, FloatArray]
-"""By measure one value per row, float64 of shape (n,)."""
 
 
 def _gain(values: FloatArray, alpha: float) -> float:

@@ -35,13 +35,13 @@ from ldpaudit.release import BoolArray, FloatArray, IntArray
 from ldpaudit.result import Unit
 
 SMALL_FPR = 0.01
+# Shares of rows, the most confident guesses first, at which accuracy is counted.
 SHARES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Shares of rows, the most confident guesses first, at which accuracy is counted."""
+# Equally wide bins of confidence in which the posterior's calibration is counted.
 BINS = 10
-"""Equally wide bins of confidence in which the posterior's calibration is counted."""
 _RANKED_SCORES = 4_000_000
+# With more classes AUCs have the quicker, wider bounds.
 _SHARP_CLASSES = 4
-"""With more classes AUCs have the quicker, wider bounds."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -225,14 +225,14 @@ class Measure(Generic[F]):
     value: Callable[[F], float]
     lower: Callable[[F, float], float]
     upper: Callable[[F, float], float]
+    # Whether its bounds hold where rows are independent but not alike.
     unlike: bool = True
-    """Whether its bounds hold where rows are independent but not alike."""
+    # Whether a strong attack has a large (1) or a small (−1) score.
     better: int = 1
-    """Whether a strong attack has a large (1) or a small (−1) score."""
 
 
+# A bound of the mean of values, one per row, at an error probability.
 End = Callable[[FloatArray, float], float]
-"""A bound of the mean of values, one per row, at an error probability."""
 
 
 def row_measure(
@@ -408,10 +408,10 @@ CALIBRATION_ERROR: Final = Measure[FoldScore](
     lambda fold, alpha: _calibration(fold, lambda p, lo, hi: max(lo - p, p - hi, 0.0), alpha),
     lambda fold, alpha: _calibration(fold, lambda p, lo, hi: max(hi - p, p - lo), alpha),
 )
+# The measures of every attack and reference.
 SCORES: Final = (ACCURACY, BALANCED_ACCURACY, AUC, TPR_AT_FPR, CALIBRATION_ERROR)
-"""The measures of every attack and reference."""
+# The measures of an attack against the features-only reference.
 GAINS: Final = (ADVANTAGE, MULTIPLICATIVE_ADVANTAGE)
-"""The measures of an attack against the features-only reference."""
 
 
 def _calibration(

@@ -38,8 +38,8 @@ _ROUNDS = 40
 _RECOGNISED = 0.5
 
 
+# P(original | x̃) of released features, float64 of shape (n,).
 OriginalShare = Callable[[FeatureTable], FloatArray]
-"""P(original | x̃) of released features, float64 of shape (n,)."""
 
 
 class SyntheticAwareAttack(ModelAttack):

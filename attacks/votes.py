@@ -28,22 +28,22 @@ from ldpaudit.release import (
 )
 from ldpaudit.work.tasks import Threads
 
+# Neighbourhoods that vote: beyond 60 rows they are what the model of the features knows.
 SIZES: Final = (1, 3, 7, 15, 30, 60)
-"""Neighbourhoods that vote: beyond 60 rows they are what the model of the features knows."""
 _MOST_INDEXED: Final = 60_000
 _MOST_ASKED: Final = 5_000
 _KNN_INDEXED: Final = 30_000
 _FEWEST: Final = 15
 _KNN_PULL: Final = 2.0
+# Up to so many columns a tree finds near rows faster than comparing all pairs.
 _TREE_COLUMNS: Final = 5
-"""Up to so many columns a tree finds near rows faster than comparing all pairs."""
 _PULL: Final = 1.0
 _LEAST: Final = 1e-6
 _MOST_ORDERED: Final = 25_000
+# Rows on either side that vote.
 _REACHES: Final = (1, 3, 8, 20, 50)
-"""Rows on either side that vote."""
+# Of more rows, a random sample says what the votes are worth; where nothing, none is asked.
 _WEIGHED: Final = 5_000
-"""Of more rows, a random sample says what the votes are worth; where nothing, none is asked."""
 
 
 class NeighborsAttack(ModelAttack):

@@ -76,8 +76,8 @@ class GeneratorBits:
         return self.generator.integers(0, last, size=n, dtype=np.uint64, endpoint=True)
 
 
+# The source of draws: None for the operating system; a NumPy generator for simulations only.
 Randomness = np.random.Generator | BitSource | None
-"""The source of draws: None for the operating system; a NumPy generator for simulations only."""
 
 
 def bit_source(rng: Randomness) -> BitSource:

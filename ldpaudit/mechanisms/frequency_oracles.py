@@ -37,10 +37,10 @@ from ldpaudit.mechanisms.parameters import (
 from ldpaudit.mechanisms.response import RandomizedResponse
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
+# Reports of n people, shape (n, d); the protocol defines the d entries.
 Reports = npt.NDArray[Any]
-"""Reports of n people, shape (n, d); the protocol defines the d entries."""
+# How a released column holds a report: a label, a list of labels, or a list of numbers.
 ReportKind = Literal["label", "labels", "numbers"]
-"""How a released column holds a report: a label, a list of labels, or a list of numbers."""
 # XXH32 of the label's position, written in decimal, modulo g; the seed modulo 2³².
 HASH: Final = "xxhash32"
 # The longest text that is hashed, in bytes.
@@ -463,6 +463,7 @@ def _hashing(k: int, epsilon: float, buckets: Any = 2, **held: Any) -> Protocol:
     )
 
 
+# The protocols by their usual abbreviations, and what else their declarations state.
 PROTOCOLS: Final[Mapping[str, tuple[Callable[..., Protocol], tuple[str, ...]]]] = {
     "GRR": (_generalized, ()),
     "SS": (_subset, ("size",)),
@@ -473,7 +474,6 @@ PROTOCOLS: Final[Mapping[str, tuple[Callable[..., Protocol], tuple[str, ...]]]] 
     "BLH": (_hashing, ("hash",)),
     "OLH": (_hashing, ("hash", "buckets")),
 }
-"""The protocols by their usual abbreviations, and what else their declarations state."""
 
 
 class _Oracles(Family):

@@ -32,6 +32,7 @@ from ldpaudit.mechanisms.parameters import Parameter, fields_of, plain
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.result import Estimate
 
+# What a mechanism needs besides its labels and ε or λ.
 Need = Literal[
     "prior",
     "range",
@@ -42,7 +43,6 @@ Need = Literal[
     "protocol",
     "bags",
 ]
-"""What a mechanism needs besides its labels and ε or λ."""
 # The largest absolute bias that rounding or a solver may leave in a mechanism that is unbiased by
 # construction, in units of its scale.
 UNBIASED: Final = 1e-9

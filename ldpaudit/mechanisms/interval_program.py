@@ -116,12 +116,11 @@ class IntervalArcs:
         return np.vstack([columns.T[1 : self.k], self.last[held]])
 
 
+# The expected loss of one output of each interval column, by its convex conjugate.
+# For an output m with the column S the loss per unit of mass is G(m) = Σ_y p_y S_y g(m, y), with g
+# shifted so that a perfect output has loss 0. Maps slopes b over the arcs to G*(b) = max_m (b m −
+# G(m)), the m that attains it, and dm/db > 0; NaN where G*(b) is infinite.
 IntervalLoss = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
-"""The expected loss of one output of each interval column, by its convex conjugate.
-
-For an output m with the column S the loss per unit of mass is G(m) = Σ_y p_y S_y g(m, y), with g
-shifted so that a perfect output has loss 0. Maps slopes b over the arcs to G*(b) = max_m (b m −
-G(m)), the m that attains it, and dm/db > 0; NaN where G*(b) is infinite."""
 
 
 def squared_loss(arcs: IntervalArcs, labels: FloatArray, prior: FloatArray) -> IntervalLoss:

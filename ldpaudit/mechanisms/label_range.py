@@ -18,9 +18,9 @@ _ON_GRID: Final = 1e-6
 _LARGEST_GRID: Final = 1 << 22
 
 
+# squared: ½(ŷ − y)², the papers' convention with its factor ½; absolute: |ŷ − y|; poisson: the log
+# loss ŷ − y log ŷ, with 0 log 0 = 0 and ∞ where ŷ < 0 or ŷ = 0 < y.
 Loss = Literal["squared", "absolute", "poisson"]
-"""squared: ½(ŷ − y)², the papers' convention with its factor ½; absolute: |ŷ − y|; poisson: the log
-loss ŷ − y log ŷ, with 0 log 0 = 0 and ∞ where ŷ < 0 or ŷ = 0 < y."""
 
 
 def loss(name: Loss, output: FloatArray, truth: FloatArray) -> FloatArray:

@@ -5,8 +5,8 @@ from typing import Final
 
 # The mechanism where ε or λ is claimed and none is named.
 DEFAULT: Final = "randomized-response"
+# The mechanism where nothing is declared.
 UNKNOWN: Final = "unknown"
-"""The mechanism where nothing is declared."""
 # A label channel declared entry by entry.
 EXPLICIT: Final = "channel"
 

@@ -194,10 +194,10 @@ def double_targets(
 Correction = Literal["forward", "backward", "unbiased"]
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
 
+# What released the labels; with nothing declared about it the labels are taken as true.
 Noise = Channel | Mechanism
-"""What released the labels; with nothing declared about it the labels are taken as true."""
+# The same, or a mechanism's name and parameters: its labels are then those that occur.
 StatedNoise = Noise | Mapping[str, Any]
-"""The same, or a mechanism's name and parameters: its labels are then those that occur."""
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
+# Levels of a categorical column that boosting tells apart; one more holds all others.
 BOOSTED_LEVELS = 254
-"""Levels of a categorical column that boosting tells apart; one more holds all others."""
 _OFTEN = 30
 
 CountsByLevel = list[npt.NDArray[np.int64]]
+# For each column the codes with an indicator of their own, and whether the others share one.
 Chosen = list[tuple[IndexArray, bool]]
-"""For each column the codes with an indicator of their own, and whether the others share one."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class Limits:
     standardise: bool = True
 
 
+# For linear models and networks that learn a label.
 LINEAR = Limits(LevelsByColumn(100, in_all=600, rarest=10, others=True), marked_from=10)
-"""For linear models and networks that learn a label."""
 
 
 @dataclass(frozen=True)

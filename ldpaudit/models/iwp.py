@@ -31,8 +31,8 @@ from ldpaudit.models.iwp_losses import LOSSES, GradientError, MarginLoss, Quadra
 from ldpaudit.models.learners import Seed, check_weights, checked_pair, checked_rows
 from ldpaudit.release import FloatArray, IndexArray
 
+# The step size as a function of the number of the step, from 1.
 StepSize = Callable[[int], float]
-"""The step size as a function of the number of the step, from 1."""
 
 
 @dataclass(frozen=True)

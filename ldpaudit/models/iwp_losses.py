@@ -27,10 +27,10 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.parameters import check_number, check_proportion
 from ldpaudit.release import FloatArray
 
+# The orders of a series that are tried.
 ORDERS: Final = range(9)
-"""The orders of a series that are tried."""
+# A lower order is preferred if its error is within this factor of the least.
 _TIE = 1.01
-"""A lower order is preferred if its error is within this factor of the least."""
 
 
 class GradientError(NamedTuple):
@@ -83,10 +83,10 @@ class MarginLoss(ABC):
     reach: float = 3.0
     worst: float = 0.5
     fixed: int | None = None
+    # Whether :meth:`corrected` is W_s⁻¹[f] itself; then it is W_s[f] at −s.
     exact: ClassVar[bool] = False
-    """Whether :meth:`corrected` is W_s⁻¹[f] itself; then it is W_s[f] at −s."""
+    # Whether the slope is linear: then noise averages out over all steps, and not just one.
     linear: ClassVar[bool] = False
-    """Whether the slope is linear: then noise averages out over all steps, and not just one."""
 
     @abstractmethod
     def derivative(self, margin: FloatArray, j: int) -> FloatArray:

@@ -35,31 +35,31 @@ from ldpaudit.models.screening import (
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
+# No predicted probability is below this (nor above 1 minus it).
 PROBABILITY_FLOOR: Final = 1e-7
-"""No predicted probability is below this (nor above 1 minus it)."""
+# Models are fitted on a random sample of at most this many rows.
 MOST_ROWS: Final = 200_000
-"""Models are fitted on a random sample of at most this many rows."""
+# With fewer rows the class frequencies are the model.
 _FEWEST: Final = 20
-"""With fewer rows the class frequencies are the model."""
 _BATCH: Final = 100_000
+# Entries of a table from which boosting gains more by threads than it loses by their barriers.
 _WORTH_THREADS: Final = 1_000_000
-"""Entries of a table from which boosting gains more by threads than it loses by their barriers."""
 _HELD_OUT: Final = 40_000
+# Rows × columns × labels up to which models are fitted again with the rows that were held out.
 _REFITTED: Final = 2e6
-"""Rows × columns × labels up to which models are fitted again with the rows that were held out."""
 _FLOOR: Final = 1e-6
 _TOWARDS_PRIOR: Final = 0.01
 _PENALTIES: Final = (1000.0, 30.0, 1.0)
 _ROWS_PER_WEIGHT: Final = 50
+# Rows × columns × labels (× rounds of boosting) that a model is fitted on at most.
 _WORK: Final = 4e8
-"""Rows × columns × labels (× rounds of boosting) that a model is fitted on at most."""
 _BOOSTED_CLASSES: Final = 12
 _ROUNDS: Final = 100
 _UNUSED: Final = 0.02
 _ANCHOR_ROWS: Final = 25.0
 
+# One or two columns, counted with the numeric ones first.
 Effect = tuple[int, ...]
-"""One or two columns, counted with the numeric ones first."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,8 @@ class Linear:
     design: Any
     model: LogisticModel
     penalty: float
+    # The channel of the label in the rows, which the loss is sent through; None: there is none.
     transition: FloatArray | None = None
-    """The channel of the label in the rows, which the loss is sent through; None: there is none."""
 
     def predict(self, features: FeatureTable) -> FloatArray:
         """Return the probabilities of the label in the rows, float64 of shape (n, m)."""
@@ -392,8 +392,8 @@ def _thinned(n: int, work_per_row: float, rng: np.random.Generator) -> IndexArra
     return np.arange(n) if n <= most else np.sort(rng.choice(n, size=most, replace=False))
 
 
+# How many rows the frequencies of all labels are worth beside those of one value.
 _SMOOTH: Final = (2.0, 16.0, 128.0)
-"""How many rows the frequencies of all labels are worth beside those of one value."""
 _PARTS: Final = 5
 _MOST_ADDED: Final = 24
 _LEAST_GAIN: Final = 1e-4

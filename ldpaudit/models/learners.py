@@ -42,8 +42,8 @@ from ldpaudit.models.noisy_columns import NoisyInputs
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IntArray
 
+# scikit-learn's ``random_state``; a generator is used directly, None draws a seed.
 Seed = int | np.random.Generator | None
-"""scikit-learn's ``random_state``; a generator is used directly, None draws a seed."""
 
 
 def check_weights(weights: npt.ArrayLike | None, n: int) -> FloatArray:
@@ -632,6 +632,7 @@ _KEPT: Final = "a mechanism keeps what it has computed; its parameters do not ch
 _SHARP: Final = "the check's labels carry no noise, so undoing some gives others"
 _ORDERS: Final = ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
 _OVERWRITE: Final = "check_estimators_overwrite_params"
+# The checks that learn from labels of their own.
 _WITH_OTHER_LABELS: Final = (
     *_ORDERS,
     _OVERWRITE,
@@ -668,7 +669,6 @@ _WITH_OTHER_LABELS: Final = (
     "check_sample_weights_shape",
     "check_supervised_y_2d",
 )
-"""The checks that learn from labels of their own."""
 
 
 def expected_failed_checks(learner: Any) -> dict[str, str]:

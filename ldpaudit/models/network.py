@@ -99,16 +99,15 @@ def in_blocks(outputs: Callable[[Any], Any], rows: Any) -> FloatArray:
     return np.asarray(np.concatenate(parts), dtype=np.float64)
 
 
+# What a network is trained on: T[y, z] of each label, soft labels, or one number.
 NetworkLoss = Literal["forward", "targets", "squared", "poisson"]
-"""What a network is trained on: T[y, z] of each label, soft labels, or one number."""
 
 _FLOOR = 1e-3
 _MOST_MIXED = 0.6
 _MASS_PER_MIX = 50.0
 _HELD_OUT = 0.1
+# Steps over which the step size grows to its full length, or a tenth of all, if those are fewer.
 _WARM_STEPS = 30
-"""Steps over which the step size grows to its full length, or a tenth of all, if those are fewer.
-"""
 _FEWEST_HELD_OUT = 20
 _SMALLEST_IMAGE = 4
 _STEEPEST = 30.0

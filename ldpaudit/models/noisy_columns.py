@@ -40,8 +40,8 @@ from ldpaudit.models.logistic import (
 )
 from ldpaudit.release import FloatArray, IntArray
 
+# Combinations of the other columns' values that a row is expanded by at most.
 COMBINATIONS: Final = 64
-"""Combinations of the other columns' values that a row is expanded by at most."""
 STOPPING: Final = Stopping(iterations=300, slope=1e-5, gain=1e-8)
 _LEAST: Final = np.float32(1e-30)
 

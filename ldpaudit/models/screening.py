@@ -15,12 +15,12 @@ from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 _BINS: Final = 16
+# With more labels, the rarer ones count as one.
 _MOST_LABELS: Final = 20
-"""With more labels, the rarer ones count as one."""
 _MOST_ROWS: Final = 20_000
 _CELLS_AT_ONCE: Final = 2_000_000
+# Rows that are added to each expected count, so that single rows do not decide.
 _LEAST_EXPECTED: Final = 0.5
-"""Rows that are added to each expected count, so that single rows do not decide."""
 
 
 def association(features: FeatureTable, codes: npt.NDArray[Any]) -> FloatArray:
@@ -152,10 +152,10 @@ def _normal(square: FloatArray, freedom: npt.NDArray[Any]) -> FloatArray:
     return np.asarray(np.where(freedom > 0, score, -np.inf))
 
 
+# Columns that any model learns from: beyond, those that go most clearly with its labels.
 MOST_COLUMNS: Final = 2_048
-"""Columns that any model learns from: beyond, those that go most clearly with its labels."""
+# Columns that boosting learns from: its time grows with them, and so do its chance finds.
 TREE_COLUMNS: Final = 256
-"""Columns that boosting learns from: its time grows with them, and so do its chance finds."""
 _NARROW: Final = 64
 
 
@@ -238,15 +238,15 @@ def strongest_of(
     return kept
 
 
+# A categorical column of more levels is encoded by what labels say, where labels may be used …
 MANY_VALUES = 100
-"""A categorical column of more levels is encoded by what labels say, where labels may be used …"""
+# … and a numeric one of more values, if they repeat.
 _MANY_NUMBERS = 254
-"""… and a numeric one of more values, if they repeat."""
 _LEAST_ROWS_PER_VALUE = 1.2
 _LOST_SHARE = 0.02
 _RARE = 10
+# Numbers of which none comes twice among so many rows are taken not to repeat.
 _LOOKED_AT = 5_000
-"""Numbers of which none comes twice among so many rows are taken not to repeat."""
 
 
 def projected(features: FeatureTable, columns: tuple[int, ...]) -> FeatureTable:

@@ -12,15 +12,15 @@ from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.release import IntArray
 from ldpaudit.work.progress import NoProgress, Progress
 
+# The version of the generators: it changes whenever the same seed gives other rows.
 VERSION: Final = 3
-"""The version of the generators: it changes whenever the same seed gives other rows."""
 
+# A class with fewer rows cannot be learnt.
 MIN_CLASS_ROWS: Final = 20
-"""A class with fewer rows cannot be learnt."""
 
+# Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
+# rows, or a generator with a privacy budget of its own.
 TrainedOn = Literal["public", "private"]
-"""Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
-rows, or a generator with a privacy budget of its own."""
 
 
 class Generator(ABC):
