@@ -32,13 +32,13 @@ def __dir__() -> list[str]:
 
 # The built-in attacks in the order in which they run; imported when they do.
 ATTACKS: Final = {
-    "prior": "ldpaudit.attacks.known:PriorAttack",
-    "features-only": "ldpaudit.attacks.known:FeaturesOnlyAttack",
-    "released-label": "ldpaudit.attacks.known:ReleasedLabelAttack",
-    "oracle": "ldpaudit.attacks.known:OracleAttack",
-    "classifier": "ldpaudit.attacks.bayes:ClassifierAttack",
-    "bayes": "ldpaudit.attacks.bayes:BayesAttack",
-    "bayes-whole-release": "ldpaudit.attacks.bayes:WholeReleaseAttack",
+    "prior": "ldpaudit.attacks.model_attack:PriorAttack",
+    "features-only": "ldpaudit.attacks.model_attack:FeaturesOnlyAttack",
+    "released-label": "ldpaudit.attacks.model_attack:ReleasedLabelAttack",
+    "oracle": "ldpaudit.attacks.model_attack:OracleAttack",
+    "classifier": "ldpaudit.attacks.model_attack:ClassifierAttack",
+    "bayes": "ldpaudit.attacks.model_attack:BayesAttack",
+    "bayes-whole-release": "ldpaudit.attacks.model_attack:WholeReleaseAttack",
     "knn": "ldpaudit.attacks.votes:NeighborsAttack",
     "near-rows": "ldpaudit.attacks.votes:NearVotesAttack",
     "row-order": "ldpaudit.attacks.votes:RowOrderAttack",

@@ -113,13 +113,11 @@ class _Foreign:
         self.most_rows = attack.most_rows
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
-        """Learn from these rows."""
         with _faults(self.name):
             self._attack = self._attack.fit(read_only(release), rng)
         return self
 
     def posterior(self, release: Release) -> FloatArray:
-        """Return what the attack answers, float64 of shape (n, k)."""
         with _faults(self.name):
             answer = np.asarray(self._attack.posterior(read_only(release)), dtype=np.float64)
         shape = len(release), len(release.classes)

@@ -25,7 +25,7 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, cloppe
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.numeric_labels import NumericCoding
-from ldpaudit.release import BoolArray, FloatArray, IntArray
+from ldpaudit.release import FloatArray, IntArray
 
 # With more labels, or any number in a range, the grid is one of representative points.
 MOST_LABELS: Final = 512
@@ -97,27 +97,9 @@ class LabelGrid:
         joint = group_posterior[:, self.groups] * self.within
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
-    def posterior(
-        self, prior: FloatArray, claim: NumericMechanism, released: FloatArray
-    ) -> FloatArray:
-        """Return P(value | x, released), float64 of shape (n, g).
-
-        Where no label could give the released number it is the prior.
-        """
-        return conditioned(prior, claim.likelihood(released, self.values))
-
     def group_mass(self, posterior: FloatArray) -> FloatArray:
         """Return the posterior of each group, float64 of shape (n, c)."""
-        mass = np.zeros((len(posterior), len(self.shares)))
-        for group in np.unique(self.groups):
-            members: BoolArray = self.groups == group
-            mass[:, group] = posterior[:, members].sum(axis=1)
-        return mass
-
-
-def posterior_mean(values: FloatArray, posterior: FloatArray) -> FloatArray:
-    """Return the guess of least squared error, float64 of shape (n,)."""
-    return np.asarray(posterior @ values)
+        return np.asarray(posterior @ np.eye(len(self.shares))[self.groups])
 
 
 def posterior_median(values: FloatArray, posterior: FloatArray) -> FloatArray:
@@ -193,13 +175,14 @@ class NumericAttacker:
 
     def _block(self, released: FloatArray, features: FloatArray) -> dict[str, Guesses]:
         values, prior = self.grid.values, self.grid.prior(features)
-        posterior = self.grid.posterior(prior, self.claim, released)
+        # Where no label could give the released number the posterior is the prior.
+        posterior = conditioned(prior, self.claim.likelihood(released, values))
         alone, best = self._best(self.grid.prior()[None, :]), self._best(posterior)
         return {
             "prior": {key: np.repeat(guess, len(released)) for key, guess in alone.items()},
             "features-only": self._best(prior),
             "released-value": self._fixed(released),
-            "posterior-mean": self._fixed(posterior_mean(values, posterior)),
+            "posterior-mean": self._fixed(posterior @ values),
             "posterior-median": self._fixed(posterior_median(values, posterior)),
             "interval": {key: guess for key, guess in best.items() if key != "point"},
         }
@@ -212,7 +195,7 @@ class NumericAttacker:
         )
         windows = {n: best_window(values, posterior, r * self.grid.width) for n, r in reach.items()}
         bins = self.grid.group_mass(posterior).argmax(axis=1).astype(np.int32)
-        return {"point": posterior_mean(values, posterior), **windows, "bins": bins}
+        return {"point": posterior @ values, **windows, "bins": bins}
 
     def _fixed(self, point: FloatArray) -> Guesses:
         """Return one guess for all measures."""

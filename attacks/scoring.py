@@ -31,7 +31,7 @@ from ldpaudit.estimators.intervals.ranking import (
     auc_upper,
     tpr_at_fpr,
 )
-from ldpaudit.release import BoolArray, FloatArray, IntArray
+from ldpaudit.release import FloatArray, IntArray
 from ldpaudit.result import Unit
 
 SMALL_FPR = 0.01
@@ -129,6 +129,13 @@ def score_fold(
     aucs, rates = _rank(truth, posterior, rate_alpha, rng)
     confidence = posterior.max(axis=1)
     bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    ends = np.ceil(np.array(SHARES) * len(truth)).astype(np.int64)
+    running = np.concatenate([[0], np.cumsum(right[np.argsort(-confidence, kind="stable")])])
+    steps = np.diff(np.stack([ends, running[ends]], axis=1), prepend=0, axis=0)
+    by_slice = np.zeros((0, 4), dtype=np.int64)
+    if slices is not None and len(slices):
+        columns, size = (slice(None), right, right & ~reference, ~right & reference), slices.max()
+        by_slice = np.stack([np.bincount(slices[c], minlength=size + 1) for c in columns], axis=1)
     return FoldScore(
         n=len(truth),
         correct=int(right.sum()),
@@ -139,21 +146,13 @@ def score_fold(
         lost=int((~right & reference).sum()),
         aucs=aucs,
         rates=rates,
-        steps=_steps(right, confidence),
+        steps=steps,
         confidence_rows=np.bincount(bins, minlength=BINS),
         confidence_correct=np.bincount(bins[right], minlength=BINS),
         confidence_sum=np.bincount(bins, confidence, BINS).astype(np.float64),
-        slices=_by_slice(right, reference, slices),
+        slices=by_slice,
         alike=alike,
     )
-
-
-def _by_slice(right: BoolArray, reference: BoolArray, slices: IntArray | None) -> Counts:
-    if slices is None or not len(slices):
-        return np.zeros((0, 4), dtype=np.int64)
-    columns = (np.ones_like(right), right, right & ~reference, ~right & reference)
-    size = int(slices.max()) + 1
-    return np.stack([np.bincount(slices[c], minlength=size) for c in columns], axis=1)
 
 
 def _rank(
@@ -170,25 +169,15 @@ def _rank(
         positives, negatives = posterior[mine, label], posterior[~mine, label]
         rates.append(tpr_at_fpr(positives, negatives, SMALL_FPR, alpha / k))
         if k > 2 or label == 1:
-            aucs.append(_auc(positives, negatives, alpha / (1 if k == 2 else k), k))
+            value, share = auc(positives, negatives), alpha / (1 if k == 2 else k)
+            pairs, ends = min(len(positives), len(negatives)), (auc_lower, auc_upper)
+            sharp = k <= _SHARP_CLASSES
+            aucs.append(
+                (value, *auc_interval(positives, negatives, share))
+                if sharp
+                else (value, *(end(value, pairs, share / 2) for end in ends))
+            )
     return np.array(aucs), tuple(rates)
-
-
-def _auc(
-    positives: FloatArray, negatives: FloatArray, alpha: float, k: int
-) -> tuple[float, float, float]:
-    value, pairs = auc(positives, negatives), min(len(positives), len(negatives))
-    if k > _SHARP_CLASSES:
-        return value, auc_lower(value, pairs, alpha / 2), auc_upper(value, pairs, alpha / 2)
-    return (value, *auc_interval(positives, negatives, alpha))
-
-
-def _steps(right: BoolArray, confidence: FloatArray) -> Counts:
-    order = np.argsort(-confidence, kind="stable")
-    ends = np.ceil(np.array(SHARES) * len(right)).astype(np.int64)
-    running = np.concatenate([[0], np.cumsum(right[order])])
-    rows = np.diff(ends, prepend=0)
-    return np.stack([rows, np.diff(running[ends], prepend=0)], axis=1).astype(np.int64)
 
 
 _DIRECTION_SHARE = 0.8
@@ -283,11 +272,6 @@ def _by_class(fold: FoldScore, alpha: float, bound: _Bound) -> float:
     return float(np.mean(bound(fold.class_correct, fold.class_rows, share)))
 
 
-def _balanced(fold: FoldScore) -> float:
-    there = fold.class_rows > 0
-    return float(np.mean(fold.class_correct[there] / fold.class_rows[there]))
-
-
 def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
     """Return a lower bound of P(only A right) − P(only B right) at level 1 − alpha.
 
@@ -345,7 +329,9 @@ BALANCED_ACCURACY: Final = Measure[FoldScore](
     "Balanced accuracy",
     "proportion",
     "mean over labels of the share guessed right, Clopper–Pearson on each label and fold",
-    _balanced,
+    lambda fold: float(
+        np.mean(fold.class_correct[(there := fold.class_rows > 0)] / fold.class_rows[there])
+    ),
     lambda fold, alpha: _by_class(fold, alpha, trials_lower),
     lambda fold, alpha: _by_class(fold, alpha, trials_upper),
     unlike=False,

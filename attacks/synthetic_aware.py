@@ -56,7 +56,6 @@ class SyntheticAwareAttack(ModelAttack):
     uses_own_label = True
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
-        """Learn which rows are original, then P(y | x) through each row's own channel."""
         stated = self.knowledge.claim
         claim = None if stated is None else stated.offers(SyntheticFeatures)
         assert claim is not None
@@ -84,7 +83,6 @@ class DiscountedModel:
     prior: FloatArray
 
     def predict(self, features: FeatureTable) -> FloatArray:
-        """Return P(y | x̃), float64 of shape (n, k)."""
         original = self.share(features)[:, None]
         return np.asarray(original * self.model.predict(features) + (1 - original) * self.prior)
 
@@ -104,17 +102,9 @@ def original_share(
     """
     keys, weights = _weights(table, k)
     spots, known = _locate(keys, features)
-    if known.mean() >= _RECOGNISED * noise:
-        return recognising(keys, _shares(weights, spots[known], len(features), noise))
-    return discriminating(features, table, k, noise, rng, threads)
-
-
-def recognising(keys: Hashes, shares: FloatArray) -> OriginalShare:
-    """Recognise rows of the table; a row that is not in it is original.
-
-    ``keys``: sorted hashes of the table's distinct rows, uint64 of shape (c,); ``shares``:
-    P(original | x̃) in each of them, float64 of shape (c,).
-    """
+    if known.mean() < _RECOGNISED * noise:
+        return discriminating(features, table, k, noise, rng, threads)
+    shares = _shares(weights, spots[known], len(features), noise)
 
     def original(features: FeatureTable) -> FloatArray:
         spots, known = _locate(keys, features)
@@ -180,12 +170,9 @@ def discriminating(
 
 def by_discriminator(model: Discriminator, noise: float) -> OriginalShare:
     """Return 1 − λ g(x̃)/q(x̃) by a discriminator of generated against released rows."""
-
-    def original(features: FeatureTable) -> FloatArray:
-        ratio = np.exp(model.log_ratio(_matrix(features)))
-        return np.asarray(np.clip(1.0 - noise * ratio, 0.0, 1.0))
-
-    return original
+    return lambda features: np.clip(
+        1.0 - noise * np.exp(model.log_ratio(_matrix(features))), 0.0, 1.0
+    )
 
 
 def _balanced(table: SyntheticTable, k: int, rng: np.random.Generator) -> IndexArray:

@@ -9,9 +9,8 @@ from typing import Final, Self
 
 import numpy as np
 
-from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.interface import Model, Need, OneFunction
-from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.attacks.model_attack import BayesAttack, ModelAttack
 from ldpaudit.estimators.neighbors.counts import count_labels, neighbor_search
 from ldpaudit.estimators.neighbors.metric import fit_metric
 from ldpaudit.models.corrections import conditioned, forward_losses
@@ -61,7 +60,6 @@ class NeighborsAttack(ModelAttack):
     most_rows = _MOST_ASKED
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
-        """Index the rows; of more than 30,000 a random sample."""
         if len(release) > _KNN_INDEXED:
             sample = rng.choice(len(release), size=_KNN_INDEXED, replace=False)
             release = release.take(np.sort(sample))
@@ -119,30 +117,36 @@ class VotesAttack(BayesAttack):
     seen: Release | None = None
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
-        """Keep the rows, which vote, and learn the model that ``bayes`` learns."""
         self.seen = release
         return super().fit(release, rng)
 
     def posterior(self, release: Release) -> FloatArray:
-        """Return P(y | what is released), float64 of shape (n, k)."""
         assert self.model is not None
         assert self.seen is not None
-        transition = self.knowledge.transition(release)
-        prior = clean_prior(np.append(self.seen.released, release.released), transition)
+        seen, transition = self.seen, self.knowledge.transition(release)
+        prior = clean_prior(np.append(seen.released, release.released), transition)
         posterior = self.model.predict(release.features)
-        likelihood = self.knowledge.likelihood(release)
-        n, weights = len(release), None
+        likelihood, n = self.knowledge.likelihood(release), len(release)
+
+        def logs_of(rows: IndexArray) -> FloatArray:
+            """Return log-probabilities of class frequencies, model and votes, (2 + sizes, r, k)."""
+            counts = self.votes(seen, release, rows)
+            voted = [voted_posterior(count, transition, prior) for count in counts]
+            parts = [np.broadcast_to(prior, (len(rows), len(prior))), posterior[rows], *voted]
+            return np.log(np.maximum(np.stack(parts), _LEAST))
+
+        rng = child_generator(self.knowledge.seed, self.name)
+        rows = np.sort(rng.permutation(n)[:_WEIGHED]) if n > _WEIGHED else np.arange(n)
+        logs = logs_of(rows)
+        weights = blend_weights(logs, likelihood[rows])
         if n > _WEIGHED:
-            rng = child_generator(self.knowledge.seed, self.name)
-            rows = np.sort(rng.permutation(n)[:_WEIGHED])
-            counts = self.votes(self.seen, release, rows)
-            logs = _logs(prior, posterior[rows], counts, transition)
-            weights = blend_weights(logs, likelihood[rows])
-            if not _tell(weights, logs, likelihood[rows]):
+            # Where votes explain released labels no better than the model alone, by one standard
+            # error, asking more rows only costs time.
+            gain = forward_losses(np.exp(logs[1]), likelihood[rows])
+            gain -= forward_losses(blended(weights, logs), likelihood[rows])
+            if gain.mean() <= gain.std() / np.sqrt(len(gain)):
                 return conditioned(posterior, likelihood)
-        counts = self.votes(self.seen, release, np.arange(n))
-        logs = _logs(prior, posterior, counts, transition)
-        weights = blend_weights(logs, likelihood) if weights is None else weights
+            logs = logs_of(np.arange(n))
         return conditioned(blended(weights, logs), likelihood)
 
     def votes(self, seen: Release, asked: Release, rows: IndexArray) -> list[FloatArray]:
@@ -162,7 +166,6 @@ class NearVotesAttack(VotesAttack):
     most_rows = _MOST_ASKED
 
     def votes(self, seen: Release, asked: Release, rows: IndexArray) -> list[FloatArray]:
-        """Return the labels of the nearest rows."""
         everyone = seen.followed_by(asked)
         n, first = len(everyone), len(seen)
         rng = np.random.default_rng(self.knowledge.seed)
@@ -184,16 +187,19 @@ class RowOrderAttack(VotesAttack):
     most_rows = _MOST_ORDERED
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
-        """Return the noise-aware model, or the class frequencies where no feature varies."""
         if release.features.is_constant():
             transition = self.knowledge.transition(release)
             return Frequencies(clean_prior(release.released, transition))
         return super().learn(release, rng)
 
     def votes(self, seen: Release, asked: Release, rows: IndexArray) -> list[FloatArray]:
-        """Return the labels of the rows around, own label left out."""
+        assert seen.places is not None
         assert asked.places is not None
-        labels, ranks = self._in_order(seen, asked)
+        labels, ranks = self.knowledge.in_order, asked.places
+        if labels is None:
+            places = np.append(seen.places, asked.places)
+            labels = np.append(seen.released, asked.released)[np.argsort(places)]
+            ranks = np.searchsorted(np.sort(places), asked.places)
         own, reaches = ranks[rows], np.arange(1, _REACHES[-1] + 1)
         # −1 beyond either end; nearest rows first, one before and one after at a time.
         edge = np.full(_REACHES[-1], -1, dtype=labels.dtype)
@@ -202,36 +208,6 @@ class RowOrderAttack(VotesAttack):
         found = padded[around.reshape(len(own), -1) + _REACHES[-1]]
         sizes = tuple(2 * reach for reach in _REACHES)
         return counts_by_size(found, sizes, len(asked.outputs))
-
-    def _in_order(self, seen: Release, asked: Release) -> tuple[IntArray, IndexArray]:
-        """Return released labels in the order of the file, and where among them the asked are."""
-        assert seen.places is not None
-        assert asked.places is not None
-        if self.knowledge.in_order is not None:
-            return self.knowledge.in_order, asked.places
-        order = np.argsort(np.append(seen.places, asked.places))
-        ranks = np.empty(len(order), dtype=np.int64)
-        ranks[order] = np.arange(len(order))
-        return np.append(seen.released, asked.released)[order], ranks[len(seen) :]
-
-
-def _logs(
-    prior: FloatArray, posterior: FloatArray, counts: list[FloatArray], transition: FloatArray
-) -> FloatArray:
-    """Return log-probabilities of class frequencies, model and votes, (2 + sizes, n, k)."""
-    voted = [voted_posterior(count, transition, prior) for count in counts]
-    parts = [np.broadcast_to(prior, posterior.shape), posterior, *voted]
-    return np.log(np.maximum(np.stack(parts), _LEAST))
-
-
-def _tell(weights: FloatArray, logs: FloatArray, likelihood: FloatArray) -> bool:
-    """Return whether votes explain released labels better than the model does alone.
-
-    By one standard error: where they do not, asking more rows only costs time.
-    """
-    without = forward_losses(np.exp(logs[1]), likelihood)
-    gain = without - forward_losses(blended(weights, logs), likelihood)
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
 
 
 def voted_posterior(counts: FloatArray, transition: FloatArray, prior: FloatArray) -> FloatArray:

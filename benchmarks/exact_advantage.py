@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.interface import Knowledge, SharedModel, without_truth
-from ldpaudit.attacks.known import OracleAttack
+from ldpaudit.attacks.model_attack import BayesAttack, OracleAttack
 from ldpaudit.attacks.scoring import ACCURACY, average, lower_bound, score_fold, upper_bound
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.counts import hash_rows

@@ -43,7 +43,6 @@ class BoostingOptions:
     categorical: BoolArray | None = None
 
     def parameters(self, n: int) -> dict[str, Any]:
-        """Return scikit-learn's parameters for n rows; from 1,000 on it stops early."""
         return {
             "max_iter": self.rounds,
             "learning_rate": 0.1,
@@ -63,7 +62,6 @@ class BoostedTargets:
     models: tuple[Any, ...]
 
     def predict(self, matrix: FloatArray) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k): the regressions projected on the simplex."""
         raw = np.stack([model.predict(matrix) for model in self.models], axis=1)
         return onto_simplex(raw)
 
@@ -104,7 +102,6 @@ class BoostedReleased:
     transition: FloatArray
 
     def predict(self, matrix: FloatArray) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k)."""
         released = np.zeros((len(matrix), self.transition.shape[1]))
         released[:, self.model.classes_] = self.model.predict_proba(matrix)
         return nearest_source(released, self.transition)

@@ -92,7 +92,6 @@ class Frequencies:
     prior: FloatArray
 
     def predict(self, features: FeatureTable) -> FloatArray:
-        """Return the class frequencies for every row, float64 of shape (n, k)."""
         return np.tile(self.prior, (len(features), 1))
 
 

@@ -170,17 +170,14 @@ class QuadraticLoss(MarginLoss):
     exact, linear = True, True
 
     def derivative(self, margin: FloatArray, j: int) -> FloatArray:
-        """Return f^{(j)}(u)."""
         if j > 1:
             return np.full_like(margin, float(j == 2))
         return np.asarray(margin - 1 if j else 0.5 * (margin - 1) ** 2)
 
     def error(self, variance: float) -> GradientError:
-        """Return the deviation √s of u − 1."""
         return GradientError(1, 0.0, math.sqrt(variance), self.reach / math.sqrt(3))
 
     def probability(self, score: FloatArray) -> FloatArray:
-        """Return (1 + score)/2 within [0, 1]: the score is E[y | x]."""
         return np.clip((1 + score) / 2, 0.0, 1.0)
 
 
@@ -190,15 +187,12 @@ class ExponentialLoss(MarginLoss):
     exact = True
 
     def derivative(self, margin: FloatArray, j: int) -> FloatArray:
-        """Return (−1)^j e^{−u}."""
         return np.asarray((-1) ** j * np.exp(-margin))
 
     def corrected(self, margin: FloatArray, variance: float, j: int = 0) -> FloatArray:
-        """Return the j-th derivative of W_s⁻¹[f]."""
         return self.derivative(margin + variance / 2, j)
 
     def error(self, variance: float) -> GradientError:
-        """Return the deviation e^{−u}√(e^s − 1), its root mean square over the margins."""
         reach = self.reach
         square, mean = math.sinh(2 * reach) / (2 * reach), math.sinh(reach) / reach
         # e^s overflows beyond; the gate closes long before.
@@ -206,7 +200,6 @@ class ExponentialLoss(MarginLoss):
         return GradientError(0, 0.0, spread, math.sqrt(square - mean**2))
 
     def probability(self, score: FloatArray) -> FloatArray:
-        """Return 1/(1 + e^{−2 score}): the score is half the log-odds."""
         return np.asarray(expit(2 * score))
 
 
@@ -218,7 +211,6 @@ class LogLoss(MarginLoss):
     """
 
     def derivative(self, margin: FloatArray, j: int) -> FloatArray:
-        """Return f^{(j)}(u)."""
         if j == 0:
             return np.asarray(np.logaddexp(0.0, -margin))
         # The second derivative is even: from there on the side where q ≤ 1/2 says all, without
@@ -228,7 +220,6 @@ class LogLoss(MarginLoss):
         return values if j == 1 or j % 2 == 0 else np.where(margin < 0, -values, values)
 
     def probability(self, score: FloatArray) -> FloatArray:
-        """Return 1/(1 + e^{−score}): the score is the log-odds."""
         return np.asarray(expit(score))
 
 

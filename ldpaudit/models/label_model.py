@@ -81,7 +81,6 @@ class PosteriorModel:
     transition: FloatArray | None = None
 
     def predict(self, features: FeatureTable) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k), every entry at least PROBABILITY_FLOOR."""
         features, result = features.expanded(), np.empty((len(features), len(self.prior)))
         for start in range(0, len(features), _BATCH):
             rows = np.arange(start, min(start + _BATCH, len(features)))
@@ -176,7 +175,6 @@ class Linear:
     transition: FloatArray | None = None
 
     def predict(self, features: FeatureTable) -> FloatArray:
-        """Return the probabilities of the label in the rows, float64 of shape (n, m)."""
         found = self.model.predict(self.design.transform(features))
         return found if self.transition is None else found @ self.transition
 
@@ -190,7 +188,6 @@ class Boosted:
     outputs: int
 
     def predict(self, features: FeatureTable) -> FloatArray:
-        """Return its probabilities, float64 of shape (n, m)."""
         probability = np.zeros((len(features), self.outputs))
         found = self.model.predict_proba(self.design.transform(features))
         probability[:, self.model.classes_] = found
@@ -218,7 +215,6 @@ class Blend:
     weights: FloatArray
 
     def predict(self, features: FeatureTable) -> FloatArray:
-        """Return P(label in the rows | x), float64 of shape (n, m)."""
         return blended(
             self.weights, self.logs(self.values.transform(self.screen.transform(features)))
         )
@@ -427,7 +423,6 @@ class ValueLabels:
     smooth: float
 
     def transform(self, features: FeatureTable) -> Float32Array:
-        """Return the numbers of each row, float32 of shape (n, m − 1)."""
         keys = _keys(features, self.columns)
         spots = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return self.logs[np.where(self.keys[spots] == keys, spots, -1)]
@@ -443,7 +438,6 @@ class ValueEncoder:
     effects: tuple[ValueLabels, ...] = ()
 
     def transform(self, features: FeatureTable) -> FeatureTable:
-        """Return the table with the added columns."""
         return self._extended(features, [effect.transform(features) for effect in self.effects])
 
     def refitted(

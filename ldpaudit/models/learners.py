@@ -198,7 +198,6 @@ class ScaledLogistic:
     model: LogisticModel
 
     def predict(self, matrix: FloatArray) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k)."""
         return self.model.predict(self.scaling.transform(matrix))
 
 
@@ -206,7 +205,6 @@ class OneLabel:
     """The model of rows that all have one label."""
 
     def predict(self, matrix: FloatArray) -> FloatArray:
-        """Return ones, float64 of shape (n, 1)."""
         return np.ones((len(matrix), 1))
 
 

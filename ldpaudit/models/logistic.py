@@ -33,7 +33,6 @@ class LogisticModel:
     intercepts: Real
 
     def predict(self, matrix: Real) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k), for a matrix of shape (n, p)."""
         logits = matrix @ self.weights + self.intercepts
         return np.asarray(softmax(logits.astype(np.float64), axis=1))
 
@@ -223,7 +222,6 @@ class PoissonModel:
     intercept: float
 
     def predict(self, matrix: FloatArray) -> FloatArray:
-        """Return the mean of each row, float64 of shape (n,)."""
         return _mean(matrix @ self.weights + self.intercept)
 
 

@@ -154,7 +154,6 @@ class TrainedNetwork:
     mix: float = _FLOOR
 
     def predict(self, matrix: FloatArray) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k); of shape (n, 1) for numbers."""
         return in_blocks(self._outputs, matrix)
 
     def _outputs(self, matrix: FloatArray) -> Any:

@@ -46,11 +46,9 @@ class BoostedRows:
     classes: int
 
     def predict(self, features: FeatureTable) -> FloatArray:
-        """Return P(y | x), float64 of shape (n, k)."""
         return self.probability(self.design.transform(features))
 
     def probability(self, matrix: Float32Array) -> FloatArray:
-        """Return P(y | x) of a matrix's rows, float64 of shape (n, k)."""
         probability = np.zeros((len(matrix), self.classes))
         probability[:, self.model.classes_] = self.model.predict_proba(matrix)
         return probability

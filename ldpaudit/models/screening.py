@@ -173,13 +173,11 @@ class Screen:
 
     @classmethod
     def fit(cls, features: FeatureTable, codes: npt.NDArray[Any], most: int) -> "Screen":
-        """Keep the ``most`` columns that go most clearly with the codes of the same rows."""
         if features.width <= most:
             return cls()
         return cls(tuple(strongest(association(features, codes), most).tolist()))
 
     def transform(self, features: FeatureTable) -> FeatureTable:
-        """Return the table of the kept columns."""
         return features if self.columns is None else projected(features, self.columns)
 
 
@@ -192,15 +190,12 @@ class ScreenedDesign:
 
     @property
     def width(self) -> int:
-        """The number of columns of the matrix."""
         return int(self.design.width)
 
     def categorical(self) -> BoolArray:
-        """Return which columns of the matrix are categorical, where the design is for boosting."""
         return np.asarray(self.design.categorical())
 
     def transform(self, features: FeatureTable) -> Any:
-        """Return the matrix of the rows."""
         return self.design.transform(self.screen.transform(features))
 
 

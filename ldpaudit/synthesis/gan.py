@@ -119,7 +119,6 @@ class ConditionalGan(Generator):
         self._calibration = calibration
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
-        """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""
         from ldpaudit.synthesis.training import generate, split
 
         if self._coder is None or self._generator is None or self._calibration is None:
@@ -135,7 +134,6 @@ class ConditionalGan(Generator):
         return {"network": "convolutional" if isinstance(self._coder, Images) else "dense"}
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`from_state` needs."""
         if self._coder is None or self._generator is None or self._calibration is None:
             raise not_fitted()
         weights = self._generator.state_dict()
@@ -152,7 +150,6 @@ class ConditionalGan(Generator):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "ConditionalGan":
-        """Rebuild a fitted generator, on the CPU."""
         import torch
 
         from ldpaudit.synthesis.training import Calibration, networks

@@ -89,7 +89,6 @@ class ClassMixture:
         return cls(weights, means, roots, center, factors, residual, tables)
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Float32Array, IntArray]:
-        """Draw n rows: numbers, float32 of (n, d), and codes, int32 of (n, c)."""
         which = rng.choice(len(self.weights), n, p=self.weights)
         noise = rng.standard_normal((n, self.means.shape[1]))
         scores = self.means[which] + np.einsum("nij,nj->ni", self.roots[which], noise)
@@ -146,7 +145,6 @@ class ClassMixtures(Generator):
         self._columns, self._mixtures = columns, tuple(mixtures)
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
-        """Draw one row for each label; see :class:`ldpaudit.synthesis.interface.Generator`."""
         if self._columns is None:
             raise not_fitted()
         codes = check_labels(labels, len(self._mixtures))
@@ -162,7 +160,6 @@ class ClassMixtures(Generator):
         return {"components": self.components}
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`from_state` needs."""
         if self._columns is None:
             raise not_fitted()
         return {
@@ -176,7 +173,6 @@ class ClassMixtures(Generator):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "ClassMixtures":
-        """Rebuild a fitted generator."""
         made = cls(trained_on=state["trained_on"], components=state["components"])
         made._seed, made._rows = state["seed"], state["rows"]
         made._columns = Columns(**state["columns"])

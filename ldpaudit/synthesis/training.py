@@ -67,14 +67,12 @@ class DenseCritic(nn.Module):
         self.label = spectral_norm(nn.Embedding(classes, _UNITS))
 
     def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """Return scores of shape (m,), with the projection on the label (Miyato & Koyama 2018)."""
         hidden = functional.leaky_relu(self.first(self.grid(rows)), _SLOPE)
         hidden = functional.leaky_relu(self.second(hidden), _SLOPE).flatten(1)
         score: Tensor = self.out(hidden)[:, 0] + (hidden * self.label(labels)).sum(1)
         return score
 
     def grid(self, rows: Tensor) -> Tensor:
-        """Return rows as the first layer takes them."""
         return _GAIN * rows
 
 
@@ -92,7 +90,6 @@ class ImageGenerator(nn.Module):
         self.out = nn.ConvTranspose2d(_CHANNELS, 1, 4, 2, 1)
 
     def forward(self, noise: Tensor, labels: Tensor, _gumbel: Tensor) -> Tensor:
-        """Return images of shape (m, s²)."""
         flat = self.first(torch.cat([noise, self.label(labels)], 1))
         grid = flat.reshape(-1, 2 * _CHANNELS, self._start, self._start)
         hidden = self.second(torch.relu(self.first_norm(grid)))
@@ -112,7 +109,6 @@ class ImageCritic(DenseCritic):
         self.label = spectral_norm(nn.Embedding(classes, last))
 
     def grid(self, rows: Tensor) -> Tensor:
-        """Return rows as images of one channel."""
         return rows.reshape(-1, 1, self._side, self._side)
 
 

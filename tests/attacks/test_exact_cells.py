@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ldpaudit.attacks.bayes import BayesAttack
 from ldpaudit.attacks.interface import Knowledge, SharedModel, without_truth
+from ldpaudit.attacks.model_attack import BayesAttack
 from ldpaudit.attacks.scoring import ACCURACY, lower_bound, score_fold, upper_bound
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.counts import Frequencies, hash_rows
