@@ -176,7 +176,7 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
         for command in (run, compare)
     }
     audit = {"--seed", "--queries", "--neighbors", "--metric", "--only", "--skip", "--threads"}
-    audit |= {"--exact", "--projection"}
+    audit |= {"--exact", "--projection", "--smoothness", "--smoothness-power"}
     claim = {"--epsilon", "--lambda", "--mechanism"}
     attacks = {"--seeds-tried", "--made-on"}
     work = {
@@ -224,6 +224,8 @@ def test_a_group_of_options_makes_one_value() -> None:
         ({"queries": 0}, "'queries'"),
         ({"neighbors": 0}, "'neighbors'"),
         ({"threads": 0}, "'threads'"),
+        ({"smoothness": -1.0}, "'smoothness'"),
+        ({"smoothness": 1.0, "smoothness_power": 0.0}, "'smoothness_power'"),
         ({"rng": -1}, "must not be negative"),
     ],
 )

@@ -52,6 +52,8 @@ class Plan:
         The space in which neighbours are near.
     exact : bool
         Whether neighbours are found by comparing all rows.
+    smoothness, smoothness_power : float or None, float
+        C and β of the smoothness of P(label | features); None: it is assumed in words only.
     threads : int
         Threads for faiss, BLAS and boosting.
     device : {"auto", "cpu", "cuda"}
@@ -78,6 +80,8 @@ class Plan:
     neighbors: int | None = None
     metric: Literal["l2", "raw", "learned"] = "l2"
     exact: bool = False
+    smoothness: float | None = None
+    smoothness_power: float = 1.0
     threads: int = 1
     device: DeviceName = "auto"
     max_undetected_excess: AllowedExcess = DEFAULT_EXCESS

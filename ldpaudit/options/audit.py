@@ -43,7 +43,7 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional
-    queries, neighbors, metric, exact, threads, device, memory
+    queries, neighbors, metric, exact, smoothness, smoothness_power, threads, device, memory
         See :class:`ldpaudit.audits.interface.Plan`.
     seeds_tried, made_on
         See :class:`ldpaudit.audits.interface.Plan`.

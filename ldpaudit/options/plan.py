@@ -1,5 +1,6 @@
 """Options of how to audit: which audits, how much work, where, by which policy."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
@@ -60,6 +61,17 @@ class PlanOptions:
     exact: Annotated[
         bool, Option("Compare every row with every other: slow, and changes little.", shown=True)
     ] = False
+    smoothness: Annotated[
+        float | None,
+        Option(
+            "C: label probabilities change by at most C·μ^β within a share μ of people; J(τ) is "
+            "then bounded by Theorem 6.6 (compares every row with every other).",
+            shown=True,
+        ),
+    ] = None
+    smoothness_power: Annotated[
+        float, Option("β of --smoothness, above 0 and at most 1.", shown=True)
+    ] = 1.0
     only: Annotated[Collection[str], Option("Run this audit only (repeatable).", shown=True)] = ()
     skip: Annotated[Collection[str], Option("Leave this audit out (repeatable).", shown=True)] = ()
     attacks: Annotated[
@@ -119,6 +131,15 @@ class PlanOptions:
             count = getattr(self, name)
             if isinstance(count, int) and count < 1:
                 raise InputError(f"The {name!r} parameter must be at least 1. Got {count} instead.")
+        if self.smoothness is not None and not 0 <= self.smoothness < math.inf:
+            raise InputError(
+                f"The 'smoothness' parameter must be finite and ≥ 0. Got {self.smoothness} instead."
+            )
+        if not 0 < self.smoothness_power <= 1:
+            raise InputError(
+                "The 'smoothness_power' parameter must be above 0 and at most 1. "
+                f"Got {self.smoothness_power} instead."
+            )
         if self.seeds_tried is not None and not 0 <= self.seeds_tried <= 1 << 32:
             raise InputError(
                 f"'seeds_tried' must be from 0 to 4294967296. Got {self.seeds_tried} instead."

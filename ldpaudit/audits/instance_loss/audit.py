@@ -121,8 +121,14 @@ def _given(labels: LossLabels, asked: Neighborhoods) -> tuple[str, ...]:
         "measured": (FEATURE_BLIND, "the channel is the one measured from true labels"),
         "none": (),
     }
-    smooth = (_SMOOTHNESS,) if asked.features else ()
-    return (*smooth, *channel[labels.source], INDEPENDENT)
+    smooth = _SMOOTHNESS
+    if asked.smoothness is not None:
+        constant, power = asked.smoothness
+        smooth = (
+            f"label probabilities change by at most {constant:g} μ^{power:g} within a ball that "
+            "holds the share μ of people (Assumption 6.5 of Busa-Fekete et al. 2023)"
+        )
+    return (*((smooth,) if asked.features else ()), *channel[labels.source], INDEPENDENT)
 
 
 def _notes(
@@ -176,10 +182,7 @@ def loss_report(
 
     The error budget is that of each point of the curves' lower bounds.
     """
-    box, assumptions = (
-        labels.box(asked.counts, asked.totals, budget.per_query),
-        _given(labels, asked),
-    )
+    box, assumptions = asked.box(labels, budget.per_query), _given(labels, asked)
     losses = mean_loss(box.estimate, labels.prior, labels.channel)
     lower = mean_loss_lower(box, labels.prior_low, labels.prior_high, labels.channel)
     part = " of the features' part alone" if labels.source == "none" else ""

@@ -50,7 +50,7 @@ def exceedance_bounds(
     def at_step(step: float) -> FloatArray:
         budget = ErrorBudget.of(step)
         labels = loss_labels(context, budget.prior)
-        box = labels.box(asked.counts, asked.totals, budget.per_query)
+        box = asked.box(labels, budget.per_query)
         lower = mean_loss_lower(box, labels.prior_low, labels.prior_high, labels.channel)
         low = exceedance(losses, np.minimum(lower, losses), budget, grid).low
         assert low is not None

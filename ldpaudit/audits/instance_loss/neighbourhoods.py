@@ -13,6 +13,7 @@ from ldpaudit.audits.models import Target, cross_fitted_posterior, half_model
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.loss.exceedance import smoothness_bias
 from ldpaudit.estimators.loss.instance_loss import SMOOTHING, PosteriorBox
 from ldpaudit.estimators.neighbors.counts import (
     SECONDS_PER_PAIR,
@@ -205,7 +206,7 @@ class Neighborhoods:
     ``queries``, int64 (q,): rows that ask. ``counts``, int32 (q, K). ``totals``, int32 (q,).
     ``index_rows``: how many rows could be neighbours. ``k``: the wanted neighbourhood size.
     ``method``: the search and the metric, in words. ``features``: whether any feature distinguishes
-    rows.
+    rows. ``smoothness``: C and β, where they are given.
     """
 
     queries: Rows
@@ -215,6 +216,17 @@ class Neighborhoods:
     k: int
     method: str
     features: bool
+    smoothness: tuple[float, float] | None = None
+
+    def box(self, labels: LossLabels, error: float) -> PosteriorBox:
+        """Return intervals of the posteriors, each row's wrong with probability ``error``.
+
+        Of the neighbourhoods' means; with a smoothness, of each row's own.
+        """
+        if self.smoothness is None or not self.features:
+            return labels.box(self.counts, self.totals, error)
+        bias = smoothness_bias(self.index_rows, self.k, error / 2, *self.smoothness)
+        return labels.box(self.counts, self.totals, error / 2).widened(bias)
 
 
 def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
@@ -234,12 +246,15 @@ def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
         return _without_features(labels, index, queries)
     points, words = placed
     width = points(queries[:1]).shape[1]
-    if context.plan.exact:
+    plan = context.plan
+    # A ball that some of its rows are missing from would be larger than its count says.
+    exact = plan.exact or plan.smoothness is not None
+    if exact:
         _check_exact(context, len(queries), len(index), width)
     else:
         most = min(_MOST_INDEXED, MOST_CELLS // width)
         index = context.sample(index, most, "instance-loss", "index")
-    k = min(context.plan.neighbors or default_neighbors(len(index), width), len(index))
+    k = min(plan.neighbors or default_neighbors(len(index), width), len(index))
     context.progress.step("counting the labels of nearest neighbours")
     search = neighbor_search(
         points(index),
@@ -248,7 +263,7 @@ def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
         labels.n_counted,
         len(queries),
         seed=integer_seed(context.rng("instance-loss", "search")),
-        exact=context.plan.exact,
+        exact=exact,
     )
     counts = np.empty((len(queries), labels.n_counted), dtype=np.int32)
     for start in range(0, len(queries), _PLACED_AT_ONCE):
@@ -257,7 +272,8 @@ def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
         counts[part] = count_labels(search, at_queries, context.run.tasks, context.progress)
     totals = counts.sum(axis=1, dtype=np.int32)
     method = f"{words}; {search.method}"
-    return Neighborhoods(queries, counts, totals, len(index), k, method, True)
+    smooth = None if plan.smoothness is None else (plan.smoothness, plan.smoothness_power)
+    return Neighborhoods(queries, counts, totals, len(index), k, method, True, smooth)
 
 
 def _check_exact(context: AuditContext, queries: int, rows: int, width: int) -> None:
@@ -266,9 +282,9 @@ def _check_exact(context: AuditContext, queries: int, rows: int, width: int) -> 
     size = rows * (12 * width + 200)
     if hours > _MOST_HOURS or size > allowance(context.plan.memory):
         raise InputError(
-            f"--exact would compare {queries:,} rows with {rows:,} others each: about {hours:,.1f} "
-            f"h, and {shown(size)} of memory. Ask fewer rows (--queries), allow more memory "
-            "(--memory), or leave --exact out."
+            f"--exact, or --smoothness, would compare {queries:,} rows with {rows:,} others each: "
+            f"about {hours:,.1f} h, and {shown(size)} of memory. Ask fewer rows (--queries), allow "
+            "more memory (--memory), or leave it out."
         )
 
 

@@ -4,7 +4,9 @@ The bound follows the theorem's proof with exact binomial intervals in place of 
 and with the branches of H as they are (its Eq. (14) lacks a factor 1/n and takes the same branch
 twice). Each query's loss is bounded from below with error probability δ′ ≤ γs over the index
 labels, so by Markov's inequality at most a share s of all people have a wrong bound, with
-probability at least 1 − γ. Independent queries then give a binomial count.
+probability at least 1 − γ. Independent queries then give a binomial count. Where the smoothness is
+given as numbers, C and β, half of δ′ is for the neighbours' labels and half for how much of all
+people their ball holds.
 
 References
 ----------
@@ -15,6 +17,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import beta
 
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import FloatArray, IndexArray
@@ -57,6 +60,17 @@ class ErrorBudget:
     def per_query(self) -> float:
         """δ′ = γs, the error probability of each query's loss bound."""
         return self.markov * self.slack
+
+
+def smoothness_bias(n: int, k: int, error: float, constant: float, power: float = 1.0) -> float:
+    """Return how far a neighbourhood's mean posterior may lie from its row's, at 1 − error.
+
+    P(label | features) changes by at most C·μ^β within a ball of nearer rows that holds the share μ
+    of people (Assumption 6.5). What the ball up to the k-th nearest of n independent rows holds has
+    a Beta(k, n − k + 1) law, or is smaller where distances tie: exact where Lemma D.3 has 2k/n.
+    """
+    share = float(beta.ppf(1 - error, k, n - k + 1))
+    return constant * math.pow(share, power)
 
 
 @dataclass(frozen=True)

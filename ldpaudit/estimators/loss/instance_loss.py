@@ -170,6 +170,11 @@ class PosteriorBox:
         low, high = _intervals(counts, sizes, tail)
         return cls(estimate, np.minimum(low, estimate), np.maximum(high, estimate), sizes[:, 0])
 
+    def widened(self, by: float) -> "PosteriorBox":
+        """Return the box of a row whose posteriors lie that near to the neighbourhood's mean."""
+        low, high = np.maximum(self.low - by, 0.0), np.minimum(self.high + by, 1.0)
+        return PosteriorBox(self.estimate, low, high, self.sizes)
+
     def through(self, channel: FloatArray) -> "PosteriorBox":
         """Carry a box for released labels back to true labels.
 

@@ -9,6 +9,7 @@ from ldpaudit.audits.instance_loss import neighbourhoods as rows_asked
 from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.loss.instance_loss import mean_loss
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,
@@ -346,3 +347,33 @@ def test_the_bound_of_a_share_is_taken_at_no_more_than_the_error_that_is_asked_f
     assert (found <= at_its_level).all()
     assert (found < at_its_level).any()
     assert asked[0](1e-12) == 0.0
+
+
+def test_a_stated_smoothness_bounds_each_person_and_says_so() -> None:
+    """x is uniform and η = 0.1 + 0.8 x: it changes by at most 0.8 of the share that lies between."""
+    rng, n = np.random.default_rng(8), 4000
+    x = rng.random(n)
+    truth = (rng.random(n) < 0.1 + 0.8 * x).astype(np.int32)
+    table, names = feature_table(x[:, None].astype(np.float32)), ("a", "b")
+    released = ReleasedLabels(mechanism().sample(truth, rng))
+    release = Release(table, released, names, names, TrueLabels(truth))
+    plain, smooth, zero = (
+        InstanceLossAudit().run(context_of(release, exact=True, **more)).curves[0]
+        for more in ({}, {"smoothness": 0.8}, {"smoothness": 0.0, "smoothness_power": 0.5})
+    )
+    assert plain.low is not None
+    assert smooth.low is not None
+    assert zero.low is not None
+    assert plain.value == smooth.value == zero.value
+    assert all(a >= b >= c for a, b, c in zip(plain.low, zero.low, smooth.low, strict=True))
+    assert max(zero.low) > 0.9 * max(plain.low)
+    eta = 0.1 + 0.8 * np.linspace(0, 1, 100_001)
+    losses = mean_loss(
+        np.stack([1 - eta, eta], axis=1), np.full(2, 0.5), mechanism().channel.matrix
+    )
+    shares = [float((losses >= tau).mean()) for tau in smooth.x]
+    # Of the smallest losses everybody has, some is found; at no τ is more than there is.
+    assert all(low <= share for low, share in zip(smooth.low, shares, strict=True))
+    assert max(low for low, tau in zip(smooth.low, smooth.x, strict=True) if tau >= 1.5) > 0.3
+    assert any("at most 0.8 μ^1" in text for text in smooth.assumptions)
+    assert not any("change little" in text for text in smooth.assumptions)
