@@ -350,7 +350,7 @@ def test_the_bound_of_a_share_is_taken_at_no_more_than_the_error_that_is_asked_f
 
 
 def test_a_stated_smoothness_bounds_each_person_and_says_so() -> None:
-    """x is uniform and η = 0.1 + 0.8 x: it changes by at most 0.8 of the share that lies between."""
+    """x is uniform and η = 0.1 + 0.8 x: it changes by at most 0.8 of the share in between."""
     rng, n = np.random.default_rng(8), 4000
     x = rng.random(n)
     truth = (rng.random(n) < 0.1 + 0.8 * x).astype(np.int32)
