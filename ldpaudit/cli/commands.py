@@ -371,13 +371,15 @@ def compose(request: ComposeRequest, outputs: Outputs, _debug: Debug = False) ->
     _analyse(compose_releases, request, outputs)
 
 
-def _analyse(work: "Callable[[Any, Any], Analysis]", request: Any, outputs: Outputs) -> None:
+def _analyse(
+    work: "Callable[[Any, Any], Analysis]", request: Any, outputs: Outputs, quiet: bool = False
+) -> None:
     from ldpaudit.commands.mechanism.analysis import Analysis, print_analysis
     from ldpaudit.commands.mechanism.pages import mechanism_page
     from ldpaudit.commands.shell import carry_out
 
     text, stored = print_analysis, Analysis.stored
-    carry_out(work, request, outputs, text, stored=stored, html=mechanism_page)
+    carry_out(work, request, outputs, text, stored=stored, html=mechanism_page, quiet=quiet)
 
 
 def design(
@@ -387,10 +389,18 @@ def design(
     _debug: Debug = False,
 ) -> None:
     """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
-    from ldpaudit.commands.mechanism.designing import Design, design, print_design
+    from ldpaudit.commands.mechanism.designing import (
+        Design,
+        design,
+        design_invariant,
+        print_design,
+    )
     from ldpaudit.commands.mechanism.pages import design_page
     from ldpaudit.commands.shell import carry_out
 
+    if request.invariant:
+        _analyse(design_invariant, request, outputs, quiet)
+        return
     text, stored = print_design, Design.model_dump
     carry_out(design, request, outputs, text, stored=stored, html=design_page, quiet=quiet)
 

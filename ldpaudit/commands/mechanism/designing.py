@@ -8,26 +8,33 @@ from typing import Any, Final
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from ldpaudit.commands.mechanism.analysis import expected_loss
+from ldpaudit.commands.mechanism.analysis import Analysis, analyse, expected_loss
 from ldpaudit.commands.mechanism.request import DesignRequest
-from ldpaudit.commands.mechanism.stating import MOST_LABELS, grid
+from ldpaudit.commands.mechanism.stating import MOST_LABELS, grid, read_domain
 from ldpaudit.commands.priors import prior_over
 from ldpaudit.datasets.probabilities import numeric_column, read_prior
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.analysis import LabelErrors, label_errors
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal
+from ldpaudit.mechanisms.invariant import invariant_channel
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import check_prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
 from ldpaudit.mechanisms.registry import candidates
+from ldpaudit.mechanisms.response import ExplicitChannel
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Frozen, Number
 from ldpaudit.result.numbers import number
 from ldpaudit.terminal import say, show
+from ldpaudit.work.files import write_whole
 from ldpaudit.work.progress import NoProgress, Progress
 
 _DECIMALS: Final = 9
 """Beyond which the numbers of a linear program are noise."""
+_INVARIANT: Final = (
+    "Released labels have the prior's shares, so counts need no correction where the prior is "
+    "right; it must be public: not come from the labels that are to be released."
+)
 _ROUNDING: Final = 1e-9
 """How much smaller, relatively, another loss may be than one that is proved to be the least."""
 UNITS: Final = {"squared": "½(ŷ − y)²", "absolute": "|ŷ − y|", "poisson": "ŷ − y log ŷ"}
@@ -166,6 +173,10 @@ def design(request: DesignRequest, progress: Progress) -> Design:
     InputError
         If the labels, ε or the prior are not valid, or the options contradict one another.
     """
+    if request.labels is None or request.channel_out is not None:
+        raise InputError(
+            "Give the labels (--labels LO:HI:STEP); --channel-out belongs to --invariant."
+        )
     labels = grid(LabelRange.parse(request.labels))
     if labels.steps >= MOST_LABELS:
         raise InputError(f"At most {MOST_LABELS} labels can be compared; use a larger step.")
@@ -185,6 +196,28 @@ def design(request: DesignRequest, progress: Progress) -> Design:
         best_unbiased=best(scored, unbiased=True),
         candidates=scored,
     )
+
+
+def design_invariant(request: DesignRequest, _progress: Progress) -> Analysis:
+    """Analyse the channel that keeps the prior's shares, and most labels, at ε.
+
+    Raises
+    ------
+    InputError
+        If there is no public prior, or it, the labels or ε are not valid.
+    """
+    import pandas as pd
+
+    if request.prior is None or request.private_epsilon is not None or request.data is not None:
+        raise InputError("--invariant needs a public prior (--prior FILE), and no private one.")
+    domain = read_domain(None, request.labels, request.prior, request)
+    assert domain.classes is not None
+    assert domain.prior is not None
+    channel = invariant_channel(domain.classes, domain.prior, request.epsilon)
+    if request.channel_out is not None:
+        frame = pd.DataFrame(channel.matrix, channel.classes, channel.outputs)
+        write_whole(request.channel_out, frame.to_csv(index_label="label"))
+    return analyse(ExplicitChannel(channel), domain.prior, (_INVARIANT,))
 
 
 def best(candidates: tuple[Scored, ...], *, unbiased: bool = False) -> int | None:

@@ -77,8 +77,17 @@ class ChannelRequest(FileOptions):
 class DesignRequest(FileOptions):
     """The options of ``ldpaudit mechanism design``."""
 
-    labels: Annotated[str, Option("The labels: LO:HI or LO:HI:STEP.")]
+    labels: Annotated[
+        str | None, Option("The labels: LO:HI or LO:HI:STEP (not needed with --invariant).")
+    ] = None
     epsilon: Annotated[float, Option("The total ε, in nats.")]
+    invariant: Annotated[
+        bool,
+        Option("Keep the prior's shares among released labels, and most labels (invariant PRAM)."),
+    ] = False
+    channel_out: Annotated[
+        Path | None, Option("Where to write the channel of --invariant, for privatize --channel.")
+    ] = None
     prior: Prior = None
     loss: Annotated[
         Literal["squared", "absolute", "poisson"], Option("What is minimised in expectation.")

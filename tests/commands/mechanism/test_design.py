@@ -7,6 +7,7 @@ import pytest
 
 from ldpaudit.commands.mechanism.designing import best, compare_mechanisms
 from ldpaudit.mechanisms.interface import Problem
+from ldpaudit.mechanisms.invariant import invariant_channel
 from ldpaudit.mechanisms.label_range import LabelRange
 
 SKEWED = np.array([0.4, 0.05, 0.05, 0.1, 0.15, 0.25])
@@ -172,3 +173,44 @@ def test_weeks_worked(shared_data):
         assert found[0].mechanism == "rr-on-bins"
     # The papers' ratios: 1.52, 1.72, 3.79, 4.56.
     assert ratios == pytest.approx({0.5: 1.964, 1.0: 2.252, 4.0: 5.208, 8.0: 3.328}, rel=1e-3)
+
+
+INVARIANT = {"no": 0.55, "sometimes": 0.3, "often": 0.149, "always": 0.001}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.2, 0.8), (0.25,) * 4, tuple(INVARIANT.values())])
+def test_an_invariant_channel_keeps_shares_and_as_many_labels_as_can_be(epsilon, shares):
+    weights, growth = np.array(shares), math.exp(epsilon)
+    found = invariant_channel(tuple(range(len(shares))), weights, epsilon)
+    matrix = found.matrix
+    assert weights @ matrix == pytest.approx(weights, abs=1e-15)
+    assert epsilon - 1e-6 <= found.epsilon <= epsilon
+    kept = weights @ np.diag(matrix)
+    if len(set(shares)) == 1:  # Randomized response keeps most of all, and is invariant.
+        assert kept == pytest.approx(growth / (growth + len(shares) - 1), abs=1e-8)
+    elif len(shares) == 2:
+        p = min(shares)
+        assert matrix[0, 0] == pytest.approx(p * growth / (1 - p + p * growth), abs=1e-8)
+    redrawn = min(weights) * (
+        growth - 1
+    )  # Drawn from the prior again with 1 − this: invariant too.
+    assert kept >= redrawn / (1 + redrawn) * (1 - weights @ weights) + weights @ weights - 1e-9
+
+
+def test_an_invariant_design_is_an_analysis_and_a_matrix_for_privatize(
+    command, result, prior, tmp_path
+):
+    file, matrix = prior(INVARIANT, INVARIANT.values()), tmp_path / "matrix.csv"
+    words = ("design", "--invariant", "--prior", file, "--epsilon", 1)
+    found = result(*words, "--channel-out", matrix)
+    assert found["declaration"]["name"] == "channel"
+    assert found["epsilon"] == pytest.approx(1.0, abs=1e-6)
+    assert found["channel"]["labels"] == list(INVARIANT)
+    again = result("channel", matrix, "--prior", file)
+    assert again["epsilon"] == pytest.approx(found["epsilon"], abs=1e-12)
+    assert again["accuracy"] == pytest.approx(found["accuracy"], abs=1e-12)
+    status, _, err = command("design", "--invariant", "--epsilon", 1)
+    assert (status, "public prior" in err) == (2, True)
+    status, _, err = command("design", "--prior", file, "--epsilon", 1, "--channel-out", matrix)
+    assert (status, "--invariant" in err) == (2, True)
