@@ -44,12 +44,12 @@ JOIN: Final = (
     "The true labels are in a file of their own, so the commands say TABLE: put the true labels "
     "into the table first, in place of the released ones."
 )
+# Of a larger table so many rows, drawn at random, are studied and released in simulations.
 MOST_ROWS: Final = 30_000
-"""Of a larger table so many rows, drawn at random, are studied and released in simulations."""
+# Mechanisms that code labels as they are: classes, and numbers.
 _PROBES: Final = {False: RandomizedResponse.traits.name, True: DebiasedRR.traits.name}
-"""Mechanisms that code labels as they are: classes, and numbers."""
+# Closed forms average over at most so many rows × labels × labels.
 _WORK: Final = 1e7
-"""Closed forms average over at most so many rows × labels × labels."""
 _TITLES: Final = {
     "accuracy": "Labels guessed right",
     "advantage": "Labels guessed right beyond what the features reveal",

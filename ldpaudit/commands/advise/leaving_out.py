@@ -26,8 +26,8 @@ _DECIDE: Final = "they reveal the label in every row, and privatize refuses them
 _NAME: Final = "they may lead back to a person (the policy's check identifiers)"
 _TELL: Final = "with them the features alone reveal more of the labels than the policy allows"
 _MOST_ROWS: Final = 4_000
+# Columns that are tried in each round: those that go most clearly with the label.
 _LOOKED: Final = 8
-"""Columns that are tried in each round: those that go most clearly with the label."""
 _MARGIN: Final = 0.97
 
 

@@ -22,23 +22,23 @@ from ldpaudit.mechanisms.registry import applicable, traits_of
 from ldpaudit.models.corrections import unbiased_values
 from ldpaudit.release import FloatArray
 
+# ε in nats that are tried, the most noise first: 0.05 to 8.
 GRID: Final = (
     *(place / 20 for place in range(1, 21)),
     *(place / 10 for place in range(11, 21)),
     *(place / 4 for place in range(9, 17)),
     *(place / 2 for place in range(9, 17)),
 )
-"""ε in nats that are tried, the most noise first: 0.05 to 8."""
+# ε at which mechanisms are ranked, and tried first where nothing limits it.
 _USUAL: Final = 1.0
-"""ε at which mechanisms are ranked, and tried first where nothing limits it."""
+# Mechanisms that are simulated, the best by closed form, and recommendations at most.
 MOST: Final = 3
-"""Mechanisms that are simulated, the best by closed form, and recommendations at most."""
 _LEAST: Final = 1e-9
+# Costs that differ by no more count as equal: then there is no reason to spend more ε.
 _TOLERANCE: Final = {"classification": 0.001, "regression": 0.001, "counts": 0.0005}
-"""Costs that differ by no more count as equal: then there is no reason to spend more ε."""
 
+# A mechanism at an ε for each private column.
 Parts = tuple[Point, ...]
-"""A mechanism at an ε for each private column."""
 
 
 def words(parts: Parts) -> str:

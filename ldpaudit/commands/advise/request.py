@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ldpaudit.commands.sweep.grid import Point
     from ldpaudit.judging.policy import Policy
 
+# What the release is wanted for.
 Use = Literal["classification", "regression", "counts"]
-"""What the release is wanted for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ _VERDICTS: Final[dict[Outcome, Literal["pass", "fail", "inconclusive"]]] = {
 NOT_RELEASED: Final = (
     "Nothing was released. Simulated releases were drawn with a seeded generator and are not kept."
 )
+# Headers for numbers, by their ids.
 _SHORT: Final = {
     "test_accuracy": "Learner's accuracy",
     "test_squared_error": "Learner's squared error",
@@ -31,28 +32,39 @@ _SHORT: Final = {
     "advice.advantage": "Beyond the features",
     "advice.exceedance": "Lose too much",
 }
-"""Headers for numbers, by their ids."""
 
 
 class Limit(Frozen):
-    """A limit of the policy, and what a simulated release of a recommendation does about it."""
+    """A limit of the policy, and what a simulated release of a recommendation does about it.
+
+    Attributes
+    ----------
+    check
+        The policy's check.
+    title
+        What is limited.
+    level
+        How grave a violation is: error or warn.
+    unit
+        The unit of the value.
+    value
+        What is reached.
+    limit
+        What is allowed.
+    kind
+        How sure the value is.
+    passes
+        Whether it is within the limit, as the audit judged it.
+    """
 
     check: str
-    """The policy's check."""
     title: str
-    """What is limited."""
     level: str
-    """How grave a violation is: error or warn."""
     unit: str
-    """The unit of the value."""
     value: Number
-    """What is reached."""
     limit: Number
-    """What is allowed."""
     kind: Kind
-    """How sure the value is."""
     passes: bool
-    """Whether it is within the limit, as the audit judged it."""
 
     @classmethod
     def of(cls, check: Check) -> "Limit | None":
@@ -73,26 +85,39 @@ class Limit(Frozen):
 
 
 class Choice(Frozen):
-    """A mechanism for one private column."""
+    """A mechanism for one private column.
+
+    Attributes
+    ----------
+    mechanism
+        Its name.
+    parameter
+        The parameter that states its noise.
+    value
+        The value of that parameter; null for several columns.
+    epsilon
+        ε in nats, all costs included; of several columns their sum.
+    utility
+        What the release is good for; null for several columns, and where it was not simulated.
+    leakage
+        What an attacker learns, by id; null for several columns.
+    limits
+        The policy's limits; null for several columns.
+    simulated
+        Whether a release was simulated, audited and learnt from.
+    kind
+        How sure the least sure of the numbers is.
+    """
 
     mechanism: str
-    """Its name."""
     parameter: str = "epsilon"
-    """The parameter that states its noise."""
     value: Number | None
-    """The value of that parameter; null for several columns."""
     epsilon: Number
-    """ε in nats, all costs included; of several columns their sum."""
     utility: Estimate | None
-    """What the release is good for; null for several columns, and where it was not simulated."""
     leakage: dict[str, Estimate] | None
-    """What an attacker learns, by id; null for several columns."""
     limits: list[Limit] | None
-    """The policy's limits; null for several columns."""
     simulated: bool
-    """Whether a release was simulated, audited and learnt from."""
     kind: Kind
-    """How sure the least sure of the numbers is."""
 
     @property
     def numbers(self) -> tuple[Estimate, ...]:
@@ -111,12 +136,18 @@ def least_sure(kinds: Iterable[Kind]) -> Kind:
 
 
 class Recommendation(Choice):
-    """What to release."""
+    """What to release.
+
+    Attributes
+    ----------
+    labels
+        Of several private columns each one's mechanism, in the order of --label.
+    command
+        The command that makes it; it names the columns and the file as they were typed.
+    """
 
     labels: list[Choice] | None = None
-    """Of several private columns each one's mechanism, in the order of --label."""
     command: str
-    """The command that makes it; it names the columns and the file as they were typed."""
 
     @property
     def choices(self) -> list[Choice]:
@@ -125,40 +156,62 @@ class Recommendation(Choice):
 
 
 class Candidate(Frozen):
-    """A release that was simulated, or one whose closed form says to try it first."""
+    """A release that was simulated, or one whose closed form says to try it first.
+
+    Attributes
+    ----------
+    mechanism
+        Its name; independent for several columns.
+    parameter
+        The parameter that states its noise.
+    value
+        The value of that parameter, of several columns the sum.
+    epsilon
+        ε in nats.
+    passes
+        Whether simulated releases of it met the policy.
+    utility
+        What a learner made of it, of several columns of the first; null where that is not
+        known.
+    accuracy
+        The share of labels that an attacker guesses right, of several columns of the first;
+        null where it cannot be made.
+    kind
+        How sure these numbers are.
+    why_not
+        Why it is not recommended; empty where it met the policy.
+    """
 
     mechanism: str
-    """Its name; independent for several columns."""
     parameter: str = "epsilon"
-    """The parameter that states its noise."""
     value: Number
-    """The value of that parameter, of several columns the sum."""
     epsilon: Number
-    """ε in nats."""
     passes: bool
-    """Whether simulated releases of it met the policy."""
     utility: Number | None
-    """What a learner made of it, of several columns of the first; null where that is not known."""
     accuracy: Number | None
-    """The share of labels that an attacker guesses right, of several columns of the first; null
-    where it cannot be made."""
     kind: Kind
-    """How sure these numbers are."""
     why_not: str
-    """Why it is not recommended; empty where it met the policy."""
 
 
 class Dropped(Frozen):
-    """Feature columns to leave out."""
+    """Feature columns to leave out.
+
+    Attributes
+    ----------
+    columns
+        How many.
+    reason
+        Why.
+    before
+        What the features alone tell with them, by id.
+    after
+        What the features alone tell without them, by id.
+    """
 
     columns: int
-    """How many."""
     reason: str
-    """Why."""
     before: dict[str, Estimate]
-    """What the features alone tell with them, by id."""
     after: dict[str, Estimate]
-    """What the features alone tell without them, by id."""
     _names: tuple[str, ...] = PrivateAttr(())
 
     @classmethod
@@ -182,47 +235,72 @@ class Dropped(Frozen):
 
 
 class AdviceRun(Frozen):
-    """How the advice came about."""
+    """How the advice came about.
+
+    Attributes
+    ----------
+    seed
+        The root of all randomness.
+    rows
+        The rows of the table.
+    reported
+        The rows that utility and leakage were measured on, which nothing was learnt from.
+    level
+        The confidence of all intervals together.
+    simulated
+        How many releases were simulated.
+    use
+        What the release is for: classification, regression or counts.
+    policy_sha256
+        The digest of the policy file; null for a preset.
+    """
 
     seed: int
-    """The root of all randomness."""
     rows: int
-    """The rows of the table."""
     reported: int
-    """The rows that utility and leakage were measured on, which nothing was learnt from."""
     level: float
-    """The confidence of all intervals together."""
     simulated: int
-    """How many releases were simulated."""
     use: str
-    """What the release is for: classification, regression or counts."""
     policy_sha256: str | None
-    """The digest of the policy file; null for a preset."""
 
 
 class Advice(Frozen):
-    """A recommended release that meets a policy."""
+    """A recommended release that meets a policy.
+
+    Attributes
+    ----------
+    access
+        Who may see it.
+    schema_version
+        The version of this form.
+    ldpaudit_version
+        The version that wrote it.
+    outcome
+        Whether something passes, nothing in reach does, or that is not known.
+    sentence
+        The advice in one sentence.
+    recommendations
+        Three at most, the best first; where none was simulated, those to try first.
+    candidates
+        What was looked at.
+    dropped
+        Feature columns to leave out.
+    notes
+        Remarks.
+    run
+        How it came about.
+    """
 
     access: str = CONFIDENTIAL
-    """Who may see it."""
     schema_version: str = "1.0"
-    """The version of this form."""
     ldpaudit_version: str
-    """The version that wrote it."""
     outcome: Outcome
-    """Whether something passes, nothing in reach does, or that is not known."""
     sentence: str
-    """The advice in one sentence."""
     recommendations: list[Recommendation]
-    """Three at most, the best first; where none was simulated, those to try first."""
     candidates: list[Candidate]
-    """What was looked at."""
     dropped: list[Dropped]
-    """Feature columns to leave out."""
     notes: list[str]
-    """Remarks."""
     run: AdviceRun
-    """How it came about."""
 
     def __repr__(self) -> str:
         return f"Advice({self.sentence!r})"

@@ -22,12 +22,12 @@ from ldpaudit.result import AuditResult, Check, Estimate
 from ldpaudit.result.numbers import against
 from ldpaudit.work.progress import Progress, Stop
 
+# Releases that are looked at, at most: their intervals hold together, whichever is chosen.
 MOST_SIMULATED: Final = 40
-"""Releases that are looked at, at most: their intervals hold together, whichever is chosen."""
+# Checks of whether the noise is as declared: a simulated release fails them by chance alone.
 _AS_DECLARED: Final = ("claimed-channel", "guessable-seed", "rare-classes", "shared-noise")
-"""Checks of whether the noise is as declared: a simulated release fails them by chance alone."""
+# Audits that only one check of a policy needs.
 _NEEDED: Final = {"instance-loss": "instance_loss_exceedance", "renyi": "renyi_epsilon"}
-"""Audits that only one check of a policy needs."""
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ from ldpaudit.result import Estimate
 from ldpaudit.result.numbers import as_percent, number
 from ldpaudit.work.progress import NoProgress, Progress
 
+# The share of the time that the search for columns to leave out may take.
 _SHARE: Final = 0.4
-"""The share of the time that the search for columns to leave out may take."""
 _SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".feather", ".xlsx")
 _BESIDE: Final = (
     "The leakage and utility of each column count the other columns' released values among its "

@@ -33,8 +33,8 @@ from ldpaudit.result.comparison import Difference
 BEST: Final = "attack.best.accuracy"
 ADVANTAGE: Final = "attack.best.advantage"
 NUMBERS: Final = "numeric.best.mse"
+# The reference of advantages: a guess from each release's features alone.
 REFERENCE: Final = "features-only"
-"""The reference of advantages: a guess from each release's features alone."""
 _SQUARES: Final = ("mse", "mse_gain")
 _SHARES: Final = ("within_1", "within_5", "within_10", "exact")
 _SUM: Final = "the two results' own intervals; their error probabilities add up"

@@ -26,8 +26,8 @@ from ldpaudit.release import Release
 from ldpaudit.result.comparison import Fingerprint
 
 _LEAST_OF_ALL = 0.99
+# The share of the rows expected to be unchanged that must be unchanged.
 _LEAST_OF_UNCHANGED = 0.5
-"""The share of the rows expected to be unchanged that must be unchanged."""
 _SHOWN = 12
 
 

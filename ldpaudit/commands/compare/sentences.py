@@ -22,10 +22,10 @@ from ldpaudit.result.harmless import one_line
 from ldpaudit.result.numbers import number, percent
 from ldpaudit.terminal import say, show
 
+# Decimals beyond which an end is floating-point noise.
 _EXACT: Final = 12
-"""Decimals beyond which an end is floating-point noise."""
+# Below this joint level nothing is said of it.
 _LEAST_LEVEL: Final = 0.5
-"""Below this joint level nothing is said of it."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,8 @@ _SENTENCES: Final = (
 )
 _OF_NUMBERS: Final = "it is measured for labels that are classes, not for numbers"
 
+# The releases with their names; the others are compared with the first.
 Named = Sequence[tuple[str, AuditResult]]
-"""The releases with their names; the others are compared with the first."""
 
 
 def sentences(
@@ -279,8 +279,8 @@ _COLUMNS: Final = (
     ("test rows", ("test_accuracy", "test_squared_error")),
     ("best constant", ("test_constant",)),
 )
+# Characters of a name in the table.
 _NAME: Final = 40
-"""Characters of a name in the table."""
 
 
 def print_summary(comparison: Comparison, *, quiet: bool) -> None:

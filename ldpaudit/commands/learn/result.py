@@ -7,47 +7,69 @@ from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import number, percent
 from ldpaudit.terminal import say
 
+# Of squared errors, which may be large.
 _DIGITS: Final = 5
-"""Of squared errors, which may be large."""
 
 
 class StoredRelease(Frozen):
-    """What was learnt from."""
+    """What was learnt from.
+
+    Attributes
+    ----------
+    name
+        The file's name.
+    rows
+        Its rows.
+    """
 
     name: str
-    """The file's name."""
     rows: int
-    """Its rows."""
 
 
 class Learnt(Frozen):
-    """The score of a learner on test rows."""
+    """The score of a learner on test rows.
+
+    Attributes
+    ----------
+    access
+        Who may see it.
+    schema_version
+        The version of this form.
+    release
+        What was learnt from.
+    mechanism
+        The name of its mechanism.
+    learner
+        The learner.
+    correction
+        How its loss is corrected for the noise, in words.
+    test_rows
+        Rows that it was tested on.
+    score
+        Its accuracy, or its squared error.
+    reference
+        The same of that learner on the true labels; null where they were not given.
+    constant
+        What the best constant answer reaches.
+    beside
+        The constant's score, the area under the ROC curve of classes, and the Poisson deviance
+        where the model was trained for it.
+    warnings
+        Sentences for people.
+    """
 
     access: str
-    """Who may see it."""
     schema_version: str
-    """The version of this form."""
     release: StoredRelease
-    """What was learnt from."""
     mechanism: str
-    """The name of its mechanism."""
     learner: str
-    """The learner."""
     correction: str
-    """How its loss is corrected for the noise, in words."""
     test_rows: int
-    """Rows that it was tested on."""
     score: Estimate
-    """Its accuracy, or its squared error."""
     reference: Estimate | None
-    """The same of that learner on the true labels; null where they were not given."""
     constant: float
-    """What the best constant answer reaches."""
     beside: tuple[Estimate, ...]
-    """The constant's score, the area under the ROC curve of classes, and the Poisson deviance
-    where the model was trained for it."""
     warnings: tuple[str, ...]
-    """Sentences for people."""
 
 
 def print_summary(learnt: Learnt, *, quiet: bool) -> None:

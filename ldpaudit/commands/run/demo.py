@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CLAIMED_EPSILON: Final = 1.0
+# ε of the honest release and of the other.
 MADE_WITH: Final = (1.0, 3.0)
-"""ε of the honest release and of the other."""
+# A result, and the contents of its files: a process that may be killed writes none.
 _Audited: TypeAlias = tuple[AuditResult, dict[Path, str]]
-"""A result, and the contents of its files: a process that may be killed writes none."""
 
 
 def run_demo(folder: Path, seed: int) -> int:

@@ -22,8 +22,8 @@ from ldpaudit.release import Declaration, FloatArray, IndexArray, IntArray
 LABEL: Final = "label"
 MEASURED: Final = ("x0", "x1", "x2", "x3")
 _SHARES: Final = {2: (0.62, 0.38), 5: (0.3, 0.25, 0.2, 0.15, 0.1)}
+# The largest norm of a feature vector where features are released with noise.
 _RADIUS: Final = 4.0
-"""The largest norm of a feature vector where features are released with noise."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,7 @@ def _channel(k: int, epsilon: float) -> dict[str, Any]:
 
 
 _NOISY: Final = {"radius": _RADIUS, "sigma": 20.0, "feature_epsilon": 2.0, "feature_delta": 1e-3}
+# What each mechanism of classes declares besides the classes.
 OF_CLASSES: Final[Mapping[str, Callable[[int, float], dict[str, Any]]]] = {
     "randomized-response": lambda _, epsilon: {"epsilon": epsilon},
     "rr-top-k": lambda k, epsilon: {"epsilon": epsilon, "kept": list(classes(k)[: max(2, k - 1)])},
@@ -161,7 +162,7 @@ OF_CLASSES: Final[Mapping[str, Callable[[int, float], dict[str, Any]]]] = {
     "double-rr": lambda _, epsilon: {"epsilon": epsilon},
     "gaussian-rr": lambda _, epsilon: {"epsilon": epsilon} | _NOISY,
 }
-"""What each mechanism of classes declares besides the classes."""
+# What each mechanism of the numbers 0 to k - 1 declares besides ε.
 OF_NUMBERS: Final[Mapping[str, Callable[[int], dict[str, Any]]]] = {
     "rr-on-bins": lambda k: {
         "classes": list(range(k)),
@@ -174,7 +175,6 @@ OF_NUMBERS: Final[Mapping[str, Callable[[int], dict[str, Any]]]] = {
     "discrete-staircase": lambda k: {"low": 0, "high": k - 1, "step": 1},
     "exponential": lambda k: {"low": 0, "high": k - 1, "step": 1},
 }
-"""What each mechanism of the numbers 0 to k - 1 declares besides ε."""
 
 
 @dataclass(frozen=True)
@@ -396,6 +396,7 @@ HONEST: Final[Mapping[str, Way]] = {
     ),
     "people with equal features": Way(equal_rows=4, own_labels=True),
 }
+# Each kind of leak, in the order in which they are planted.
 LEAKS: Final[Mapping[str, Way]] = {
     "noise of a larger ε": Way(
         _CLAIM,
@@ -433,5 +434,4 @@ LEAKS: Final[Mapping[str, Way]] = {
         mechanisms=_RR,
     ),
 }
-"""Each kind of leak, in the order in which they are planted."""
 WAYS: Final[Mapping[str, Way]] = {**HONEST, **LEAKS}

@@ -11,40 +11,56 @@ from ldpaudit.result import Frozen
 from ldpaudit.result.numbers import percent
 from ldpaudit.terminal import say
 
+# How often a good installation is said not to work, by all figures together.
 CHANCE: Final = 1e-4
-"""How often a good installation is said not to work, by all figures together."""
+# The confidence of each interval, and of certified bounds and policies by default.
 LEVEL: Final = 0.95
-"""The confidence of each interval, and of certified bounds and policies by default."""
 _SIZES: Final = (500, 1000, 2500, 10_000, 50_001)
 
 
 class Figure(Frozen):
-    """How often something happened, against what is documented."""
+    """How often something happened, against what is documented.
+
+    Attributes
+    ----------
+    id
+        A stable name, such as ``false_alarms``.
+    title
+        What is counted.
+    count
+        How often it happened.
+    n
+        Of how many releases.
+    value
+        The observed share; null where there was no release.
+    low
+        The lower end of its Clopper–Pearson interval.
+    high
+        The upper end.
+    level
+        The interval's confidence.
+    stated
+        The share that is documented.
+    side
+        What the documented share is of the true one.
+    p_value
+        How likely a count this bad is where the documented share is true.
+    finding
+        Whether the count fits what is documented; "too few" if no count could refute it.
+    """
 
     id: str
-    """A stable name, such as ``false_alarms``."""
     title: str
-    """What is counted."""
     count: int
-    """How often it happened."""
     n: int
-    """Of how many releases."""
     value: float | None
-    """The observed share; null where there was no release."""
     low: float
-    """The lower end of its Clopper–Pearson interval."""
     high: float
-    """The upper end."""
     level: float = LEVEL
-    """The interval's confidence."""
     stated: float
-    """The share that is documented."""
     side: Literal["at least", "at most"]
-    """What the documented share is of the true one."""
     p_value: float
-    """How likely a count this bad is where the documented share is true."""
     finding: Literal["as documented", "refuted", "too few"]
-    """Whether the count fits what is documented; "too few" if no count could refute it."""
 
 
 def figure(
@@ -137,49 +153,75 @@ def _counted(
 
 
 class Row(Frozen):
-    """How the audits of one group of releases ended."""
+    """How the audits of one group of releases ended.
+
+    Attributes
+    ----------
+    group
+        What they have in common: mechanism, rows, labels, made or truth.
+    name
+        Its value.
+    leaking
+        Whether they leak.
+    n
+        How many there are.
+    ended
+        How many audits ended with each verdict.
+    found
+        Of leaks: in how many a check that names the leak failed.
+    warned
+        In how many a check of level warn failed.
+    """
 
     group: str
-    """What they have in common: mechanism, rows, labels, made or truth."""
     name: str
-    """Its value."""
     leaking: bool
-    """Whether they leak."""
     n: int
-    """How many there are."""
     ended: dict[str, int]
-    """How many audits ended with each verdict."""
     found: int
-    """Of leaks: in how many a check that names the leak failed."""
     warned: int
-    """In how many a check of level warn failed."""
 
 
 class Selftest(Frozen):
-    """What a self-test found."""
+    """What a self-test found.
+
+    Attributes
+    ----------
+    schema_version
+        The version of this form.
+    verdict
+        Whether this installation works as documented.
+    sentence
+        The same for people.
+    chance
+        How often a good installation is said not to work.
+    figures
+        Coverage, false alarms and power.
+    rows
+        How audits ended, group by group.
+    releases
+        Each planted release: what it was, and how its audit ended.
+    planned
+        Releases of the plan; fewer were audited where it ended early.
+    seed
+        The seed of all releases and audits.
+    thorough
+        Whether it is the long plan.
+    seconds
+        How long it took.
+    """
 
     schema_version: str = "1.0"
-    """The version of this form."""
     verdict: Literal["pass", "fail", "inconclusive"]
-    """Whether this installation works as documented."""
     sentence: str
-    """The same for people."""
     chance: float = CHANCE
-    """How often a good installation is said not to work."""
     figures: tuple[Figure, ...]
-    """Coverage, false alarms and power."""
     rows: tuple[Row, ...]
-    """How audits ended, group by group."""
     releases: tuple[Outcome, ...]
-    """Each planted release: what it was, and how its audit ended."""
     planned: int
-    """Releases of the plan; fewer were audited where it ended early."""
     seed: int
-    """The seed of all releases and audits."""
     thorough: bool
-    """Whether it is the long plan."""
     seconds: float
-    """How long it took."""
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], planned: int, seed: int, **about: Any) -> "Selftest":

@@ -31,41 +31,54 @@ from ldpaudit.randomness import child_generator, seed_from
 from ldpaudit.release import FloatArray
 from ldpaudit.result import AuditResult, Frozen
 
+# The audits that decide under the default policy, with true labels; columns are always read.
 DECIDING: Final = ("assumptions", "mechanism", "seeds", "power")
-"""The audits that decide under the default policy, with true labels; columns are always read."""
+# The most rows of releases that are attacked: attacks take longer than all else.
 ATTACKED_ROWS: Final = 1500
-"""The most rows of releases that are attacked: attacks take longer than all else."""
+# Certified lower bounds of the channel's ε, and all whose id continues one of these.
 _BOUNDS: Final = ("mechanism.epsilon_lower", "release_only.epsilon_lower")
-"""Certified lower bounds of the channel's ε, and all whose id continues one of these."""
 _BEST: Final = "attack.best.accuracy"
+# 0 to 2,047, besides the usual ones: all that are planted; more would take most of the time.
 _SEEDS_TRIED: Final = 1 << 11
-"""0 to 2,047, besides the usual ones: all that are planted; more would take most of the time."""
 _DRAWN: Final = 20_000
 
 
 class Outcome(Frozen):
-    """How the audit of one planted release ended."""
+    """How the audit of one planted release ended.
+
+    Attributes
+    ----------
+    setting
+        What was planted.
+    verdict
+        Of the result; "error" where the audit could not run.
+    failed
+        Checks of level error that failed.
+    warned
+        Checks of level warn that failed.
+    held
+        Whether each certified bound with a known truth held.
+    power
+        The smallest excess that the audit says it would find with 90 % probability, in nats.
+    true_epsilon
+        What the release truly reveals about a label, in nats.
+    seconds
+        How long it took.
+    reason
+        Of the first check that failed, or why the audit could not run.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     setting: Setting
-    """What was planted."""
     verdict: str
-    """Of the result; "error" where the audit could not run."""
     failed: tuple[str, ...] = ()
-    """Checks of level error that failed."""
     warned: tuple[str, ...] = ()
-    """Checks of level warn that failed."""
     held: Mapping[str, bool] = Field(default_factory=dict)
-    """Whether each certified bound with a known truth held."""
     power: float | None = None
-    """The smallest excess that the audit says it would find with 90 % probability, in nats."""
     true_epsilon: float = math.inf
-    """What the release truly reveals about a label, in nats."""
     seconds: float = 0.0
-    """How long it took."""
     reason: str = ""
-    """Of the first check that failed, or why the audit could not run."""
 
     @property
     def leaking(self) -> bool:
@@ -103,8 +116,8 @@ def planned(thorough: bool, seed: int) -> list[Setting]:
     return [every[place] for place in np.argsort(at, kind="stable")]
 
 
+# Rows of honest and of leaking releases, and the excess of noise that is too small.
 _QUICK: Final = ((500, 3000), (2500, 3500), (1.5, 3.0))
-"""Rows of honest and of leaking releases, and the excess of noise that is too small."""
 
 
 def _honest(number: int, seed: int, rows: tuple[int, int]) -> Setting:

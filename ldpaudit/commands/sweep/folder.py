@@ -21,14 +21,14 @@ from ldpaudit.work.limits import DOCUMENT_BYTES
 
 _FORMAT: Final = "ldpaudit-sweep"
 _MANIFEST: Final = "manifest"
+# The words for parts of a manifest; any other part is an option.
 _WHAT: Final = {
     "version": "version of ldpaudit",
     "data": "data",
     "policy": "policy",
 }
-"""The words for parts of a manifest; any other part is an option."""
+# The options that may name files besides the data.
 FILES: Final = ("test", "synthetic", "generator_data", "prior")
-"""The options that may name files besides the data."""
 
 
 def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dict[str, Any]:

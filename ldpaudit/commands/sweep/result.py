@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# The audit's estimates that a point repeats; the files of --out hold all of them.
 REPORTED: Final = (
     "attack.best.accuracy",
     "attack.best.advantage",
@@ -38,41 +39,52 @@ REPORTED: Final = (
     "numeric.features-only.within_5",
     "power.min_detectable_excess",
 )
-"""The audit's estimates that a point repeats; the files of --out hold all of them."""
 SIMULATED: Final = (
     "Every draw is a simulation with a seeded generator: nothing was released, and no table that "
     "was simulated is kept."
 )
 _LEAST_LEVEL: Final = 0.5
+# Of squared errors, which may be large.
 _DIGITS: Final = 5
-"""Of squared errors, which may be large."""
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("fail", "inconclusive", "pass")
 _GRAVEST_FIRST: Final[tuple[Decision, ...]] = ("do not publish", "not yet", "publish")
 
+# The worst verdict of a setting's draws; "failed" where one could not be measured.
 Ended = Verdict | Literal["failed"]
-"""The worst verdict of a setting's draws; "failed" where one could not be measured."""
 
 
 class Mean(Frozen):
-    """A number of the audits of one setting, averaged over its draws."""
+    """A number of the audits of one setting, averaged over its draws.
+
+    Attributes
+    ----------
+    title
+        What people call it.
+    kind
+        How sure it is.
+    unit
+        The unit of the value.
+    value
+        The mean.
+    low
+        The mean of the lower ends: by the union bound they hold at ``level`` together.
+    high
+        The mean of the upper ends.
+    level
+        The confidence of the interval, one minus the sum of the draws' errors; null where that
+        is not above one half, and there is no interval.
+    repeats
+        The number of each draw.
+    """
 
     title: str
-    """What people call it."""
     kind: Kind
-    """How sure it is."""
     unit: Unit
-    """The unit of the value."""
     value: Number
-    """The mean."""
     low: Number | None
-    """The mean of the lower ends: by the union bound they hold at ``level`` together."""
     high: Number | None
-    """The mean of the upper ends."""
     level: float | None
-    """The confidence of the interval, one minus the sum of the draws' errors; null where that is
-    not above one half, and there is no interval."""
     repeats: list[Number]
-    """The number of each draw."""
 
     @classmethod
     def of(cls, estimates: Sequence[Mapping[str, Any]]) -> "Mean":
@@ -103,25 +115,39 @@ def _mean(estimates: Sequence[Mapping[str, Any]], end: str) -> float | None:
 
 
 class Ends(Frozen):
-    """The probability that a draw passes, by an interval."""
+    """The probability that a draw passes, by an interval.
+
+    Attributes
+    ----------
+    low
+        The lower end.
+    high
+        The upper end.
+    level
+        The confidence of the interval.
+    """
 
     low: float
-    """The lower end."""
     high: float
-    """The upper end."""
     level: float
-    """The confidence of the interval."""
 
 
 class Share(Ends):
-    """The share of draws that pass."""
+    """The share of draws that pass.
+
+    Attributes
+    ----------
+    value
+        The share.
+    n
+        The draws that were measured.
+    count
+        Those that pass.
+    """
 
     value: float
-    """The share."""
     n: int
-    """The draws that were measured."""
     count: int
-    """Those that pass."""
 
 
 def _interval(passes: int, measured: int, level: float) -> dict[str, float]:
@@ -136,35 +162,51 @@ def value_text(parameter: str, value: float) -> str:
 
 
 class Setting(Frozen):
-    """A mechanism at one amount of noise; what audits and learners measured stands under its id."""
+    """A mechanism at one amount of noise; what audits and learners measured stands under its id.
+
+    Attributes
+    ----------
+    mechanism
+        Its name.
+    parameter
+        Which parameter was set: lambda or epsilon.
+    value
+        Its value.
+    epsilon
+        ε in nats, exact.
+    noise
+        λ, exact, where it has one.
+    verdict
+        The worst verdict of the draws; failed where one could not be measured.
+    decision
+        Whether a release made this way may be published, by the worst draw.
+    verdicts
+        How many draws have which verdict.
+    sentence
+        The worst verdict in words.
+    pass_share
+        The share of draws that pass; null where none could be measured.
+    failed
+        Why draws could not be measured.
+    correction
+        How the learner's loss is corrected for the noise.
+    """
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
     __pydantic_extra__: dict[str, Mean] = Field(init=False)
 
     mechanism: str
-    """Its name."""
     parameter: Parameter
-    """Which parameter was set: lambda or epsilon."""
     value: Number
-    """Its value."""
     epsilon: Number | None
-    """ε in nats, exact."""
     noise: Annotated[Number | None, Field(alias="lambda")]
-    """λ, exact, where it has one."""
     verdict: Ended
-    """The worst verdict of the draws; failed where one could not be measured."""
     decision: Decision
-    """Whether a release made this way may be published, by the worst draw."""
     verdicts: dict[Verdict, int]
-    """How many draws have which verdict."""
     sentence: str
-    """The worst verdict in words."""
     pass_share: Share | None
-    """The share of draws that pass; null where none could be measured."""
     failed: list[str]
-    """Why draws could not be measured."""
     correction: str
-    """How the learner's loss is corrected for the noise."""
 
     @property
     def means(self) -> dict[str, Mean]:
@@ -285,16 +327,24 @@ def _means(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 class Neighbour(Frozen):
-    """The next setting of the grid with less, or more, noise."""
+    """The next setting of the grid with less, or more, noise.
+
+    Attributes
+    ----------
+    value
+        The value of its parameter.
+    verdict
+        Its worst verdict.
+    passes
+        Draws that pass.
+    draws
+        Draws that were measured.
+    """
 
     value: Number
-    """The value of its parameter."""
     verdict: Ended
-    """Its worst verdict."""
     passes: int
-    """Draws that pass."""
     draws: int
-    """Draws that were measured."""
 
     @classmethod
     def of(cls, setting: Setting | None) -> "Neighbour | None":
@@ -308,31 +358,45 @@ class LeastNoise(Frozen):
 
     That more noise passes too is checked, never assumed: draws are random, and an audit of little
     power may be inconclusive at any noise.
+
+    Attributes
+    ----------
+    mechanism
+        Its name.
+    parameter
+        Which parameter was set; null where no setting passes, or none may be published.
+    value
+        Its value.
+    epsilon
+        ε in nats.
+    passes
+        Draws that pass.
+    draws
+        Draws that were measured.
+    pass_share
+        The probability that a draw passes there, valid for all settings of the mechanism
+        together, since one of them is chosen by its verdicts.
+    less_noise
+        The next setting with less noise.
+    more_noise
+        The next setting with more noise.
+    more_noise_that_does_not_pass
+        Values with more noise at which draws do not pass all the same.
+    sentence
+        The answer in words.
     """
 
     mechanism: str
-    """Its name."""
     parameter: str | None
-    """Which parameter was set; null where no setting passes, or none may be published."""
     value: Number | None
-    """Its value."""
     epsilon: Number | None
-    """ε in nats."""
     passes: int | None
-    """Draws that pass."""
     draws: int | None
-    """Draws that were measured."""
     pass_share: Ends | None
-    """The probability that a draw passes there, valid for all settings of the mechanism together,
-    since one of them is chosen by its verdicts."""
     less_noise: Neighbour | None
-    """The next setting with less noise."""
     more_noise: Neighbour | None
-    """The next setting with more noise."""
     more_noise_that_does_not_pass: list[Number]
-    """Values with more noise at which draws do not pass all the same."""
     sentence: str
-    """The answer in words."""
 
 
 def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> LeastNoise:
@@ -401,37 +465,57 @@ def _outcome(setting: Setting) -> str:
 
 
 class Facts(Frozen):
-    """How to repeat the sweep."""
+    """How to repeat the sweep.
+
+    Attributes
+    ----------
+    seed
+        The root of all randomness.
+    rows
+        Rows of each simulated release.
+    test_rows
+        Rows that learners were tested on.
+    repeats
+        Draws of each setting.
+    learner
+        The learner.
+    """
 
     seed: int
-    """The root of all randomness."""
     rows: int
-    """Rows of each simulated release."""
     test_rows: int | None
-    """Rows that learners were tested on."""
     repeats: int
-    """Draws of each setting."""
     learner: str
-    """The learner."""
 
 
 class Sweep(Frozen):
-    """Mechanisms over a grid of noise: simulated, audited, and learnt from."""
+    """Mechanisms over a grid of noise: simulated, audited, and learnt from.
+
+    Attributes
+    ----------
+    access
+        Who may see it.
+    ldpaudit_version
+        The version that made it.
+    points
+        The settings, mechanism by mechanism, the least noise first.
+    least_noise
+        The answer, by the name of the mechanism.
+    reference
+        The learner's score with the true labels, under its id.
+    notes
+        Sentences for people.
+    run
+        How to repeat it.
+    """
 
     access: str = CONFIDENTIAL
-    """Who may see it."""
     ldpaudit_version: str
-    """The version that made it."""
     points: list[Setting]
-    """The settings, mechanism by mechanism, the least noise first."""
     least_noise: dict[str, LeastNoise]
-    """The answer, by the name of the mechanism."""
     reference: dict[str, Estimate] | None
-    """The learner's score with the true labels, under its id."""
     notes: list[str]
-    """Sentences for people."""
     run: Facts
-    """How to repeat it."""
 
     def __repr__(self) -> str:
         return f"Sweep({len(self.points)} settings of {', '.join(self.least_noise)})"

@@ -114,8 +114,8 @@ def _faults(request: SweepRequest) -> Iterator[str]:
         yield "--seed must not be negative."
 
 
+# Fit the generator, score a learner on the true labels, or measure a point.
 Task = Literal["generator", "reference"] | Point
-"""Fit the generator, score a learner on the true labels, or measure a point."""
 
 
 @dataclass(frozen=True)

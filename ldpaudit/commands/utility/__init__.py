@@ -5,7 +5,7 @@ In: a release and test rows. Out: a certified score, and one number for each tes
 
 from typing import Literal
 
+# Of numbers, ``logistic`` stands for ridge regression.
 ModelKind = Literal["logistic", "boosting", "network"]
-"""Of numbers, ``logistic`` stands for ridge regression."""
+# As :data:`ModelKind`, or a linear model by inverse-Weierstrass private SGD.
 LearnerKind = Literal["logistic", "boosting", "network", "iwp"]
-"""As :data:`ModelKind`, or a linear model by inverse-Weierstrass private SGD."""

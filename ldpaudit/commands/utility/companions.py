@@ -32,10 +32,10 @@ from ldpaudit.release import (
     Release,
 )
 
+# Points of a number's range at most.
 _GRID: Final = 33
-"""Points of a number's range at most."""
+# Entries up to which the law of all columns together is used.
 _CELLS: Final = 1 << 26
-"""Entries up to which the law of all columns together is used."""
 _UNCLAIMED: Final = "private columns without a declared channel are left out"
 _TOO_MANY: Final = "one mechanism released them together, on too many vectors"
 Way = Literal["posterior", "together", "expanded", "at their word", "left out"]

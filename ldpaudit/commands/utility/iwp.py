@@ -13,8 +13,8 @@ from ldpaudit.release import FeatureTable, Float32Array, Release
 IWP_LOSSES: Final = ("quadratic", "exponential", "log")
 _SETTINGS: Final = {"ridge": 0.01, "epochs": 3, "average": True}
 _RADIUS: Final = 5.0
+# The ball is so small that a step's slope has at most this error, in units of its variance.
 _ERROR: Final = 0.03
-"""The ball is so small that a step's slope has at most this error, in units of its variance."""
 _LARGEST_STEP: Final = 0.05
 
 

@@ -34,19 +34,19 @@ from ldpaudit.release import (
     ReleasedLabels,
 )
 
+# Makes a matrix of rows.
 Matrix = Callable[[FeatureTable], Float32Array]
-"""Makes a matrix of rows."""
+# Gives the probability of each output for rows, float64 of shape (t, m).
 Model = Callable[[FeatureTable], FloatArray]
-"""Gives the probability of each output for rows, float64 of shape (t, m)."""
 
 _PENALTY: Final = 1.0
+# Parts of a release, each of which judges the losses on rows that they did not see.
 _PARTS: Final = 3
-"""Parts of a release, each of which judges the losses on rows that they did not see."""
+# The least probability in a loss on other rows.
 _LEAST: Final = 1e-6
-"""The least probability in a loss on other rows."""
 _NUMERIC_LOSSES: Final = (None, "squared", "poisson")
+# Batches that a convolutional network is trained on; at least 3 and at most 30 epochs.
 _IMAGE_BATCHES: Final = 1_500
-"""Batches that a convolutional network is trained on; at least 3 and at most 30 epochs."""
 
 
 @dataclass(frozen=True)
