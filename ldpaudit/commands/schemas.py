@@ -13,7 +13,7 @@ STORED: Final = {
     "sweep": ("ldpaudit.commands.sweep.result", "Sweep", "1.0"),
     "advise": ("ldpaudit.commands.advise.result", "Advice", "1.0"),
     "learn": ("ldpaudit.commands.learn.result", "Learnt", "1.0"),
-    "selftest": ("ldpaudit.commands.selftest.result", "Selftest", "1.0"),
+    "selftest": ("ldpaudit.commands.selftest.work", "Selftest", "1.0"),
     "describe": ("ldpaudit.commands.mechanism.analysis", "Analysis", "1.0"),
     "design": ("ldpaudit.commands.mechanism.designing", "Design", "1.0"),
     "audit": ("ldpaudit.commands.black_box.result", "BlackBoxAudit", "1.0"),

@@ -10,7 +10,7 @@ from ldpaudit.claim import stated_claim
 from ldpaudit.commands.black_box.request import parse_inputs
 from ldpaudit.commands.mechanism.stating import Specification, build, read_domain, settings
 from ldpaudit.commands.privatize.plan import read_plan
-from ldpaudit.commands.sweep.grid import parse_grid
+from ldpaudit.commands.sweep.request import parse_grid
 from ldpaudit.datasets import parse_declaration
 from ldpaudit.datasets.channels import channel_table
 from ldpaudit.datasets.declaration import remarks_on

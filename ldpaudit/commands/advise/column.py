@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.advise.request import AdviseRequest, Simulated
-from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points import (
     Simulation,
     SweepTables,
@@ -22,6 +21,7 @@ from ldpaudit.commands.sweep.points import (
     simulate,
     truth_reading,
 )
+from ldpaudit.commands.sweep.request import Point
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole

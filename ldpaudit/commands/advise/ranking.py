@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.commands.advise.column import Column
-from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points import mechanism_at
+from ldpaudit.commands.sweep.request import Point
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.estimators.label_inference.advantage import advantage_ceiling
 from ldpaudit.judging.policy import Policy

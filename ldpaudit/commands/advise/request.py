@@ -17,7 +17,7 @@ from ldpaudit.options import (
 )
 
 if TYPE_CHECKING:
-    from ldpaudit.commands.sweep.grid import Point
+    from ldpaudit.commands.sweep.request import Point
     from ldpaudit.judging.policy import Policy
 
 # What the release is wanted for.
@@ -163,7 +163,7 @@ class AdviseRequest(FileOptions):
 
     def simulated(self, label: str, mechanism: str, drop: tuple[str, ...]) -> Simulated:
         """Return the simulations of one column; ``mechanism`` states how its labels are coded."""
-        from ldpaudit.commands.sweep.grid import Grid
+        from ldpaudit.commands.sweep.request import Grid
 
         shared: dict[str, Any] = {
             name: getattr(self, name)

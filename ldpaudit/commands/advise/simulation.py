@@ -8,8 +8,8 @@ from typing import Final
 from ldpaudit.audits.interface import Plan
 from ldpaudit.commands.advise.column import Column
 from ldpaudit.commands.advise.ranking import Line, Parts, share_error, words
-from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points import Simulation, mechanism_at, reading_of, score
+from ldpaudit.commands.sweep.request import Point
 from ldpaudit.datasets import read_file_columns
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.judging.policy import Policy

@@ -134,15 +134,16 @@ def declared(
     rows: IndexArray | None = None,
     *,
     epsilon: float = math.inf,
+    label: str = LABEL,
     **options: Any,
 ) -> Planted:
     """Put a release together: ``frame`` holds the released label, ``rows`` is the final order."""
-    known = pd.DataFrame({LABEL: truth})
+    known = pd.DataFrame({label: truth})
     if rows is not None:
         frame, known = frame.iloc[rows], known.iloc[rows]
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     true_labels = pa.Table.from_pandas(known, preserve_index=False)
-    return Planted(declare(table, claim, LABEL), true_labels, options, epsilon)
+    return Planted(declare(table, claim, label), true_labels, options, epsilon)
 
 
 def _channel(k: int, epsilon: float) -> dict[str, Any]:
@@ -310,15 +311,19 @@ def plant(setting: Setting, rng: np.random.Generator) -> Planted:
     return declared(frame, truth, setting.declaration(), rows, epsilon=epsilon)
 
 
-def _kept(chance: Callable[[Setting, People], Any]) -> Labels:
-    """Keep each label with the chance of its row, else release another one."""
+def _flips(
+    chance: Callable[[Setting, People], Any],
+    *found_by: str,
+    draws: Callable[[int, np.random.Generator], FloatArray] = lambda n, rng: rng.random(n),
+    **more: Any,
+) -> Way:
+    """Keep each label where its draw lies below the chance of its row, else release another one."""
 
     def labels(setting: Setting, persons: People, _: Any, rng: np.random.Generator) -> Any:
-        kept = rng.random(len(persons)) < chance(setting, persons)
-        codes = replaced(persons.codes, setting.classes, kept, rng)
-        return np.array(persons.classes)[codes]
+        kept = draws(len(persons), rng) < chance(setting, persons)
+        return np.array(persons.classes)[replaced(persons.codes, setting.classes, kept, rng)]
 
-    return labels
+    return Way(frozenset(found_by), labels, mechanisms=_RR, **more)
 
 
 def _by_class(chance: Callable[[Setting], FloatArray], **more: Any) -> Way:
@@ -330,14 +335,13 @@ def _by_class(chance: Callable[[Setting], FloatArray], **more: Any) -> Way:
         np.fill_diagonal(matrix, keep)
         return float(np.ptp(np.log(matrix), axis=0).max())
 
-    labels = _kept(lambda setting, persons: chance(setting)[persons.codes])
-    return Way(_CLAIM, labels, epsilon=epsilon, mechanisms=_RR, noise=True, **more)
+    more |= {"epsilon": epsilon, "noise": True}
+    return _flips(lambda setting, persons: chance(setting)[persons.codes], *_CLAIM, **more)
 
 
 def _one_class(setting: Setting) -> FloatArray:
-    chance = np.full(setting.classes, setting.keep())
-    chance[-1] = setting.keep(2 * setting.excess)
-    return chance
+    last = np.arange(setting.classes) == setting.classes - 1
+    return np.where(last, setting.keep(2 * setting.excess), setting.keep())
 
 
 def _flip_as_lambda(setting: Setting) -> FloatArray:
@@ -350,30 +354,10 @@ def _older(setting: Setting, persons: People) -> FloatArray:
     return np.where(clear, 1.0, (setting.keep() - clear.mean()) / (1 - clear.mean()))
 
 
-def _less_noise(setting: Setting, _: People, truth: Any, rng: np.random.Generator) -> Any:
-    return released_labels(setting.made_with(setting.epsilon + setting.excess), truth, rng)
-
-
-def _drawn(draws: Callable[[int, np.random.Generator], FloatArray], *found_by: str) -> Way:
-    """Keep each label where its draw lies below the chance."""
-
-    def labels(setting: Setting, persons: People, _: Any, rng: np.random.Generator) -> Any:
-        kept = draws(setting.rows, rng) < setting.keep()
-        return np.array(persons.classes)[replaced(persons.codes, setting.classes, kept, rng)]
-
-    return Way(frozenset(found_by), labels, mechanisms=_RR)
-
-
 def _guessable(n: int, rng: np.random.Generator) -> FloatArray:
     seed = int(rng.choice((0, 1, 42, 123, 2024, 12345)))
-    return (
-        np.random.default_rng(seed).random(n) if seed % 2 else np.random.RandomState(seed).rand(n)
-    )
-
-
-def _decided(_: Any, truth: Any, rng: np.random.Generator) -> dict[str, Any]:
-    wrong = rng.random(len(truth)) < 0.01
-    return {"claims": np.where(wrong, rng.permutation(truth), truth) * 3}
+    made: Any = np.random.default_rng if seed % 2 else np.random.RandomState
+    return np.asarray(made(seed).random(n))
 
 
 _CLAIM: Final = frozenset({"claimed-epsilon"})
@@ -400,7 +384,7 @@ HONEST: Final[Mapping[str, Way]] = {
 LEAKS: Final[Mapping[str, Way]] = {
     "noise of a larger ε": Way(
         _CLAIM,
-        _less_noise,
+        lambda s, _, truth, rng: released_labels(s.made_with(s.epsilon + s.excess), truth, rng),
         epsilon=lambda s: float(s.made_with(s.epsilon + s.excess).epsilon or math.inf),
         mechanisms=_NOISY_MECHANISMS,
         noise=True,
@@ -411,17 +395,25 @@ LEAKS: Final[Mapping[str, Way]] = {
     ),
     "one class with less noise": _by_class(_one_class),
     "λ in place of the chance of another label": _by_class(_flip_as_lambda, shared=True),
-    "one group without noise": Way(_CLAIM, _kept(_older), mechanisms=_RR),
-    "a seed that can be guessed": _drawn(_guessable, "guessable-seed"),
-    "noise that is used again": _drawn(
-        lambda n, rng: np.resize(rng.random(250), n), "claimed-epsilon", "shared-noise"
+    "one group without noise": _flips(_older, *_CLAIM),
+    "a seed that can be guessed": _flips(lambda s, _: s.keep(), "guessable-seed", draws=_guessable),
+    "noise that is used again": _flips(
+        lambda s, _: s.keep(),
+        *("claimed-epsilon", "shared-noise"),
+        draws=lambda n, rng: np.resize(rng.random(250), n),
     ),
     "a copy of the label": Way(
         _REVEALED,
         columns=lambda _, truth, __: {"code": truth + 1},
         mechanisms=_NOISY_MECHANISMS[:2],
     ),
-    "a column that decides the label": Way(_REVEALED, columns=_decided, mechanisms=_RR),
+    "a column that decides the label": Way(
+        _REVEALED,
+        columns=lambda _, truth, rng: {
+            "claims": np.where(rng.random(len(truth)) < 0.01, rng.permutation(truth), truth) * 3
+        },
+        mechanisms=_RR,
+    ),
     "rows sorted by the label": Way(
         _REVEALED,
         order=lambda _, truth: np.argsort(truth, kind="stable"),

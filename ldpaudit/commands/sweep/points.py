@@ -22,8 +22,7 @@ from ldpaudit.commands.privatize.release import RowRelease, row_release
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.result import released_schema
 from ldpaudit.commands.privatize.work import check_columns
-from ldpaudit.commands.sweep.grid import Point
-from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.sweep.request import Point, SweepRequest
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import EVERY, Utility, utility

@@ -1,15 +1,81 @@
-"""The options of ``ldpaudit sweep``."""
+"""The options of ``ldpaudit sweep``: its grid of noise, and the points of that."""
 
+import math
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from ldpaudit.commands.privatize.request import ColumnRequest, DataOptions
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions, Option, PlanOptions
 
-if TYPE_CHECKING:
-    from ldpaudit.commands.sweep.grid import Grid, Point
+Parameter = Literal["lambda", "epsilon"]
+MOST_VALUES: Final = 1000
+_DIGITS: Final = 12
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The distinct values of one parameter, the least noise first: λ ascending, ε descending."""
+
+    parameter: Parameter
+    values: tuple[float, ...]
+
+
+def parse_grid(parameter: Parameter, text: str) -> Grid:
+    """Read ``V1,V2,…`` or ``LO:HI:N``, N values from LO to HI at equal distances (InputError)."""
+    values = sorted(set(_values(parameter, text)))
+    if parameter == "epsilon" and not all(0 < value < math.inf for value in values):
+        raise InputError("Every ε of the grid must be above 0 and finite.")
+    if parameter == "lambda" and not all(0 < value <= 1 for value in values):
+        raise InputError(
+            "Every λ of the grid must lie above 0 and be at most 1; with λ = 0 every true label "
+            "would be released."
+        )
+    if not 1 <= len(values) <= MOST_VALUES:
+        raise InputError(
+            f"The grid --{parameter} must hold 1 to {MOST_VALUES} different values. "
+            f"Got {len(values)}."
+        )
+    return Grid(parameter, tuple(values if parameter == "lambda" else values[::-1]))
+
+
+def _values(parameter: str, text: str) -> list[float]:
+    malformed = InputError(
+        f"The grid --{parameter} must be numbers V1,V2,… or LO:HI:N, N values from LO to HI."
+    )
+    try:
+        if ":" not in text:
+            return [float(part) for part in text.split(",") if part.strip()]
+        ends = text.split(":")
+        low, high, n = float(ends[0]), float(ends[1]), int(ends[2])
+    except (ValueError, IndexError):
+        raise malformed from None
+    if len(ends) > 3 or not -math.inf < low <= high < math.inf or not 0 <= n <= MOST_VALUES:
+        raise malformed
+    # Rounded so that a value is written as a person would write it.
+    return [round(low + (high - low) * i / max(n - 1, 1), _DIGITS) for i in range(n)]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One simulated release: a mechanism, its noise, and which of the draws it is, from 1."""
+
+    mechanism: str
+    parameter: Parameter
+    value: float
+    repeat: int
+
+    @property
+    def key(self) -> str:
+        """The name of its file and the key of its randomness: the same in every sweep."""
+        return f"{self.mechanism}-{self.parameter}-{self.value!r}-{self.repeat}"
+
+    @property
+    def words(self) -> str:
+        """The point in words."""
+        symbol = "λ" if self.parameter == "lambda" else "ε"
+        return f"{self.mechanism} {symbol} = {self.value:g}, draw {self.repeat}"
 
 
 def _full_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -26,16 +92,8 @@ class GridOptions:
     lambda_: Annotated[str | None, Option("The grid of λ: V1,V2,… or LO:HI:N.")] = None
     epsilon: Annotated[str | None, Option("The grid of ε in nats, instead of --lambda.")] = None
 
-    def value(self) -> "Grid":
-        """Return the grid.
-
-        Raises
-        ------
-        InputError
-            If there is none or there are two.
-        """
-        from ldpaudit.commands.sweep.grid import parse_grid
-
+    def value(self) -> Grid:
+        """Return the grid (InputError if there is none or there are two)."""
         if (self.lambda_ is None) == (self.epsilon is None):
             raise InputError("A sweep must be given one grid: --lambda or --epsilon.")
         if self.lambda_ is None:
@@ -74,7 +132,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
             "A mechanism, such as rr or double-rr (repeatable).", "--mechanism", read=_full_names
         ),
     ]
-    grid: Annotated["Grid", GridOptions]
+    grid: Annotated[Grid, GridOptions]
     repeats: Annotated[int, Option("Draws of every setting.")] = 1
     test: Annotated[str | None, Option("Rows with true labels to test learners on.", file=True)] = (
         None
@@ -98,13 +156,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
     resume: Annotated[bool, Option("Go on with the sweep in --out.")] = False
 
     def with_generator(self) -> "SweepRequest":
-        """Return the request with the generator that ``public`` stands for.
-
-        Raises
-        ------
-        InputError
-            If synthetic rows are to come from somewhere else, too.
-        """
+        """Return the request with the generator that ``public`` stands for (InputError)."""
         if self.public is None:
             return self
         if self.synthetic is not None or self.generator_data is not None:
@@ -119,13 +171,26 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
 
         return traits_of(self.mechanisms[0]).numeric
 
-    def points(self) -> "list[Point]":
-        """Return every simulated release."""
-        from ldpaudit.commands.sweep.grid import all_points
+    def points(self) -> list[Point]:
+        """Return every release, draw by draw so that an unfinished sweep covers the whole grid."""
+        return [
+            Point(name, self.grid.parameter, value, repeat)
+            for repeat in range(1, self.repeats + 1)
+            for value in self.grid.values
+            for name in self.mechanisms
+        ]
 
-        return all_points(self.mechanisms, self.grid, self.repeats)
+    def first_points(self) -> list[Point]:
+        """Return the first draw of every setting."""
+        return replace(self, repeats=1).points()
 
-    def privatized(self, point: "Point", seed: int) -> ColumnRequest:
+    def draws(self, mechanism: str, value: float) -> list[Point]:
+        """Return the draws of one setting."""
+        return replace(
+            self, mechanisms=(mechanism,), grid=Grid(self.grid.parameter, (value,))
+        ).points()
+
+    def privatized(self, point: Point, seed: int) -> ColumnRequest:
         """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
         from ldpaudit.commands.privatize.plan import options_of
 

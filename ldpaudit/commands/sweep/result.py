@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from ldpaudit.commands.sweep.grid import Parameter
+from ldpaudit.commands.sweep.request import Parameter
 from ldpaudit.commands.utility.scores import ACCURACY, AUC, CONSTANT, SQUARED_ERROR
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.reports.text.wording import PUBLISH

@@ -1,19 +1,22 @@
 """`ldpaudit sweep`: its checks, its points in worker processes, and the folder that keeps them."""
 
+import hmac
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ValidationError
 
 from ldpaudit import __version__
 from ldpaudit.api import available_threads, cluster_of, policy_of
 from ldpaudit.commands.privatize.features import FittedGenerator, fit_generator
 from ldpaudit.commands.privatize.plan import check_column, options_of
 from ldpaudit.commands.privatize.scan import released_as_they_are
-from ldpaudit.commands.sweep.folder import FILES, SweepFolder, is_finished, manifest
-from ldpaudit.commands.sweep.grid import Point
 from ldpaudit.commands.sweep.points import (
     SweepTables,
     measure,
@@ -21,17 +24,11 @@ from ldpaudit.commands.sweep.points import (
     read_tables,
     reference,
 )
-from ldpaudit.commands.sweep.request import SweepRequest
-from ldpaudit.commands.sweep.result import (
-    SIMULATED,
-    Facts,
-    Setting,
-    Sweep,
-    least_noise,
-    setting_of,
-)
-from ldpaudit.datasets.formats.locations import check_unchanged, unchanged
+from ldpaudit.commands.sweep.request import Point, SweepRequest
+from ldpaudit.commands.sweep.result import SIMULATED, Facts, Sweep, least_noise, setting_of
+from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchanged
 from ldpaudit.datasets.formats.tables import MemoryTable
+from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError, LdpAuditError, OutputError, PolicyError
 from ldpaudit.judging.policy import Policy, default_policy
@@ -39,12 +36,25 @@ from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.options import option_name
 from ldpaudit.pipeline.audit import chosen_audits
-from ldpaudit.result import Estimate
+from ldpaudit.result import AuditResult, Decision, Estimate, Verdict
+from ldpaudit.work.documents import as_json, parse_json, read_document
+from ldpaudit.work.files import WholeFiles, hold
 from ldpaudit.work.interruption import last_words
-from ldpaudit.work.limits import RELEASES
+from ldpaudit.work.limits import DOCUMENT_BYTES, RELEASES
 from ldpaudit.work.memory import Scratch, size_of
 from ldpaudit.work.progress import NoProgress, Progress
 from ldpaudit.work.tasks import Answer, Pool, processes
+
+_FORMAT: Final = "ldpaudit-sweep"
+# The options that may name files besides the data.
+_FILES: Final = ("test", "synthetic", "generator_data", "prior")
+_OPTIONS: Final = (
+    *("label", "labels", "generator", "test_share", "learner", "repeats", "device"),
+    *("queries", "neighbors", "metric", "exact"),
+    *("separator", "decimal", "encoding", "sheet", "header"),
+)
+# Fit the generator, score a learner on the true labels, or measure a point.
+Task = Literal["generator", "reference"] | Point
 
 
 def check_sweep(request: SweepRequest) -> None:
@@ -55,9 +65,8 @@ def check_sweep(request: SweepRequest) -> None:
         need_torch("The learner 'network'")
     if request.generator == "gan":
         need_torch("The generator 'gan'")
-    for point in request.points():
-        if point.repeat == 1:
-            check_column(request.privatized(point, 0))
+    for point in request.first_points():
+        check_column(request.privatized(point, 0))
 
 
 def _faults(request: SweepRequest) -> Iterator[str]:
@@ -114,10 +123,6 @@ def _faults(request: SweepRequest) -> Iterator[str]:
         yield "--seed must not be negative."
 
 
-# Fit the generator, score a learner on the true labels, or measure a point.
-Task = Literal["generator", "reference"] | Point
-
-
 @dataclass(frozen=True)
 class Setup:
     """What each process works with; ``generator`` is the file of the fitted generator."""
@@ -129,7 +134,7 @@ class Setup:
 
     def anywhere(self) -> "Setup":
         """Return it for processes that work in another folder: with whole paths."""
-        asked = {name: getattr(self.request, name) for name in ("data", *FILES)}
+        asked = {name: getattr(self.request, name) for name in ("data", *_FILES)}
         whole: dict[str, Any] = {
             name: str(path) if "://" in str(path) else str(Path(path).absolute())
             for name, path in asked.items()
@@ -140,8 +145,7 @@ class Setup:
 
     @cached_property
     def _tables(self) -> SweepTables:
-        """The data, read at the first task of a process."""
-        return read_tables(self.request, self.seed)
+        return read_tables(self.request, self.seed)  # At the first task of a process.
 
     @cached_property
     def _fitted(self) -> FittedGenerator:
@@ -155,15 +159,14 @@ class Setup:
             return {"warnings": list(self._fit())}
         if task == "reference":
             return reference(self._tables, self.request.points()[0], self.policy).model_dump()
-        needed = self.request.privatized(task, 0).generator is not None
-        return measure(self._tables, task, self.policy, self._fitted if needed else None)
+        fitted = self._fitted if self.request.privatized(task, 0).generator is not None else None
+        return measure(self._tables, task, self.policy, fitted)
 
     def _fit(self) -> tuple[str, ...]:
         from ldpaudit.synthesis import save_generator
 
         users = (self.request.privatized(point, self.seed) for point in self.request.points())
-        asked = next(user for user in users if user.generator is not None)
-        tables = self._tables
+        asked, tables = next(user for user in users if user.generator is not None), self._tables
         rows = MemoryTable(tables.training, tables.everything.location)
         _, survey = tables.survey(asked)
         fitted = fit_generator(asked, rows, survey, tables.features, NoProgress())
@@ -178,21 +181,138 @@ def measured(task: Task, setup: Setup) -> dict[str, Any]:
     return setup.run(task)
 
 
+class _Kept(BaseModel):
+    """What a point's file must hold, as far as it is read again."""
+
+    verdict: Verdict
+    decision: Decision
+    sentence: str
+    test: Estimate
+    correction: str
+    result: AuditResult
+
+
+def is_finished(content: dict[str, Any] | None) -> bool:
+    """Return whether a point's file holds all of it; if not, the point is measured again."""
+    try:
+        _Kept.model_validate(content)
+    except ValidationError:
+        return False
+    return True
+
+
+def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dict[str, Any]:
+    """Return everything that the numbers of a sweep depend on; it stays in memory.
+
+    Files are known by their digest; the number of processes and the memory change no number.
+    """
+    files = {name: getattr(request, name) for name in ("data", *_FILES)}
+    lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
+    return {
+        "version": __version__,
+        "policy": policy_sha256,
+        "parameter": request.grid.parameter,
+        "values": list(request.grid.values),
+        "threads": request.threads or 1,
+        "seed": seed,
+        **{name: None if path is None else locate(path).sha256() for name, path in files.items()},
+        **{name: getattr(request, name) for name in _OPTIONS},
+        **lists,
+    }
+
+
+def _digests(key: str, options: dict[str, Any]) -> dict[str, str]:
+    """Return a digest of each option, which nobody can make without the key."""
+    texts = {name: as_json({name: value}).encode() for name, value in options.items()}
+    return {name: hmac.digest(key.encode(), text, "sha256").hex() for name, text in texts.items()}
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """The folder where the points of a sweep are kept; its files can be read by its owner only.
+
+    Of its options, the data among them, it holds digests made with a random key: without the key
+    no guess of a true label or of a column's name can be tested against them.
+    """
+
+    path: Path
+
+    @property
+    def generator(self) -> Path:
+        """The fitted generator."""
+        return self.path / "generator.npz"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Make the folder and hold it: a second sweep in it would write the same files."""
+        shown = quoted(self.path.name)
+        try:
+            for folder in (self.path, self.path / "points"):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError:
+            raise OutputError(f"The folder {shown} cannot be made or written to.") from None
+        try:
+            if not hold(descriptor):
+                raise InputError(f"Another sweep writes to the folder {shown}: wait until it ends.")
+            yield
+        finally:
+            os.close(descriptor)
+
+    def open(self, options: dict[str, Any], *, resume: bool) -> None:
+        """Start the folder, or continue it; refuse another sweep's (InputError)."""
+        shown, points = quoted(self.path.name), self.path / "points"
+        entries = [e for e in self.path.iterdir() if not e.name.startswith(".") and e != points]
+        if not entries and not any(points.glob("*.json")):
+            key = secrets.token_hex(32)
+            digests = _digests(key, options)
+            return self.keep("manifest", {"format": _FORMAT, "key": key, "digests": digests})
+        if not resume:
+            raise InputError(
+                f"The folder {shown} is not empty; give another, or go on with --resume."
+            )
+        stored = self.kept("manifest")
+        if stored is None or stored.get("format") != _FORMAT:
+            raise InputError(f"The folder {shown} holds something that is no sweep.")
+        known, wanted = stored.get("digests"), _digests(str(stored.get("key")), options)
+        known = known if isinstance(known, dict) else {}
+        other = [name for name in wanted if known.get(name) != wanted[name]]
+        if other:
+            # An earlier version stored fewer options, or no digests of them.
+            first = other[0] if other[0] in known else "version"
+            words = {"version": "version of ldpaudit", "data": "data", "policy": "policy"}
+            what = words.get(first, f"--{first.replace('_', '-')}")
+            raise InputError(
+                f"The folder {shown} holds a sweep with another {what}; give another folder."
+            )
+        return None
+
+    def _place(self, what: str | Point) -> Path:
+        return self.path / (
+            f"points/{what.key}.json" if isinstance(what, Point) else f"{what}.json"
+        )
+
+    def keep(self, what: str | Point, content: dict[str, Any]) -> None:
+        """Write the file of a point, or of what all points share, completely or not at all."""
+        with WholeFiles() as files:
+            files.add(self._place(what), private=True).write(as_json(content).encode())
+
+    def kept(self, what: str | Point) -> dict[str, Any] | None:
+        """Return what a file holds; None without a complete one."""
+        try:
+            text = read_document(self._place(what), DOCUMENT_BYTES)
+            content = parse_json(text, "A file of the sweep", "It is incomplete.")
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
+
+
 @dataclass
 class SweepRun:
-    """A running sweep: what is done, and what is left.
+    """A running sweep.
 
-    Attributes
-    ----------
-    request : SweepRequest
-    folder : SweepFolder
-    progress : Progress
-    done : mapping
-        The contents of the files of the measured points.
-    failed : mapping
-        Why others could not be measured; a resumed sweep tries them again.
-    shared : mapping
-        What all points share: ``"generator"`` and ``"reference"``.
+    ``done``: the contents of the files of the measured points; ``failed``: why others could not be
+    measured, which a resumed sweep tries again; ``shared``: "generator" and "reference".
     """
 
     request: SweepRequest
@@ -204,25 +324,30 @@ class SweepRun:
     _generator_failure: str = ""
     _remarks: list[str] = field(default_factory=list)
 
-    def recall(self) -> None:
-        """Take what the folder holds."""
-        for point in self.request.points():
-            content = self.folder.kept(point)
-            if content is not None and is_finished(content):
-                self.done[point] = content
-        for name in ("generator", "reference"):
-            part = self.folder.kept_part(name)
-            if part is not None:
-                self.shared[name] = part
-
     def go(self, setup: Setup) -> None:
-        """Do what is left."""
+        """Take what the folder holds, and do what is left."""
+        kept = ((point, self.folder.kept(point)) for point in self.request.points())
+        self.done |= {point: content for point, content in kept if content and is_finished(content)}
+        parts = ((name, self.folder.kept(name)) for name in ("generator", "reference"))
+        self.shared |= {name: part for name, part in parts if part is not None}
         if not self._left() and "reference" in self.shared:
             return
         setup = setup.anywhere()
         with last_words(self._interrupted), self._pool() as pool:
-            self._fit_generator(pool, setup)
-            self._do(pool, setup, self._tasks())
+            asked = ((point, self.request.privatized(point, 0)) for point in self._left())
+            needing = [point for point, one in asked if one.generator is not None]
+            ready = "generator" in self.shared and self.folder.generator.is_file()
+            if needing and not ready:
+                self.progress.step(f"fitting the generator {self.request.generator}")
+                self._do(pool, setup, ["generator"])
+                if "generator" not in self.shared:
+                    self.failed |= dict.fromkeys(needing, self._generator_failure)
+            tasks: list[Task] = [*self._left()]
+            if "reference" not in self.shared:
+                tasks.insert(
+                    1, "reference"
+                )  # A point comes first: its memory limits the processes.
+            self._do(pool, setup, tasks)
 
     @contextmanager
     def _pool(self) -> Iterator[Pool]:
@@ -241,42 +366,27 @@ class SweepRun:
         for number, answer in pool.answers(measured, tasks, setup):
             self._take(tasks[number], answer)
 
-    def _tasks(self) -> list[Task]:
-        """Return what is left, a point first: its memory limits the number of processes."""
-        tasks: list[Task] = [*self._left()]
-        if "reference" not in self.shared:
-            tasks.insert(1, "reference")
-        return tasks
-
     def _left(self) -> list[Point]:
         points = self.request.points()
         return [p for p in points if p not in self.done and p not in self.failed]
 
-    def _fit_generator(self, pool: Pool, setup: Setup) -> None:
-        needing = [p for p in self._left() if self.request.privatized(p, 0).generator is not None]
-        ready = "generator" in self.shared and self.folder.generator.is_file()
-        if not needing or ready:
-            return
-        self.progress.step(f"fitting the generator {self.request.generator}")
-        self._do(pool, setup, ["generator"])
-        if "generator" not in self.shared:
-            self.failed |= dict.fromkeys(needing, self._generator_failure)
-
     def _take(self, task: Task, answer: Answer) -> None:
+        content = answer.content
+        if content is not None:
+            check_unchanged()
+            self.folder.keep(task, content)
+            # Read back, so that an interrupted sweep gives the same result.
+            content = self.folder.kept(task) or {}
         if isinstance(task, Point):
-            if answer.content is None:
+            if content is None:
                 self.failed[task] = answer.reason
             else:
-                check_unchanged()
-                self.folder.keep(task, answer.content)
-                # Read back, so that an interrupted sweep gives the same result.
-                self.done[task] = self.folder.kept(task) or {}
+                self.done[task] = content
             done, total = len(self.done) + len(self.failed), len(self.request.points())
             self.progress.step(f"{done} of {total} points: {task.words}")
             self.progress.advance(done, total)
-        elif answer.content is not None:
-            self.folder.keep_part(task, answer.content)
-            self.shared[task] = self.folder.kept_part(task) or {}
+        elif content is not None:
+            self.shared[task] = content
         elif task == "generator":
             self._generator_failure = answer.reason
         else:
@@ -291,18 +401,22 @@ class SweepRun:
         )
 
     def result(self, level: float, facts: Facts) -> Sweep:
-        """Put everything together.
-
-        Raises
-        ------
-        LdpAuditError
-            If no point could be measured.
-        """
+        """Put everything together (LdpAuditError if no point could be measured)."""
         if not self.done:
             reason = next(iter(self.failed.values()), "")
             raise LdpAuditError(f"No point could be measured. {reason}")
-        names, values = self.request.mechanisms, self.request.grid.values
-        settings = {name: [self._setting(name, v, level) for v in values] for name in names}
+        parameter, settings = self.request.grid.parameter, {}
+        for name in self.request.mechanisms:
+            settings[name] = [
+                setting_of(
+                    *(name, parameter, value),
+                    [self.done[draw] for draw in draws if draw in self.done],
+                    [self.failed[draw] for draw in draws if draw in self.failed],
+                    level,
+                )
+                for value in self.request.grid.values
+                for draws in [self.request.draws(name, value)]
+            ]
         warnings = [*self.shared.get("generator", {}).get("warnings", []), *self._remarks]
         score = self.shared.get("reference")
         return Sweep(
@@ -314,23 +428,13 @@ class SweepRun:
             run=facts,
         )
 
-    def _setting(self, name: str, value: float, level: float) -> Setting:
-        parameter, repeats = self.request.grid.parameter, range(1, self.request.repeats + 1)
-        draws = [Point(name, parameter, value, repeat) for repeat in repeats]
-        contents = [self.done[draw] for draw in draws if draw in self.done]
-        failed = [self.failed[draw] for draw in draws if draw in self.failed]
-        return setting_of(name, parameter, value, contents, failed, level)
-
 
 @unchanged()
 def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
     """Simulate, audit and learn at every point of a grid.
 
-    Raises
-    ------
-    LdpAuditError
-        One line about what is wrong; the result names points that cannot be measured, unless there
-        is no other.
+    One line says what is wrong (LdpAuditError); points that cannot be measured are named in the
+    result, unless there is no other.
     """
     progress, request = progress or NoProgress(), request.with_generator()
     if request.out is not None and request.out.is_file():
@@ -341,21 +445,21 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
     tables = read_tables(request, progress=progress)
     _check_data(tables)
     options = manifest(request, tables.seed, None if policy is None else policy.sha256)
-    with _folder(request) as folder:
-        folder.open(options, resume=request.resume)
-        run = SweepRun(request, folder, progress)
-        run.recall()
-        test_rows = None if isinstance(tables.test, str) else int(tables.test.num_rows)
-        facts = Facts(
-            seed=tables.seed,
-            rows=tables.training.num_rows,
-            test_rows=test_rows,
-            repeats=request.repeats,
-            learner=request.learner,
-        )
-        del tables  # The workers read the data themselves.
-        run.go(Setup(request, facts.seed, policy, folder.generator))
-        return run.result((policy or default_policy()).audit.confidence, facts)
+    facts = Facts(
+        seed=tables.seed,
+        rows=tables.training.num_rows,
+        test_rows=None if isinstance(tables.test, str) else int(tables.test.num_rows),
+        repeats=request.repeats,
+        learner=request.learner,
+    )
+    del tables  # The workers read the data themselves.
+    with Scratch() as scratch:
+        folder = SweepFolder(request.out or scratch.folder / "sweep")
+        with folder.alone():
+            folder.open(options, resume=request.resume)
+            run = SweepRun(request, folder, progress)
+            run.go(Setup(request, facts.seed, policy, folder.generator))
+    return run.result((policy or default_policy()).audit.confidence, facts)
 
 
 def _policy(request: SweepRequest) -> Policy | None:
@@ -373,16 +477,8 @@ def _policy(request: SweepRequest) -> Policy | None:
 def _check_data(tables: SweepTables) -> None:
     """Check labels, mechanisms and columns as privatize would, before any point is measured."""
     request = tables.request
-    for point in request.points():
-        if point.repeat == 1:
-            mechanism_at(tables, point)
+    for point in request.first_points():
+        mechanism_at(tables, point)
     if any(traits_of(name).feature_values_kept for name in request.mechanisms):
         whole = tables.everything.table
         released_as_they_are(whole, request.label, request.keep, tables.columns).refuse()
-
-
-@contextmanager
-def _folder(request: SweepRequest) -> Iterator[SweepFolder]:
-    """Give the folder of ``--out``, or a temporary one."""
-    with Scratch() as scratch:
-        yield SweepFolder(request.out or scratch.folder / "sweep")

@@ -9,7 +9,7 @@ import pytest
 
 from ldpaudit import audit
 from ldpaudit.commands.selftest.planting import LEAKS
-from ldpaudit.commands.selftest.trial import outcome, planned
+from ldpaudit.commands.selftest.work import outcome, planned
 from ldpaudit.datasets import declare
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.release import Declaration

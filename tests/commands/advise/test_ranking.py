@@ -18,7 +18,7 @@ from ldpaudit.commands.advise.ranking import (
 )
 from ldpaudit.commands.advise.simulation import Search, Tried, stops
 from ldpaudit.commands.advise.work import no_use
-from ldpaudit.commands.sweep.grid import Point
+from ldpaudit.commands.sweep.request import Point
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.result import Check, Estimate
 

@@ -13,17 +13,22 @@ from ldpaudit.commands.schemas import schema_of
 from ldpaudit.commands.selftest import work
 from ldpaudit.commands.selftest.planting import HONEST, LEAKS, OF_CLASSES, OF_NUMBERS, Setting
 from ldpaudit.commands.selftest.request import SelftestRequest
-from ldpaudit.commands.selftest.result import CHANCE, Figure, Selftest, figure, figures
-from ldpaudit.commands.selftest.trial import (
+from ldpaudit.commands.selftest.work import (
     ATTACKED_ROWS,
+    CHANCE,
+    Figure,
     Outcome,
+    Selftest,
     attacked,
     best_accuracy,
+    figure,
+    figures,
+    judged,
     planned,
     planted,
     posterior,
+    selftest,
 )
-from ldpaudit.commands.selftest.work import selftest
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.work.progress import NoProgress
 
@@ -41,7 +46,7 @@ def sound(honest: int = 20, leaking: int = 22) -> list[Outcome]:
 
 
 def result_of(outcomes: list[Outcome]) -> Selftest:
-    return Selftest.of(outcomes, len(outcomes), 1, thorough=False, seconds=1.0)
+    return judged(outcomes, planned=len(outcomes), seed=1, thorough=False, seconds=1.0)
 
 
 @pytest.mark.parametrize("thorough", [False, True])
@@ -83,7 +88,7 @@ def test_a_leak_gives_away_more_than_it_declares(kind: str) -> None:
 
 
 def held(count: int, n: int, stated: float = 0.05, side: Any = "at most") -> Figure:
-    return figure("x", "", count, n, stated, side)
+    return figure("x", "", [True] * count + [False] * (n - count), stated, side)
 
 
 def test_figures_are_held_against_what_is_documented() -> None:

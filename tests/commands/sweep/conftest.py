@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from ldpaudit import cli
-from ldpaudit.commands.sweep.grid import parse_grid
-from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.sweep.request import SweepRequest, parse_grid
 from ldpaudit.commands.sweep.run import Setup, SweepRun
 from ldpaudit.work.tasks import attempt
 

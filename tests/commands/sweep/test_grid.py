@@ -1,6 +1,6 @@
 import pytest
 
-from ldpaudit.commands.sweep.grid import Point, all_points, parse_grid
+from ldpaudit.commands.sweep.request import SweepRequest, parse_grid
 from ldpaudit.errors import InputError
 
 
@@ -35,11 +35,11 @@ def test_bad_grids(parameter: str, text: str, word: str) -> None:
 
 
 def test_a_point_has_the_same_name_in_every_sweep() -> None:
-    alone = all_points(("double-rr",), parse_grid("lambda", "0.1"), 1)
-    among = all_points(("randomized-response", "double-rr"), parse_grid("lambda", "0.05:0.4:8"), 2)
+    names, grid = ("double-rr", "randomized-response"), parse_grid("lambda", "0.05:0.4:8")
+    among = SweepRequest(data="d", mechanisms=names, grid=grid, repeats=2).points()
+    alone = SweepRequest(data="d", mechanisms=names[:1], grid=parse_grid("lambda", "0.1")).points()
     assert alone[0].key == "double-rr-lambda-0.1-1"
     assert alone[0] in among
     assert len({point.key for point in among}) == len(among) == 32
     # An unfinished sweep has looked at the whole grid before it repeats anything.
     assert [point.repeat for point in among] == [1] * 16 + [2] * 16
-    assert isinstance(among[0], Point)

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from commands.sweep.conftest import asked
 
-from ldpaudit.commands.sweep.folder import SweepFolder, is_finished, manifest
+from ldpaudit.commands.sweep.run import SweepFolder, is_finished, manifest
 from ldpaudit.errors import InputError
 
 
 def started(request: Any, folder: SweepFolder, policy: str | None = None) -> None:
-    folder.open(manifest(request, 7, policy), resume=request.resume)
+    with folder.alone():
+        folder.open(manifest(request, 7, policy), resume=request.resume)
 
 
 def test_a_folder_of_something_else_is_refused(data: Path, tmp_path: Path) -> None:
@@ -22,6 +23,8 @@ def test_a_folder_of_something_else_is_refused(data: Path, tmp_path: Path) -> No
     again = asked(data, "randomized-response", out=out, resume=True)
     started(again, folder)  # Nothing is there yet, so it starts.
     folder.keep(point, {"verdict": "pass"})
+    with folder.alone(), pytest.raises(InputError, match="Another sweep"):
+        started(again, folder)
     with pytest.raises(InputError, match="is not empty"):
         started(first, folder)
     started(again, folder)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpaudit.commands.sweep.grid import parse_grid
+from ldpaudit.commands.sweep.request import parse_grid
 from ldpaudit.commands.sweep.result import Mean, Setting, least_noise, setting_of
 
 GRID = parse_grid("lambda", "0.1:0.5:5")
