@@ -276,7 +276,7 @@ def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) ->
     from ldpaudit.commands.advise.work import advise as work
 
     stated = {"data": _file(data, "advise"), "label": texts_of(label, "label"), **options}
-    for name in options.keys() & {"test", "truth"}:
+    for name in options.keys() & {"test", "truth", "public"}:
         stated[name] = None if options[name] is None else _file(options[name], "advise")
     return work(made(AdviseRequest, stated, "advise"))
 

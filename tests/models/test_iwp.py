@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit
 from scipy.stats import norm
 
-from ldpaudit.commands.utility.iwp import iwp_model
+from ldpaudit.commands.utility.learner import iwp_model
 from ldpaudit.errors import InputError
 from ldpaudit.learners import IWPClassifier, IWPRegressor, noisy_risk_bias
 from ldpaudit.mechanisms import RandomizedResponse

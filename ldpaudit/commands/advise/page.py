@@ -5,6 +5,7 @@ from typing import Final
 
 from ldpaudit.commands.advise.result import (
     NOT_RELEASED,
+    ORDER,
     Advice,
     Candidate,
     Dropped,
@@ -72,9 +73,9 @@ def _recommended(advice: Advice) -> Section:
         (str(place), one.command) for place, one in enumerate(advice.recommendations, 1)
     )
     intro = (
-        "The best releases that meet the policy, utility and leakage side by side. Certified: an "
-        "interval that needs independent rows only; exact: no chance in it; estimated: with the "
-        "assumptions that the JSON file names."
+        "The best releases that meet the policy, utility and leakage side by side. "
+        f"{ORDER} Certified: an interval that needs independent rows only; exact: no chance in it; "
+        "estimated: with the assumptions that the JSON file names."
     )
     made = ("The command to make each", Table(("", "Command"), commands))
     table = ("Recommended", Table(head, tuple(body)))

@@ -2,10 +2,10 @@
 
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from ldpaudit.commands.privatize.request import ColumnRequest
-from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.sweep.request import Grid, Point, SweepRequest
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.options import (
     Argument,
@@ -28,7 +28,7 @@ Use = Literal["classification", "regression", "counts"]
 class Simulated(SweepRequest):
     """The simulations of one private column; a prior that nobody gave costs a part of ε."""
 
-    def privatized(self, point: "Point", seed: int) -> ColumnRequest:
+    def privatized(self, point: Point, seed: int) -> ColumnRequest:
         """Return what ``ldpaudit privatize`` would be asked for at a point, as a simulation."""
         asked = super().privatized(point, seed)
         return replace(asked, private_prior="auto") if self.buys_prior(point.mechanism) else asked
@@ -84,6 +84,13 @@ class AdviseRequest(FileOptions):
     )
     test: Annotated[
         str | None, Option("Rows with true labels to measure on (default: a fifth).", file=True)
+    ] = None
+    public: Annotated[
+        str | None,
+        Option(
+            "A public labelled table: double-rr is tried, too, with synthetic rows like it.",
+            file=True,
+        ),
     ] = None
     drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
     keep: Annotated[
@@ -163,20 +170,20 @@ class AdviseRequest(FileOptions):
 
     def simulated(self, label: str, mechanism: str, drop: tuple[str, ...]) -> Simulated:
         """Return the simulations of one column; ``mechanism`` states how its labels are coded."""
-        from ldpaudit.commands.sweep.request import Grid
-
-        shared: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("keep", "prior", "test", "seed", "threads", "policy")
-        }
-        shared["data"] = self.table
-        shared |= vars(self.files)
-        labels = self.labels if self.numeric else None
         return Simulated(
+            data=self.table,
             label=label,
-            labels=labels,
+            labels=self.labels if self.numeric else None,
             mechanisms=(mechanism,),
             grid=Grid("epsilon", (1.0,)),
             drop=drop,
-            **shared,
+            keep=self.keep,
+            prior=self.prior,
+            test=self.test,
+            seed=self.seed,
+            threads=self.threads,
+            policy=self.policy,
+            generator=None if self.public is None else "mixture",
+            generator_data=self.public,
+            **vars(self.files),
         )

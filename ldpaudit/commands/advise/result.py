@@ -23,6 +23,10 @@ _VERDICTS: Final[dict[Outcome, Literal["pass", "fail", "inconclusive"]]] = {
 NOT_RELEASED: Final = (
     "Nothing was released. Simulated releases were drawn with a seeded generator and are not kept."
 )
+ORDER: Final = (
+    "In this order: first what no interval shows to be worth less than the best, and of these what "
+    "the closed form expects to err least."
+)
 # Headers for numbers, by their ids.
 _SHORT: Final = {
     "test_accuracy": "Learner's accuracy",
@@ -344,6 +348,8 @@ def print_advice(advice: Advice, *, quiet: bool) -> None:
         found = advice.outcome == "found"
         title = "Releases that meet the policy" if found else "What to try first, by closed form"
         show(title, *recommended(advice))
+        if found and len(advice.recommendations) > 1:
+            say(ORDER)
         for place, one in enumerate(advice.recommendations, 1):
             say(f"  {place}. {one.command}")
     for text in advice.notes:

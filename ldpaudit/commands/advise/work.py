@@ -1,18 +1,33 @@
-"""`ldpaudit advise`: mechanisms ranked by one closed form, the best simulated and halved in."""
+"""`ldpaudit advise`: a sweep with a question. The best by closed form are simulated, halved in."""
 
 import math
 import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from ldpaudit import __version__
 from ldpaudit.api import policy_of
-from ldpaudit.commands.advise.column import JOIN, MOST_ROWS, Column, checked, read_columns
-from ldpaudit.commands.advise.leaving_out import left_out, stretch
-from ldpaudit.commands.advise.ranking import MOST, Line, Parts, cost, lines, spent, words
+from ldpaudit.audits.interface import Plan
+from ldpaudit.commands.advise.candidates import (
+    DOUBLE,
+    MOST,
+    MOST_ROWS,
+    Column,
+    Line,
+    Parts,
+    checked,
+    cost,
+    left_out,
+    lines,
+    read_column,
+    share_error,
+    spent,
+    stretch,
+    words,
+)
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.result import (
     Advice,
@@ -26,25 +41,49 @@ from ldpaudit.commands.advise.result import (
     found_words,
     least_sure,
 )
-from ldpaudit.commands.advise.simulation import (
-    MOST_SIMULATED,
-    Search,
-    Tried,
-    beside,
-    costs,
-)
 from ldpaudit.commands.privatize.plan import options_of
+from ldpaudit.commands.sweep.points import (
+    Simulation,
+    mechanism_at,
+    reading_of,
+    score,
+    synthetic_pool,
+)
+from ldpaudit.commands.sweep.request import Point
+from ldpaudit.datasets import read_file_columns
 from ldpaudit.datasets.formats.locations import unchanged
-from ldpaudit.judging.policy import default_policy
+from ldpaudit.errors import LdpAuditError
+from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options import LabelOptions, PlanOptions
-from ldpaudit.result import Estimate
-from ldpaudit.result.numbers import as_percent, number
-from ldpaudit.work.progress import NoProgress, Progress
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.nodes import Node, node_of
+from ldpaudit.randomness import child_generator, seed_from
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
+from ldpaudit.result import AuditResult, Check, Estimate
+from ldpaudit.result.numbers import against, as_percent, number
+from ldpaudit.work.progress import NoProgress, Progress, Stop
 
+# Releases that are looked at, at most: their intervals hold together, whichever is chosen.
+MOST_SIMULATED: Final = 40
 # The share of the time that the search for columns to leave out may take.
 _SHARE: Final = 0.4
+# Checks of whether the noise is as declared: a simulated release fails them by chance alone.
+_AS_DECLARED: Final = ("claimed-channel", "guessable-seed", "rare-classes", "shared-noise")
+# Audits that only one check of a policy needs.
+_NEEDED: Final = {"instance-loss": "instance_loss_exceedance", "renyi": "renyi_epsilon"}
+# What an audit finds, under the ids of advice: of a mechanism that replaces features, too.
+_FOUND: Final = {
+    "attack.best.accuracy": "advice.accuracy",
+    "attack.best.advantage": "advice.advantage",
+}
+_LOSSES: Final = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
 _SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".feather", ".xlsx")
-_BESIDE: Final = (
+_JOIN: Final = (
+    "The true labels are in a file of their own, so the commands say TABLE: put the true labels "
+    "into the table first, in place of the released ones."
+)
+_AMONG: Final = (
     "The leakage and utility of each column count the other columns' released values among its "
     "features, as one simulated release has them."
 )
@@ -59,8 +98,12 @@ _HOPELESS: Final = (
     "changes that. Do not release these features with this label."
 )
 _DOUBLE: Final = (
-    " Double randomized response replaces features, too: given a public table, 'ldpaudit sweep "
-    "--mechanism double-rr --public FILE' measures what that would reveal and keep."
+    " Double randomized response replaces features, too: with --public FILE, a public labelled "
+    "table, advise simulates it."
+)
+_OF_DOUBLE: Final = (
+    "What an attacker learns from double-rr is measured by the audit of its first simulated "
+    "release, each number at the audit's own level."
 )
 
 
@@ -72,10 +115,10 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     policy = policy_of(PlanOptions(policy=request.policy)) or default_policy()
     request = checked(request)
     if request.apart:
-        progress.remark(JOIN)
+        progress.remark(_JOIN)
     progress.step("reading the table")
-    columns = read_columns(request, request.columns(), progress)
-    # Of each column: three numbers of every release that is looked at, and what features tell.
+    columns = [read_column(request, i, progress) for i in range(len(request.columns()))]
+    # Of each column: three numbers of every release that is looked at, and what features reveal.
     intervals = (3 * MOST_SIMULATED + 4) * len(columns)
     level = 1 - (1 - policy.audit.confidence) / intervals
     seconds = 60 * request.minutes
@@ -86,9 +129,218 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     if dropped and request.use != "counts":
         hopeless |= any(not column.tables.features.names for column in columns)
     progress.step("ranking mechanisms")
-    ways = [] if hopeless else lines(columns, policy)
+    ways = lines(columns, policy, hopeless=hopeless)
     done = [search.least_noise(way, 1 / (len(ways) - at)) for at, way in enumerate(ways)]
     return _Answer(request, search, ways, dropped, searched and all(done), hopeless).advice()
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A release that was simulated.
+
+    ``results``: of the audit of each draw; ``utility``: of each private column; ``why_not``: the
+    first limit that it broke, or why it cannot be made; ``unclear``: an audit cannot tell whether
+    it breaks that.
+    """
+
+    parts: Parts
+    results: tuple[AuditResult, ...] = ()
+    utility: tuple[Estimate | None, ...] = ()
+    why_not: str = ""
+    unclear: bool = False
+
+    @property
+    def passes(self) -> bool:
+        """Whether every draw met the policy."""
+        return not self.why_not
+
+
+@dataclass
+class Search:
+    """Simulates releases as far as the time goes, and keeps what it found.
+
+    ``level``: of each interval; ``deadline``: on the clock ``time.monotonic``.
+    """
+
+    columns: Sequence[Column]
+    policy: Policy
+    level: float
+    deadline: float
+    progress: Progress
+    tried: dict[Parts, Tried] = field(default_factory=dict)
+    drawn: int = 0
+
+    def least_noise(self, line: Line, share: float) -> bool:
+        """Look for the least noise of a line that passes twice; False where the time is over.
+
+        From where the closed form says to start, in ever longer steps to less noise or more, then
+        by halving; ``share``: of the time that is left.
+        """
+        until = time.monotonic() + share * (self.deadline - time.monotonic())
+        low, high, place, step = -1, len(line.parts), line.start, 1
+        while high - low > 1:
+            if (tried := self.measured(line.parts[place], until)) is None:
+                return False
+            low, high = (place, high) if tried.passes else (low, place)
+            if low < 0:
+                place = max(high - step, 0)
+            elif high == len(line.parts):
+                place = min(low + step, high - 1)
+            else:
+                place = (low + high) // 2
+            step *= 2
+        while low >= 0:  # One draw that passes may be luck.
+            again = self.measured(line.parts[low], until, draws=2)
+            if again is None or again.passes:
+                return again is not None
+            low -= 1
+        return True
+
+    def measured(self, parts: Parts, until: float, draws: int = 1) -> Tried | None:
+        """Return what so many simulated releases show; None where the time is over."""
+        known = self.tried.get(parts, Tried(parts))
+        if known.why_not or len(known.results) >= draws:
+            return known
+        if time.monotonic() >= until or len(self.tried) >= MOST_SIMULATED:
+            return None
+        self.progress.step(f"simulating {words(parts)}")
+        try:
+            while len(known.results) < draws and known.passes:
+                numbered = [replace(one, repeat=len(known.results) + 1) for one in parts]
+                self.drawn += 1
+                if (result := self._audited(numbered, until)) is None:
+                    return None
+                stopping = next((one for one in _checks(result) if stops(one)), None)
+                known = replace(known, results=(*known.results, result))
+                if stopping is not None:
+                    unclear = stopping.verdict == "inconclusive"
+                    known = replace(known, why_not=reason(stopping), unclear=unclear)
+            if not known.utility:
+                known = replace(known, utility=tuple(self._utility(parts)))
+        except LdpAuditError as error:
+            known = replace(known, why_not=str(error))
+        self.tried[parts] = known
+        return known
+
+    def _audited(self, parts: Sequence[Point], until: float) -> AuditResult | None:
+        """Return the audit of a simulated release of all rows; None where the time is over."""
+        pairs = zip(self.columns, parts, strict=True)
+        drawn = [column.drawn(column.audited, point) for column, point in pairs]
+        checks, asked = self.policy.checks, self.policy.audit
+        skip = [name for name, check in _NEEDED.items() if getattr(checks, check) is None]
+        threads = self.columns[0].request.threads or 1
+        plan = Plan(seed=seed_from(child_generator(drawn[0].seed, "audit")), threads=threads)
+        # The policy asks for rows of the whole table and not of a part of it.
+        enough = asked.min_rows is not None and self.columns[0].rows >= asked.min_rows
+        fixed = {"seed": None, "min_rows": None if enough else asked.min_rows}
+        settled = {"audit": asked.model_copy(update=fixed), "waivers": ()}
+        stop = Stop.after(until - time.monotonic())
+        result = audit(
+            self._node(drawn, parts[0]),
+            plan,
+            self.policy.model_copy(update=settled),
+            skip=("seeds", *skip),
+            command="ldpaudit advise …",
+            stop=stop,
+        )
+        return None if stop.obeyed else result
+
+    def _node(self, drawn: Sequence[Simulation], point: Point) -> Node:
+        """Return a simulated release of every private column, as an insider reads it."""
+        first = self.columns[0]
+        if len(drawn) == 1:
+            tables = replace(first.tables, training=first.audited, test=None)
+            fitted = first.generator if point.mechanism == DOUBLE else None
+            pool = synthetic_pool(tables, point, fitted)
+            return node_of(reading_of(tables, drawn[0].table, drawn[0].mechanism, pool).release)
+        names = [column.asked.label for column in self.columns]
+        table, truth = drawn[0].table, first.audited.select(names[:1])
+        for name, column, one in zip(names[1:], self.columns[1:], drawn[1:], strict=True):
+            table = table.append_column(name, one.table.column(name))
+            truth = truth.append_column(name, column.audited.column(name))
+        claims = (
+            Declaration(one.mechanism.name, dict(one.mechanism.declaration()), "api")
+            for one in drawn
+        )
+        report = read_file_columns(
+            table.replace_schema_metadata(),
+            labels=names,
+            declaration=ColumnsDeclaration(tuple(map(LabelDeclaration, names, claims))),
+            truth=truth.replace_schema_metadata(),
+            coding=DeclaredCoding,
+        )
+        return node_of(report.file)
+
+    def among(self, parts: Parts, column: Column) -> Column:
+        """Return a private column with the others' released values among its features."""
+        pairs = zip(self.columns, parts, strict=True)
+        others = {one.asked.label: (one, point) for one, point in pairs if one is not column}
+        return column.among(others) if others else column
+
+    def _utility(self, parts: Parts) -> Iterator[Estimate | None]:
+        """Yield what a learner makes of each private column, the others' values among features."""
+        for column, point in zip(self.columns, parts, strict=True):
+            if column.request.use == "counts":
+                yield _share_error(column, point)
+                continue
+            seen = self.among(parts, column)
+            drawn = seen.drawn(seen.tables.training, point)
+            fitted = column.generator if point.mechanism == DOUBLE else None
+            pool = synthetic_pool(seen.tables, point, fitted)
+            reading = reading_of(seen.tables, drawn.table, drawn.mechanism, pool)
+            found = score(seen.tables, reading, self.policy, drawn.seed, level=self.level)
+            yield found.estimate
+
+
+def _share_error(column: Column, point: Point) -> Estimate:
+    channel = column.channel(mechanism_at(column.tables, point))
+    return Estimate.exact(
+        "share_error",
+        "Typical error of a label's share",
+        share_error(column.prior, channel, column.rows),
+        section="utility",
+        unit="proportion",
+        method="root mean square over the labels of the error of the unbiased estimate, the noise "
+        "being all that is random",
+    )
+
+
+def _checks(result: AuditResult) -> list[Check]:
+    """Return the checks of a result and of its parts."""
+    return [*result.checks, *(check for part in result.labels for check in part.checks)]
+
+
+def stops(check: Check) -> bool:
+    """Return whether a check of a simulated release speaks against releasing so.
+
+    The noise is as declared by construction, so of the claim only the audit's power counts; columns
+    that may name people are left out or asked to be kept.
+    """
+    if check.id in (*_AS_DECLARED, "identifiers"):
+        return False
+    if check.verdict == "fail":
+        return check.id != "claimed-epsilon"
+    return check.verdict == "inconclusive" and check.level == "error"
+
+
+def reason(check: Check) -> str:
+    """Return what a check found, in words."""
+    if check.verdict == "fail" and check.observed is not None and check.limit is not None:
+        observed, most = against(check.observed, check.limit)
+        return f"{check.id}: {observed}; the policy allows {most}"
+    return f"{check.id}: {check.reason}"
+
+
+def costs(utility: Iterable[Estimate | None], *, optimistic: bool = False) -> float:
+    """Return the sum of utilities as costs, the less the better; or the least it may be."""
+    total = 0.0
+    for one in utility:
+        if one is not None:
+            better = one.id == "test_accuracy"
+            end = one.high if better else one.low
+            value = end if optimistic and end is not None else one.value
+            total += -value if better else value
+    return total
 
 
 @dataclass(frozen=True)
@@ -104,24 +356,23 @@ class _Answer:
 
     def advice(self) -> Advice:
         """Return the result."""
-        search, columns = self.search, self.search.columns
-        best = self._ordered([one for way in self.ways for one in self._best(way)])[:MOST]
-        unclear = any(one.unclear for one in search.tried.values())
-        outcome: Outcome = "none" if self.done and not unclear else "undecided"
-        outcome = "found" if best else outcome
-        first = [Tried(way.parts[way.start]) for way in self.ways if self._can_be_made(way)]
-        shown = best if best or self.done else first
-        tried = [*search.tried.values(), *(one for one in shown if one.parts not in search.tried)]
-        recommendations = [self._recommended(one) for one in shown]
-        names = dict.fromkeys(name for one in self.dropped for name in one.names)
+        search, columns, tried = self.search, self.search.columns, self.search.tried
+        best = self._ordered([one for way in self.ways for one in self._passed(way)[-1:]])[:MOST]
+        undecided = not self.done or any(one.unclear for one in tried.values())
+        outcome: Outcome = "found" if best else "undecided" if undecided else "none"
+        first = [Tried(way.parts[way.start]) for way in self.ways]
+        able = [one for one in first if None not in map(Column.guessed, columns, one.parts)]
+        shown = best if best or self.done else able
+        found = [self._recommended(one) for one in shown]
+        every = [*tried.values(), *(one for one in shown if one.parts not in tried)]
         return Advice(
             ldpaudit_version=__version__,
             outcome=outcome,
-            sentence=self._sentence(outcome, recommendations, len(names)),
-            recommendations=recommendations,
-            candidates=[self._candidate(one) for one in tried],
+            sentence=self._sentence(outcome, found),
+            recommendations=found,
+            candidates=[self._candidate(one) for one in every],
             dropped=list(self.dropped),
-            notes=list(dict.fromkeys(self._notes(best, recommendations))),
+            notes=list(dict.fromkeys(self._notes(best, found))),
             run=AdviceRun(
                 seed=columns[0].tables.seed,
                 rows=columns[0].rows,
@@ -133,51 +384,53 @@ class _Answer:
             ),
         )
 
-    def _can_be_made(self, way: Line) -> bool:
-        """Return whether the mechanisms that a line starts with can be made for the columns."""
-        made = map(Column.guessed, self.search.columns, way.parts[way.start])
-        return all(one is not None for one in made)
+    @property
+    def _gone(self) -> list[str]:
+        return list(dict.fromkeys(name for one in self.dropped for name in one.names))
 
-    def _best(self, way: Line) -> Iterator[Tried]:
-        """Yield the least noise of a line that passed, twice where there was time."""
-        known = [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
-        passed = [one for one in known if one.passes]
-        yield from sorted(passed, key=lambda one: (len(one.results), spent(one.parts)))[-1:]
+    def _known(self, way: Line) -> list[Tried]:
+        return [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
+
+    def _passed(self, way: Line) -> list[Tried]:
+        """Return what passed of a line, last the least noise of those that passed most often."""
+        passed = [one for one in self._known(way) if one.passes]
+        return sorted(passed, key=lambda one: (len(one.results), spent(one.parts)))
 
     def _ordered(self, found: list[Tried]) -> list[Tried]:
         """Return releases, those first that no interval shows to be worse than the best.
 
         Among these the closed form decides: test rows are few, and the best of them may be luck.
         """
-        value = min((sum(costs(one.utility)) for one in found), default=0.0)
+        value = min((costs(one.utility) for one in found), default=0.0)
 
         def key(one: Tried) -> tuple[bool, float]:
-            worse = sum(costs(one.utility, optimistic=True)) > value
+            worse = costs(one.utility, optimistic=True) > value
             return worse, math.fsum(map(cost, self.search.columns, one.parts))
 
         return sorted(found, key=key)
 
-    def _sentence(self, outcome: Outcome, found: Sequence[Recommendation], gone: int) -> str:
+    def _sentence(self, outcome: str, found: Sequence[Recommendation]) -> str:
         """Return what to release, or why there is nothing."""
-        columns = self.search.columns
+        columns, gone = self.search.columns, len(self._gone)
         these = "1 column" if gone == 1 else f"{gone} columns"
         left = f" Leave out {these} that no noise makes up for (--drop)." if gone else ""
         if outcome == "found":
             return found_words(found[0]) + left
         if self.hopeless and self.done:
-            alone = len(columns) == 1 and columns[0].release.numeric is None
-            return _HOPELESS + (_DOUBLE if alone else "")
-        failed = [one.why_not.rstrip(".") for one in self.search.tried.values() if one.why_not]
-        why = f" With the most noise that was tried: {failed[-1]}." if failed else ""
+            offered = len(columns) > 1 or columns[0].release.numeric is not None or self.ways
+            return _HOPELESS + ("" if offered else _DOUBLE)
+        failed = [one for one in self.search.tried.values() if one.why_not]
+        most = min(failed, key=lambda one: spent(one.parts), default=None)
+        why = f" With the most noise that was tried: {most.why_not.rstrip('.')}." if most else ""
         if outcome == "none":
             return f"Nothing in reach passes: every mechanism breaks a limit at every noise.{why}"
         if self.done:
             fewer = "fewer private columns" if len(columns) > 1 else "a policy that allows more"
-            return (
-                f"Found no release that is known to meet the policy.{why} It takes more rows, or "
-                f"{fewer}."
-            )
-        first = f" By closed form, first try {_called(found[0])}." if found else ""
+            # Rows make an audit surer; they change no limit that is broken.
+            fewer = f"more rows, or {fewer}" if most and most.unclear else fewer
+            return f"Found no release that is known to meet the policy.{why} It takes {fewer}."
+        first = ", ".join(choice.words for choice in found[0].choices) if found else ""
+        first = f" By closed form, first try {first}." if first else ""
         return (
             "Found no release that is known to meet the policy within --minutes "
             f"{self.request.minutes:g}: give more time.{first}{left}"
@@ -187,33 +440,40 @@ class _Answer:
         columns = self.search.columns
         if not self.done:
             yield _TIME_UP
+            for way in self.ways:
+                if way.parts[way.start] not in self.search.tried:
+                    yield f"Not simulated: {words(way.parts[way.start])}."
         for one in best:
             if len(one.results) == 1:
                 yield f"{words(one.parts)} {_ONE_DRAW}"
         for way in self.ways:
-            above = [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
-            for failed in [one for one in above if not one.passes][:1]:
+            for failed in [one for one in self._known(way) if not one.passes][:1]:
                 yield f"{words(failed.parts)} was left out: {failed.why_not}"
-        for column in columns[:1]:
-            if len(column.audited) < column.rows:
-                yield f"Simulations release {MOST_ROWS:,} of the {column.rows:,} rows, at random."
+        if any(one.parts[0].mechanism == DOUBLE for one in best):
+            yield _OF_DOUBLE
+        if len(columns[0].audited) < columns[0].rows:
+            yield f"Simulations release {MOST_ROWS:,} of the {columns[0].rows:,} rows, at random."
         if len(columns) > 1 and found:
-            yield _BESIDE
+            yield _AMONG
             if (claim := self.search.policy.of_all().claim) and claim.epsilon is not None:
                 yield _SHARED_OUT
         if len(columns) == 1 and found:
             yield from no_use(found[0].utility, float(columns[0].prior.max()))
 
     def _candidate(self, tried: Tried) -> Candidate:
-        column, point, epsilon = self.search.columns[0], tried.parts[0], spent(tried.parts)
+        point, epsilon = tried.parts[0], spent(tried.parts)
         utility = tried.utility[0] if tried.utility else None
+        accuracy = self.search.columns[0].guessed(point)
+        if point.mechanism == DOUBLE:
+            measured = tried.results[0].estimate("attack.best.accuracy") if tried.results else None
+            accuracy = None if measured is None else measured.value
         return Candidate(
             mechanism=point.mechanism if len(tried.parts) == 1 else "independent",
             value=epsilon,
             epsilon=epsilon,
             passes=bool(tried.results) and tried.passes,
             utility=None if utility is None else utility.value,
-            accuracy=column.guessed(point),
+            accuracy=accuracy,
             kind="estimated" if utility is None else "certified",
             why_not=tried.why_not if tried.results or tried.why_not else "it was not simulated",
         )
@@ -225,11 +485,8 @@ class _Answer:
             return Recommendation(**dict(choices[0]), command=command)
         return Recommendation(
             mechanism="independent",
-            value=None,
+            **dict.fromkeys(("value", "utility", "leakage", "limits")),
             epsilon=spent(tried.parts),
-            utility=None,
-            leakage=None,
-            limits=None,
             simulated=all(one.simulated for one in choices),
             kind=least_sure(one.kind for one in choices),
             labels=choices,
@@ -238,13 +495,24 @@ class _Answer:
 
     def _choice(self, tried: Tried, place: int) -> Choice:
         search, point = self.search, tried.parts[place]
-        column = beside(search.columns, tried.parts, search.columns[place])
-        leakage = list(column.leakage(point, search.level))
-        utility, limits = None, []
+        leakage, utility, limits = list[Estimate](), None, list[Limit]()
+        if point.mechanism != DOUBLE:
+            column = search.among(tried.parts, search.columns[place])
+            leakage += column.leakage(point, search.level)
         if tried.results:
-            result, utility = tried.of_column(place), tried.utility[place]
+            result, utility = tried.results[0], tried.utility[place]
+            result = result.labels[place] if result.labels else result
             limits = [limit for check in result.checks if (limit := Limit.of(check)) is not None]
-            leakage += _exceedance(result.estimates, search)
+            named = {} if leakage else _FOUND
+            leakage += [
+                one.model_copy(update={"id": named[one.id]})
+                for one in result.estimates
+                if one.id in named
+            ]
+            if search.policy.checks.instance_loss_exceedance is not None:
+                found = [one for one in result.estimates if one.id in _LOSSES]
+                worst = sorted(found, key=lambda one: one.value)[-1:]
+                leakage += [one.model_copy(update={"id": "advice.exceedance"}) for one in worst]
         kinds = [one.kind for one in (utility, *leakage) if one is not None]
         return Choice(
             mechanism=point.mechanism,
@@ -259,26 +527,18 @@ class _Answer:
 
     def _command(self, parts: Parts) -> str:
         """Return the command that makes a release."""
-        request, columns = self.request, self.search.columns
+        request = self.request
         out = ["ldpaudit", "privatize", request.shown_table, "-o", released_name(request.data)]
-        for column, point in zip(columns, parts, strict=True):
+        for column, point in zip(self.search.columns, parts, strict=True):
             out += _label_words(column, point.mechanism, point.value, alone=len(parts) == 1)
-        gone = dict.fromkeys(name for one in self.dropped for name in one.names)
-        return shlex.join([*out, *_shared_words(request, (*request.drop, *gone))])
-
-
-def _called(one: Recommendation) -> str:
-    return ", ".join(choice.words for choice in one.choices)
-
-
-def _exceedance(estimates: Iterable[Estimate], search: Search) -> list[Estimate]:
-    """Return the share of people who lose too much, where the policy limits that."""
-    if search.policy.checks.instance_loss_exceedance is None:
-        return []
-    names = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
-    found = [one for one in estimates if one.id in names]
-    worst = sorted(found, key=lambda one: one.value)[-1:]
-    return [one.model_copy(update={"id": "advice.exceedance"}) for one in worst]
+        given = {"drop": (*request.drop, *self._gone), "keep": request.keep}
+        out += [
+            word for option, names in given.items() for n in names for word in (f"--{option}", n)
+        ]
+        for name in ("separator", "decimal", "encoding", "sheet"):
+            if (value := getattr(request, name)) is not None:
+                out += [f"--{name}", value]
+        return shlex.join([*out, *["--header"] * bool(request.header)])
 
 
 def no_use(utility: Estimate | None, commonest: float) -> Iterator[str]:
@@ -313,24 +573,13 @@ def _label_words(column: Column, name: str, epsilon: float, *, alone: bool) -> l
     for option in ("labels", "prior", "private_prior"):
         if (value := getattr(stated, option)) is not None:
             out += [f"--{option.replace('_', '-')}", str(value)]
+    if name == DOUBLE:
+        out += ["--generator", "mixture", "--generator-data", str(asked.generator_data)]
     return out
 
 
-def _shared_words(request: AdviseRequest, dropped: Iterable[str]) -> Iterator[str]:
-    """Yield the options of the table, whatever the mechanism."""
-    for option, names in (("--drop", dropped), ("--keep", request.keep)):
-        for column in names:
-            yield from (option, column)
-    for name in ("separator", "decimal", "encoding", "sheet"):
-        value = getattr(request, name)
-        if value is not None:
-            yield from (f"--{name}", value)
-    if request.header:
-        yield "--header"
-
-
 def released_name(data: str) -> str:
-    """Return what the release is to be called: beside nothing that is there, in this folder."""
+    """Return what the release is to be called: a name without folder, in this one."""
     stem = Path(data.rstrip("/")).name
     for suffix in _SUFFIXES:
         stem = stem.removesuffix(suffix)

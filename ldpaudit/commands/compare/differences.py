@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import betaincinv
@@ -35,7 +35,6 @@ ADVANTAGE: Final = "attack.best.advantage"
 NUMBERS: Final = "numeric.best.mse"
 # The reference of advantages: a guess from each release's features alone.
 REFERENCE: Final = "features-only"
-_SQUARES: Final = ("mse", "mse_gain")
 _SHARES: Final = ("within_1", "within_5", "within_10", "exact")
 _SUM: Final = "the two results' own intervals; their error probabilities add up"
 _UNPAIRED: Final = "one Clopper–Pearson interval for each release at half the error probability"
@@ -61,8 +60,8 @@ _PAIRED_NUMBERS: Final = (
 class Side:
     """One release of a comparison: its result, and in memory only what was guessed right.
 
-    ``utility`` has the scores of a model trained on it; ``paired`` says whether its rows can be
-    paired with those of the first release.
+    ``utility`` has the scores of a model trained on it; ``paired``: whether its rows can be paired
+    with those of the first release.
     """
 
     letter: str
@@ -116,8 +115,8 @@ class _Pending:
 
     id: str
     headline: bool
-    bound: Callable[[float], Interval | None]
     method: str
+    bound: Callable[[float], Interval | None]
     paired: bool = True
     unit: Unit = "proportion"
 
@@ -128,12 +127,15 @@ class _Pending:
         except InsufficientDataError:
             return
         if interval is not None:
-            title, ends = a.result.title(self.id), (interval.low, interval.high)
-            more = {"unit": self.unit, "n": interval.n, "method": self.method}
-            value, level = interval.value, interval.level
-            estimate = Estimate.interval(self.id, title, value, ends, level, **more)  # type: ignore[arg-type]
+            about: dict[str, Any] = {"unit": self.unit, "method": self.method}
+            estimate = _estimate(self.id, a.result.title(self.id), interval, **about)
             letters = (a.letter, b.letter)
             yield Difference.between(letters, estimate, simultaneous=True, paired=self.paired)
+
+
+def _estimate(name: str, title: str, interval: Interval, **about: Any) -> Estimate:
+    ends, n = (interval.low, interval.high), interval.n or None
+    return Estimate.interval(name, title, interval.value, ends, interval.level, n=n, **about)
 
 
 def _family(a: Side, b: Side) -> Iterator[_Pending]:
@@ -144,40 +146,40 @@ def _family(a: Side, b: Side) -> Iterator[_Pending]:
     guesses = (a.guesses, b.guesses) if b.paired and a.guesses and b.guesses else None
     if ours and theirs and guesses:
         best = partial(_best_of, *guesses, "accuracy", ours, theirs, 1.0)
-        yield _Pending(BEST, True, best, _PAIRED_BEST)
+        yield _Pending(BEST, True, _PAIRED_BEST, best)
         gains = attack_scores(a.result, "advantage"), attack_scores(b.result, "advantage")
         if all(gains) and all(REFERENCE in one.outcomes for one in guesses):
             bound = partial(_best_of, *guesses, "advantage", *gains, 2.0)
-            yield _Pending(ADVANTAGE, True, bound, _PAIRED_ADVANTAGE)
+            yield _Pending(ADVANTAGE, True, _PAIRED_ADVANTAGE, bound)
     elif ours and theirs:
         counted = partial(best_counted, a.result, b.result)
-        yield _Pending(BEST, True, counted, _UNPAIRED, paired=False)
-    yield from _test(a, b)
+        yield _Pending(BEST, True, _UNPAIRED, counted, paired=False)
+    if a.utility and b.utility and a.utility.estimate.id == b.utility.estimate.id:
+        yield _test(a.utility, b.utility)
     if guesses:
         yield from _numbers(a, b, guesses)
     for name in ours:
         identifier = f"attack.{name}.accuracy"
         if name in theirs and guesses:
-            folds = partial(row_folds, *guesses, name, name, "accuracy")
-            bound = partial(_paired, folds)
-            yield _Pending(identifier, False, bound, _PAIRED_ATTACK)
+            yield _Pending(identifier, False, _PAIRED_ATTACK, partial(_paired, *guesses, name))
         elif name in theirs:
-            counts = (
-                Count.of(a.result.estimate(identifier)),
-                Count.of(b.result.estimate(identifier)),
-            )
-            yield _Pending(identifier, False, partial(_counted, *counts), _UNPAIRED, paired=False)
+            counts = partial(_counted, a.result, b.result, identifier)
+            yield _Pending(identifier, False, _UNPAIRED, counts, paired=False)
 
 
-def _test(a: Side, b: Side) -> Iterator[_Pending]:
-    ours, theirs = a.utility, b.utility
-    if ours and theirs and ours.estimate.id == theirs.estimate.id:
-        unit, same = ours.estimate.unit, len(ours.scores) == len(theirs.scores)
-        if same and ours.reach == theirs.reach:
-            bound = partial(paired_interval, Folds((theirs.scores - ours.scores,), ours.reach))
-            yield _Pending(ours.estimate.id, True, bound, _PAIRED_TEST, unit=unit)
-        else:  # The tests were not on the same rows, but their share of the error was promised.
-            yield _Pending(ours.estimate.id, True, lambda _alpha: None, _PAIRED_TEST, unit=unit)
+def _test(ours: Utility, theirs: Utility) -> _Pending:
+    """Return the difference on test rows: no interval where they are not the same rows.
+
+    Its share of the error was promised all the same.
+    """
+
+    def bound(alpha: float) -> Interval | None:
+        if len(ours.scores) != len(theirs.scores) or ours.reach != theirs.reach:
+            return None
+        return paired_interval(Folds((theirs.scores - ours.scores,), ours.reach), alpha)
+
+    one = ours.estimate
+    return _Pending(one.id, True, _PAIRED_TEST, bound, unit=one.unit)
 
 
 def _numbers(
@@ -188,20 +190,18 @@ def _numbers(
     if widths[0] is None or widths[1] is None or widths[0].value != widths[1].value:
         return
     square = widths[0].value ** 2
-    for measure in (*_SQUARES, *_SHARES):
-        known = _guesses(a.result, measure), _guesses(b.result, measure)
+    # Gains lie within the squared range's ±.
+    reaches = {"mse": square, "mse_gain": 2 * square, **dict.fromkeys(_SHARES, 1.0)}
+    for measure, reach in reaches.items():
+        known = [
+            {name: e.value for name, e in scored.items() if name in ATTACKS}
+            for scored in (_scores(side.result, "numeric-inference", measure) for side in (a, b))
+        ]
         if all(known):
-            # Gains lie within the squared range's ±.
-            reach = {"mse": square, "mse_gain": 2 * square}.get(measure, 1.0)
-            bound = partial(_best_of, *guesses, measure, *known, reach)
-            unit: Unit = "squared label units" if measure in _SQUARES else "proportion"
+            bound = partial(_best_of, *guesses, measure, known[0], known[1], reach)
+            unit: Unit = "proportion" if measure in _SHARES else "squared label units"
             name = f"numeric.best.{measure}"
-            yield _Pending(name, name == NUMBERS, bound, _PAIRED_NUMBERS, unit=unit)
-
-
-def _guesses(result: AuditResult, measure: str) -> dict[str, float]:
-    scored = _scores(result, "numeric-inference", measure)
-    return {name: e.value for name, e in scored.items() if name in ATTACKS}
+            yield _Pending(name, name == NUMBERS, _PAIRED_NUMBERS, bound, unit=unit)
 
 
 def row_folds(
@@ -230,6 +230,10 @@ def _row_scores(guesses: HeldOutGuesses, name: str, measure: str) -> FloatArray:
     return np.where(outcomes == NOT_ASKED, np.nan, outcomes.astype(np.float64))
 
 
+def _paired(a: HeldOutGuesses, b: HeldOutGuesses, name: str, alpha: float) -> Interval:
+    return paired_interval(row_folds(a, b, name, name, "accuracy"), alpha)
+
+
 def _best_of(
     a: HeldOutGuesses,
     b: HeldOutGuesses,
@@ -247,10 +251,6 @@ def _best_of(
     )
     low, high = sorted((sign * found.low, sign * found.high))
     return Interval(sign * found.value, low, high, found.level, found.n)
-
-
-def _paired(folds: Callable[[], Folds], alpha: float) -> Interval:
-    return paired_interval(folds(), alpha)
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,8 @@ def count_interval(a: Count, b: Count, alpha: float, folds: int = 2) -> Interval
     return Interval(b.share - a.share, low, high, 1 - alpha, a.n + b.n)
 
 
-def _counted(ours: Count | None, theirs: Count | None, alpha: float) -> Interval | None:
+def _counted(a: AuditResult, b: AuditResult, identifier: str, alpha: float) -> Interval | None:
+    ours, theirs = (Count.of(result.estimate(identifier)) for result in (a, b))
     return None if ours is None or theirs is None else count_interval(ours, theirs, alpha)
 
 
@@ -317,11 +318,15 @@ def best_count_interval(a: Mapping[str, Count], b: Mapping[str, Count], alpha: f
 def best_counted(a: AuditResult, b: AuditResult, alpha: float) -> Interval | None:
     """Return the difference of the best of two results alone.
 
-    An audit in a comparison has no attack that learns from the rows it guesses: one of a stored
-    result must neither count for its side alone nor be the best of that side.
+    An audit in a comparison has no attack that learns from the rows it guesses (those have no
+    accuracy in sample): one of a stored result must neither count for its side alone nor be the
+    best of that side.
     """
-    lone = _given_release(a) ^ _given_release(b)
-    both: list[dict[str, Count]] = []
+    own, both = [], list[dict[str, Count]]()
+    for result in (a, b):
+        inside = _scores(result, "label-inference", "in_sample.accuracy")
+        own.append(attack_scores(result).keys() - inside.keys())
+    lone = own[0] ^ own[1]
     for result in (a, b):
         names = attack_scores(result)
         found = {n: Count.of(result.estimate(f"attack.{n}.accuracy")) for n in names}
@@ -332,12 +337,6 @@ def best_counted(a: AuditResult, b: AuditResult, alpha: float) -> Interval | Non
             return None
         both.append({name: count for name, count in counts.items() if name not in lone})
     return best_count_interval(both[0], both[1], alpha) if all(both) else None
-
-
-def _given_release(result: AuditResult) -> set[str]:
-    """Return the attacks that learn from the rows they guess: they have no accuracy in sample."""
-    inside = _scores(result, "label-inference", "in_sample.accuracy")
-    return {name for name in attack_scores(result) if name not in inside}
 
 
 def same_classes(a: AuditResult, b: AuditResult) -> bool:
@@ -351,20 +350,28 @@ def same_classes(a: AuditResult, b: AuditResult) -> bool:
 
 def _outside_family(a: Side, b: Side) -> Iterator[Difference]:
     """Yield exact differences, and others at their own level, also where the family has one."""
-    letters = (a.letter, b.letter)
+    letters, alone = (a.letter, b.letter), {"simultaneous": False, "paired": False}
     ours, theirs = a.result.mechanism.epsilon, b.result.mechanism.epsilon
     if ours is not None and theirs is not None and math.isfinite(theirs - ours):
         names, method = ("mechanism.epsilon", "Declared ε"), "the declared parameters"
         exact = Estimate.exact(*names, theirs - ours, unit="nats", method=method)
-        yield Difference.between(letters, exact, simultaneous=False, paired=False)
+        yield Difference.between(letters, exact, **alone)
     # Stored results may have other slices.
-    sliced, classes = a.guesses and b.guesses, same_classes(a.result, b.result)
+    sliced, classes = bool(a.guesses and b.guesses), same_classes(a.result, b.result)
     for one in a.result.estimates:
         other, best = b.result.estimate(one.id), one.id in (BEST, ADVANTAGE)
         if other is None or one.unit != other.unit or (best and not classes):
             continue
-        if _is_compared(one, sliced=sliced is not None) and (found := _summed(one, other)):
-            yield Difference.between(letters, found, simultaneous=False, paired=False)
+        interval = stored_interval(one, other) if _is_compared(one, sliced=sliced) else None
+        if interval is not None and interval.level > 0:
+            found = _estimate(
+                *(one.id, one.title, interval),
+                kind="certified" if one.kind == other.kind == "certified" else "estimated",
+                unit=one.unit,
+                method=_SUM,
+                assumptions=tuple(dict.fromkeys((*one.assumptions, *other.assumptions))),
+            )
+            yield Difference.between(letters, found, **alone)
 
 
 def _is_compared(estimate: Estimate, *, sliced: bool) -> bool:
@@ -376,28 +383,8 @@ def _is_compared(estimate: Estimate, *, sliced: bool) -> bool:
     return estimate.section == "numeric-inference" or estimate.id in (BEST, ADVANTAGE)
 
 
-def _summed(a: Estimate, b: Estimate) -> Estimate | None:
-    """Return b less a from the stored intervals; None where one has not both of its ends."""
-    interval = stored_interval(a, b)
-    if interval is None or interval.level <= 0:
-        return None
-    certified = a.kind == b.kind == "certified"
-    return Estimate.interval(
-        a.id,
-        a.title,
-        interval.value,
-        (interval.low, interval.high),
-        interval.level,
-        kind="certified" if certified else "estimated",
-        unit=a.unit,
-        n=interval.n or None,
-        method=_SUM,
-        assumptions=tuple(dict.fromkeys((*a.assumptions, *b.assumptions))),
-    )
-
-
 def stored_interval(a: Estimate, b: Estimate) -> Interval | None:
-    """Return b less a from the stored intervals; their error probabilities add up."""
+    """Return b less a from the stored intervals, which both have; their errors add up."""
     ends = [end for e in (a, b) for end in (e.low, e.high) if end is not None]
     two_sided = a.side == b.side == "two-sided" and len(ends) == 4
     if not two_sided or a.level is None or b.level is None:

@@ -11,10 +11,15 @@ from ldpaudit.api import cluster_of, plan_of, policy_of, seed_of
 from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.audits.interface import Plan
 from ldpaudit.commands.compare.differences import Side, all_differences, attack_scores
-from ldpaudit.commands.compare.reading import Input, ReleaseInput, read_inputs
+from ldpaudit.commands.compare.inputs import (
+    Input,
+    ReleaseInput,
+    fingerprints,
+    pairable,
+    read_inputs,
+)
 from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.commands.compare.same_data import fingerprints, pairable
-from ldpaudit.commands.compare.sentences import intervals_of, sentences
+from ldpaudit.commands.compare.sentences import remark, sentences
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.datasets.formats.locations import unchanged
@@ -87,7 +92,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
         ldpaudit_version=ldpaudit.__version__,
         sentence=" ".join(texts),
         sentences=texts,
-        remark=intervals_of(differences, confidence).remark(),
+        remark=remark(differences, confidence),
         confidence=confidence,
         fingerprints=prints,
         releases=results,

@@ -1,29 +1,23 @@
 """What a user of a release would train: a model of the true label, corrected for the mechanism."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import numpy as np
 
+from ldpaudit.audits.claimed_channel import aligned_channel
+from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.commands.utility import LearnerKind
-from ldpaudit.commands.utility.companions import OtherColumns, Way
-from ldpaudit.commands.utility.corrections import (
-    AVERAGED,
-    FIRST_TERM,
-    IWP,
-    TRUE,
-    LossCorrection,
-    bias_correction,
-    correction_for,
-)
-from ldpaudit.commands.utility.iwp import IWP_LOSSES, as_released, feature_noise, iwp_model
+from ldpaudit.commands.utility.companions import OtherColumns, Way, row_likelihood
 from ldpaudit.device import DeviceName, torch_device
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import Mechanism, from_declaration
-from ldpaudit.mechanisms.capabilities import SyntheticFeatures
+from ldpaudit.mechanisms import ExplicitChannel, Mechanism, family, from_declaration
+from ldpaudit.mechanisms.analysis import label_errors
+from ldpaudit.mechanisms.capabilities import LabelByStratum, NoisyFeatures, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.models.corrections import debiased_labels, double_targets
+from ldpaudit.models.corrections import Noise, debiased_labels, double_targets, unbiased_values
 from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix, is_image_table, pixels
 from ldpaudit.release import (
     FeatureTable,
@@ -34,32 +28,105 @@ from ldpaudit.release import (
     ReleasedLabels,
 )
 
-# Makes a matrix of rows.
-Matrix = Callable[[FeatureTable], Float32Array]
-# Gives the probability of each output for rows, float64 of shape (t, m).
-Model = Callable[[FeatureTable], FloatArray]
+Matrix = Callable[[FeatureTable], Float32Array]  # Makes a matrix of rows.
+Model = Callable[[FeatureTable], FloatArray]  # P(output) of rows, float64 of shape (t, m).
 
+_TRUE: Final = "the true labels"
+_RAW: Final = "released labels taken at their word: no correction is known for the mechanism"
+_FORWARD: Final = "log-loss through the declared channel"
+_STRATA: Final = "log-loss through the declared channels of the strata"
+_AVERAGED: Final = "log-loss through the average of the strata's declared channels"
+_UNBIASED: Final = "unbiased log-loss of double randomized response, with its synthetic rows"
+_FIRST_TERM: Final = (
+    "the first term of the unbiased log-loss of double randomized response, which does better on "
+    "rows held out than the whole loss"
+)
+_LABEL_ONLY: Final = (
+    "log-loss through the label's channel; synthetic rows taken for real ones, since the synthetic "
+    "table is not given (--synthetic)"
+)
+_SQUARED: Final = "squared loss, unbiased under the declared mechanism"
+_NO_INVERSE: Final = "squared loss of the released number, whose bias cannot be undone"
+_NO_GAIN: Final = "squared loss of the released number: undoing its bias would add more error"
+_IWP: Final = "inverse-Weierstrass loss of the declared mechanism"
 _PENALTY: Final = 1.0
 # Parts of a release, each of which judges the losses on rows that they did not see.
 _PARTS: Final = 3
 # The least probability in a loss on other rows.
 _LEAST: Final = 1e-6
-_NUMERIC_LOSSES: Final = (None, "squared", "poisson")
 # Batches that a convolutional network is trained on; at least 3 and at most 30 epochs.
 _IMAGE_BATCHES: Final = 1_500
+_IWP_LOSSES: Final = ("quadratic", "exponential", "log")
+_IWP_SETTINGS: Final = {"ridge": 0.01, "epochs": 3, "average": True}
+_IWP_RADIUS: Final = 5.0
+# The ball is so small that a step's slope has at most this error, in units of its variance.
+_IWP_ERROR: Final = 0.03
+_LARGEST_STEP: Final = 0.05
+
+
+@dataclass(frozen=True)
+class LossCorrection:
+    """How the loss takes the mechanism into account; ``words`` say it to people.
+
+    ``likelihood``: P(released | y) of each row, where rows have channels of their own.
+    """
+
+    noise: Noise | None
+    name: Any
+    words: str
+    likelihood: FloatArray | None = None
+
+
+def correction_for(release: Release) -> LossCorrection:
+    """Return the correction of a loss of classes that fits the declared mechanism.
+
+    The claim's labels must be those of the release (InputError).
+    """
+    claim = from_declaration(release.declaration, release.classes)
+    double, strata = claim.offers(SyntheticFeatures), claim.offers(LabelByStratum)
+    if double is not None and release.synthetic is not None:
+        stated = {**double.declaration(), "classes": list(release.classes)}
+        ordered = family(double.name).from_parameters(stated, ()).offers(SyntheticFeatures)
+        return LossCorrection(ordered, "unbiased", _UNBIASED)
+    likelihood, words = None, _FORWARD if double is None else _LABEL_ONLY
+    if strata is not None and release.strata is not None:
+        shares = np.bincount(release.strata.codes, minlength=release.strata.count) / len(release)
+        likelihood, words = row_likelihood(release, claim), _STRATA
+        claim = ExplicitChannel(strata.averaged(shares))
+    channel = aligned_channel(AuditContext(release, claim, Plan(seed=0)))
+    if channel is None and likelihood is None:
+        return LossCorrection(None, None, _RAW)
+    return LossCorrection(channel, "forward", words, likelihood)
+
+
+def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> LossCorrection:
+    """Return the correction of a squared loss that fits a mechanism on numbers.
+
+    Undoing a bias adds variance. A linear model with p ``columns`` on n rows averages over rows:
+    the variance of its labels enters its error p/n times, their squared bias whole. So a bias is
+    undone where that lowers the sum, at the mechanism's exact bias and variance of the ``released``
+    labels, float64 of shape (n,).
+    """
+    claim = claim.after_rounding
+    try:
+        debiased_labels(released, claim)
+    except InputError:
+        return LossCorrection(None, None, _NO_INVERSE)
+    errors, channel = label_errors(claim), claim.channel
+    if channel is not None and errors is not None and not errors.unbiased:
+        added = channel.matrix @ unbiased_values(channel) ** 2 - errors.labels**2 - errors.variance
+        gain, order = errors.bias**2 - columns / len(released) * added, np.argsort(errors.labels)
+        if np.interp(released, errors.labels[order], gain[order]).mean() <= 0:
+            return LossCorrection(None, None, _NO_GAIN)
+    return LossCorrection(claim, "unbiased", _SQUARED)
 
 
 @dataclass(frozen=True)
 class Answers:
     """What a model of classes says of t rows.
 
-    Attributes
-    ----------
-    codes : int32 array of shape (t,)
-        The likeliest class; −1 for an output that is no class.
-    probability : float64 array of shape (t, k)
-        Of each class.
-    correction : LossCorrection
+    ``codes``: the likeliest class, int32 of shape (t,), −1 for an output that is no class;
+    ``probability``: of each class, float64 of shape (t, k).
     """
 
     codes: IntArray
@@ -80,8 +147,7 @@ class Learner:
     true : bool
         Whether the "released" labels are the true ones, which need no correction.
     loss : str or None
-        ``"poisson"`` for numbers, a loss of :data:`IWP_LOSSES` for classes by "iwp"; None: the
-        usual one.
+        ``"poisson"`` for numbers, or a loss of "iwp"; None: the usual one.
     beside : OtherColumns or None
         The other private columns of the release, which are then no features.
     """
@@ -92,27 +158,28 @@ class Learner:
     loss: str | None = None
     beside: OtherColumns | None = None
 
+    def _check_loss(self, *losses: str, kind: str) -> None:
+        if self.loss is not None and self.loss not in losses:
+            raise InputError(
+                f"The loss {self.loss!r} does not belong to the learner {self.model!r} of {kind}."
+            )
+
     def classes(self, release: Release, rows: FeatureTable, rng: np.random.Generator) -> Answers:
         """Return what a model trained on a release says of t other rows.
 
-        Raises
-        ------
-        InputError
-            If the model cannot be trained under the mechanism.
+        InputError if the model cannot be trained under the mechanism.
         """
-        if self.loss is not None and (self.model != "iwp" or self.loss not in IWP_LOSSES):
-            raise InputError(
-                f"The loss {self.loss!r} does not belong to the learner {self.model!r} of classes."
-            )
-        correction = LossCorrection(None, None, TRUE) if self.true else correction_for(release)
+        self._check_loss(*(_IWP_LOSSES if self.model == "iwp" else ()), kind="classes")
+        correction = LossCorrection(None, None, _TRUE) if self.true else correction_for(release)
         if correction.name == "unbiased" and self.model in ("logistic", "network"):
             correction = self._for_double(release, correction, rng)
         outputs = release.classes if correction.name else release.outputs
         found = self._fitted(release, correction, rng)(rows)
         if self.model == "iwp" and not self.true:
-            correction = replace(correction, words=IWP)
+            correction = replace(correction, words=_IWP)
         # An output means the class of the same name.
-        places = np.array([_place(release.classes, output) for output in outputs], dtype=np.int32)
+        at = {label: place for place, label in enumerate(release.classes)}
+        places = np.array([at.get(output, -1) for output in outputs], dtype=np.int32)
         probability = np.zeros((len(found), len(release.classes)))
         for place, shares in zip(places, found.T, strict=True):
             if place >= 0:
@@ -131,7 +198,7 @@ class Learner:
         double = cast(Mechanism, unbiased.noise).offers(SyntheticFeatures)
         assert double is not None
         assert release.synthetic is not None
-        first = LossCorrection(double.label_channel, "backward", FIRST_TERM)
+        first = LossCorrection(double.label_channel, "backward", _FIRST_TERM)
         losses, synthetic = np.zeros(2), release.synthetic
         parts = rng.permutation(len(release)) % _PARTS
         drawn = rng.permutation(len(synthetic.labels)) % _PARTS
@@ -160,36 +227,50 @@ class Learner:
     ) -> Model:
         """Return a model trained on a release: rows to P(output), float64 of shape (t, m)."""
         if self.model == "iwp":
-            return self._iwp(release, correction, rng)
-        if self.model != "logistic":
-            return self._learnt(release, correction, rng)
+            if (correction.noise is None and not self.true) or correction.name == "unbiased":
+                raise InputError("The learner 'iwp' needs a declared channel of the label.")
+            table, matrix, sigma = self._iwp_table(release)
+            model = iwp_model(correction.noise, sigma, table, self.loss, rng)
+            model.fit(table, release.released)
+            return lambda rows: np.asarray(model.predict_proba(matrix(rows)))
         table, asked = self._tables(release)
-        if self.beside is not None and self._way(release) == "together":
-            return _mixture(table, asked, self.beside)
-        return _logistic(release, table, asked, correction)
+        if self.model != "logistic":
+            return self._learnt(release, correction, rng, (table, asked))
+        if self.beside is None or self._way(release) != "together":
+            return _logistic(release, table, asked, correction)
+        from ldpaudit.models.noisy_columns import fit_mixture, prior
 
-    def _iwp(self, release: Release, correction: LossCorrection, rng: np.random.Generator) -> Model:
-        if (correction.noise is None and not self.true) or correction.name == "unbiased":
-            raise InputError("The learner 'iwp' needs a declared channel of the label.")
-        table, matrix, sigma = self._iwp_table(release)
-        model = iwp_model(correction.noise, sigma, table, self.loss, rng)
-        model.fit(table, release.released)
-        return lambda rows: np.asarray(model.predict_proba(matrix(rows)))
+        beside = self.beside
+        assert beside.together is not None
+        others = [prior(table, one, _PENALTY) for one in beside.likelihoods]
+        mixed = fit_mixture(table, others, beside.together, beside.combinations, _PENALTY)
+        return lambda rows: mixed.predict(_widened(asked(rows), beside.test_block(len(rows))))
 
     def _iwp_table(self, release: Release) -> tuple[Float32Array, Matrix, float]:
-        """Return the released rows as a matrix, what makes one of others, and σ of the noise."""
-        sigma = feature_noise(from_declaration(release.declaration, release.classes), release)
-        matrix = as_released if sigma else self.matrix(release.features)
+        """Return the released rows as a matrix, what makes one of others, and σ of the noise.
+
+        Noise is stated in the units of the features, which are then taken as they are.
+        """
+        noisy = from_declaration(release.declaration, release.classes).offers(NoisyFeatures)
+        features = release.features
+        if noisy is None:
+            matrix = self._matrix(features)
+            return matrix(features), matrix, 0.0
+        if features.categorical.shape[1] or np.isnan(features.numeric).any():
+            raise InputError("Noisy features must be numbers without gaps for the learner 'iwp'.")
         # True labels may come with clean features, which then have no noise.
-        clean = self.true and release.features is release.original
-        return matrix(release.features), matrix, 0.0 if clean else sigma
+        clean = self.true and features is release.original
+        return features.numeric, lambda rows: rows.numeric, 0.0 if clean else float(noisy.sigma)
 
     def _learnt(
-        self, release: Release, correction: LossCorrection, rng: np.random.Generator
+        self,
+        release: Release,
+        correction: LossCorrection,
+        rng: np.random.Generator,
+        tables: tuple[Float32Array, Matrix],
     ) -> Model:
         from ldpaudit.learners import ReleaseClassifier
 
-        matrix, (table, asked) = self.matrix(release.features), self._tables(release)
         released, more = release.released, dict[str, Any]()
         if self._way(release) == "expanded":
             assert self.beside is not None
@@ -201,18 +282,18 @@ class Learner:
             model=cast(Any, self.model),
             correction=correction.name,
             labels="codes",
-            network=self.network(release.features),
+            network=self._network(release.features),
             random_state=rng,
         )
         if correction.name == "unbiased" and release.synthetic is not None:
-            more["synthetic"] = matrix(release.synthetic.features)
+            more["synthetic"] = self._matrix(release.features)(release.synthetic.features)
             more["synthetic_labels"] = release.synthetic.labels
-        learner.fit(table, released, **more)
+        learner.fit(tables[0], released, **more)
         m = len(release.classes if correction.name else release.outputs)
 
         def model(rows: FeatureTable) -> FloatArray:
             found = np.zeros((len(rows), m))
-            found[:, learner.classes_] = learner.predict_proba(asked(rows))
+            found[:, learner.classes_] = learner.predict_proba(tables[1](rows))
             return found
 
         return model
@@ -220,38 +301,28 @@ class Learner:
     def numbers(
         self, release: Release, rows: FeatureTable, rng: np.random.Generator
     ) -> tuple[FloatArray, LossCorrection]:
-        """Return the number that a model predicts for each of other rows.
-
-        Returns
-        -------
-        float64 array of shape (t,), LossCorrection
-        """
+        """Return the number that a model predicts for each of t other rows, and its correction."""
         from ldpaudit.learners import ReleaseRegressor
 
         assert release.numeric is not None
-        released = release.numeric.released
-        losses = (None, "squared", "quadratic") if self.model == "iwp" else _NUMERIC_LOSSES
-        if self.loss not in losses:
-            raise InputError(
-                f"The loss {self.loss!r} does not belong to the learner {self.model!r} of numbers."
-            )
+        released, iwp = release.numeric.released, self.model == "iwp"
+        self._check_loss("squared", "quadratic" if iwp else "poisson", kind="numbers")
         table, asked = self._tables(release)
-        correction = LossCorrection(None, None, TRUE)
+        correction = LossCorrection(None, None, _TRUE)
         if not self.true:
             claim = from_declaration(release.declaration, ())
             correction = bias_correction(claim, released, table.shape[1])
-        if self.model == "iwp":
+        if iwp:
             return self._iwp_numbers(release, rows, correction, rng)
-        loss: Any = self.loss or "squared"
-        if loss == "poisson":
+        if self.loss == "poisson":
             words = correction.words.replace("squared loss", "Poisson loss")
             correction = replace(correction, words=words)
         learner = ReleaseRegressor(
             correction.noise,
-            model="linear" if self.model == "logistic" else self.model,
+            model=cast(Any, "linear" if self.model == "logistic" else self.model),
             correction=correction.name,
-            loss=loss,
-            network=self.network(release.features),
+            loss=cast(Any, self.loss or "squared"),
+            network=self._network(release.features),
             random_state=rng,
         )
         learner.fit(table, released)
@@ -274,7 +345,7 @@ class Learner:
         table, matrix, sigma = self._iwp_table(release)
         model = iwp_model(None, sigma, table, "squared", rng)
         model.fit(table, (targets - centre) / half)
-        words = correction.words if self.true else f"{correction.words}; {IWP}"
+        words = correction.words if self.true else f"{correction.words}; {_IWP}"
         found = centre + half * np.asarray(model.predict(matrix(rows)))
         return found, self._said(replace(correction, words=words), release)
 
@@ -292,7 +363,7 @@ class Learner:
     def _said(self, correction: LossCorrection, release: Release) -> LossCorrection:
         """Return the correction with what becomes of the other private columns."""
         if correction.likelihood is not None and self.model != "logistic":
-            correction = replace(correction, words=AVERAGED)
+            correction = replace(correction, words=_AVERAGED)
         way = self._way(release)
         if way is None or self.beside is None or self.true:
             return correction
@@ -300,7 +371,7 @@ class Learner:
 
     def _tables(self, release: Release) -> tuple[Float32Array, Matrix]:
         """Return the matrix of the released rows, and what makes one of the test rows."""
-        matrix, way, beside = self.matrix(release.features), self._way(release), self.beside
+        matrix, way, beside = self._matrix(release.features), self._way(release), self.beside
         table = matrix(release.features)
         if beside is None or way in ("left out", "together"):
             return table, matrix
@@ -312,41 +383,38 @@ class Learner:
             from ldpaudit.models.noisy_columns import expanded
 
             return expanded(table, beside.combinations.astype(np.float32)), wide
-        if way == "posterior":
-            return _widened(table, beside.posterior(release.features)), wide
-        return _widened(table, beside.at_their_word()), wide
+        posterior = way == "posterior"
+        block = beside.posterior(release.features) if posterior else beside.at_their_word()
+        return _widened(table, block), wide
 
-    def network(self, features: FeatureTable) -> Any:
+    def _network(self, features: FeatureTable) -> Any:
         """Return the network's options: a convolutional one where rows are square images."""
-        from ldpaudit.models.network import NetworkOptions
-
         if self.model != "network":
             return None
+        from ldpaudit.models.network import NetworkOptions
+
         options = NetworkOptions(device=torch_device(self.device))
         if not is_image_table(features):
             return options
         epochs = int(np.clip(_IMAGE_BATCHES * options.batch_size // len(features), 3, 30))
         return replace(options, architecture="convolutional", epochs=epochs)
 
-    def matrix(self, features: FeatureTable) -> Matrix:
+    def _matrix(self, features: FeatureTable) -> Matrix:
         """Return the function to a matrix of rows, fitted on the released features alone."""
         if self.model == "network" and is_image_table(features):
             return pixels
-        return _filled((BoostingMatrix if self.model == "boosting" else DesignMatrix).fit(features))
+        design = (BoostingMatrix if self.model == "boosting" else DesignMatrix).fit(features)
+
+        def matrix(rows: FeatureTable) -> Float32Array:
+            table = design.transform(rows)
+            # Of a release without features only the labels' shares can be learnt.
+            return table if table.shape[1] else np.zeros((len(rows), 1), dtype=np.float32)
+
+        return matrix
 
 
 def _widened(table: Float32Array, block: FloatArray) -> Float32Array:
     return np.hstack([table, block.astype(np.float32)])
-
-
-def _mixture(table: Float32Array, asked: Matrix, beside: OtherColumns) -> Model:
-    """Return a logistic model of all columns that were released together."""
-    from ldpaudit.models.noisy_columns import fit_mixture, prior
-
-    assert beside.together is not None
-    others = [prior(table, one, _PENALTY) for one in beside.likelihoods]
-    model = fit_mixture(table, others, beside.together, beside.combinations, _PENALTY)
-    return lambda rows: model.predict(_widened(asked(rows), beside.test_block(len(rows))))
 
 
 def _logistic(
@@ -376,8 +444,7 @@ def _logistic(
     if correction.likelihood is not None:
         known = replace(known, answers=correction.likelihood)
     if double is not None and release.synthetic is not None:
-        matrix = _filled(DesignMatrix.fit(release.features))
-        more: Any = matrix(release.synthetic.features)
+        more: Any = asked(release.synthetic.features)
         known = known.with_synthetic(more, release.synthetic.labels, double)
     answers = known.answers.astype(np.float32)
     loss: LogitLoss = ForwardLoss(answers) if known.forward else TargetLoss(answers)
@@ -387,14 +454,30 @@ def _logistic(
     return lambda rows: np.asarray(model.predict(asked(rows)), dtype=np.float64)
 
 
-def _place(classes: tuple[Any, ...], output: Any) -> int:
-    return classes.index(output) if output in classes else -1
+def iwp_model(
+    noise: Any,
+    sigma: float,
+    matrix: Float32Array,
+    loss: str | None,
+    rng: np.random.Generator,
+) -> Any:
+    """Return an unfitted IWP-SGD model, its step and ball small enough for features and noise.
 
+    ``noise``: what released the labels; ``sigma``: σ of the features' noise, 0 without any;
+    ``matrix``: released features, of shape (n, d); ``loss``: None is quadratic, "squared" is of
+    numbers in [−1, 1].
+    """
+    from ldpaudit.learners import IWPClassifier, IWPRegressor
+    from ldpaudit.models.iwp_losses import LOSSES
 
-def _filled(design: DesignMatrix | BoostingMatrix) -> Matrix:
-    def matrix(features: FeatureTable) -> Float32Array:
-        table = design.transform(features)
-        # Of a release without features only the labels' shares can be learnt.
-        return table if table.shape[1] else np.zeros((len(features), 1), dtype=np.float32)
-
-    return matrix
+    size = float((matrix.astype(np.float64) ** 2).sum(axis=1).mean())
+    settings: dict[str, Any] = {**_IWP_SETTINGS, "step": min(_LARGEST_STEP, 0.5 / (1 + size))}
+    settings |= {"sigma": sigma, "random_state": rng, "radius": _IWP_RADIUS}
+    chosen: Any = "quadratic" if loss in (None, "squared") else loss
+    if sigma > 0:
+        batch = IWPClassifier.batch_size
+        most = LOSSES[chosen](batch).largest_variance((_IWP_RADIUS * sigma) ** 2, batch, _IWP_ERROR)
+        settings["radius"] = math.sqrt(most) / sigma
+    if loss == "squared":
+        return IWPRegressor(**settings)
+    return IWPClassifier(noise, loss=chosen, labels="codes", **settings)

@@ -12,7 +12,7 @@ from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.datasets.several import ColumnsReport
 from ldpaudit.errors import InputError
 from ldpaudit.options import ReleaseOptions, named_columns
-from ldpaudit.release import FileColumns, Release
+from ldpaudit.release import Release
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,16 @@ class ColumnToLearn:
     @cached_property
     def beside_in_truth(self) -> OtherColumns | None:
         """The other columns' true values in the place of released ones; None where unknown."""
-        if isinstance(self.reading, ReadReport) or not _known(self.reading.file):
-            return None
         reading = self.reading
+        if isinstance(reading, ReadReport) or any(
+            one.truth is None for one in reading.file.columns
+        ):
+            return None
         return other_columns(reading.file, self.position, reading.tests, true=True)
 
 
 def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
-    """Read the column that is named first, or the only one, with all others that are declared.
-
-    Raises
-    ------
-    InputError
-        If several columns are declared and none is named, or the input is not as the options say.
-    """
+    """Read the column that is named first, or the only one, with all others that are declared."""
     named = [one.label for one in named_columns(options)]
     source, declaration = opened(release, options)
     declared = () if declaration is None else declaration.names
@@ -71,18 +67,9 @@ def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
         )
     reading = read_columns(source, options)
     assert isinstance(reading, ColumnsReport)
-    return _of_vector(reading, named[0])
-
-
-def _of_vector(reading: ColumnsReport, label: str) -> ColumnToLearn:
     file, tests = reading.file, reading.tests
-    at = [one.label for one in file.columns].index(label)
+    at = [one.label for one in file.columns].index(named[0])
     test = tests[at]
     assert test is not None
     public = replace(test, features=test.features.without(file.others[at]))
-    beside = other_columns(file, at, tests)
-    return ColumnToLearn(file.alone(at), public, beside, reading, at)
-
-
-def _known(file: FileColumns) -> bool:
-    return all(column.truth is not None for column in file.columns)
+    return ColumnToLearn(file.alone(at), public, other_columns(file, at, tests), reading, at)

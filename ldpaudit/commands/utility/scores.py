@@ -6,8 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.commands.utility.corrections import LossCorrection
-from ldpaudit.commands.utility.learner import Learner
+from ldpaudit.commands.utility.learner import Learner, LossCorrection
 from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
@@ -76,27 +75,11 @@ def utility(
     rng: np.random.Generator,
     reported: slice = EVERY,
 ) -> Utility:
-    """Train a model on a release and score it on the test rows.
+    """Train a model on a release and score it on t test rows, coded like the release.
 
-    Parameters
-    ----------
-    release : Release
-    test : LabelledRows
-        t rows with true labels, coded like the release.
-    learner : Learner
-    confidence : float
-        Of the interval.
-    rng : numpy.random.Generator
-    reported : slice
-        The test rows that the estimate is of; all are scored.
-
-    Raises
-    ------
-    InputError
-        If the model cannot be trained under the mechanism, or a test label is outside of the
-        declared range.
-    InsufficientDataError
-        If the test rows have fewer than two different labels.
+    ``reported``: the test rows that the estimate is of; all are scored. InputError if the model
+    cannot be trained under the mechanism, or a test label is outside of the declared range;
+    InsufficientDataError if the test rows have fewer than two different labels.
     """
     if release.numeric is not None:
         return _of_numbers(release, test, learner, confidence, rng, reported)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from advised import called, table
 
-from ldpaudit.commands.advise import ranking
+from ldpaudit.commands.advise import candidates
 from ldpaudit.commands.advise.result import Advice
-from ldpaudit.commands.advise.simulation import Search
+from ldpaudit.commands.advise.work import Search
 
 CLAIM = """
 schema = 1
@@ -77,7 +77,7 @@ def advised(folder) -> dict:
     words = ("people.csv", "--label", "ill", "--policy", "claim.toml", "--json", "a.json")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(ranking, "MOST", 1)
+        patch.setattr(candidates, "MOST", 1)
         assert called("advise", *words, "--html", "a.html").status == 0
     return json.loads((folder / "a.json").read_text())
 
@@ -145,7 +145,21 @@ def test_a_kept_column_that_tells_is_not_made_up_for_by_leaving_out_others(place
     assert sum(one["columns"] for one in found["dropped"]) == 2
     assert "more time" not in found["sentence"]
     assert "features alone" in found["sentence"]
-    assert "--mechanism double-rr --public FILE" in found["sentence"]
+    assert "with --public FILE" in found["sentence"]
+
+
+def test_double_rr_is_simulated_where_a_public_table_is_given(place, capsys):
+    leaking(900).drop(columns=["code", "number"]).to_csv("public.csv", index=False)
+    words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", "--keep", "test result")
+    more = ("--public", "public.csv", "--json", "-")
+    assert asked(capsys, *words, *more, "--minutes", "0.000001")[0] == 3
+    status, found = asked(capsys, *words, *more)
+    assert status == 0, found["sentence"]
+    first = found["recommendations"][0]
+    assert first["mechanism"] == "double-rr"
+    assert {"advice.accuracy", "advice.advantage"} <= first["leakage"].keys()
+    assert "--generator-data public.csv" in first["command"]
+    assert called(*shlex.split(first["command"])[1:]).status == 0
 
 
 def test_columns_that_give_labels_or_people_away_are_left_out(place, monkeypatch, capsys):

@@ -7,17 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ldpaudit.commands.advise.column import Rows
-from ldpaudit.commands.advise.ranking import (
+from ldpaudit.commands.advise.candidates import (
     GRID,
     Line,
+    Rows,
     information_share,
     largest_epsilon,
     share_error,
     shared_out,
 )
-from ldpaudit.commands.advise.simulation import Search, Tried, stops
-from ldpaudit.commands.advise.work import no_use
+from ldpaudit.commands.advise.work import Search, Tried, no_use, stops
 from ldpaudit.commands.sweep.request import Point
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.result import Check, Estimate

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ldpaudit.cli.commands import compare
 from ldpaudit.cli.parameters import recorded_command
-from ldpaudit.commands.compare.same_data import equal_rows
+from ldpaudit.commands.compare.inputs import equal_rows
 
 
 def test_equal_rows_of_all_types() -> None:

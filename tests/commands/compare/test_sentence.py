@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ldpaudit.commands.compare.same_data import told_apart
-from ldpaudit.commands.compare.sentences import intervals_of, sentences
+from ldpaudit.commands.compare.inputs import told_apart
+from ldpaudit.commands.compare.sentences import remark, sentences
 from ldpaudit.result import AuditResult, Estimate, MechanismInfo, ReleaseInfo, RunInfo
 from ldpaudit.result.comparison import Difference
 
@@ -93,10 +93,11 @@ def test_an_estimate_says_so_and_levels_add_up() -> None:
     own = difference(BEST, -0.1, 0.02, kind="estimated", simultaneous=False, level=0.9)
     assert "fewer, by estimate, in b.parquet, 80.0 %" in said(releases, [own])[0]
     assert "(90 %: −12.0 to −8.0)" in said(releases, [own])[0]
-    assert intervals_of([own], 0.95).remark() == ""
+    assert remark([own], 0.95) == ""
     # Its error probability adds to that of the family.
     both = [own, difference(TEST, -0.012, 0.0151)]
-    assert intervals_of(both, 0.95).remark() == "The intervals hold together at 85 %."
+    assert remark(both, 0.95).startswith("An interval at less than 95 % combines")
+    assert remark(both, 0.95).endswith("The intervals hold together at 85 %.")
 
 
 def test_what_was_not_measured_is_said() -> None:
@@ -146,7 +147,7 @@ def test_many_releases_stay_three_sentences_with_a_clause_for_each() -> None:
     found = said(releases, own)
     assert [text[: len(title)] for text, title in zip(found, TITLES, strict=True)] == [*TITLES]
     assert found[0].count("(90 %: −12.0 to −8.0)") == 7
-    assert intervals_of(own, 0.95).remark() == ""
+    assert remark(own, 0.95) == ""
 
 
 def said(releases: list[AuditResult], differences: list[Difference]) -> tuple[str, ...]:

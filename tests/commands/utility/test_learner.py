@@ -8,8 +8,7 @@ import pytest
 
 from ldpaudit.commands.sweep.points import _TrueCoding
 from ldpaudit.commands.utility import ModelKind
-from ldpaudit.commands.utility.corrections import bias_correction
-from ldpaudit.commands.utility.learner import Learner
+from ldpaudit.commands.utility.learner import Learner, bias_correction
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.companions import LabelledRows

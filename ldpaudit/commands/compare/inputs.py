@@ -1,11 +1,12 @@
-"""Whether the compared releases are of the same data, without a look at a true label.
+"""The inputs of a comparison: releases in memory, stored results; are their data the same?
 
-Compared are rows, classes and feature columns and, of two files, the features themselves. A
-mechanism on the label alone leaves all features unchanged, double randomized response those of a
-share 1 − λ.
+That is seen without a look at a true label. Compared are rows, classes and feature columns and, of
+two files, the features themselves. A mechanism on the label alone leaves all features unchanged,
+double randomized response those of a share 1 − λ.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,160 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.api import notes_of, read_with
 from ldpaudit.arrays import BoolArray
-from ldpaudit.commands.compare.reading import Input, ReleaseInput, ResultInput
-from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.claim import declaration_of
+from ldpaudit.commands.compare.request import CompareRequest, is_result
+from ldpaudit.commands.outputs import read_result
+from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
+from ldpaudit.datasets.companions import LabelledRows
+from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.columns import decoded, stored
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import canonical
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
+from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
-from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.release import Release
-from ldpaudit.result.comparison import Fingerprint
+from ldpaudit.options import AS_FOUND, FileOptions, named_columns
+from ldpaudit.release import LabelDeclaration, Release
+from ldpaudit.result import AuditResult, Note
+from ldpaudit.result.comparison import LETTERS, Fingerprint
+from ldpaudit.work.progress import Progress
 
 _LEAST_OF_ALL = 0.99
 # The share of the rows expected to be unchanged that must be unchanged.
 _LEAST_OF_UNCHANGED = 0.5
 _SHOWN = 12
+
+
+@dataclass(frozen=True)
+class ReleaseInput:
+    """A release to audit, with the test rows coded like it and the notes of its reader.
+
+    ``private``: the names of all private columns, where it declares several. ``several``: the same
+    column without the others, which are beside it to learn from.
+    """
+
+    letter: str
+    path: str
+    release: Release
+    test: LabelledRows | None
+    notes: tuple[Note, ...]
+    private: frozenset[str] = frozenset()
+    several: ColumnToLearn | None = None
+
+
+@dataclass(frozen=True)
+class ResultInput:
+    """A stored result."""
+
+    letter: str
+    result: AuditResult
+
+
+Input = ReleaseInput | ResultInput
+
+
+def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...]:
+    """Read every release and result, in their order.
+
+    Raises
+    ------
+    InputError
+        One line about what is wrong with which input.
+    """
+    tables = _synthetic_tables(request)
+    inputs: list[Input] = []
+    for letter, name in zip(LETTERS, request.inputs, strict=False):
+        progress.step(f"reading {Path(name).name if isinstance(name, str | Path) else letter}")
+        if is_result(name):
+            result = read_result(Path(name))
+            if result.labels or result.releases:
+                kind = "releases" if result.releases else "private columns"
+                raise InputError(
+                    f"The result {quoted(Path(name).name)} is of several {kind}, and compare looks "
+                    "at one column of one release at a time: give it the released files, and "
+                    "--label COLUMN."
+                )
+            inputs.append(ResultInput(letter, result))
+        else:
+            release = _release(request, letter, name, tables.get(letter))
+            inputs.append(release)
+            for note in release.notes:
+                if note.level == "info":
+                    progress.remark(f"{letter}: {note.text}")
+    return tuple(inputs)
+
+
+def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
+    """Return by letter the synthetic table of each release with synthetic features.
+
+    Raises
+    ------
+    InputError
+        If the number of tables fits neither one for all nor one for each.
+    """
+    named = zip(LETTERS, request.inputs, strict=False)
+    double = [letter for letter, name in named if not is_result(name) and _is_double(request, name)]
+    tables: list[str | None] = [*request.synthetic]
+    if len(tables) == 1 and double:
+        tables *= len(double)
+    if tables and not double:
+        raise InputError(
+            "--synthetic is for releases that declare double randomized response, and none of "
+            "these does."
+        )
+    if len(tables) not in (0, len(double)):
+        raise InputError(
+            "--synthetic must be given once, or once for each release that declares double "
+            f"randomized response. Got {len(request.synthetic)} for {len(double)}."
+        )
+    return dict(zip(double, tables or [None] * len(double), strict=True))
+
+
+def _is_double(request: CompareRequest, name: str) -> bool:
+    labels = _declared(request, name)
+    claim = declaration_of(request.mechanism, request)
+    if labels:
+        named = [one.label for one in named_columns(request)]
+        claim = next((one.mechanism for one in labels if one.label in named or not named), None)
+    return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
+
+
+def _declared(request: CompareRequest, name: str) -> tuple[LabelDeclaration, ...]:
+    declared = open_table(name, request).declaration
+    return () if declared is None else parse_declaration(declared).labels
+
+
+def _release(
+    request: CompareRequest, letter: str, name: str, synthetic: str | None
+) -> ReleaseInput:
+    options = replace(
+        request,
+        mechanism=request.mechanism if open_table(name, request).declaration is None else None,
+        original=request.original if synthetic is not None else None,
+        held_out=request.held_out if synthetic is not None else None,
+        synthetic=synthetic,
+    )
+    reading = read_with(name, options)
+    release = _with_probabilities(request, reading.release)
+    labels, notes = _declared(request, name), notes_of(reading)
+    if len(labels) < 2:
+        return ReleaseInput(letter, name, release, reading.test, notes)
+    private = frozenset(one.label for one in labels)
+    several = None if reading.test is None else column_to_learn(name, options)
+    return ReleaseInput(letter, name, release, reading.test, notes, private, several)
+
+
+def _with_probabilities(request: CompareRequest, release: Release) -> Release:
+    """Return the release with its tables of probabilities of classes; numbers have none."""
+    if release.numeric is not None:
+        return release
+    try:
+        known = with_public_posterior(release, request.public_posterior, request)
+        return with_canaries(known, request.canaries, request)
+    except InputError as error:
+        raise InputError(f"{release.name}: {error}") from None
 
 
 def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
@@ -50,7 +189,7 @@ def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fi
             + "; ".join(
                 f"{p.name} differs from {names[0]} in {' and '.join(p.mismatch)}" for p in apart
             )
-            + f" ({'; '.join(_words(p) for p in prints)}). --force compares them all the same."
+            + f" ({'; '.join(map(_words, prints))}). --force compares them all the same."
         )
     return tuple(prints)
 
@@ -63,16 +202,8 @@ def pairable(print_: Fingerprint) -> bool:
 def _fingerprint(item: Input) -> Fingerprint:
     if isinstance(item, ResultInput):
         info = item.result.release
-        return Fingerprint(
-            letter=item.letter,
-            source="result",
-            name=info.name,
-            sha256=info.sha256,
-            rows=info.rows,
-            classes=info.classes,
-            features=info.features,
-            truth=info.truth,
-        )
+        known = info.model_dump(include={"name", "sha256", "rows", "classes", "features", "truth"})
+        return Fingerprint(letter=item.letter, source="result", **known)
     release = item.release
     return Fingerprint(
         letter=item.letter,
@@ -147,20 +278,10 @@ def _words(print_: Fingerprint) -> str:
 
 
 def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
-    """Return names that are all different.
+    """Return the names of released files, all different.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the released files.
-    inputs : sequence
-        What was read for each: files, folders, addresses, stored results, or tables in memory.
-
-    Returns
-    -------
-    list of str
-        The names; where some are alike, the shortest ends of their inputs that differ, never a
-        whole path, or the names with a letter.
+    Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
+    results or tables in memory) that differ, never a whole path, or the names with a letter.
     """
     alike = [names.count(name) > 1 for name in names]
     # A table in memory has no place.
@@ -183,20 +304,9 @@ def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
 def equal_rows(
     a: Any, b: Any, names: Sequence[str], files: FileOptions = AS_FOUND
 ) -> BoolArray | None:
-    """Return which rows of two tables agree in all of some columns.
+    """Return which rows of two tables agree in all of some columns, bool of shape (n,).
 
-    Parameters
-    ----------
-    a, b : path or table
-    names : sequence of str
-        Columns of both.
-    files : FileOptions
-        How text files are written.
-
-    Returns
-    -------
-    bool array of shape (n,) or None
-        None where the tables differ in length, or no column can be compared.
+    None where the tables differ in length, or no column can be compared.
     """
     both = (open_table(source, files).columns(tuple(names)) for source in (a, b))
     same: BoolArray | None = None
@@ -211,7 +321,7 @@ def equal_rows(
 
 def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> BoolArray | None:
     """Return where two columns agree, missing values included; None if they are not comparable."""
-    x, y = _plain(ours), _plain(theirs)
+    x, y = (decoded(stored(column)).combine_chunks() for column in (ours, theirs))
     if x.type != y.type:
         x, y = _alike(x, y)
     try:
@@ -220,10 +330,6 @@ def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> BoolArray | None:
     except pa.ArrowException:
         return _equal_lists(x, y)
     return np.asarray(pc.or_(equal, both).to_numpy(zero_copy_only=False), dtype=np.bool_)
-
-
-def _plain(column: pa.ChunkedArray) -> pa.Array:
-    return decoded(stored(column)).combine_chunks()
 
 
 def _alike(x: pa.Array, y: pa.Array) -> tuple[pa.Array, pa.Array]:
