@@ -177,8 +177,8 @@ def sweep(
 ) -> None:
     """Before releasing: simulate, audit and learn over a grid, and find the least noise."""
     from ldpaudit.commands.shell import carry_out
-    from ldpaudit.commands.sweep.page import sweep_page
-    from ldpaudit.commands.sweep.result import Sweep, print_summary
+    from ldpaudit.commands.sweep.page import print_summary, sweep_page
+    from ldpaudit.commands.sweep.result import Sweep
     from ldpaudit.commands.sweep.run import sweep
 
     if request.out is not None and not outputs.given():
@@ -272,8 +272,7 @@ def learn(
     _debug: Debug = False,
 ) -> None:
     """Train a learner that is corrected for the declared mechanism, and score it on test rows."""
-    from ldpaudit.commands.learn.result import Learnt, print_summary
-    from ldpaudit.commands.learn.work import learn
+    from ldpaudit.commands.learn.work import Learnt, learn, print_summary
     from ldpaudit.commands.shell import carry_out
 
     outputs = Outputs(json)
@@ -290,8 +289,7 @@ def selftest(
     _debug: Debug = False,
 ) -> None:
     """Audit planted releases, honest and leaking: does this installation work as documented?"""
-    from ldpaudit.commands.selftest.result import Selftest, print_summary
-    from ldpaudit.commands.selftest.work import selftest
+    from ldpaudit.commands.selftest.work import Selftest, print_summary, selftest
     from ldpaudit.commands.shell import carry_out
 
     outputs, stored = Outputs(json), Selftest.model_dump

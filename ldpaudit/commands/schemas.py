@@ -12,7 +12,7 @@ STORED: Final = {
     "public": ("ldpaudit.result.public", "PublicResult", "1.0"),
     "sweep": ("ldpaudit.commands.sweep.result", "Sweep", "1.0"),
     "advise": ("ldpaudit.commands.advise.result", "Advice", "1.0"),
-    "learn": ("ldpaudit.commands.learn.result", "Learnt", "1.0"),
+    "learn": ("ldpaudit.commands.learn.work", "Learnt", "1.0"),
     "selftest": ("ldpaudit.commands.selftest.work", "Selftest", "1.0"),
     "describe": ("ldpaudit.commands.mechanism.analysis", "Analysis", "1.0"),
     "design": ("ldpaudit.commands.mechanism.designing", "Design", "1.0"),

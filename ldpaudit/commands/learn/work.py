@@ -1,10 +1,10 @@
-"""The work of ``learn``: read, train, score; the same with true labels where they are known."""
+"""`ldpaudit learn`: read, train, score; the same with true labels where they are known."""
 
 from dataclasses import replace
+from typing import Final
 
 from ldpaudit.api import seed_of
 from ldpaudit.commands.learn.request import LearnRequest
-from ldpaudit.commands.learn.result import Learnt, StoredRelease
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.scores import utility
@@ -12,20 +12,80 @@ from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.mechanisms import UNKNOWN
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import ReleasedLabels
-from ldpaudit.result import Estimate
+from ldpaudit.result import Estimate, Frozen
 from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result.numbers import number, percent
+from ldpaudit.terminal import say
 from ldpaudit.work.progress import Progress
+
+# Of squared errors, which may be large.
+_DIGITS: Final = 5
+
+
+class StoredRelease(Frozen):
+    """What was learnt from.
+
+    Attributes
+    ----------
+    name
+        The file's name.
+    rows
+        Its rows.
+    """
+
+    name: str
+    rows: int
+
+
+class Learnt(Frozen):
+    """The score of a learner on test rows.
+
+    Attributes
+    ----------
+    access
+        Who may see it.
+    schema_version
+        The version of this form.
+    release
+        What was learnt from.
+    mechanism
+        The name of its mechanism.
+    learner
+        The learner.
+    correction
+        How its loss is corrected for the noise, in words.
+    test_rows
+        Rows that it was tested on.
+    score
+        Its accuracy, or its squared error.
+    reference
+        The same of that learner on the true labels; null where they were not given.
+    constant
+        What the best constant answer reaches.
+    beside
+        The constant's score, the area under the ROC curve of classes, and the Poisson deviance
+        where the model was trained for it.
+    warnings
+        Sentences for people.
+    """
+
+    access: str = CONFIDENTIAL
+    schema_version: str = "1.0"
+    release: StoredRelease
+    mechanism: str
+    learner: str
+    correction: str
+    test_rows: int
+    score: Estimate
+    reference: Estimate | None
+    constant: float
+    beside: tuple[Estimate, ...]
+    warnings: tuple[str, ...]
 
 
 @unchanged()
 def learn(request: LearnRequest, progress: Progress) -> Learnt:
-    """Train a learner that is corrected for the declared mechanism, and score it on test rows.
-
-    Raises
-    ------
-    ldpaudit.errors.LdpAuditError
-        One clear line about what is wrong with the input or the options.
-    """
+    """Train a learner that is corrected for the declared mechanism, and score it on test rows."""
     request.check()
     progress.step("reading")
     column = column_to_learn(request.release, request)
@@ -39,8 +99,6 @@ def learn(request: LearnRequest, progress: Progress) -> Learnt:
     rng = child_generator(seed, "learn", "learner")
     found = utility(release, test, learner, request.confidence, rng)
     return Learnt(
-        access=CONFIDENTIAL,
-        schema_version="1.0",
         release=StoredRelease(name=release.name, rows=len(release)),
         mechanism=release.declaration.name if release.declaration is not None else UNKNOWN,
         learner="linear" if linear else request.learner,
@@ -79,3 +137,38 @@ def _reference(
     rng = child_generator(seed_of(request, release.sha256), "learn", "reference")
     truthful = replace(learner, true=True, beside=column.beside_in_truth)
     return utility(true, column.test, truthful, request.confidence, rng).estimate
+
+
+def print_summary(learnt: Learnt, *, quiet: bool) -> None:
+    """Print the score, and what to compare it with; quiet: the score only."""
+    if not quiet:
+        say(CONFIDENTIAL)
+    say(f"{learnt.score.title}: {_shown(learnt.score)}.")
+    if quiet:
+        return
+    lines = {
+        "learner": f"{learnt.learner}, trained on {learnt.release.rows:,} rows; {learnt.correction}"
+    }
+    if learnt.reference is not None:
+        lines["true labels"] = f"{_shown(learnt.reference)} by the same learner"
+    constant = f"{_plain(learnt.constant, learnt.score)} by the best single answer"
+    if learnt.score.unit != "proportion" and learnt.constant > 0:
+        below = 1 - learnt.score.value / learnt.constant
+        side = "below" if below >= 0 else "above"
+        constant += f"; the model is {100 * abs(below):.3g} % {side} it"
+    lines["constant"] = constant
+    for one in learnt.beside[1:]:
+        name = "AUC" if one.id == "test_auc" else "deviance"
+        lines[name] = f"{number(one.value)}: {one.title.replace('Area', 'area')}"
+    for name, text in (*lines.items(), *(("warning", text) for text in learnt.warnings)):
+        say(f"  {name:<12} {text}")
+
+
+def _shown(score: Estimate) -> str:
+    ends = [_plain(end, score) for end in (score.low, score.high) if end is not None]
+    level = percent(score.level or 0.0)
+    return f"{_plain(score.value, score)} ({level}: {' to '.join(ends)}; {score.n:,} test rows)"
+
+
+def _plain(value: float, score: Estimate) -> str:
+    return f"{100 * value:.2f} %" if score.unit == "proportion" else number(value, digits=_DIGITS)

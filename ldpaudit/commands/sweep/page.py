@@ -1,4 +1,4 @@
-"""The page of a sweep: the answer, the frontier of leakage against utility, every point."""
+"""What a sweep says: on the terminal, and on its page with the frontier of leakage and utility."""
 
 from typing import Final
 
@@ -6,19 +6,24 @@ from ldpaudit.commands.sweep.result import (
     SIMULATED,
     Mean,
     Neighbour,
+    Setting,
     Sweep,
-    cell,
     named,
     value_text,
 )
+from ldpaudit.commands.utility.scores import AUC, CONSTANT, SQUARED_ERROR
 from ldpaudit.mechanisms import traits_of
-from ldpaudit.reports.charts.figure import Figure, Rule, Table
+from ldpaudit.reports.charts.figure import Rule, Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Outcome, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.result.access import CONFIDENTIAL
-from ldpaudit.result.numbers import number, percent, rows
+from ldpaudit.result.numbers import DIGITS, exactly, number, percent, rows
+from ldpaudit.terminal import say, show
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
+# Of squared errors, which may be large.
+_DIGITS: Final = 5
 _AUDIT: Final = (
     "attack.best.advantage",
     "mechanism.epsilon_lower",
@@ -30,13 +35,75 @@ _AUDIT: Final = (
 )
 
 
+def print_summary(sweep: Sweep, *, quiet: bool) -> None:
+    """Print the least noise of each mechanism, then every setting."""
+    if not quiet:
+        say(CONFIDENTIAL)
+    for sentence in (*sweep.contrasts(), *(one.sentence for one in sweep.least_noise.values())):
+        say(sentence)
+    if quiet:
+        return
+    show("Every setting", *_settings(sweep))
+    for setting in sweep.points:
+        if setting.failed:
+            say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
+    if sweep.from_truth is not None:
+        say(f"\n  learnt from the true labels: {number(sweep.from_truth)}")
+    if poor := [f"{s.mechanism} at {s.value_text}" for s in sweep.points if _no_better(s)]:
+        say(f"  {'warning':<12} No better on test rows than the best single answer: learners of")
+        say(f"  {'':<12} {', '.join(poor)}.")
+    for text in sweep.notes[1:]:
+        say(f"  {'warning':<12} {text}")
+    say("Simulated draws; nothing was released.")
+
+
+def _no_better(setting: Setting) -> bool:
+    """Return whether the learner is no better than the best single answer."""
+    test, constant = setting.test, setting.means.get(CONSTANT)
+    if test is None or constant is None:
+        return False
+    gain = test.value - constant.value
+    return (-gain if SQUARED_ERROR in setting.means else gain) <= 0
+
+
+def _settings(sweep: Sweep) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    head = ("Mechanism", "Value", "ε (nats)", "Verdict", "Publish", "Passed", *sweep.measures)
+    body = tuple(
+        (
+            s.mechanism,
+            s.value_text,
+            "–" if s.epsilon is None else exactly(s.epsilon, DIGITS),
+            s.verdict,
+            PUBLISH[s.decision],
+            f"{s.passes} of {s.draws}",
+            *(_cell(mean) for mean in (s.leakage, s.test, s.means.get(CONSTANT), s.means.get(AUC))),
+        )
+        for s in sweep.points
+    )
+    return (*head, "best single answer", "AUC"), body
+
+
+def _cell(mean: Mean | None) -> str:
+    """Return a number with its interval; a one-sided bound is marked."""
+    if mean is None:
+        return "–"
+    digits = _DIGITS if mean.unit == "squared label units" else DIGITS
+    value = number(mean.value, digits=digits)
+    if mean.low is not None and mean.high is not None:
+        low, high = number(mean.low, "down", digits), number(mean.high, "up", digits)
+        return f"{value} [{low}, {high}]"
+    if mean.low is not None:
+        return f"≥ {number(mean.value, 'down', digits)}"
+    return value if mean.high is None else f"≤ {number(mean.value, 'up', digits)}"
+
+
 def sweep_page(sweep: Sweep) -> str:
     """Return the page."""
-    mechanisms, settings = len(sweep.least_noise), len(sweep.points)
+    counts = {"mechanism": len(sweep.least_noise), "setting": len(sweep.points)}
     least = "; ".join(f"{one.mechanism}: {named(one)}" for one in sweep.least_noise.values())
     return render_sheet(
         what="Sweep before releasing",
-        title=f"{_amount(mechanisms, 'mechanism')}, {_amount(settings, 'setting')}",
+        title=", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items()),
         lead=" ".join([f"Least noise with no violation found: {least}.", *sweep.contrasts()][:2]),
         tiles=_tiles(sweep),
         sections=(_frontier_part(sweep), _least_part(sweep)),
@@ -44,10 +111,6 @@ def sweep_page(sweep: Sweep) -> str:
         notes=_notes(sweep),
         access=CONFIDENTIAL,
     )
-
-
-def _amount(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _tiles(sweep: Sweep) -> tuple[Tile, ...]:
@@ -117,39 +180,39 @@ def _neighbour(parameter: str, one: Neighbour | None) -> str:
 
 
 def _points_part(sweep: Sweep) -> Section:
-    table = _settings_table(sweep)
     means = {name: [s.means[name] for s in sweep.points if name in s.means] for name in _AUDIT}
     titles = {name: some[0].title for name, some in means.items() if some}
-    more = Table(
-        ("Mechanism", "Value", *titles.values()),
-        tuple(
-            (s.mechanism, s.value_text, *(cell(s.means.get(name)) for name in titles))
-            for s in sweep.points
-        ),
+    more = tuple(
+        (s.mechanism, s.value_text, *(_cell(s.means.get(name)) for name in titles))
+        for s in sweep.points
     )
-    tables = [("Leakage and utility", table), ("More of the audit", more)]
-    if reasons := _reasons(sweep):
+    # Each reason once for a mechanism.
+    values: dict[tuple[str, str, str], list[str]] = {}
+    for setting in sweep.points:
+        if setting.verdict != "pass":
+            key = (setting.mechanism, setting.verdict, setting.sentence)
+            values.setdefault(key, []).append(setting.value_text)
+    reasons = tuple((m, ", ".join(texts), v, why) for (m, v, why), texts in values.items())
+    tables = [
+        ("Leakage and utility", Table(*_settings(sweep))),
+        ("More of the audit", Table(("Mechanism", "Value", *titles.values()), more)),
+    ]
+    if reasons:
         head = ("Mechanism", "Values", "Verdict", "The worst draw")
         tables.append(("Why a setting did not pass", Table(head, reasons)))
     intro = "Every setting, averaged over its draws, with confidence intervals in brackets."
     return Section("points", "Every setting", (intro,), tables=tuple(tables))
 
 
-def _reasons(sweep: Sweep) -> tuple[tuple[str, ...], ...]:
-    """Return why settings did not pass, each reason once for a mechanism."""
-    values: dict[tuple[str, str, str], list[str]] = {}
-    for setting in sweep.points:
-        if setting.verdict != "pass":
-            key = (setting.mechanism, setting.verdict, setting.sentence)
-            values.setdefault(key, []).append(setting.value_text)
-    return tuple(
-        (mechanism, ", ".join(texts), verdict, reason)
-        for (mechanism, verdict, reason), texts in values.items()
-    )
-
-
 def _frontier_part(sweep: Sweep) -> Section:
-    figure = leakage_figure(sweep)
+    paths = [_path(sweep, name) for name in list(sweep.least_noise)[:MOST_LINES]]
+    figure = frontier_figure(
+        "Leakage against utility",
+        paths,
+        sweep.measures,
+        _references(sweep),
+        Table(*_settings(sweep)),
+    )
     intro = (
         "Each mark is one setting. Further left, attackers learn less; further up, an honest "
         "learner learns more. Filled: every draw passed; hollow: not; orange: a draw violated the "
@@ -160,20 +223,6 @@ def _frontier_part(sweep: Sweep) -> Section:
     missing = "" if figure is not None else "Not drawn: leakage or utility was not measured."
     drawn = () if figure is None else (figure,)
     return Section("frontier", "Leakage against utility", (intro,), drawn, missing=missing)
-
-
-def leakage_figure(sweep: Sweep) -> Figure | None:
-    """Return leakage against utility, a line for each mechanism; None without a point."""
-    paths, table = (
-        [_path(sweep, name) for name in list(sweep.least_noise)[:MOST_LINES]],
-        _settings_table(sweep),
-    )
-    title, rules = "Leakage against utility", _references(sweep)
-    return frontier_figure(title, paths, sweep.measures, rules, table)
-
-
-def _settings_table(sweep: Sweep) -> Table:
-    return Table(sweep.headers, tuple(s.row() for s in sweep.points))
 
 
 def _path(sweep: Sweep, mechanism: str) -> Path:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from ldpaudit.commands.sweep.request import Parameter
-from ldpaudit.commands.utility.scores import ACCURACY, AUC, CONSTANT, SQUARED_ERROR
+from ldpaudit.commands.utility.scores import ACCURACY, CONSTANT, SQUARED_ERROR
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.result import Decision, Estimate, Frozen, Kind, Number, Unit, Verdict, readable
 from ldpaudit.result.access import CONFIDENTIAL
-from ldpaudit.result.numbers import DIGITS, exactly, number, percent
-from ldpaudit.terminal import say, show
+from ldpaudit.result.numbers import number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,8 +43,6 @@ SIMULATED: Final = (
     "was simulated is kept."
 )
 _LEAST_LEVEL: Final = 0.5
-# Of squared errors, which may be large.
-_DIGITS: Final = 5
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("fail", "inconclusive", "pass")
 _GRAVEST_FIRST: Final[tuple[Decision, ...]] = ("do not publish", "not yet", "publish")
 
@@ -92,26 +89,21 @@ class Mean(Frozen):
         first, values = estimates[0], [float(e["value"]) for e in estimates]
         levels = [e["level"] for e in estimates]
         level = None if None in levels else 1 - sum(1 - value for value in levels)
-        if level is not None and level <= _LEAST_LEVEL:
-            level = None
+        level = None if level is None or level <= _LEAST_LEVEL else level
+        ends: dict[str, float | None] = {"low": None, "high": None}
+        for end in ends:
+            if level is not None and all(e[end] is not None for e in estimates):
+                ends[end] = sum(float(e[end]) for e in estimates) / len(estimates)
         finite = all(map(math.isfinite, values))
         return cls(
             title=str(first.get("title") or readable(first["id"])),
             kind=first["kind"],
             unit=first["unit"],
             value=math.fsum(values) / len(values) if finite else math.inf,
-            low=None if level is None else _mean(estimates, "low"),
-            high=None if level is None else _mean(estimates, "high"),
+            **ends,
             level=level,
             repeats=values,
         )
-
-
-def _mean(estimates: Sequence[Mapping[str, Any]], end: str) -> float | None:
-    ends = [e[end] for e in estimates]
-    if any(value is None for value in ends):
-        return None
-    return sum(map(float, ends)) / len(ends)
 
 
 class Ends(Frozen):
@@ -248,35 +240,6 @@ class Setting(Frozen):
         """The parameter's symbol and value."""
         return value_text(self.parameter, self.value)
 
-    @property
-    def outcome(self) -> str:
-        """The verdict and how many draws passed."""
-        return f"{self.verdict}, {self.passes} of {self.draws}"
-
-    def row(self) -> tuple[str, ...]:
-        """Return it as a row under :meth:`Sweep.headers`."""
-        return (
-            self.mechanism,
-            self.value_text,
-            "–" if self.epsilon is None else exactly(self.epsilon, DIGITS),
-            self.verdict,
-            PUBLISH[self.decision],
-            f"{self.passes} of {self.draws}",
-            cell(self.leakage),
-            cell(self.test, _DIGITS),
-            cell(self.means.get(CONSTANT), _DIGITS),
-            cell(self.means.get(AUC)),
-        )
-
-    @property
-    def no_better(self) -> bool:
-        """Whether the learner is no better than the best single answer."""
-        test, constant = self.test, self.means.get(CONSTANT)
-        if test is None or constant is None:
-            return False
-        gain = constant.value - test.value if SQUARED_ERROR in self.means else None
-        return (test.value - constant.value if gain is None else gain) <= 0
-
 
 def setting_of(
     mechanism: str,
@@ -295,16 +258,21 @@ def setting_of(
     counts: Counter[Verdict] = Counter(content["verdict"] for content in contents)
     worst = next((word for word in _WORST_FIRST if word in counts), None)
     decisions = [content.get("decision", "not yet") for content in contents]
-    passes, n, share = counts["pass"], len(contents), None
+    passes, n, share, means = counts["pass"], len(contents), None, dict[str, Any]()
     if n:
         share = Share(**_interval(passes, n, level), value=passes / n, n=n, count=passes)
+        draws = [{e["id"]: e for e in content["result"]["estimates"]} for content in contents]
+        found = {name: [draw[name] for draw in draws if name in draw] for name in REPORTED}
+        means = {name: Mean.of(each) for name, each in found.items() if len(each) == n}
+        for tests in zip(*([c["test"], *c.get("beside", ())] for c in contents), strict=False):
+            means[tests[0]["id"]] = Mean.of(tests)
     sentences = [str(one["sentence"]) for one in contents if one["verdict"] == worst]
     exact = {name: first.get(name) for name in ("epsilon", "lambda")}
     return Setting(
         mechanism=mechanism,
         parameter=parameter,
         value=value,
-        **{name: None if found is None else float(found) for name, found in exact.items()},
+        **{name: None if known is None else float(known) for name, known in exact.items()},
         verdict="failed" if failed or worst is None else worst,
         decision="not yet" if failed or not decisions else min(decisions, key=_GRAVEST_FIRST.index),
         verdicts=dict(counts),
@@ -312,18 +280,8 @@ def setting_of(
         pass_share=share,
         failed=list(failed),
         correction=", ".join(sorted({str(content["correction"]) for content in contents})),
-        **dict(_means(contents)),
+        **means,
     )
-
-
-def _means(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
-    draws = [{e["id"]: e for e in content["result"]["estimates"]} for content in contents]
-    for name in REPORTED:
-        if draws and all(name in draw for draw in draws):
-            yield name, Mean.of([draw[name] for draw in draws])
-    if contents:
-        for tests in zip(*([c["test"], *c.get("beside", ())] for c in contents), strict=False):
-            yield tests[0]["id"], Mean.of(tests)
 
 
 class Neighbour(Frozen):
@@ -461,7 +419,7 @@ def _outcome(setting: Setting) -> str:
     if setting.verdict == "failed":
         return "could not be measured"
     held = f" (publish: {PUBLISH[setting.decision]})" if setting.verdict == "pass" else ""
-    return f"{setting.outcome} draws passed{held}"
+    return f"{setting.verdict}, {setting.passes} of {setting.draws} draws passed{held}"
 
 
 class Facts(Frozen):
@@ -544,21 +502,23 @@ class Sweep(Frozen):
         return "strongest attack: accuracy", "test accuracy"
 
     def contrasts(self) -> Iterator[str]:
-        """Yield what each further mechanism reveals and keeps beside the first, value by value."""
+        """Yield what each further mechanism reveals and keeps next to the first, by value."""
         first, *others = self.least_noise
-        beside = {s.value: s for s in self.points if s.mechanism == first}
+        bases = {s.value: s for s in self.points if s.mechanism == first}
+        alone = (
+            "numeric.features-only.within_5" if self.numeric else "attack.features-only.accuracy"
+        )
         for setting in self.points:
-            base = beside.get(setting.value)
+            base = bases.get(setting.value)
             if setting.mechanism in others and base is not None:
-                alone = [s.means.get(self._alone) for s in (setting, base)]
-                pairs: tuple[tuple[str, Mean | None, Mean | None], ...] = (
-                    (self.measures[0], setting.leakage, base.leakage),
-                    ("features alone", alone[0], alone[1]),
-                    (self.measures[1], setting.test, base.test),
-                )
+                pairs = {
+                    self.measures[0]: (setting.leakage, base.leakage),
+                    "features alone": (setting.means.get(alone), base.means.get(alone)),
+                    self.measures[1]: (setting.test, base.test),
+                }
                 said = [
                     f"{what} {number(one.value)} against {number(other.value)}"
-                    for what, one, other in pairs
+                    for what, (one, other) in pairs.items()
                     if one is not None and other is not None
                 ]
                 constant = setting.means.get(CONSTANT)
@@ -567,17 +527,6 @@ class Sweep(Frozen):
                 if said:
                     names = f"{setting.mechanism} against {first}"
                     yield f"{setting.value_text}, {names}: {'; '.join(said)}."
-
-    @property
-    def _alone(self) -> str:
-        """The id of what the features alone reveal, on the scale of :attr:`Setting.leakage`."""
-        return "numeric.features-only.within_5" if self.numeric else "attack.features-only.accuracy"
-
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """The headers of settings' rows."""
-        head = ("Mechanism", "Value", "ε (nats)", "Verdict", "Publish", "Passed")
-        return (*head, *self.measures, "best single answer", "AUC")
 
     @property
     def from_truth(self) -> float | None:
@@ -595,43 +544,3 @@ class Sweep(Frozen):
             for setting in self.points
         ]
         return pd.DataFrame(rows)
-
-
-def cell(mean: Mean | None, digits: int = DIGITS) -> str:
-    """Return a number with its interval; a one-sided bound is marked."""
-    if mean is None:
-        return "–"
-    digits = digits if mean.unit == "squared label units" else DIGITS
-    if mean.low is None and mean.high is None:
-        return number(mean.value, digits=digits)
-    if mean.high is None:
-        return f"≥ {number(mean.value, 'down', digits)}"
-    if mean.low is None:
-        return f"≤ {number(mean.value, 'up', digits)}"
-    low, high = number(mean.low, "down", digits), number(mean.high, "up", digits)
-    return f"{number(mean.value, digits=digits)} [{low}, {high}]"
-
-
-def print_summary(sweep: Sweep, *, quiet: bool) -> None:
-    """Print the least noise of each mechanism, then every setting."""
-    if not quiet:
-        say(CONFIDENTIAL)
-    for sentence in sweep.contrasts():
-        say(sentence)
-    for least in sweep.least_noise.values():
-        say(least.sentence)
-    if quiet:
-        return
-    show("Every setting", sweep.headers, [setting.row() for setting in sweep.points])
-    for setting in sweep.points:
-        if setting.failed:
-            say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
-    if sweep.from_truth is not None:
-        say(f"\n  learnt from the true labels: {number(sweep.from_truth)}")
-    poor = [f"{s.mechanism} at {s.value_text}" for s in sweep.points if s.no_better]
-    if poor:
-        say(f"  {'warning':<12} No better on test rows than the best single answer: learners of")
-        say(f"  {'':<12} {', '.join(poor)}.")
-    for text in sweep.notes[1:]:
-        say(f"  {'warning':<12} {text}")
-    say("Simulated draws; nothing was released.")

@@ -254,7 +254,7 @@ class Learner:
         noisy = from_declaration(release.declaration, release.classes).offers(NoisyFeatures)
         features = release.features
         if noisy is None:
-            matrix = self._matrix(features)
+            matrix = self.matrix(features)
             return matrix(features), matrix, 0.0
         if features.categorical.shape[1] or np.isnan(features.numeric).any():
             raise InputError("Noisy features must be numbers without gaps for the learner 'iwp'.")
@@ -282,11 +282,11 @@ class Learner:
             model=cast(Any, self.model),
             correction=correction.name,
             labels="codes",
-            network=self._network(release.features),
+            network=self.network(release.features),
             random_state=rng,
         )
         if correction.name == "unbiased" and release.synthetic is not None:
-            more["synthetic"] = self._matrix(release.features)(release.synthetic.features)
+            more["synthetic"] = self.matrix(release.features)(release.synthetic.features)
             more["synthetic_labels"] = release.synthetic.labels
         learner.fit(tables[0], released, **more)
         m = len(release.classes if correction.name else release.outputs)
@@ -322,7 +322,7 @@ class Learner:
             model=cast(Any, "linear" if self.model == "logistic" else self.model),
             correction=correction.name,
             loss=cast(Any, self.loss or "squared"),
-            network=self._network(release.features),
+            network=self.network(release.features),
             random_state=rng,
         )
         learner.fit(table, released)
@@ -371,7 +371,7 @@ class Learner:
 
     def _tables(self, release: Release) -> tuple[Float32Array, Matrix]:
         """Return the matrix of the released rows, and what makes one of the test rows."""
-        matrix, way, beside = self._matrix(release.features), self._way(release), self.beside
+        matrix, way, beside = self.matrix(release.features), self._way(release), self.beside
         table = matrix(release.features)
         if beside is None or way in ("left out", "together"):
             return table, matrix
@@ -387,7 +387,7 @@ class Learner:
         block = beside.posterior(release.features) if posterior else beside.at_their_word()
         return _widened(table, block), wide
 
-    def _network(self, features: FeatureTable) -> Any:
+    def network(self, features: FeatureTable) -> Any:
         """Return the network's options: a convolutional one where rows are square images."""
         if self.model != "network":
             return None
@@ -399,7 +399,7 @@ class Learner:
         epochs = int(np.clip(_IMAGE_BATCHES * options.batch_size // len(features), 3, 30))
         return replace(options, architecture="convolutional", epochs=epochs)
 
-    def _matrix(self, features: FeatureTable) -> Matrix:
+    def matrix(self, features: FeatureTable) -> Matrix:
         """Return the function to a matrix of rows, fitted on the released features alone."""
         if self.model == "network" and is_image_table(features):
             return pixels
