@@ -5,13 +5,16 @@ Markdown: a pure function of both, the same text every time.
 """
 
 import importlib
-from typing import Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from ldpaudit.errors import InputError
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.result.public import public
 from ldpaudit.work.documents import as_json
+
+if TYPE_CHECKING:
+    from ldpaudit.reports.plots import Picture
 
 __all__ = ["FORMATS", "Surroundings", "embed", "render"]
 
@@ -56,8 +59,15 @@ def render_for(result: AuditResult, format_name: str, profile: Profile) -> str:
     return render(result, format_name, Surroundings(profile=profile))
 
 
+def plot(result: AuditResult, what: str) -> "Picture":
+    """Return one picture of the report, by its name or the id of its curve."""
+    from ldpaudit.reports.plots import picture
+
+    return picture(result, what)
+
+
 def embed(result: AuditResult) -> str:
-    """Return the report as an HTML fragment for a notebook: the verdict and the page in a frame."""
+    """Return a result as a short HTML fragment for a notebook."""
     from ldpaudit.reports.html import embedded
 
     return embedded(result)

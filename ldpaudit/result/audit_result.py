@@ -612,6 +612,22 @@ class AuditResult(Frozen):
         """
         return self._render("html", path, profile)
 
+    def plot(self, what: str = "epsilon") -> Any:
+        """Return one picture of the page, which a notebook shows and ``save(path)`` writes.
+
+        Parameters
+        ----------
+        what : str
+            ``"epsilon"``, ``"attacks"``, or the id of a curve or histogram such as
+            ``"instance_loss.exceedance"``; of a column or release see ``parts``.
+
+        Raises
+        ------
+        ldpaudit.errors.InputError
+            If the result has no such picture; the message names those that it has.
+        """
+        return _reports().plot(self, what)
+
     def _repr_html_(self) -> str:
         embedded: str = _reports().embed(self)
         return embedded

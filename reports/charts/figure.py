@@ -12,7 +12,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from markupsafe import Markup
 
 from ldpaudit.reports.charts.svg import Drawing, inline_svg
 from ldpaudit.reports.text.quantities import Quantity
@@ -151,16 +154,21 @@ class Figure:
 
     Attributes
     ----------
+    build
+        Its Vega-Lite specification, by its width.
     legend
         Samples, such as ``"line-1"`` for a curve's dash and ``"rule-2"`` for a rule's, in words.
+    small
+        Whether it is shown in the narrow width alone.
     """
 
     key: str
     title: str
     description: str
-    drawing: Drawing
+    build: Callable[[int], Spec]
     table: Table
     legend: tuple[tuple[str, str], ...] = ()
+    small: bool = False
 
     @classmethod
     def of(
@@ -171,19 +179,27 @@ class Figure:
         lines: Sequence[Line] = (),
         rules: Sequence[Rule] = (),
     ) -> "Figure":
-        """Return a figure, drawn in both widths, with a legend of its lines and rules.
+        """Return a figure with a legend of its lines and rules.
 
         ``names`` are its key, unique on the page, its title and its description.
         """
-        key, title, description = names
         legend = [(f"line-{line.dash}", line.label) for line in lines]
         legend += [(f"rule-{rule.dash}", rule.legend) for rule in rules if rule.legend]
-        wide, narrow = (build(width) | {"config": _CONFIG} for width in (WIDE, NARROW))
-        drawing = Drawing(
-            inline_svg(wide, title, description, f"{key}-w"),
-            inline_svg(narrow, title, "", f"{key}-n", twin=f"{key}-w"),
-        )
-        return cls(key, title, description, drawing, table, tuple(legend))
+        return cls(*names, build, table, tuple(legend))
+
+    def specification(self, width: int) -> Spec:
+        """Return the chart in the words of Vega-Lite."""
+        return self.build(width) | {"config": _CONFIG}
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """The chart in both widths, or in the narrow one alone."""
+        wide, narrow = f"{self.key}-w", f"{self.key}-n"
+        small = partial(inline_svg, self.specification(NARROW), self.title, "", narrow, twin=wide)
+        if self.small:
+            return Drawing(Markup(), small(hidden=False))
+        words = self.title, self.description
+        return Drawing(inline_svg(self.specification(WIDE), *words, wide), small())
 
 
 def drawn(figures: Iterable[Figure | None]) -> tuple[Figure, ...]:

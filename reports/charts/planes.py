@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ldpaudit.reports.charts.figure import (
@@ -92,7 +92,7 @@ def frontier_figure(
         table,
         rules=rules,
     )
-    return Figure(figure.key, title, description, figure.drawing, table, (*marks, *figure.legend))
+    return replace(figure, legend=(*marks, *figure.legend))
 
 
 def _axis(title: str, ends: Sequence[float], rule: Rule | None) -> Axis:

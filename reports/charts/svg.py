@@ -46,14 +46,15 @@ def inline_svg(
     key: str,
     *,
     twin: str | None = None,
+    hidden: bool = True,
 ) -> Markup:
     """Return a Vega-Lite chart as an ``<svg>`` element: a screen reader says title and description.
 
-    Ids begin with ``key``. ``twin`` is the key of the same chart in another size: this one is
-    shown only where a style sheet says so, and has the description of its twin.
+    Ids begin with ``key``. ``twin`` is the key of the same chart in another size, whose description
+    this one has; unless it is not ``hidden``, a style sheet says where it is shown.
     """
     if not has_addresses_for(_ADDRESSES):
-        return Markup("") if twin else _NOT_DRAWN
+        return Markup("") if twin and hidden else _NOT_DRAWN
     import vl_convert
 
     # vl-convert runs Vega in a sandbox of its own; no base URL means that it may load nothing.
@@ -70,7 +71,7 @@ def inline_svg(
         "font-family": "system-ui, sans-serif",
         "font-size": "13",
     }
-    root.attrib |= {"display": "none"} if twin else {}
+    root.attrib |= {"display": "none"} if twin and hidden else {}
     for place, (tag, words) in enumerate((("title", title), ("desc", description))):
         if not (twin and tag == "desc"):
             element = ElementTree.Element(tag, {"id": f"{key}-{tag}"})

@@ -55,7 +55,7 @@ def audit_page(result: AuditResult) -> str:
         date=result.date or "",
         banners=(_banner(result),),
         facts=tuple(_facts(result, printer)),
-        tiles=tuple(_tiles(result, printer)),
+        tiles=tuple(tiles_of(result, printer)),
         sections=(),
         version=name(result.ldpaudit_version),
     )
@@ -152,7 +152,8 @@ def _claim(result: AuditResult, printer: Printer) -> str:
     return f"{title}{epsilon}; declared {wording.SOURCES[mechanism.declared]}"
 
 
-def _tiles(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+def tiles_of(result: AuditResult, printer: Printer) -> Iterator[Tile]:
+    """Yield the few numbers at the top of the page."""
     claim = printer.claim
     unit = {"": "none", "1": " nat", "∞": ""}.get(claim, " nats")
     source, mark = ("exact, as declared", "exact") if claim else ("", "")

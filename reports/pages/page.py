@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from ldpaudit import __version__
 from ldpaudit.reports.charts.figure import Figure, Table
-from ldpaudit.reports.charts.svg import Drawing
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.reports.text.wording import MARKS, WORDS
 
@@ -85,7 +84,7 @@ class Section:
         """Return the section with the narrow pictures alone, which are then always shown."""
         return replace(
             self,
-            figures=tuple(map(_small, self.figures)),
+            figures=tuple(replace(figure, small=True) for figure in self.figures),
             within=tuple(part.small() for part in self.within),
             folded=tuple(replace(part, figures=()) for part in self.folded),
         )
@@ -94,12 +93,6 @@ class Section:
         """Return the section and those within it without some fields."""
         less: dict[str, Any] = dict.fromkeys(fields, ())
         return replace(self, within=tuple(p.without(*fields) for p in self.within), **less)
-
-
-def _small(figure: Figure) -> Figure:
-    drawn = figure.drawing.narrow.replace(' display="none"', "", 1) or figure.drawing.wide
-    narrow = Markup(drawn)  # markup already # nosec B704
-    return replace(figure, drawing=Drawing(Markup(), narrow))
 
 
 @dataclass(frozen=True)

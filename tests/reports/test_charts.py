@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from browser import browse
 
+from ldpaudit.errors import InputError
 from ldpaudit.reports.charts import figure as charts
 from ldpaudit.reports.charts.curves import (
     curve_figure,
@@ -22,6 +23,7 @@ from ldpaudit.reports.charts.figure import ACCENT, BEYOND, DASHES, Axis, Figure,
 from ldpaudit.reports.charts.planes import Path as Course
 from ldpaudit.reports.charts.planes import Spot, channel_figure, frontier_figure
 from ldpaudit.reports.charts.rows import Bar, Row, bars_figure, group_figure, rows_chart
+from ldpaudit.reports.plots import figures_of
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult, Curve, Estimate, Histogram
 
@@ -78,7 +80,7 @@ def test_titles_are_escaped_and_the_narrow_chart_waits_for_the_style_sheet() -> 
     assert float(narrow.attrib["width"]) <= 350
     assert narrow.attrib["display"] == "none"
     assert "display" not in wide.attrib
-    assert four_rows() == four_rows()
+    assert four_rows().drawing == four_rows().drawing
 
 
 def test_curves_leave_out_points_at_infinity_and_show_both_of_two_equal_ones() -> None:
@@ -213,3 +215,18 @@ def test_no_label_is_cut_and_no_two_rows_read_alike(build: Build, tmp_path: Path
     title = re.search(r"<title>(.*?)</title>", browse(file, tmp_path, "--dump-dom"))
     assert title is not None
     assert json.loads(title[1]) == []
+
+
+def test_each_picture_of_a_result_can_be_had_alone(build: Build, tmp_path: Path) -> None:
+    result: AuditResult = build("pass")
+    figures = figures_of(result)
+    assert {"epsilon", "attacks", "instance_loss.exceedance"} <= figures.keys()
+    for name in figures:
+        assert "<svg" in result.plot(name)._repr_html_()
+    for ending, start in ((".svg", b"<svg"), (".png", b"\x89PNG")):
+        result.plot("attacks").save(tmp_path / f"attacks{ending}")
+        assert (tmp_path / f"attacks{ending}").read_bytes().startswith(start)
+    with pytest.raises(InputError, match="did you mean 'epsilon'"):
+        result.plot("epsilom")
+    with pytest.raises(InputError, match=r"saved as \.svg or \.png"):
+        result.plot().save(tmp_path / "attacks.gif")
