@@ -136,6 +136,21 @@ class PublicModelLabel(AnalysedMechanism):
         """
 
 
+class StagedLabel(AnalysedMechanism):
+    """A mechanism with a channel for each row, given by a prior that earlier rows have taught."""
+
+    classes: tuple[Label, ...]
+    stages: int  # In how many parts the rows are released.
+
+    @abstractmethod
+    def sample(self, labels: IntArray, posterior: FloatArray, rng: Any = None) -> IntArray:
+        """Release label codes of shape (n,) given each row's prior, float64 of shape (n, k)."""
+
+    @abstractmethod
+    def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
+        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k)."""
+
+
 class LabelByStratum(AnalysedMechanism):
     """A mechanism with a finite channel for each value of a public column."""
 

@@ -17,6 +17,7 @@ PLACES: Final[Mapping[str, str]] = {
     UNKNOWN: "response:UnknownMechanism",
     "rr-top-k": "response:RandomizedResponseTopK",
     "model-based-rr": "model_based:ModelBasedRR",
+    "multi-stage-rr": "staged:STAGED",
     "double-rr": "double_rr:DoubleRR",
     "dummy-features-rr": "response:DummyFeaturesRR",
     "rr-on-bins": "bins:RROnBins",

@@ -17,8 +17,9 @@ from ldpaudit.mechanisms.exact_sampling import (
     integer_weights,
 )
 from ldpaudit.mechanisms.finite import Family, Made, check_codes
-from ldpaudit.mechanisms.interface import RESPONSE, MechanismOptions, Traits
+from ldpaudit.mechanisms.interface import RESPONSE, Mechanism, MechanismOptions, Traits
 from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon, check_proportion
+from ldpaudit.mechanisms.staged import STAGED
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _BLOCK: Final = 1 << 14
@@ -151,7 +152,16 @@ def _stated(options: MechanismOptions) -> dict[str, Any]:
     return stated
 
 
-ModelBasedRR: Final = Family(
+class _ModelBased(Family):
+    """With ``stages`` the model is learnt from the labels released before: multi-stage-rr."""
+
+    def from_options(self, options: MechanismOptions) -> Mechanism:
+        if "stages" in options.settings:
+            return STAGED.from_options(options)
+        return super().from_options(options)
+
+
+ModelBasedRR: Final = _ModelBased(
     traits=Traits(
         name="model-based-rr",
         title="model-based randomized response",
@@ -160,7 +170,7 @@ ModelBasedRR: Final = Family(
         label_depends_on_features=True,
         features="unchanged",
         rows="independent",
-        options=(*RESPONSE, "public", "floor"),
+        options=(*RESPONSE, "public", "floor", "stages"),
         stated_by=("epsilon", "lambda"),
         whole=False,
         needs=frozenset({"public model"}),

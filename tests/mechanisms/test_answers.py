@@ -28,6 +28,7 @@ PRIOR = np.array([0.1, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1])
 SETTINGS: dict[str, dict[str, Any]] = {
     "gaussian-rr": {"radius": 1.0, "feature_epsilon": 1.0, "feature_delta": 1e-5},
     "frequency-oracle": {"protocol": "SS"},
+    "multi-stage-rr": {"stages": 3},
     "label-proportions": {"bag": "town", "noise": "geometric"},
     "by-stratum": {
         "strata": [

@@ -17,6 +17,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Laplace, Staircase
 from ldpaudit.mechanisms.rounded import Rounding
+from ldpaudit.mechanisms.staged import STAGED
 
 ABC, GRID = ("a", "b", "c"), LabelRange(2, 9, 1)
 DOMAINS = (("a", "b"), ("c", "d", "e"))
@@ -48,6 +49,17 @@ def model_based(rng: Any) -> Counted:
     labels, kind = np.tile(np.arange(3, dtype=np.int32), 60_000), np.repeat([0, 1], 90_000)
     drawn = mechanism.sample(labels, kinds[kind], rng)
     return counts_of(3 * kind + labels, drawn, (6, 3)), mechanism.channels(kinds).reshape(6, 3)
+
+
+def staged(rng: Any) -> Counted:
+    mechanism, kinds = STAGED(ABC, 1.2, 3), np.array([[0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0, 1, 0]])
+    labels, kind = np.tile(np.arange(3, dtype=np.int32), 60_000), np.repeat([0, 1, 2], 60_000)
+    drawn, matrices = mechanism.sample(labels, kinds[kind], rng), mechanism.channels(kinds)
+    assert [Channel(one, ABC, ABC).epsilon > 1.2 + 1e-9 for one in matrices] == [False] * 3
+    assert {np.round(Channel(one, ABC, ABC).epsilon, 9) for one in matrices} == {0.0, 1.2}
+    likelihood = mechanism.row_likelihood(kinds, np.array([0, 2, 1]))
+    assert likelihood == pytest.approx(matrices[np.arange(3), :, [0, 2, 1]])
+    return counts_of(3 * kind + labels, drawn, (9, 3)), matrices.reshape(9, 3)
 
 
 def strata(rng: Any) -> Counted:
@@ -120,6 +132,7 @@ CASES: dict[str, Callable[[Any], Counted]] = {
     "a table": table,
     "model-based-rr": model_based,
     "by-stratum": strata,
+    "multi-stage-rr": staged,
     "double-rr": double,
     "rounding": rounding,
     "no information": partial(channel, RandomizedResponse(tuple(range(4)), 1.0)),

@@ -47,6 +47,7 @@ CHANGED: Final = "The data changed while it was read; run again when nothing wri
 _SETTINGS: Final = {
     "clipped": "clipped",
     "floor": "floor",
+    "stages": "stages",
     "radius": "radius",
     "sigma": "sigma",
     "feature_epsilon": "feature_epsilon",

@@ -461,6 +461,17 @@ def fit_public_model(
     return PublicModel(named[classifier.classes_], known, classifier)
 
 
+def growing_cells(features: pa.RecordBatch, known: dict[str, pa.Array | None]) -> FloatArray:
+    """Return features as numbers, new texts after those of earlier batches, which ``known`` has."""
+    for name in features.schema.names:
+        texts, before = _texts(pa.chunked_array([features.column(name)])), known.get(name)
+        if texts is not None and before is not None:
+            new = texts.filter(pc.invert(pc.is_in(texts, value_set=before)))
+            texts = pa.concat_arrays([before, new])
+        known[name] = texts
+    return _cells(features, known)
+
+
 def _texts(column: pa.ChunkedArray) -> pa.Array | None:
     if not is_categorical(column.type):
         return None

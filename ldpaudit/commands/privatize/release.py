@@ -15,6 +15,7 @@ from ldpaudit.commands.privatize.features import (
     FeatureRelease,
     FittedGenerator,
     fit_public_model,
+    growing_cells,
     replaced,
     synthetic_rows,
     unordered,
@@ -29,11 +30,13 @@ from ldpaudit.mechanisms.capabilities import (
     FeatureDependentLabel,
     NoisyFeatures,
     PublicModelLabel,
+    StagedLabel,
     StepNoise,
     SyntheticFeatures,
 )
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism
+from ldpaudit.models.stages import StagedRelease
 from ldpaudit.release import IntArray, Label
 
 Schema = Callable[[pa.Schema], pa.Schema]
@@ -155,6 +158,13 @@ def _column_release(
             return replaced(b, rows, drawn.synthetic_rows), drawn.labels
 
         return coded(double.classes, with_synthetic, unordered)
+    if (staged := mechanism.offers(StagedLabel)) is not None:
+        if request.public is not None:
+            raise InputError("--stages learns from the rows released before: leave out --public.")
+        release, known = StagedRelease(staged, column.survey.rows), dict[str, pa.Array | None]()
+        return coded(
+            staged.classes, lambda b, codes: (b, release.draw(growing_cells(b, known), codes, rng))
+        )
     if (modelled := mechanism.offers(PublicModelLabel)) is not None:
         if request.public is None:
             raise InputError(

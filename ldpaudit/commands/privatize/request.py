@@ -95,6 +95,8 @@ class PrivatizeRequest(FileOptions, DataOptions):
         How numbers between the mechanism's labels become labels; None: there are none.
     floor : float or None
         f, the least P̂(y | x).
+    stages : int or None
+        In how many stages rows are released; the model of each is learnt from those before.
     synthetic_out : Path or None
         Where a sample of the generator is written, to be handed out with the release.
     secret : Path or None
@@ -165,6 +167,10 @@ class PrivatizeRequest(FileOptions, DataOptions):
     ] = None
     public: Annotated[
         str | None, Option("A public labelled table to fit model-based-rr on.", file=True)
+    ] = None
+    stages: Annotated[
+        int | None,
+        Option("Release in so many stages, each with a model of the labels of those before."),
     ] = None
     floor: Annotated[float | None, Option("The model's least probability (default: 1/(10 k)).")] = (
         None

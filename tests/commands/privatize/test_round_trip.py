@@ -354,3 +354,27 @@ def test_adult(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     pd.testing.assert_frame_equal(released[same], true[same])
     assert audit(monkeypatch, output, "--truth", secret) == 0
     assert audit(monkeypatch, claiming(output, 0.5), "--truth", secret) == 1
+
+
+def test_stages_learn_from_what_was_released_before(
+    tables: Path, command: Command, tmp_path: Path
+) -> None:
+    words = ("--mechanism", "model-based-rr", "--stages", "3", "--epsilon", "1")
+    seeded = ("--experimental", "--seed", "1")
+    status, printed = command(tables, "-o", "r.parquet", *words, *seeded)
+    assert status == 0, printed
+    claim = declared(Path("r.parquet")).mechanism
+    assert (claim.name, claim.parameters["epsilon"], claim.parameters["stages"]) == (
+        "multi-stage-rr",
+        1.0,
+        3,
+    )
+    assert "public.parquet" not in printed
+    for more, said in (
+        (("--public", "public.parquet"), "leave out --public"),
+        (("--floor", "0.1"), "unknown"),
+    ):
+        status, printed = command(tables, "-o", "s.parquet", *words, *more)
+        assert (status, said in printed) == (2, True), printed
+    status, printed = command(tables, "-o", "s.parquet", *words[:2], "--stages", "0", *words[4:])
+    assert (status, "--stages" in printed) == (2, True), printed
