@@ -10,8 +10,7 @@ import numpy as np
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
 from ldpaudit.claim import declaration_of, stated_claim
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.epsilon.guesses import GuessCounts
-from ldpaudit.estimators.epsilon.one_run import detectable_in_one_run, one_run_epsilon
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_in_one_run, one_run_epsilon
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.models_as_releases.game import (

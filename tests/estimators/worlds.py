@@ -18,8 +18,12 @@ from ldpaudit.estimators.epsilon.matched import (
     matched_tests,
 )
 from ldpaudit.estimators.epsilon.release_only import release_only_evidence
-from ldpaudit.estimators.epsilon.strongest import SELECTED, epsilon_evidence
-from ldpaudit.estimators.epsilon.subgroups import RankedRows, subgroup_tests
+from ldpaudit.estimators.epsilon.strongest import (
+    SELECTED,
+    RankedRows,
+    epsilon_evidence,
+    subgroup_tests,
+)
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.release import FloatArray, IndexArray

@@ -26,10 +26,13 @@ from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import (
     SELECTED,
     BoundEvidence,
+    RankedRows,
+    betraying,
     epsilon_evidence,
     presumed_channel,
+    subgroup_tests,
+    surprise,
 )
-from ldpaudit.estimators.epsilon.subgroups import RankedRows, betraying, subgroup_tests, surprise
 from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened

@@ -21,10 +21,7 @@ from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.odds_ratio import log_odds_ratio_lower
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
-_ROUNDING = 1e-12
-
-CountTable = npt.NDArray[np.integer[Any]]
-"""Rows counted by true label and output, shape (k, m)."""
+CountTable = npt.NDArray[np.integer[Any]]  # rows by true label and output, shape (k, m)
 Method = Literal["accuracy", "two-sided"]
 
 
@@ -80,7 +77,7 @@ def epsilon_of_accuracy(accuracy: FloatArray, sizes: npt.NDArray[Any]) -> FloatA
     with np.errstate(divide="ignore", invalid="ignore"):
         per_j = np.where(room > 0, np.log(others * accuracy[..., None]) - np.log(room), np.inf)
     # At p₁ the bound jumps: rounding must not lift an accuracy above it.
-    constant = accuracy <= cumulative[..., 0] + _ROUNDING
+    constant = accuracy <= cumulative[..., 0] + 1e-12
     return np.asarray(np.where(constant, 0.0, np.maximum(np.min(per_j, axis=-1), 0.0)))
 
 

@@ -1,4 +1,4 @@
-"""Certified bounds of a randomizer's ε and δ from guesses of which of two inputs was given.
+"""Certified bounds of ε and δ from guesses of which of two inputs was given.
 
 Each of N candidates is given one of two inputs by a fair coin and its output is mapped to a guess
 of the input, or to none, by a rule that was fixed beforehand. (ε, δ)-DP of the two inputs' laws
@@ -7,21 +7,24 @@ P₁ and P₂ means, for the outputs A with guess 1 and B with guess 2,
     P₁(A) ≤ e^ε P₂(A) + δ   and   P₂(B) ≤ e^ε P₁(B) + δ,
 
 so the chance a of a right guess and b of a wrong one obey a ≤ e^ε b + δ·sides/2, where ``sides`` is
-how many of A and B are not empty. Candidates are independent, so given that r guesses were made the
-right ones are Binomial(r, a/(a + b)).
+how many of A and B are not empty. Of a randomizer the candidates are independent, so given that r
+guesses were made the right ones are Binomial(r, a/(a + b)). Of a procedure that ran once on all of
+them together they are not: there Theorem 5.2 of Steinke, Nasr & Jagielski (2023) holds.
 """
 
 import math
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 
+import numpy as np
+from scipy.optimize import brentq
 from scipy.special import betaincinv
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 
-GUESS_SHARE = 0.1
-"""Of the error probability, for how often a guess is made; needed where δ > 0 only."""
+_LARGEST = 40.0  # nats: far more than any number of guesses supports
 
 
 @dataclass(frozen=True)
@@ -50,37 +53,17 @@ class GuessCounts:
 
 
 def epsilon_lower(counts: GuessCounts, alpha: float, delta: float = 0.0) -> EpsilonBound:
-    """Return the lower confidence bound of ε at level 1 − alpha.
+    """Return the lower bound of a randomizer's ε at level 1 − alpha, under (ε, δ)-DP.
 
-    Parameters
-    ----------
-    counts : GuessCounts
-    alpha : float
-        One-sided error probability.
-    delta : float
-        δ of the hypothesis (ε, δ)-DP, in [0, 1).
-
-    Returns
-    -------
-    EpsilonBound
-        In nats, at least 0 and always finite: N candidates support at most about log N.
-
-    Notes
-    -----
     With s = a + b, a ≤ e^ε b + δ·sides/2 reads a/s ≤ q + d(1 − q), q = e^ε/(1 + e^ε) and
-    d = δ·sides/(2s); s is bounded from below by Clopper–Pearson at a tenth of alpha.
-
-    References
-    ----------
-    Steinke, Nasr & Jagielski (2023), Theorem 5.2, for δ = 0; the term for δ is smaller here than
-    there because candidates are independent.
+    d = δ·sides/(2s); s is bounded from below by Clopper–Pearson at a tenth of alpha. N candidates
+    support at most about log N.
     """
     share, spent = _delta_share(counts, alpha, delta)
     if counts.guesses == 0 or share >= 1:
         return EpsilonBound(0.0, alpha, counts.candidates, "black-box")
     level = float(clopper_pearson_lower(counts.right, counts.guesses, alpha - spent))
-    odds = max((level - share) / (1 - level), 0.0)
-    epsilon = max(math.log(odds), 0.0) if odds > 0 else 0.0
+    epsilon = math.log(max((level - share) / (1 - level), 1.0))
     return EpsilonBound(epsilon, alpha, counts.candidates, "black-box")
 
 
@@ -99,22 +82,8 @@ def detectable_epsilon(
 ) -> float:
     """Return the smallest ε of the same event whose bound exceeds a claim with a given power.
 
-    Parameters
-    ----------
-    counts : GuessCounts
-        Only the number of candidates and how often a guess is made are used.
-    claim : float
-        The claimed ε in nats.
-    alpha, delta : float
-        As for :func:`epsilon_lower`.
-    power : float
-        How likely it must be found.
-
-    Returns
-    -------
-    float
-        Nats; ∞ where no ε would be found so often. It holds for a randomizer that lets the event's
-        guesses be made as often as they were.
+    ∞ where no ε would be found so often. It holds for a randomizer that lets the event's guesses be
+    made as often as they were.
     """
     share, spent = _delta_share(counts, alpha, delta)
     if counts.guesses == 0 or share >= 1:
@@ -131,6 +100,54 @@ def _delta_share(counts: GuessCounts, alpha: float, delta: float) -> tuple[float
     """Return an upper bound of d = δ·sides/(2s), and the error probability that it costs."""
     if delta == 0:
         return 0.0, 0.0
-    spent = GUESS_SHARE * alpha
-    guessed = float(clopper_pearson_lower(counts.guesses, counts.candidates, spent))
-    return (delta * counts.sides / (2 * guessed) if guessed > 0 else math.inf), spent
+    guessed = float(clopper_pearson_lower(counts.guesses, counts.candidates, 0.1 * alpha))
+    return (delta * counts.sides / (2 * guessed) if guessed > 0 else math.inf), 0.1 * alpha
+
+
+def one_run_p_value(counts: GuessCounts, epsilon: float, delta: float = 0.0) -> float:
+    """Return the p-value of "the procedure that ran once on all candidates is (ε, δ)-DP".
+
+    P[Bin(r, q) ≥ v] + 2Nδ·max_i P[v > Bin(r, q) ≥ v − i]/i, q = e^ε/(1 + e^ε), of v right guesses
+    among r.
+    """
+    right, guesses = counts.right, counts.guesses
+    q = 1 / (1 + math.exp(-epsilon))
+    p_value = float(binom.sf(right - 1, guesses, q))
+    if delta > 0 and right:
+        steps = np.arange(1, right + 1)
+        below = binom.cdf(right - 1, guesses, q) - binom.cdf(right - 1 - steps, guesses, q)
+        p_value += 2 * counts.candidates * delta * float(np.max(below / steps))
+    return min(p_value, 1.0)
+
+
+def one_run_epsilon(counts: GuessCounts, alpha: float, delta: float = 0.0) -> float:
+    """Return the lower bound of ε of a procedure that ran once, in nats, at level 1 − alpha.
+
+    The smallest ε that is not rejected: with δ the p-value need not grow with ε.
+    """
+    grid = np.linspace(0.0, _LARGEST, 401)
+    refuted = (one_run_p_value(counts, float(point), delta) <= alpha for point in grid)
+    first = next((place for place, one in enumerate(refuted) if not one), None)
+    if not first:
+        return 0.0 if first == 0 else _LARGEST
+    ends = grid[first - 1], grid[first]
+    return float(brentq(lambda e: one_run_p_value(counts, e, delta) - alpha, *ends))
+
+
+def detectable_in_one_run(
+    counts: GuessCounts, claim: float, alpha: float, delta: float = 0.0
+) -> float:
+    """Return the smallest ε whose bound would exceed a claim with a probability of 90 %.
+
+    ∞ where not even guesses that are all right refute the claim.
+    """
+    n = counts.guesses
+
+    def refutes(right: int) -> bool:
+        return one_run_p_value(replace(counts, right=right, wrong=n - right), claim, delta) <= alpha
+
+    least = bisect_left(range(n + 1), True, key=refutes)
+    if least > n:
+        return math.inf
+    needed = float(betaincinv(least, n - least + 1, 0.9))
+    return max(math.log(needed) - math.log1p(-needed), claim)

@@ -7,43 +7,37 @@ many releases as are needed are drawn, with a seed of their own, and bounded as 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import brentq
 
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.epsilon.strongest import BoundDesign, design_bounds
-from ldpaudit.estimators.epsilon.subgroups import CANDIDATES, CHOSEN_SHARE, betraying
+from ldpaudit.estimators.epsilon.strongest import (
+    CANDIDATES,
+    CHOSEN_SHARE,
+    betraying,
+    design_bounds,
+)
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 WANTED_POWER = 0.9
-_DRAWS, _MORE_DRAWS = 200, 1000
-_CLEAR = 0.08
-"""Four standard errors of the share found among the first draws; a nearer one needs more draws."""
-_LARGEST_EPSILON = 60.0
-_NOTHING = 1e-9
-_WORTH_FINDING = 0.5
-_MOST_ROWS = 1e12
-_PRECISION = 1.02
-_SEEN = 5.5
-"""Standard errors by which a group must stand out for a model to rank its rows first."""
-_FEWEST_SEEN = 40
-"""Rows of a group that a model must have seen: twice its smallest leaf."""
-_FEW_LABELS = 12
-_MIXTURE_WORK, _MIXTURE_STEPS = 1e9, (20, 1000)
 
+# From a number of draws: whether each simulated release is found to exceed the limit.
 Draw = Callable[[int, np.random.Generator], BoolArray]
-"""From a number of draws: whether each simulated release is found to exceed the limit."""
 
 
 def is_found(draw: Draw, wanted: float = WANTED_POWER) -> bool:
-    """Return whether simulated releases are found to exceed a limit with a wanted probability."""
+    """Return whether simulated releases are found to exceed a limit with a wanted probability.
+
+    200 draws suffice where the share found is four standard errors away, else there are 1,000 more.
+    """
     rng = np.random.default_rng(0)
-    found = draw(_DRAWS, rng)
-    if abs(found.mean() - wanted) <= _CLEAR:
-        found = np.concatenate([found, draw(_MORE_DRAWS, rng)])
+    found = draw(200, rng)
+    if abs(found.mean() - wanted) <= 0.08:
+        found = np.concatenate([found, draw(1000, rng)])
     return bool(found.mean() >= wanted)
 
 
@@ -59,7 +53,7 @@ def smallest(
         low, high = high, 2 * high
         if high > most:
             return math.inf
-    while high / low > _PRECISION if ratio else high - low > 0.002 + 0.01 * high:
+    while high / low > 1.02 if ratio else high - low > 0.002 + 0.01 * high:
         middle = math.sqrt(low * high) if ratio else (low + high) / 2
         low, high = (low, middle) if found(middle) else (middle, high)
     return high
@@ -67,33 +61,26 @@ def smallest(
 
 def smallest_excess(found: Callable[[float], bool], limit: float) -> float:
     """Return the smallest excess over a limit, up to 60 nats, at which releases are found."""
-    return smallest(lambda excess: found(limit + excess), 0.0, 0.05, _LARGEST_EPSILON)
+    return smallest(lambda excess: found(limit + excess), 0.0, 0.05, 60.0)
 
 
 def further_rows(enough: Callable[[float], bool], rows: int) -> float:
     """Return how many more rows suffice, by whether a multiple is enough; ∞ where 10^12 do not."""
     if enough(1.0):
         return 0.0
-    factor = smallest(enough, 1.0, 2.0, _MOST_ROWS / rows, ratio=True)
+    factor = smallest(enough, 1.0, 2.0, 1e12 / rows, ratio=True)
     return float(math.ceil(rows * (factor - 1))) if factor < math.inf else math.inf
 
 
 def sharpened(channel: Channel, epsilon: float) -> Channel:
     """Return the channel whose entries are powers of another's, with a given ε.
 
-    Rows proportional to T[y, z]^s, s chosen such that the channel has ``epsilon``, in nats: for
-    randomized response this is randomized response at that ε. It tells apart what the claimed
-    channel tells apart, more (s > 1) or less clearly. A channel that tells nothing apart (ε = 0)
-    becomes randomized response.
-
-    Raises
-    ------
-    InsufficientDataError
-        If it tells nothing apart and its outputs are not its classes.
+    Of one that distinguishes nothing, randomized response; raise InsufficientDataError where its
+    outputs are not its classes.
     """
     if math.isclose(epsilon, channel.epsilon, rel_tol=1e-12):
         return channel
-    if channel.epsilon < _NOTHING:
+    if channel.epsilon < 1e-9:
         if channel.outputs != channel.classes:
             raise InsufficientDataError("the claimed channel does not distinguish any two labels")
         return RandomizedResponse.from_epsilon(channel.classes, epsilon).channel
@@ -111,14 +98,9 @@ def sharpened(channel: Channel, epsilon: float) -> Channel:
 
 
 def worth_looking_for(channel: Channel) -> Channel:
-    """Return the channel that bounds are designed for: a claimed one, unless it has ε = 0.
-
-    Such a channel has no guess that is better than another; what would be worth finding is some
-    randomized response.
-    """
-    if channel.epsilon >= _NOTHING or channel.outputs != channel.classes:
-        return channel
-    return sharpened(channel, _WORTH_FINDING)
+    """Return the channel that bounds are designed for: a claimed one, unless it has ε = 0."""
+    alike = channel.epsilon < 1e-9 and channel.outputs == channel.classes
+    return sharpened(channel, 0.5) if alike else channel
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +112,9 @@ class Claimed:
     sizes : int64 array of shape (k,)
         Rows of each true label.
     channel : Channel
-        The claimed one.
+        The claimed one, by which all rows are released unless something else is said.
     limit : float
-        The claimed ε in nats.
+        The claimed ε in nats; what is found is above it.
     """
 
     sizes: IndexArray
@@ -146,15 +128,9 @@ class Claimed:
 
     def smallest_excess(self, alpha: float) -> float:
         """Return the smallest excess over the claim that all rows share and that is found."""
-        design = design_bounds(self.sizes, self.presumed)
-        if design is None:
-            return math.inf
-
-        def found(epsilon: float) -> bool:
-            worse = sharpened(self.channel, epsilon).matrix
-            return self._is_found(design, self.sizes, worse, alpha)
-
-        return smallest_excess(found, self.limit)
+        finds = self._finder(self.sizes, self.presumed)
+        worse = partial(sharpened, self.channel)
+        return smallest_excess(lambda epsilon: finds(worse(epsilon).matrix, alpha), self.limit)
 
     def further_rows(self, epsilon: float, alpha: float) -> float:
         """Return how many more rows find that a release has ``epsilon``, 0 where these do."""
@@ -162,28 +138,27 @@ class Claimed:
 
         def enough(factor: float) -> bool:
             rows = np.ceil(self.sizes * factor).astype(np.int64)
-            return self._is_found(design_bounds(rows, self.presumed), rows, worse, alpha)
+            return self._finder(rows, self.presumed)(worse, alpha)
 
         return further_rows(enough, int(self.sizes.sum()))
 
     def smallest_clear_share(self, alpha: float) -> float:
         """Return the smallest share of rows, at random, whose release in the clear is found."""
-        design = design_bounds(self.sizes, self.presumed)
+        finds = self._finder(self.sizes, self.presumed)
         clear, claimed = clear_channel(self.presumed, self.sizes), self.channel.matrix
 
         def found(share: float) -> bool:
-            mixed = (1 - share) * claimed + share * clear
-            return self._is_found(design, self.sizes, mixed, alpha)
+            return finds((1 - share) * claimed + share * clear, alpha)
 
         return smallest(found, 1e-5, 1.0, 1.0, ratio=True)
 
     def smallest_clear_group(self, alpha: float, fitted: float) -> float:
         """Return the smallest share of rows that, told apart by features, is found in the clear.
 
-        The group is one of those of :mod:`ldpaudit.estimators.epsilon.subgroups`, filled up with
-        rows released as claimed. More than a dozen labels count as two, the commonest and the
-        others, which understates the power. ``alpha`` is for all groups, both ways round;
-        ``fitted`` is the share of rows that a model is fitted on. Half of the rows are counted.
+        The group is one of those that :func:`subgroup_tests` chooses among, filled up with rows
+        released as claimed. ``alpha`` is for all groups, both ways round; ``fitted`` is the share
+        of rows that a model is fitted on. Half of the rows are counted. A model ranks a group first
+        that it has seen 40 rows of, twice its smallest leaf, and that stands out by 5.5 errors.
         """
         rows, one, clear_one = self._simplified()
         betrayed = float(rows @ (one * (clear_one > 0)).sum(axis=1)) / rows.sum()
@@ -191,34 +166,37 @@ class Claimed:
 
         def found(share: float) -> bool:
             seen = share * fitted * rows.sum()
-            if seen < _FEWEST_SEEN or (1 - betrayed) * math.sqrt(seen) < _SEEN * spread:
+            if seen < 40 or (1 - betrayed) * math.sqrt(seen) < 5.5 * spread:
                 return False
             top = next((t for t in sorted(CANDIDATES) if t >= share), 0.5)
-            clear = min(share / top, 1.0)
-            inside = np.floor(rows * top / 2).astype(np.int64)
+            clear, inside = min(share / top, 1.0), np.floor(rows * top / 2).astype(np.int64)
             mixed = (1 - clear) * one + clear * clear_one
-            level = alpha / 2 * CHOSEN_SHARE
-            return self._is_found(design_bounds(inside, mixed), inside, mixed, level)
+            return self._finder(inside, mixed)(mixed, alpha / 2 * CHOSEN_SHARE)
 
         return smallest(found, 1e-5, 1.0, 1.0, ratio=True)
 
-    def _is_found(
-        self, design: BoundDesign | None, sizes: IndexArray, matrix: FloatArray, alpha: float
-    ) -> bool:
-        if design is None:
-            return False
-        return is_found(
-            lambda draws, rng: design.exceeding(sizes, matrix, self.limit, alpha, draws, rng)
+    def _finder(
+        self, rows: IndexArray, presumed: FloatArray
+    ) -> Callable[[FloatArray, float], bool]:
+        """Return whether rows released by a matrix are found above the limit at a level."""
+        design = design_bounds(rows, presumed)
+        return lambda matrix, alpha: (
+            design is not None
+            and is_found(
+                lambda draws, rng: design.exceeding(rows, matrix, self.limit, alpha, draws, rng)
+            )
         )
 
     def _simplified(self) -> tuple[IndexArray, FloatArray, FloatArray]:
-        """Return rows by label, the claimed channel and that in the clear, for a dozen labels."""
+        """Return rows by label, the claimed channel and that in the clear, for a dozen labels.
+
+        More count as two, the commonest and the others, which understates the power.
+        """
         sizes, channel = self.sizes, self.channel.matrix
-        if len(sizes) <= _FEW_LABELS:
+        if len(sizes) <= 12:
             return sizes, channel, clear_channel(self.presumed, sizes)
         first = int(sizes.argmax())
-        kind = betraying(self.presumed, sizes)[first]
-        others = np.arange(len(sizes)) != first
+        kind, others = betraying(self.presumed, sizes)[first], np.arange(len(sizes)) != first
         rest = sizes[others] @ channel[others] / max(int(sizes[others].sum()), 1)
         hits = np.array([channel[first, kind].sum(), rest[kind].sum()])
         rows = np.array([sizes[first], sizes[others].sum()], dtype=np.int64)
@@ -226,17 +204,14 @@ class Claimed:
 
 
 def clear_channel(channel: FloatArray, sizes: IndexArray) -> FloatArray:
-    """Return the channel that reveals each label as plainly as its outputs allow.
+    """Return the channel (k, m) that reveals each label as plainly as its outputs allow.
 
     Where outputs are the classes, the labels themselves; else for each label the output that is
-    likelier than usual by the largest factor. Parameters as for
-    :func:`ldpaudit.estimators.epsilon.subgroups.betraying`; float64 of shape (k, m).
+    likelier than usual by the largest factor.
     """
     k, m = channel.shape
-    if k == m:
-        return np.eye(k)
     usual = np.maximum(sizes @ channel / max(int(sizes.sum()), 1), 1e-300)
-    return np.asarray(np.eye(m)[(channel / usual).argmax(axis=1)])
+    return np.eye(k) if k == m else np.asarray(np.eye(m)[(channel / usual).argmax(axis=1)])
 
 
 def label_mixtures(table: IndexArray, channel: FloatArray) -> FloatArray:
@@ -248,7 +223,7 @@ def label_mixtures(table: IndexArray, channel: FloatArray) -> FloatArray:
     """
     shares = np.full((len(table), len(channel)), 1 / len(channel))
     rows = np.maximum(table.sum(axis=1, keepdims=True), 1)
-    for _ in range(int(np.clip(_MIXTURE_WORK / (shares.size * channel.shape[1]), *_MIXTURE_STEPS))):
+    for _ in range(int(np.clip(1e9 / (shares.size * channel.shape[1]), 20, 1000))):
         expected = np.maximum(shares @ channel, 1e-300)
         shares = shares * ((table / rows / expected) @ channel.T)
         shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)

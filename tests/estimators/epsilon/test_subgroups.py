@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from estimators.worlds import ranked
 
-from ldpaudit.estimators.epsilon import subgroups
 from ldpaudit.estimators.epsilon.bounds import Strongest
-from ldpaudit.estimators.epsilon.subgroups import (
-    Edge,
+from ldpaudit.estimators.epsilon.strongest import (
     RankedRows,
+    _promise,
     betraying,
     subgroup_tests,
     surprise,
@@ -18,14 +17,6 @@ from ldpaudit.estimators.epsilon.subgroups import (
 from ldpaudit.mechanisms import RandomizedResponse
 
 RR = RandomizedResponse.from_epsilon((0, 1, 2), 1.0).channel.matrix
-
-
-def test_edges_are_quantiles_from_either_end() -> None:
-    scores = np.random.default_rng(0).permutation(100) / 1.0
-    inside = [edge.inside(scores) for edge in subgroups._edges(scores, (0.1, 0.5))]
-    assert [part.sum() for part in inside] == [10, 50, 10, 50]
-    assert [set(scores[part]) for part in inside[::2]] == [set(range(90, 100)), set(range(10))]
-    assert Edge(-1, -3.0).inside(np.array([2.0, 3.0, 4.0])).tolist() == [True, True, False]
 
 
 def test_outputs_betray_labels_that_they_are_likelier_for() -> None:
@@ -45,10 +36,11 @@ def test_a_surprise_is_a_row_less_its_labels_share() -> None:
 
 def test_a_group_promises_what_its_counts_show() -> None:
     """Of one label nothing; of many labels the commonest against all others is compared."""
-    counts = np.array([[5, 2, 1], [3, 20, 7], [4, 6, 2]])
-    assert subgroups._commonest(counts).tolist() == [[20, 10], [8, 12]]
-    assert subgroups._promise(np.array([[5, 5], [0, 0]]), 2.0) == -1.0
-    few, many = (subgroups._promise(np.array([[80, 20], [20, 80]]), f) for f in (1.0, 4.0))
+    many, two = np.zeros((13, 13), np.int64), np.array([[120, 50], [40, 130]])
+    many[1, 1], many[1, 2:12], many[5:9, 1], many[2:12, 2:12] = 120, 5, 10, np.eye(10) * 13
+    assert _promise(many, 1.0) == pytest.approx(_promise(two, 1.0))
+    assert _promise(np.array([[5, 5], [0, 0]]), 2.0) == -1.0
+    few, many = (_promise(np.array([[80, 20], [20, 80]]), f) for f in (1.0, 4.0))
     assert 0 < few < many < math.log(4)
     rng, none = np.random.default_rng(0), np.zeros(500, np.int32)
     one = RankedRows(rng.normal(size=500), none, none)
