@@ -23,9 +23,14 @@ from picture import Line, Panel, save
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.estimators.renyi.discriminators import Kind, fit_discriminator
-from ldpaudit.estimators.renyi.divergence import RenyiPoint, bounds_on, renyi_points, split_scores
+from ldpaudit.estimators.renyi.divergence import (
+    RenyiPoint,
+    Scores,
+    bounds_on,
+    renyi_points,
+    split_scores,
+)
 from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.response import DummyFeaturesRR
 

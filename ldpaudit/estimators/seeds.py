@@ -21,27 +21,19 @@ import numpy.typing as npt
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
 
-COUNTED: Final = 10_000
-"""By default every seed below this is tried."""
-_SCREENED: Final = 320
+COUNTED: Final = 10_000  # by default every seed below this is tried
 _TESTED: Final = 4096
-_MOST_TESTED: Final = 1 << 16
 # So many hits, or rows that are none, are wanted among the tested rows.
 _ENOUGH: Final = 400
-# Of a column with fewer different values a checksum is no source of noise.
-_FEWEST_VALUES: Final = 300
-_CHUNK: Final = 1024
 _KEPT: Final = 8
-# Seeds of each generator that are tested, of one for the table and of one for each row.
-_KEPT_EACH_ROW: Final = 2
 # The first row's seed is below this, where each row has its own.
 _EACH_ROW: Final = 1 << 20
 _TILTS: Final = np.geomspace(0.5, 64, 14)
 _FIRST_DAY, _LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2030, 12, 31)
 _DAY: Final = 86_400
 
+# From a seed and a number of draws to numbers in [0, 1).
 Generator = Callable[[int, int], FloatArray]
-"""From a seed and a number of draws to numbers in [0, 1)."""
 
 
 def generators() -> dict[str, Generator]:
@@ -95,8 +87,6 @@ def _r_scrambling() -> tuple[Any, Any]:
 
 
 _R_FACTORS, _R_TERMS = _r_scrambling()
-# Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
-_COUNTING_UP: Final = ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
 
 
 def _digest(name: str) -> Callable[[bytes], int]:
@@ -243,8 +233,8 @@ def try_all(
         Called with the number of seeds done.
     """
     shares = [min(one.hits.mean(), 1 - one.hits.mean()) for one in outcomes]
-    enough = int(np.clip(_ENOUGH / max(*shares, 1e-9), _TESTED, _MOST_TESTED))
-    first, tested = ([one.take(slice(most)) for one in outcomes] for most in (_SCREENED, enough))
+    enough = int(np.clip(_ENOUGH / max(*shares, 1e-9), _TESTED, (1 << 16)))
+    first, tested = ([one.take(slice(most)) for one in outcomes] for most in (320, enough))
     rows, seeds, tries = len(tested[0].hits), counted + len(others), 0
     sources = generators()
     found: list[tuple[float, str, str | None]] = [(0.0, "nothing", None)]
@@ -257,7 +247,8 @@ def try_all(
     for column, values in (columns or {}).items():
         # A row for each value: rows that share it may share their noise for another reason.
         texts, places = np.unique([str(one) for one in values[:_TESTED]], return_index=True)
-        if len(texts) < max(_FEWEST_VALUES, len(values[:_TESTED]) / 20):
+        # Of a column with fewer different values a checksum is no source of noise.
+        if len(texts) < max(300, len(values[:_TESTED]) / 20):
             continue
         looked_at += 1
         chosen = [one.take(places) for one in outcomes]
@@ -291,8 +282,12 @@ def _screened(
     weights = np.stack([one.weights for one in outcomes])
     rows, done, left = weights.shape[1], 0, chain(range(counted), others)
     best: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}
-    firsts: dict[str, list[FloatArray]] = {name: [] for name in _COUNTING_UP}
-    while seeds := list(islice(left, _CHUNK)):
+    # Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
+    firsts: dict[str, list[FloatArray]] = {
+        name: []
+        for name in ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
+    }
+    while seeds := list(islice(left, 1024)):
         for name, source in sources.items():
             numbers = np.array([source(seed, rows) for seed in seeds])
             scores = np.abs(numbers @ weights.T).max(axis=1)
@@ -306,5 +301,6 @@ def _screened(
         draws = np.concatenate(parts)
         if len(draws) >= rows:
             scores = np.max([np.abs(np.correlate(draws, row)) for row in weights], axis=0)
-            result[name, True] = np.argsort(scores)[-_KEPT_EACH_ROW:].tolist()
+            # Seeds of each generator that are tested, of one for the table and of one for each row.
+            result[name, True] = np.argsort(scores)[-2:].tolist()
     return result

@@ -12,7 +12,6 @@ from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.matched import (
     RATIOS,
-    MatchedCounts,
     ModelBasedFamily,
     match,
     matched_tests,
@@ -213,7 +212,7 @@ def matched(noise: float, floor: float, *, model: str = "right", least: float = 
             eta = np.full((len(eta), 2), 0.5)
         released = made.sample(labels, eta[group], rng)
         matchings = [match(group, labels, 2, ratio, rng) for ratio in RATIOS]
-        counts = [MatchedCounts.of(one, released == one.targets[group]) for one in matchings]
+        counts = [(one.table(released == one.targets[group]), None) for one in matchings]
         return lambda alpha: Strongest(matched_tests(counts)).bound(alpha).epsilon
 
     return World(f"matched {noise} {model}", draw, 0.0 if noise == 1 else made.epsilon, least)

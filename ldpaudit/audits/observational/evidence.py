@@ -19,7 +19,6 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, GroupTest, Strongest
 from ldpaudit.estimators.epsilon.matched import (
     RATIOS,
-    MatchedCounts,
     Matching,
     designed_matching,
     match,
@@ -150,15 +149,15 @@ def _matched(context: AuditContext) -> Proof | None:
         sums = [np.bincount(cells, weights=column) for column in drawn[rows].T]
         means = np.stack(sums, axis=1) / np.bincount(cells)[:, None]
 
-    def count(matching: Matching) -> MatchedCounts:
+    def count(matching: Matching) -> tuple[IndexArray, float | None]:
         event, chance = table[matching.targets[cells], released], None
         if means is not None and release.public_posterior is not None and len(matching.cases):
             groups = cells[matching.cases]
             chance = float(means[groups, matching.targets[groups]].mean())
-        return MatchedCounts.of(matching, event, chance)
+        return matching.table(event), chance
 
     counts = [count(match(cells, truth, k, ratio, rng)) for ratio in RATIOS]
-    if counts[0].cases < _FEWEST_MATCHES:
+    if counts[0][0][1].sum() < _FEWEST_MATCHES:
         return None
     designed = None
     if means is not None and claim is not None:

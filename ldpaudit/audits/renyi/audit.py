@@ -34,14 +34,15 @@ from ldpaudit.audits.renyi.curves import (
 )
 from ldpaudit.audits.renyi.synthetic import SyntheticOutcome, double_rr_finding, synthetic_outcome
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.renyi.critics import Scores, screened_promise
 from ldpaudit.estimators.renyi.divergence import (
     FEWEST_ROWS,
     ORDERS,
     TUNING_SHARE,
+    Scores,
     bounds_on,
     calibration_error,
     renyi_points,
+    screened_promise,
 )
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray

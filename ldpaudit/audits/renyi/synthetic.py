@@ -22,10 +22,10 @@ from ldpaudit.audits.renyi.curves import (
 )
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.estimators.renyi.discriminators import fit_strongest, kinds_for
 from ldpaudit.estimators.renyi.divergence import (
     ORDERS,
+    Scores,
     bounds_on,
     calibration_error,
     renyi_points,

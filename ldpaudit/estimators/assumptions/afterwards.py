@@ -20,7 +20,6 @@ from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray, label_table
 
 _SURE: Final = 1e-3
-_FITS: Final = 0.01
 _ROUNDS: Final = 500
 # Rows of a value whose released labels are all the same, and of each kind of true label.
 _FEWEST_ROWS, _FEWEST_TRUE = 8, 3
@@ -29,8 +28,6 @@ _MOST_ROWS: Final = 20_000
 # Rows before and after, from whose released labels a column may be computed.
 _REACH: Final = 15
 _MOST_LABELS: Final = 6
-# A column is computed from released labels if they leave no larger share of it open: rounding.
-_UNEXPLAINED: Final = 1e-3
 
 
 def is_selected(counts: CountTable, channel: FloatArray) -> bool:
@@ -51,7 +48,7 @@ def is_selected(counts: CountTable, channel: FloatArray) -> bool:
     against_claim = _deviance(table, np.maximum(claim * sizes, 1e-300))
     against_scaled = _deviance(table[:, used], np.maximum(scaled, 1e-300))
     better = chi2.sf(against_claim - against_scaled, channel.shape[1] - 1)
-    return bool(better <= _SURE and chi2.sf(against_scaled, (k - 1) * (m - 1)) >= _FITS)
+    return bool(better <= _SURE and chi2.sf(against_scaled, (k - 1) * (m - 1)) >= 0.01)
 
 
 def _scaled(claim: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
@@ -136,7 +133,9 @@ def computed_columns(
             continue
         column = features.numeric[:, j].astype(np.float64)
         left = _unexplained(column, released)
-        if left > _UNEXPLAINED:
+        # A column is computed from released labels if they leave no larger share of it open:
+        # rounding.
+        if left > 1e-3:
             continue
         if truth is None or _unexplained(column, truth) > 10 * left:
             found.append(j)
@@ -163,7 +162,6 @@ def _unexplained(column: FloatArray, labels: IntArray) -> float:
 _MOST_SHIFT: Final = 3
 # By what factor another explanation must beat the claim: honest releases reach it once in 1e9.
 _OVERWHELMING: Final = math.log(1e9)
-_NO_DEPENDENCE: Final = 0.01
 _ROUNDING: Final = 1e-9
 
 
@@ -185,7 +183,7 @@ def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) ->
         return best
     counts = tables[0]
     shares = np.tile(counts.sum(axis=0) / max(counts.sum(), 1), (k, 1))
-    independent = likelihood_ratio_p_value(counts, shares) > _NO_DEPENDENCE
+    independent = likelihood_ratio_p_value(counts, shares) > 0.01
     return None if blind > fits[0] + enough and independent else 0
 
 

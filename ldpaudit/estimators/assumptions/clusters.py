@@ -22,23 +22,14 @@ FEW_VALUES: Final = 50
 _DIRECTIONS: Final = 4
 _SHIFTS: Final = 3
 _STARTS: Final = 32
-_FEW_STARTS: Final = 4
-_SORTED: Final = 400_000
 _CELLS: Final = 10_000_000
-_FEW_COLUMNS: Final = 16
-_MOST_JOINED: Final = 6
 _MOST_COLUMNS: Final = 64
 _MOST_PAIRS: Final = 50_000
-# Equal so many times as often as any two rows: a column that is the person's, it seems.
-_PERSISTS: Final = 1.5
 _LEAST_SHARE: Final = 1e-3
 # The share of rows that are in groups of at most 30 when enough columns have joined.
 _NARROW: Final = 0.8
-_SEVERAL: Final = 0.2
 # Entries of a table that are looked at at once.
 _ENTRIES: Final = 1 << 18
-# Nearly equal: by less than this share of a standard deviation in any direction.
-_WIDTH: Final = 0.1
 
 
 def equal_rows(features: FeatureTable) -> IndexArray:
@@ -61,7 +52,7 @@ def partly_equal_rows(features: FeatureTable, rng: np.random.Generator) -> list[
     columns = [*(column.view(np.int32) for column in features.numeric.T), *features.categorical.T]
     if not columns:
         return []
-    most = int(np.clip(_SORTED // len(features), _FEW_STARTS, _STARTS))
+    most = int(np.clip(400_000 // len(features), 4, _STARTS))
     search = _Search.of(columns, rng)
     found: dict[frozenset[int], IndexArray] = {}
     for start in search.starts(most):
@@ -92,7 +83,7 @@ class _Search:
     def of(cls, columns: list[IntArray], rng: np.random.Generator) -> "_Search":
         """Choose columns: each start looks at all of them."""
         n = len(columns[0])
-        most = int(np.clip(_CELLS // n, _FEW_COLUMNS, _MOST_COLUMNS))
+        most = int(np.clip(_CELLS // n, 16, _MOST_COLUMNS))
         chosen = [columns[j] for j in rng.permutation(len(columns))[:most]]
         pairs = rng.integers(0, n, (2, _MOST_PAIRS))
         return cls(chosen, _equal_shares(chosen, pairs[0], pairs[1]), rng)
@@ -117,12 +108,13 @@ class _Search:
             sizes = np.bincount(codes)
             few = sizes <= _LARGEST
             narrow = bool(sizes[few].sum() >= _NARROW * len(codes))
-            if narrow and sizes[few & (sizes > 1)].sum() < _SEVERAL * len(codes):
+            if narrow and sizes[few & (sizes > 1)].sum() < 0.2 * len(codes):
                 return found
             if narrow:
                 found = list(joined), without_large(codes)
             best, lift = self._next(sizes, order, joined)
-            if len(joined) == _MOST_JOINED or best < 0 or (narrow and lift < _PERSISTS):
+            # Equal so many times as often as any two rows: a column that is the person's, it seems.
+            if len(joined) == 6 or best < 0 or (narrow and lift < 1.5):
                 return found
             joined.append(best)
 
@@ -187,7 +179,8 @@ def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 
     links = []
     for _ in range(_SHIFTS):
         shift = rng.random(places.shape[1])
-        cells = np.floor(places / (_WIDTH * width) + shift).astype(np.int32)
+        # Nearly equal: by less than this share of a standard deviation in any direction.
+        cells = np.floor(places / (0.1 * width) + shift).astype(np.int32)
         mixed = _mixed(cells.T, len(cells))
         order = np.argsort(mixed)
         same = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]])

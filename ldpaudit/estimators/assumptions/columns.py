@@ -24,8 +24,6 @@ _CELLS: Final = 1_500_000
 _FEWEST_ROWS: Final = 4_000
 _MOST_ROWS: Final = 50_000
 _ITERATIONS: Final = 40
-_LEAVES: Final = 15
-_FEW_LEAVES: Final = 5
 # No chance is taken to be smaller.
 _SUREST: Final = 1e-3
 
@@ -165,7 +163,7 @@ class Columns:
             return np.full(len(halves.test), np.log(share / (1 - share)))
         model: Any = HistGradientBoostingClassifier(
             max_iter=_ITERATIONS,
-            max_leaf_nodes=_FEW_LEAVES if small else _LEAVES,
+            max_leaf_nodes=5 if small else 15,
             early_stopping=False,
             categorical_features=self.categorical,
             max_bins=most_bins(self.matrix.shape[1], self.categorical),
@@ -188,18 +186,10 @@ def logit(chance: FloatArray) -> FloatArray:
     return np.asarray(np.log(chance) - np.log1p(-chance))
 
 
-SUSPICIOUS: Final = 0.05
-"""The p-value from which columns are looked at one by one."""
-_MOST_SUSPECTS: Final = 16
-# A derived column says less of y than this share of what it says of z, or than chance does.
-_DERIVED_SHARE: Final = 0.1
+SUSPICIOUS: Final = 0.05  # the p-value from which columns are looked at one by one
 # Standard errors.
 _BY_CHANCE: Final = 2.5
 SURE: Final = 2.0
-# A column that says more of y than this share of what it says of z is no derived one, however few
-# rows say so: a group in the clear must not be taken for one.
-_MOST_BY_CHANCE: Final = 0.25
-_EXACT_STRATA: Final = 8
 _MOST_BETS: Final = 1_024
 Counts = npt.NDArray[np.signedinteger[Any]]
 
@@ -254,7 +244,7 @@ class Dependence:
 
     def suspects(self) -> list[int]:
         """Return the columns that go with the released label on their own, the clearest first."""
-        order = np.argsort(-self.columns, kind="stable")[:_MOST_SUSPECTS]
+        order = np.argsort(-self.columns, kind="stable")[:16]
         return [int(j) for j in order if p_value(float(self.columns[j])) <= SUSPICIOUS]
 
 
@@ -289,7 +279,7 @@ def dependence(rows: LabelledRows, without: Collection[int] = ()) -> Dependence:
     truth = rows.truth.astype(np.int64)
     base = rates(outcomes, truth, halves.learn)
     quarters = np.unique(np.quantile(base, [0.25, 0.5, 0.75]))
-    exact = truth.max() < _EXACT_STRATA
+    exact = truth.max() < 8
     strata = truth if exact else np.searchsorted(quarters, base).astype(np.int64)
     used = [j for j in range(rows.features.width) if j not in without]
     tested = outcomes[halves.test], truth[halves.test]
@@ -345,8 +335,11 @@ def derived_columns(
             continue
         of_truth, noise = max(models.gain(target, kept, j) for target in targets)
         of_truth += errors * noise
-        by_chance = 0.0 if errors > 0 else min(_BY_CHANCE * noise, _MOST_BY_CHANCE * of_released)
-        if of_truth < max(_DERIVED_SHARE * of_released, by_chance):
+        # A column that says more of y than this share of what it says of z is no derived one,
+        # however few rows say so: a group in the clear must not be taken for one.
+        by_chance = 0.0 if errors > 0 else min(_BY_CHANCE * noise, 0.25 * of_released)
+        # A derived column says less of y than this share of what it says of z, or than chance does.
+        if of_truth < max(0.1 * of_released, by_chance):
             derived.append(j)
         else:
             kept.append(j)

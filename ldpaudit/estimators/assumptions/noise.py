@@ -14,11 +14,6 @@ from scipy.stats import binom
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
-# Shares of the wealth that bets on pairs stake.
-_STAKES: Final = (0.05, 0.1, 0.2, 0.4, 0.8)
-# How far bets on rows follow a model: 1 as if it were right.
-_BOLDNESS: Final = (0.5, 1.0)
-
 
 def p_value(log_wealth: float) -> float:
     """Return the valid p-value of a bet, at most 1."""
@@ -65,7 +60,8 @@ def bet_on_rows(outcomes: IntArray, strata: IndexArray, log_odds: FloatArray) ->
     total = np.concatenate([[0.0], np.cumsum(ones)])
     share = (total[ends][of] - total[:-1]) / left
     logs = []
-    for boldness in _BOLDNESS:
+    # How far bets on rows follow a model: 1 as if it were right.
+    for boldness in (0.5, 1.0):
         factor = np.exp(np.clip(boldness * tilt, -30, 30))
         gain = ones * np.log(factor) - np.log(share * factor + 1 - share)
         logs.append(float(gain.sum()))
@@ -95,7 +91,8 @@ def bet_on_pairs(
     p, q = p[usable], q[usable]
     product = (outcomes[first[usable]] - p) * (outcomes[second[usable]] - q)
     units = product / np.maximum(p * (1 - q), q * (1 - p))
-    return average([float(np.log1p(stake * units).sum()) for stake in _STAKES])
+    # Shares of the wealth that bets on pairs stake.
+    return average([float(np.log1p(stake * units).sum()) for stake in (0.05, 0.1, 0.2, 0.4, 0.8)])
 
 
 def disjoint_pairs(clusters: IndexArray, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
@@ -112,9 +109,7 @@ def disjoint_pairs(clusters: IndexArray, rng: np.random.Generator) -> tuple[Inde
 _CANDIDATES: Final = 16
 # Distances that have half of the level: noise is most often shared with the row before.
 _NEAR: Final = 3
-_FEWEST_PAIRS: Final = 50
 _MARGIN: Final = 1.5
-_AS_STRONG: Final = 0.8
 # Standard errors.
 _SURE_LAG: Final = 3.0
 
@@ -176,7 +171,7 @@ def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
         averaged.
     """
     n = len(outcomes)
-    lags = n - _FEWEST_PAIRS
+    lags = n - 50
     if lags < 1:
         return LagTest(1.0)
     strength = _strength(outcomes, chances)[1 : lags + 1]
@@ -243,7 +238,7 @@ def _shape(strength: FloatArray, n: int) -> tuple[int, int]:
     spread = np.sqrt(n - 1 - np.arange(len(strength)))
     correlation = strength / spread
     most = float(np.max(np.where(found, (strength - _SURE_LAG) / spread, 0.0)))
-    lag = int(np.flatnonzero(found & (correlation >= _AS_STRONG * most))[0]) + 1
+    lag = int(np.flatnonzero(found & (correlation >= 0.8 * most))[0]) + 1
     again = correlation[2 * lag - 1 :: lag]
     if lag > 1 and (len(again) == 0 or np.mean(again >= most / 2) > 0.5):
         return lag, 0

@@ -22,15 +22,10 @@ from ldpaudit.estimators.assumptions.noise import (
 )
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
-_BLOCK_SIZES: Final = (10, 20, 25, 50, 100, 200, 250, 500, 1000)
-_FEWEST_BLOCKS: Final = 8
 # By so much bets on the rest of a block are drawn to the usual share: sizes may be a bit off.
 _HALF_A_CHANGE: Final = 0.5
 # No bet stakes more than all but this share.
 _LEAST: Final = 0.05
-_SHORTEST: Final = 32
-# Windows of one length begin so many times in each length.
-_STEPS: Final = 4
 _PARTS: Final = 32
 _FEWEST: Final = 200
 # Standard errors by which labels must go with features at all.
@@ -78,7 +73,7 @@ def stretch_test(outcomes: FloatArray, chances: FloatArray) -> Stretch:
     used = (chances > 0) & (chances < 1)
     sums = _running_sums(used, used * outcomes, used * chances)
     best, windows = Stretch(), 0
-    for starts, stops in _windows(len(outcomes), _SHORTEST):
+    for starts, stops in _windows(len(outcomes), 32):
         rows, ones, usual = (part.round(9) for part in sums(starts, stops))
         share = usual / np.maximum(rows, 1)
         low = np.where(ones <= usual - 1, binom.cdf(ones, rows, share), 1.0)
@@ -101,7 +96,9 @@ def block_test(outcomes: FloatArray, chances: FloatArray) -> Blocks:
     used = (chances > 0) & (chances < 1)
     share = float(chances[used].mean()) if used.any() else 0.5
     chance, one = np.where(used, chances, 0.5), np.where(used, outcomes, 0.5)
-    sizes = [size for size in _BLOCK_SIZES if size * _FEWEST_BLOCKS <= len(outcomes)]
+    sizes = [
+        size for size in (10, 20, 25, 50, 100, 200, 250, 500, 1000) if size * 8 <= len(outcomes)
+    ]
     logs = []
     for size in sizes:
         rows = len(outcomes) // size * size
@@ -209,7 +206,8 @@ def _windows(n: int, shortest: int) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Yield where windows start and stop, each length half again as long, up to half the file."""
     length = shortest
     while 2 * length <= n:
-        starts = np.arange(0, n - length + 1, max(length // _STEPS, 1))
+        # Windows of one length begin so many times in each length.
+        starts = np.arange(0, n - length + 1, max(length // 4, 1))
         # The last window ends with the file.
         starts = np.unique(np.r_[starts, n - length])
         yield starts, starts + length
@@ -261,8 +259,8 @@ class OrderTest:
 
 FEWEST_PAIRS: Final = 30
 LAGS, STRETCH, BLOCKS = "lags", "stretch", "blocks"
+# Of the error probability; kinds of clusters have the other half.
 ORDER_SHARES: Final = {LAGS: 0.25, STRETCH: 0.125, BLOCKS: 0.125}
-"""Of the error probability; kinds of clusters have the other half."""
 
 
 @dataclass(frozen=True)

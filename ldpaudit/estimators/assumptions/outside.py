@@ -16,19 +16,11 @@ from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins
 from ldpaudit.models.screening import association, most_bins, strongest
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 
-_MOST_SIGNALS: Final = 512
 # Standard errors.
 _CLEAR: Final = 3.5
 _MARGIN: Final = 1.25
-_SPEAKS: Final = 0.01
 _NOTHING: Final = 1e-9
 _MOST_DOUBT: Final = 3.0
-_SURE_SHARE: Final = 0.6
-_DETERMINED: Final = 0.97
-# Nats by which the surest rows may be surer.
-_LEVEL: Final = 0.5
-# Two columns that go together this closely given the released label are versions of one.
-_COPY: Final = 0.8
 
 
 def bin_frequencies(
@@ -64,7 +56,7 @@ def signals(
     """
     same = np.zeros(len(side), dtype=np.int64)
     made = np.zeros((len(side), features.width))
-    for column in looked_at(features, released, _MOST_SIGNALS):
+    for column in looked_at(features, released, 512):
         for way in (halves, Halves(halves.test, halves.learn)):
             bins, size = column_bins(features, column, way.learn)
             made[way.test, column] = tilts(bins, size, side, same, way)
@@ -131,7 +123,8 @@ class Signals:
         noise changed. How much is asked of a model, on test rows. Other versions of the same column
         take no part.
         """
-        versions = np.abs(_correlations(self._centred, column)) > _COPY
+        # Two columns that go together this closely given the released label are versions of one.
+        versions = np.abs(_correlations(self._centred, column)) > 0.8
         versions[column] = True
         if self._centred[:, column].std() < _NOTHING or versions.all():
             return 0.0
@@ -146,7 +139,7 @@ class Signals:
 
     def _goes_with(self, column: int, others: BoolArray) -> bool:
         # A column that the released label decides has nothing to say given that label.
-        speaking = others & (self._centred.std(axis=0) > _SPEAKS)
+        speaking = others & (self._centred.std(axis=0) > 0.01)
         rest = self._against[:, speaking].sum(axis=1, keepdims=True)
         every = [self._doubts[:, [column]], _centred(_odds(rest), self._cells)]
         table = np.concatenate([*every, self._doubts[:, others]], axis=1)
@@ -162,16 +155,17 @@ class Signals:
         """
         share = np.clip(self.side.mean(), 0.01, 0.99)
         score = self.made[:, column] + logit(share)
-        order = np.argsort(-np.abs(score), kind="stable")[: int(_SURE_SHARE * len(score))]
+        order = np.argsort(-np.abs(score), kind="stable")[: int(0.6 * len(score))]
         right = (score > 0) == (self.side == 1)
         surest, next_ones = np.array_split(right[order], 2)
-        if min(len(surest), len(next_ones)) == 0 or right[order].mean() > _DETERMINED:
+        if min(len(surest), len(next_ones)) == 0 or right[order].mean() > 0.97:
             return False
         rates = [(part.sum() + 0.5) / (len(part) + 1.0) for part in (surest, next_ones)]
         gap = logit(rates[0]) - logit(rates[1])
         pairs = zip(rates, (surest, next_ones), strict=True)
         error = np.sqrt(sum(1 / (r * (1 - r) * len(part)) for r, part in pairs))
-        return bool(gap + 2 * error < _LEVEL)
+        # Nats by which the surest rows may be surer.
+        return bool(gap + 2 * error < 0.5)
 
 
 def _odds(log_odds: FloatArray) -> FloatArray:

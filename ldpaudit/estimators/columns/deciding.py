@@ -11,9 +11,9 @@ from scipy.stats import binom
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ldpaudit.estimators.columns.telling import Values, cells_of
 
+# A column that decides the labels of fewer people is not worth a word; a policy may set another
+# limit.
 LEAST_SHARE: Final = 0.01
-"""A column that decides the labels of fewer people is not worth a word; a policy may set another
-limit."""
 # The share of a value's rows that must have its label.
 _PURE: Final = 0.98
 # A label that more of the other rows have, or of those with the same released label, is no
@@ -24,8 +24,6 @@ _ERROR: Final = 0.001
 _FEWEST: Final = 20
 _FEWEST_LEARNT: Final = 5
 _CHOSEN: Final = 0.01
-# The fewest and the most rows with smaller or larger numbers that a number is compared with.
-_WINDOW: Final = (50, 1000)
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,12 @@ def _nearby(
 ) -> FloatArray:
     """Return the larger share of the label among rows just below and just above each run."""
     so_far, own_so_far = (np.append(0, np.cumsum(each)) for each in (rows, own))
-    width, below, above = np.clip(sizes, *_WINDOW), np.flatnonzero(starts), np.flatnonzero(ends) + 1
+    # The fewest and the most rows with smaller or larger numbers that a number is compared with.
+    width, below, above = (
+        np.clip(sizes, *(50, 1000)),
+        np.flatnonzero(starts),
+        np.flatnonzero(ends) + 1,
+    )
     low = np.searchsorted(so_far, so_far[below] - width, side="right") - 1
     high = np.searchsorted(so_far, so_far[above] + width, side="left")
     shares = []
@@ -138,12 +141,9 @@ def _nearby(
     return np.maximum(*shares)
 
 
-LAGS: Final = (1, 2, 3)
-"""Distances between the rows that are compared."""
-_FEWEST_PAIRS: Final = 8
+LAGS: Final = (1, 2, 3)  # distances between the rows that are compared
 # More released labels than this are put into so many groups of neighbouring ones.
 _MOST_CELLS: Final = 20
-_FEWEST_DIFFERENT: Final = 40.0
 # For each row; a smaller one is none.
 _LEAST_VARIANCE: Final = 1e-9
 
@@ -192,7 +192,7 @@ def strongest_agreement(
         Codes of the rows' released labels. Chance is then over the orders that leave these where
         they are: rows that were sorted by the released label tell no more than that label does.
     """
-    if len(labels) < _FEWEST_PAIRS:
+    if len(labels) < 8:
         return None
     if released is None:
         counts = np.bincount(labels, minlength=classes)
@@ -255,6 +255,6 @@ def agreement_beyond(labels: IntArray, cells: IndexArray, lag: int) -> Agreement
     variance = float((pairs * equal * (1 - equal)).sum() + 2 * touching - known)
     same, n = int((labels[lag:] == labels[:-lag]).sum()), len(labels)
     mean = float((pairs * exact).sum())
-    known_enough = variance > _LEAST_VARIANCE * n and n - lag - mean >= _FEWEST_DIFFERENT
+    known_enough = variance > _LEAST_VARIANCE * n and n - lag - mean >= 40.0
     z = (same - mean) / math.sqrt(variance) if known_enough else 0.0
     return Agreement(n - lag, same, mean / (n - lag), float(z))

@@ -11,12 +11,8 @@ from ldpaudit.models.screening import associations, projected, strongest
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 Values = npt.NDArray[Any]
+# A number with more different values is put into this many bins of equally many rows …
 MOST_CELLS: Final = 4096
-"""A number with more different values is put into this many bins of equally many rows …"""
-# … or this many where labels are noisy: a bin must hold enough of them.
-_MOST_NOISY_CELLS: Final = 256
-# The share of the guesses beyond the most frequent label that must be right for accuracy to count.
-_LEAST_LIFT: Final = 0.9
 # Labels of fewer rows are left out of the mean over labels.
 _LEAST_ROWS: Final = 10.0
 
@@ -142,7 +138,9 @@ def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Tol
     share, error = float(shares.mean()), float(np.sqrt(spread) / counted.sum())
     correct, majority = float(plain[0].sum()), float(totals.max()) / n
     accuracy, wrong = correct / n, n - float(balanced[0].sum())
-    if accuracy - majority >= _LEAST_LIFT * (1 - majority) and accuracy > share:
+    # The share of the guesses beyond the most frequent label that must be right for accuracy to
+    # count.
+    if accuracy - majority >= 0.9 * (1 - majority) and accuracy > share:
         error = float(np.sqrt(max(plain[1].sum() - n * accuracy**2, 0.0))) / n
         share, wrong = accuracy, n - correct
     if share > 1 + 2.5 * error + 1e-9:  # More than all: its noise is that of the released label.
@@ -150,18 +148,12 @@ def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Tol
     return Told(min(max(share, 0.0), 1.0), error, max(round(wrong), 0))
 
 
-LIMIT: Final = 0.98
-"""A column that tells this share of the labels is said to decide them."""
+LIMIT: Final = 0.98  # a column that tells this share of the labels is said to decide them
+# Distances to the rows of which a column's value is looked at.
 LAGS: Final = (-3, -2, -1, 1, 2, 3)
-"""Distances to the rows of which a column's value is looked at."""
 _LEAST: Final = 0.95
-MOST_ERROR: Final = 0.02
-"""With a larger standard error, a share says too little."""
+MOST_ERROR: Final = 0.02  # with a larger standard error, a share says too little
 _GLANCE: Final = 2_000
-_NOISY_GLANCE: Final = 10_000
-_WORTH: Final = 0.9
-# A column that surely tells less of the first rows is not looked at further.
-_SURELY: Final = 5.0
 _MOST_CELLS: Final = 10_000_000
 _FEWEST: Final = 2_000
 _MOST_ROWS: Final = 50_000
@@ -264,8 +256,9 @@ class _Look:
     def __init__(self, weights: FloatArray) -> None:
         self._weights = weights
         known = bool(np.isin(weights[:_GLANCE], (0.0, 1.0)).all())
-        self._cells = MOST_CELLS if known else _MOST_NOISY_CELLS
-        self._few = _GLANCE if known else _NOISY_GLANCE
+        # … or this many where labels are noisy: a bin must hold enough of them.
+        self._cells = MOST_CELLS if known else 256
+        self._few = _GLANCE if known else 10_000
         first, every = (part.sum(axis=0) >= _LEAST_ROWS for part in (weights[: self._few], weights))
         self._glances = len(weights) > 2 * self._few and bool((first == every).all())
 
@@ -287,14 +280,13 @@ class _Look:
         glance = values[: self._few]
         if self._glances and len(np.unique(glance)) <= self._few // 10:
             first = told(glance, weights[: self._few], self._cells)
-            if first.share + _SURELY * first.error < _WORTH:
+            # A column that surely tells less of the first rows is not looked at further.
+            if first.share + 5.0 * first.error < 0.9:
                 return first
         return told(values, weights, self._cells)
 
 
-MOST_SCANNED: Final = 256
-"""Columns that are scanned one by one."""
-_MOST_ROWS_SCORED: Final = 5_000
+MOST_SCANNED: Final = 256  # columns that are scanned one by one
 
 
 def worth_scanning(
@@ -318,7 +310,7 @@ def worth_scanning(
     A column is scored by the label of its own row, also with the row's number taken from it, and by
     the labels of the rows of :data:`LAGS`. Half of the columns are those of the own label.
     """
-    rows = np.sort(rows[:_MOST_ROWS_SCORED])
+    rows = np.sort(rows[:5_000])
     table = projected(features.take(rows), tuple(places))
     # A column at row t that tells the label of row t - lag, seen ``lag`` rows away from there.
     near = [codes[(rows - lag) % len(codes)] for lag in LAGS]

@@ -13,21 +13,16 @@ from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.release import FloatArray, IndexArray
 
-SMALLEST_P_VALUE = 1e-12
-"""A p-value below this is reported as this."""
+SMALLEST_P_VALUE = 1e-12  # a p-value below this is reported as this
+# Probabilities that differ by less agree: a declared matrix has finitely many digits.
 _ROUNDING = 1e-9
-"""Probabilities that differ by less agree: a declared matrix has finitely many digits."""
 _LARGEST_PROGRAM = 200_000
-MOST_PEOPLE: Final = 50
-"""A class with more people is large enough for the bounds of ε."""
-HELD_UP: Final = 0.05
-"""An honest release is held up by its rare classes at most this often."""
+MOST_PEOPLE: Final = 50  # a class with more people is large enough for the bounds of ε
+HELD_UP: Final = 0.05  # an honest release is held up by its rare classes at most this often
+# And accused of a violation at most this often: so few people are asked about in many releases.
 ACCUSED: Final = 0.01
-"""And accused of a violation at most this often: so few people are asked about in many releases."""
+# The share of a class's error probability that its usual output has; the others share the rest.
 _OWN: Final = 0.8
-"""The share of a class's error probability that its usual output has; the others share the rest."""
-_DISAGREES: Final = 1e-3
-_MOST_EPSILON: Final = 700.0
 
 
 @dataclass(frozen=True)
@@ -287,6 +282,6 @@ def _allowed(counts: CountTable, channel: FloatArray, epsilon: float) -> FloatAr
     sizes = class_counts(counts)[:, None]
     others, got = np.maximum(sizes.sum() - sizes, 1), counts.sum(axis=0) - counts
     expected = ((sizes * channel).sum(axis=0) - sizes * channel) / others
-    fits = binomial_p_value(got, others, np.clip(expected, 0, 1)) > _DISAGREES / channel.size
-    times = np.exp(min(epsilon, _MOST_EPSILON))
+    fits = binomial_p_value(got, others, np.clip(expected, 0, 1)) > 1e-3 / channel.size
+    times = np.exp(min(epsilon, 700.0))
     return np.asarray(np.where(fits, channel, np.clip(times * got / others, channel, 1.0)))

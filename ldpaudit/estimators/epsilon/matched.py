@@ -21,7 +21,7 @@ is that of another person with the same features, which is exactly as probable.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -30,15 +30,7 @@ from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
-RATIOS: Final = (1, 4, 16)
-"""Controls per case: many where the target label is rare given the features."""
-_QUANTILE: Final = 2.2
-"""Normal deviations that each of the two rates loses to its confidence bound, about."""
-_FEWEST_HITS: Final = 5.0
-_FEWEST_CASES: Final = 20
-_ACCURACY_SHARE: Final = 0.5
-_DESIGNED_SHARE: Final = 0.75
-_CERTAIN: Final = 30.0
+RATIOS: Final = (1, 4, 16)  # controls per case: many where the target label is rare
 
 
 @dataclass(frozen=True)
@@ -62,135 +54,84 @@ class Matching:
     controls: IndexArray
     targets: IntArray
 
+    def table(self, event: BoolArray) -> IndexArray:
+        """Return how many controls and cases are without and with an event (n,), int64 (2, 2).
+
+        The event of each row depends on its released label and its group's target label.
+        """
+        rows = event[self.controls], event[self.cases]
+        return np.array([[np.sum(~part), np.sum(part)] for part in rows])
+
 
 def match(
     groups: IndexArray, labels: IntArray, k: int, ratio: int, rng: np.random.Generator
 ) -> Matching:
-    """Match rows with equal features.
+    """Match rows with equal features, the group of each row 0 … g − 1 and its true label 0 … k − 1.
 
-    Parameters
-    ----------
-    groups : int64 array of shape (n,)
-        The group of each row, 0 … g − 1; rows of one group have the same features.
-    labels : int32 array of shape (n,)
-        True labels, 0 … k − 1.
-    k : int
-    ratio : int
-        r ≥ 1.
-    rng : numpy.random.Generator
-        Chooses among rows that are alike.
-
-    Returns
-    -------
-    Matching
-        In each group the target is the label with most cases that find r controls each.
+    In each group the target is the label with most cases that find r controls each.
     """
-    n_groups = int(groups.max(initial=-1)) + 1
-    targets, wanted = _targets(groups, labels, k, ratio, n_groups)
-    return match_targets(groups, labels, targets, wanted, ratio, rng)
+    group, label, able = possible_cases(groups, labels, k, ratio)
+    best = np.lexsort((label, able))[np.sort(able) > 0]  # Later entries win: the most cases.
+    return _matching(groups, labels, group[best], label[best], able[best], ratio, rng)
 
 
-def match_targets(
+def _matching(
     groups: IndexArray,
     labels: IntArray,
-    targets: IntArray,
-    wanted: IndexArray,
+    group: IndexArray,
+    label: IndexArray,
+    able: IndexArray,
     ratio: int,
     rng: np.random.Generator,
 ) -> Matching:
-    """Match so many cases of each group's target label with r controls each.
-
-    Parameters as in :func:`match`; ``targets`` int32 and ``wanted`` int64 of shape (g,), chosen by
-    features and true labels alone.
-    """
+    """Match so many cases of some groups' target labels with r controls each, at random."""
+    n_groups = int(groups.max(initial=-1)) + 1
+    targets, wanted = np.full(n_groups, -1, dtype=np.int32), np.zeros(n_groups, dtype=np.int64)
+    targets[group], wanted[group] = label, able
     order = rng.permutation(len(labels))
     is_case = labels == targets[groups]
-    cases = _first_of_each_group(order[is_case[order]], groups, wanted)
-    others = _first_of_each_group(order[~is_case[order]], groups, ratio * wanted)
+
+    def first_of_each(rows: IndexArray, most: IndexArray) -> IndexArray:
+        ordered = rows[np.argsort(groups[rows], kind="stable")]
+        own = groups[ordered]
+        place = np.arange(len(own)) - np.searchsorted(own, own, side="left")
+        return np.asarray(ordered[place < most[own]], dtype=np.int64)
+
+    cases = first_of_each(order[is_case[order]], wanted)
+    others = first_of_each(order[~is_case[order]], ratio * wanted)
     return Matching(ratio, cases, others, targets)
-
-
-def _targets(
-    groups: IndexArray, labels: IntArray, k: int, ratio: int, n_groups: int
-) -> tuple[IntArray, IndexArray]:
-    """Return each group's target label (−1 for none), and its number of cases."""
-    group, label, able = possible_cases(groups, labels, k, ratio)
-    targets, wanted = np.full(n_groups, -1, dtype=np.int32), np.zeros(n_groups, dtype=np.int64)
-    best = np.lexsort((label, able))  # Later entries win: the largest number of cases.
-    targets[group[best]], wanted[group[best]] = label[best], able[best]
-    targets[wanted == 0] = -1
-    return targets, wanted
 
 
 def possible_cases(
     groups: IndexArray, labels: IntArray, k: int, ratio: int
 ) -> tuple[IndexArray, IndexArray, IndexArray]:
-    """Return group, label and number of cases that find r controls each, where the label occurs.
-
-    Returns
-    -------
-    three int64 arrays of shape (c,)
-        One entry for each label of each group.
-    """
+    """Return group, label and number of cases that find r controls each, where the label occurs."""
     present, counts = np.unique(groups * k + labels, return_counts=True)
     group, label = np.divmod(present, k)
     sizes = np.bincount(groups)
     return group, label, np.minimum(counts, (sizes[group] - counts) // ratio)
 
 
-def _first_of_each_group(rows: IndexArray, groups: IndexArray, wanted: IndexArray) -> IndexArray:
-    """Return the first rows of each group in the order given, as many as are wanted."""
-    ordered = rows[np.argsort(groups[rows], kind="stable")]
-    group = groups[ordered]
-    starts = np.searchsorted(group, group, side="left")
-    place = np.arange(len(group)) - starts
-    return np.asarray(ordered[place < wanted[group]], dtype=np.int64)
-
-
-class MatchedCounts(NamedTuple):
-    """How often an event happened among controls and among cases.
-
-    ``table``: controls and cases without and with the event, int64 of shape (2, 2); ``chance``: the
-    average over the cases of P̂(target | x), with which the mechanism is claimed to draw, if known.
-    """
-
-    table: IndexArray
-    chance: float | None = None
-
-    @classmethod
-    def of(
-        cls, matching: Matching, event: BoolArray, chance: float | None = None
-    ) -> "MatchedCounts":
-        """Count an event, bool of shape (n,), of each row given its group's target label."""
-        rows = event[matching.controls], event[matching.cases]
-        return cls(np.array([[np.sum(~part), np.sum(part)] for part in rows]), chance)
-
-    @property
-    def cases(self) -> int:
-        """How many cases there are."""
-        return int(self.table[1].sum())
-
-
 def matched_tests(
-    counts: Sequence[MatchedCounts], designed: MatchedCounts | None = None
+    counts: Sequence[tuple[IndexArray, float | None]],
+    designed: tuple[IndexArray, float | None] | None = None,
 ) -> list[GroupTest]:
-    """Return the tests of several matchings, with their shares, independent of the counts.
+    """Return the tests of several matchings' tables, with their shares, independent of the counts.
 
-    Half of alpha goes to the accuracy of the one-to-one matching, the rest in equal parts to the
-    two-sided bound of each matching. A designed matching gets three quarters of alpha first.
+    ``counts``: with the mean probability that the claim gives the event among the cases, where it
+    is known. ``designed``: of :func:`designed_matching`; it has three quarters of the error
+    probability. Half of the rest is for the accuracy of matchings with one control per case.
     """
 
-    def test(part: MatchedCounts, method: Method, share: float) -> GroupTest:
-        return GroupTest(
-            part.table, np.arange(2, dtype=np.int32), share, method, method, part.chance
-        )
+    def test(part: tuple[IndexArray, float | None], method: Method, share: float) -> GroupTest:
+        return GroupTest(part[0], np.arange(2, dtype=np.int32), share, method, method, part[1])
 
-    left = 1.0 if designed is None else 1 - _DESIGNED_SHARE
-    tests = [] if designed is None else [test(designed, "two-sided", _DESIGNED_SHARE)]
-    share = (1 - _ACCURACY_SHARE) * left / max(len(counts), 1)
-    tests += [test(part, "two-sided", share) for part in counts if part.cases]
-    one_to_one = [c for c in counts if c.cases and c.table[0].sum() == c.table[1].sum()]
-    return tests + [test(part, "accuracy", _ACCURACY_SHARE * left) for part in one_to_one]
+    left = 1.0 if designed is None else 0.25
+    tests = [] if designed is None else [test(designed, "two-sided", 0.75)]
+    some = [part for part in counts if part[0][1].any()]
+    tests += [test(part, "two-sided", 0.5 * left / max(len(counts), 1)) for part in some]
+    equal = [part for part in some if part[0][0].sum() == part[0][1].sum()]
+    return tests + [test(part, "accuracy", 0.5 * left) for part in equal]
 
 
 def designed_matching(
@@ -202,69 +143,45 @@ def designed_matching(
 ) -> Matching | None:
     """Match rows with equal features where the target label is improbable.
 
-    Model-based randomized response keeps a label with probability 1 − λ and else draws it from
-    P̂(y | x). Among cases (rows of the target label) the target is released with probability
-    1 − λ + λp̄, among controls with λp̄, p̄ being the average of P̂(target | x): the smaller p̄, the
-    larger the ε that the two rates show, but the fewer cases. Groups are chosen for the largest
-    bound that is to be expected; the choice uses features and true labels alone, so a bound from
-    the chosen rows is valid without correction.
-
-    Parameters
-    ----------
-    groups, labels, rng
-        As for :func:`match`.
-    scores : float64 array of shape (g, k)
-        What P̂(y | x) of each group is thought to be; not computed from released labels.
-    noise : float
-        The claimed λ in (0, 1].
-
-    Returns
-    -------
-    Matching or None
-        None where no choice has at least 20 cases and 5 expected hits.
+    Model-based randomized response keeps a label with probability 1 − λ (``noise``) and else draws
+    it from P̂(y | x). Among cases the target is released with probability 1 − λ + λp̄, among controls
+    with λp̄, p̄ being the average of P̂(target | x): the smaller p̄, the larger the ε that the two
+    rates show, but the fewer cases. Groups are chosen for the largest bound that is to be expected;
+    the choice uses features and true labels alone, so a bound from the chosen rows is valid without
+    correction. ``scores``: what P̂(y | x) of each group is thought to be, float64 of shape (g, k),
+    not computed from released labels. None below 20 cases and 5 expected hits.
     """
-    best: tuple[float, int, IndexArray, IndexArray, IndexArray] | None = None
+    plans = []
     for ratio in RATIOS:
-        group, label, able = _least_probable(groups, labels, scores, ratio)
-        if not len(group):
-            continue
-        chance = scores[group, label]
-        cases = np.cumsum(able)
-        value = _expected(cases, np.cumsum(able * chance) / cases, ratio, noise)
-        end = int(value.argmax())
-        if value[end] > -math.inf and (best is None or value[end] > best[0]):
-            chosen = slice(0, end + 1)
-            best = (float(value[end]), ratio, group[chosen], label[chosen], able[chosen])
-    if best is None:
+        group, label, able = possible_cases(groups, labels, scores.shape[1], ratio)
+        useful = np.flatnonzero(able > 0)
+        order = useful[np.argsort(scores[group, label][useful], kind="stable")]
+        # Each group's least probable label that has cases, the least probable first.
+        order = order[np.sort(np.unique(group[order], return_index=True)[1])]
+        cases = np.cumsum(able[order])
+        chance = np.cumsum(able[order] * scores[group, label][order]) / cases
+        value = np.append(expected_two_sided(cases, chance, ratio, noise), -math.inf)
+        best = order[: int(value.argmax()) + 1]
+        plans.append((float(value.max()), group[best], label[best], able[best], ratio))
+    promise, group, label, able, ratio = max(plans, key=lambda plan: plan[0])
+    if promise == -math.inf:
         return None
-    _, ratio, group, label, able = best
-    targets, wanted = np.full(len(scores), -1, np.int32), np.zeros(len(scores), np.int64)
-    targets[group], wanted[group] = label, able
-    return match_targets(groups, labels, targets, wanted, ratio, rng)
+    return _matching(groups, labels, group, label, able, ratio, rng)
 
 
-def _least_probable(
-    groups: IndexArray, labels: IntArray, scores: FloatArray, ratio: int
-) -> tuple[IndexArray, IndexArray, IndexArray]:
-    """Return each group's least probable label that has cases, the least probable first."""
-    group, label, able = possible_cases(groups, labels, scores.shape[1], ratio)
-    useful = able > 0
-    group, label, able = group[useful], label[useful], able[useful]
-    order = np.argsort(scores[group, label], kind="stable")
-    _, first = np.unique(group[order], return_index=True)
-    chosen = order[np.sort(first)]
-    return group[chosen], label[chosen], able[chosen]
+def expected_two_sided(
+    cases: IndexArray, chance: FloatArray, ratio: int, noise: float
+) -> FloatArray:
+    """Return about the two-sided bound to be expected; −∞ below 20 cases or 5 hits of controls.
 
-
-def _expected(cases: IndexArray, chance: FloatArray, ratio: int, noise: float) -> FloatArray:
-    """Return about the two-sided bound to be expected; −∞ where counts would be too small."""
+    Each of the two rates loses 2.2 normal deviations to its confidence bound, about.
+    """
     hit, false = 1 - noise + noise * chance, noise * chance
     controls = ratio * cases
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt((1 - hit) / (hit * cases)) + np.sqrt((1 - false) / (false * controls))
-        value = np.log(hit / false) - _QUANTILE * spread
-    enough = (cases >= _FEWEST_CASES) & (false * controls >= _FEWEST_HITS)
-    return np.where(enough, value, -math.inf)
+        value = np.log(hit / false) - 2.2 * spread
+    return np.where((cases >= 20) & (false * controls >= 5.0), value, -math.inf)
 
 
 @dataclass(frozen=True)
@@ -347,7 +264,7 @@ def guessed_chance(
     def chance(shift: float, level: float) -> float:
         if shift <= 0 or level == 1:
             return 1.0
-        return (1 - level) / (level * math.expm1(min(shift, _CERTAIN)))
+        return (1 - level) / (level * math.expm1(min(shift, 30.0)))
 
     return max(chance(most, noise[1]) * (noise[1] < 1), floor), min(
         max(chance(least, noise[0]), floor), 1.0

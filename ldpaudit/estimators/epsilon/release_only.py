@@ -9,11 +9,11 @@ for every ε-label-DP channel that is the same for all rows; not for one that de
 features, where the released label may follow the features whatever the true label is.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from ldpaudit.arrays import HalfArray
@@ -21,25 +21,12 @@ from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method, Strongest, two_sided_epsilon
 from ldpaudit.estimators.epsilon.strongest import expected_bound
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.release import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
 
-SMALLEST_HALF = 200
-"""Rows that a half must have for its groups to be worth testing."""
-SCORE_SHARE = 0.85
-"""The share of the error probability for score groups where anchors are tested too."""
-CHOOSING_SHARE = 0.2
-"""The share of a half's rows on which score groups are chosen; they are tested on the others."""
+SMALLEST_HALF = 200  # rows that a half must have for its groups to be worth testing
+SCORE_SHARE = 0.85  # of the error probability, for score groups where balls are tested too
 SMALLEST_GROUP = 32
-ANCHORS = 256
-SAMPLE_ROWS = 100_000
-_STEPS_INWARD = ((0, 0.8), (2, 0.2))
-"""Steps by which groups are made smaller (half as many rows for two steps), and their shares."""
-_MOST_OUTPUTS = 16
-_MOST_CUTS = 12
 _DESIGN_ALPHA = 0.01
-_SWEEPS = 3
-_LARGEST_BALL = 32_768
-_AT_ONCE = 32
 
 
 class ReleaseOnlyEvidence(Strongest[GroupTest]):
@@ -60,6 +47,9 @@ def release_only_evidence(
 ) -> ReleaseOnlyEvidence:
     """Find groups on one half of the rows, count them on the other, both ways round.
 
+    Raise InsufficientDataError if a half has fewer than 200 rows, InputError if there are neither
+    points nor scores.
+
     Parameters
     ----------
     points : float32 array of shape (p, d) or None
@@ -69,8 +59,6 @@ def release_only_evidence(
         Output codes below ``n_outputs``.
     halves : int8 array of shape (n,)
         0 or 1: a random split of the rows.
-    rng : numpy.random.Generator
-        Draws the anchors.
     point_rows : int64 array of shape (p,), optional
         The rows that ``points`` belong to, chosen without labels; all by default.
     scores : float64 array of shape (n, m), optional
@@ -78,15 +66,6 @@ def release_only_evidence(
         matters for the strength of the bound, not for its validity.
     ordered : bool
         Whether outputs are numbers in their order: then low and high ones are told apart too.
-    threads : int
-        Of the matrix products.
-
-    Raises
-    ------
-    InsufficientDataError
-        If a half has fewer than 200 rows.
-    InputError
-        If there are neither points nor scores.
 
     References
     ----------
@@ -97,80 +76,54 @@ def release_only_evidence(
     """
     if points is None and scores is None:
         raise InputError("The release-only bound must have points or scores.")
-    smallest = int(min(np.sum(halves == 0), np.sum(halves == 1)))
-    if smallest < SMALLEST_HALF:
+    if min(np.sum(halves == 0), np.sum(halves == 1)) < SMALLEST_HALF:
         raise InsufficientDataError(
             f"The release-only bound must have at least {2 * SMALLEST_HALF} rows, "
             f"got {len(released)}."
         )
     tests: list[GroupTest] = []
     rows = [np.flatnonzero(halves == half) for half in (0, 1)]
-    share = 0.5 if points is None else 0.5 * SCORE_SHARE
     if scores is not None:
+        share = 0.5 if points is None else 0.5 * SCORE_SHARE
         for mine in rows:
             tests += _score_tests(scores[mine], released[mine], share, rng, ordered)
     if points is not None:
         share = 0.5 if scores is None else 0.5 * (1 - SCORE_SHARE)
         some = np.arange(len(released)) if point_rows is None else point_rows
-        rows = [np.flatnonzero(halves[some] == half) for half in (0, 1)]
-        codes = released[some]
+        rows, codes = [np.flatnonzero(halves[some] == half) for half in (0, 1)], released[some]
         for mine, other in (rows, rows[::-1]):
-            balls = find_balls(points[mine], codes[mine], n_outputs, rng=rng, threads=threads)
-            tests.append(_ball_test(balls, points[other], codes[other], ordered, share))
+            found, tested = ((points[part], codes[part]) for part in (mine, other))
+            table, means, method = _ball_table(found, tested, n_outputs, ordered, rng, threads)
+            tests.append(GroupTest(table, means, share, "anchors", method))
     return ReleaseOnlyEvidence(tuple(tests))
 
 
 def _score_tests(
-    scores: FloatArray,
-    released: IntArray,
-    share: float,
-    rng: np.random.Generator,
-    ordered: bool,
+    scores: FloatArray, released: IntArray, share: float, rng: np.random.Generator, ordered: bool
 ) -> Iterator[GroupTest]:
-    """Choose groups on some rows of one half, and test them on its others."""
-    shuffled = rng.permutation(len(scores))
-    cut = int(CHOOSING_SHARE * len(scores))
+    """Choose groups on a fifth of one half's rows, and test them on its others.
+
+    A fifth of the error probability is for groups of half as many rows.
+    """
+    shuffled, cut = rng.permutation(len(scores)), int(0.2 * len(scores))
     chosen, tested = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
     options = []
-    for outputs in _problems(scores, ordered):
-        meant = _meant(released[chosen], outputs)
-        groups = score_groups(_merged(scores[chosen], outputs), meant, len(tested) / len(chosen))
-        options += [(outputs, groups, *best) for best in groups.ladder.best()]
-    outputs, groups, method, step, _ = max(options, key=lambda option: option[-1])
-    means = _meant(np.arange(scores.shape[1], dtype=np.int32), outputs)
-    last = np.maximum((groups.ladder.sizes > 0).sum(axis=1) - 1, 0)
-    for inward, part in _STEPS_INWARD:
+    for means in _problems(scores, ordered):
+        mine, meant = merged(scores[chosen], means), means[released[chosen]]
+        thresholds, usual, sizes, right = score_groups(mine, meant, len(tested) / len(chosen))
+        steps = best_steps(sizes, right)
+        options += [
+            (bound, method, step, means, thresholds, usual) for method, step, bound in steps
+        ]
+    _, method, step, means, thresholds, usual = max(options, key=lambda option: option[0])
+    last = np.maximum(np.isfinite(thresholds).sum(axis=1) - 1, 0)
+    for inward, part in ((0, 0.8), (2, 0.2)):
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
-        assigned = groups.assign(_merged(scores[tested], outputs), smaller)
+        least = thresholds[np.arange(len(step)), smaller]
+        assigned = assign(merged(scores[tested], means), usual, least)
         table = _table(assigned, released[tested], len(step), len(means))
         yield GroupTest(table, means, share * part, "scores", method)
-
-
-def _ball_test(
-    balls: "AnchorBalls", points: Float32Array, released: IntArray, ordered: bool, share: float
-) -> GroupTest:
-    """Count the balls that were best where they were found on other rows."""
-    options = []
-    for outputs in _problems(balls.counts[:, 0].astype(np.float64), ordered):
-        if outputs is None:
-            right = balls.counts
-        else:
-            one = balls.counts[..., outputs].sum(axis=-1)
-            right = np.stack([balls.counts.sum(axis=-1) - one, one], axis=-1)
-        ladder, anchor = balls.ladder(right, len(points) / balls.sampled)
-        options += [(outputs, anchor, *best) for best in ladder.best()]
-    outputs, anchor, method, step, _ = max(options, key=lambda option: option[-1])
-    assigned, claims = np.full(len(points), -1, dtype=np.int32), np.zeros(len(points), np.int32)
-    for g in range(len(anchor)):
-        if step[g] < anchor.shape[1]:
-            inside = balls.inside(points, int(anchor[g, step[g]]), int(step[g]))
-            assigned[inside] = g
-            claims[inside] += 1
-    assigned[claims > 1] = -1
-    m = balls.counts.shape[-1]
-    means = _meant(np.arange(m, dtype=np.int32), outputs)
-    return GroupTest(_table(assigned, released, len(anchor), m), means, share, "anchors", method)
 
 
 def _table(assigned: IntArray, released: IntArray, groups: int, outputs: int) -> IndexArray:
@@ -178,97 +131,68 @@ def _table(assigned: IntArray, released: IntArray, groups: int, outputs: int) ->
     return label_table(assigned[used], released[used], groups, outputs)
 
 
-def _problems(frequencies: FloatArray, ordered: bool) -> Iterator[BoolArray | None]:
-    """Yield which outputs the second of two groups stands for; None: a group for each output.
+def _problems(frequencies: FloatArray, ordered: bool) -> Iterator[IntArray]:
+    """Yield the group that each output stands for, int32 (m,): its own, then one of two.
 
-    The commonest outputs alone and, where they are in an order, the low ones up to some output.
+    Of two groups the second stands for one of the commonest outputs and, where they are in an
+    order, for the low ones up to some output.
     """
-    yield None
     m = frequencies.shape[-1]
+    yield np.arange(m, dtype=np.int32)
     if m <= 2:
         return
     mean = frequencies.reshape(-1, m).mean(axis=0)
-    for z in np.argsort(-mean, kind="stable")[:_MOST_OUTPUTS]:
-        yield np.arange(m) == z
+    for z in np.argsort(-mean, kind="stable")[:16]:
+        yield (np.arange(m) == z).astype(np.int32)
     if ordered:
         below = np.cumsum(mean) / max(float(mean.sum()), 1e-300)
-        cuts = np.searchsorted(below, (np.arange(_MOST_CUTS) + 0.5) / _MOST_CUTS)
+        cuts = np.searchsorted(below, (np.arange(12) + 0.5) / 12)
         for last in np.unique(np.clip(cuts, 0, m - 2)):
-            yield np.arange(m) <= last
+            yield (np.arange(m) <= last).astype(np.int32)
 
 
-def _meant(released: IntArray, outputs: BoolArray | None) -> IntArray:
-    """Return the group that each released label stands for, of :func:`_problems`."""
-    return released if outputs is None else outputs[released].astype(np.int32)
+def merged(values: npt.NDArray[Any], means: IntArray) -> npt.NDArray[Any]:
+    """Return the sums over the outputs of each group, shape (..., m) → (..., g)."""
+    groups = range(int(means.max()) + 1)
+    return np.stack([values[..., means == group].sum(axis=-1) for group in groups], axis=-1)
 
 
-def _merged(scores: FloatArray, outputs: BoolArray | None) -> FloatArray:
-    """Return the probability of each group's outputs, groups of :func:`_problems`."""
-    if outputs is None:
-        return scores
-    one = scores[:, outputs].sum(axis=1)
-    return np.stack([np.maximum(1 - one, 0.0), one], axis=1)
+def best_steps(sizes: FloatArray, right: FloatArray) -> Iterator[tuple[Method, IndexArray, float]]:
+    """Yield for each method the step of each group, int64 (g,), and its expected bound.
 
-
-@dataclass(frozen=True, eq=False)
-class Ladder:
-    """For each group, nested candidate sizes and how many rows of them to expect right.
-
-    ``sizes`` and ``right`` have shape (g, s): rows, from the most to the fewest, and the expected
-    number of them whose released label is the one that the group stands for. A last step of 0 rows
-    leaves a group out.
+    The best common step first, then group by group. ``sizes`` and ``right`` have shape (g, s):
+    nested candidate sizes of each group, from the most rows to the fewest, and how many of them to
+    expect right. A last step of 0 rows leaves a group out.
     """
-
-    sizes: FloatArray
-    right: FloatArray
-
-    def best(self) -> Iterator[tuple[Method, IndexArray, float]]:
-        """Yield for each method the step of each group, int64 (g,), and its expected bound.
-
-        The best common step first, then group by group.
-        """
-        groups, steps = self.sizes.shape
-        for method, expected in _EXPECTED.items():
-            if method == "two-sided" and groups != 2:
-                continue
-            values = expected(self.right.T, self.sizes.T)
-            step, best = np.full(groups, int(values.argmax()), dtype=np.int64), float(values.max())
-            for _ in range(_SWEEPS):
-                before = best
-                for g in range(groups):
-                    index = np.repeat(step[None, :], steps, axis=0)
-                    index[:, g] = np.arange(steps)
-                    every = np.arange(groups)
-                    values = expected(self.right[every, index], self.sizes[every, index])
-                    if values.max() > best:
-                        step[g], best = int(values.argmax()), float(values.max())
-                if best <= before + 1e-6:
-                    break
-            yield method, step, best
+    groups, steps = sizes.shape
+    every = np.arange(groups)
+    methods: tuple[Method, ...] = ("accuracy", "two-sided") if groups == 2 else ("accuracy",)
+    for method in methods:
+        values = _expected(method, right.T, sizes.T)
+        step, best = np.full(groups, int(values.argmax()), dtype=np.int64), float(values.max())
+        for _ in range(3):
+            before = best
+            for g in range(groups):
+                index = np.repeat(step[None, :], steps, axis=0)
+                index[:, g] = np.arange(steps)
+                values = _expected(method, right[every, index], sizes[every, index])
+                if values.max() > best:
+                    step[g], best = int(values.argmax()), float(values.max())
+            if best <= before + 1e-6:
+                break
+        yield method, step, best
 
 
-def _expected_accuracy(right: FloatArray, sizes: FloatArray) -> FloatArray:
+def _expected(method: Method, right: FloatArray, sizes: FloatArray) -> FloatArray:
     """Return the expected bound of each row of right and sizes, shape (c, g) → (c,)."""
-    usable = (sizes > 0).sum(axis=1) >= 2
-    values = np.zeros(len(sizes))
-    if usable.any():
-        values[usable] = expected_bound(right[usable].sum(axis=1), sizes[usable], _DESIGN_ALPHA)
+    values, usable = np.zeros(len(sizes)), (sizes > 0).sum(axis=1) >= 2
+    some, rows = right[usable], sizes[usable]
+    if len(rows) and method == "accuracy":
+        values[usable] = expected_bound(some.sum(axis=1), rows, _DESIGN_ALPHA)
+    elif len(rows):
+        hits = np.stack([np.ceil(rows[:, 0] - some[:, 0]), np.floor(some[:, 1])], axis=1)
+        values[usable] = two_sided_epsilon(hits, rows, _DESIGN_ALPHA)
     return values
-
-
-def _expected_two_sided(right: FloatArray, sizes: FloatArray) -> FloatArray:
-    """Return the two-sided bound of each row of expected counts in two groups, (c, 2) → (c,)."""
-    usable = (sizes > 0).all(axis=1)
-    some, rows, values = right[usable], sizes[usable], np.zeros(len(sizes))
-    hits = np.stack([np.ceil(rows[:, 0] - some[:, 0]), np.floor(some[:, 1])], axis=1)
-    values[usable] = two_sided_epsilon(hits, rows, _DESIGN_ALPHA)
-    return values
-
-
-_EXPECTED: Final[Mapping[Method, Callable[[FloatArray, FloatArray], FloatArray]]] = {
-    "accuracy": _expected_accuracy,
-    "two-sided": _expected_two_sided,
-}
 
 
 def group_sizes(largest: int) -> FloatArray:
@@ -279,33 +203,9 @@ def group_sizes(largest: int) -> FloatArray:
     return np.append(np.ceil(largest * 2.0 ** (-np.arange(steps + 1) / 2)), 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreGroups:
-    """Groups whose members a model is sure enough about.
-
-    Attributes
-    ----------
-    thresholds : float64 array of shape (g, s)
-        The least score of a group's members at each step of the ladder, ∞ where it is left out.
-    usual : float64 array of shape (g,)
-        The mean scores: a row belongs where its score exceeds the usual by the largest factor.
-    ladder : Ladder
-        What to expect of them.
-    """
-
-    thresholds: FloatArray
-    usual: FloatArray
-    ladder: Ladder
-
-    def assign(self, scores: FloatArray, step: IndexArray) -> IntArray:
-        """Return the group of each row at the given steps, int32 (n,), −1 for none."""
-        group = _likeliest(scores, self.usual)
-        rows = np.arange(len(scores))
-        least = self.thresholds[np.arange(len(step)), step]
-        return np.where(scores[rows, group] >= least[group], group, -1).astype(np.int32)
-
-
-def score_groups(scores: FloatArray, meant: IntArray, scale: float) -> ScoreGroups:
+def score_groups(
+    scores: FloatArray, meant: IntArray, scale: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Group rows by which output is likelier than usual, ordered by how likely it is.
 
     Parameters
@@ -317,10 +217,15 @@ def score_groups(scores: FloatArray, meant: IntArray, scale: float) -> ScoreGrou
         groups are tested, on other rows.
     scale : float
         How many times as many rows will be tested.
+
+    Returns
+    -------
+    float64 arrays of shapes (g, s), (g,), (g, s), (g, s)
+        The least score of a group's members at each step, ∞ where it is left out; the mean scores;
+        the rows to be tested, and how many of them to expect right.
     """
     usual = np.maximum(scores.mean(axis=0), 1e-12)
-    group = _likeliest(scores, usual)
-    thresholds, sizes, right = [], [], []
+    group, parts = (scores / usual).argmax(axis=1), []
     for g in range(scores.shape[1]):
         rows = np.flatnonzero(group == g)
         rows = rows[np.argsort(-scores[rows, g], kind="stable")]
@@ -330,124 +235,105 @@ def score_groups(scores: FloatArray, meant: IntArray, scale: float) -> ScoreGrou
         # One standard error below what was seen, nothing for one hit: a small lucky group is no
         # good plan.
         purity = np.where(hits > 1, clopper_pearson_lower(hits, np.maximum(grid, 1), 0.16), 0.0)
-        thresholds.append(np.append(scores[rows[steps[:-1] - 1], g], np.inf))
-        sizes.append(grid * scale)
-        right.append(purity * grid * scale)
-    ladder = Ladder(_rectangle(sizes, 0.0), _rectangle(right, 0.0))
-    return ScoreGroups(_rectangle(thresholds, np.inf), usual, ladder)
+        least = np.append(scores[rows[steps[:-1] - 1], g], np.inf)
+        parts.append((least, grid * scale, purity * grid * scale))
+    width = max(len(least) for least, *_ in parts)
+    thresholds, sizes, right = (
+        np.stack([np.append(row, np.full(width - len(row), fill)) for row in rows])
+        for rows, fill in zip(zip(*parts, strict=True), (np.inf, 0.0, 0.0), strict=True)
+    )
+    return thresholds, usual, sizes, right
 
 
-def _likeliest(scores: FloatArray, usual: FloatArray) -> IndexArray:
-    return np.asarray((scores / usual).argmax(axis=1))
+def assign(scores: FloatArray, usual: FloatArray, least: FloatArray) -> IntArray:
+    """Return the group of each row, int32 (n,), −1 for none: likeliest and sure enough."""
+    group = (scores / usual).argmax(axis=1)
+    sure = scores[np.arange(len(scores)), group] >= least[group]
+    return np.where(sure, group, -1).astype(np.int32)
 
 
-def _rectangle(rows: list[FloatArray], fill: float) -> FloatArray:
-    width = max(len(row) for row in rows)
-    return np.stack([np.append(row, np.full(width - len(row), fill)) for row in rows])
+Rows = tuple[Float32Array, IntArray]
 
 
-@dataclass(frozen=True, eq=False)
-class AnchorBalls:
-    """Counts of outputs in nested balls around random rows.
-
-    Attributes
-    ----------
-    anchors : float32 array of shape (a, d)
-        The centres, in coordinates centred at ``origin``.
-    origin : float32 array of shape (d,)
-    sizes : int64 array of shape (s,)
-        Rows of the sample in the balls, from the most to the fewest.
-    radii : float32 array of shape (a, s)
-        Squared radii (less the anchor's own squared norm) of the balls.
-    counts : int32 array of shape (a, s, m)
-        Rows of each output in them.
-    sampled : int
-        Rows of the sample.
-    """
-
-    anchors: Float32Array
-    origin: Float32Array
-    sizes: IndexArray
-    radii: Float32Array
-    counts: IntArray
-    sampled: int
-
-    def ladder(self, counts: IntArray, scale: float) -> tuple[Ladder, IndexArray]:
-        """Return, for each group and ball size, the best anchor, int64 of shape (g, s), and what
-        to expect of it on ``scale`` times as many rows.
-
-        ``counts``: rows that are right for each group, int32 of shape (a, s, g). What to expect is
-        a lower bound that holds for all anchors at once, and 0 for a single right row, so that a
-        lucky ball is not preferred.
-        """
-        tail = 0.05 / (counts.shape[0] * counts.shape[1])
-        most = counts.max(axis=0)  # Of balls of one size, the one with the most right rows.
-        low = clopper_pearson_lower(most, self.sizes[:, None], tail)
-        purity, best = np.where(most > 1, low, 0.0), counts.argmax(axis=0)
-        sizes = np.append(np.floor(self.sizes * scale), 0.0)
-        right = np.concatenate([purity, np.zeros((1, purity.shape[1]))]) * sizes[:, None]
-        return Ladder(np.tile(sizes, (purity.shape[1], 1)), right.T), best.T
-
-    def inside(self, points: Float32Array, anchor: int, step: int) -> IndexArray:
-        """Return which of other points lie in a ball, int64."""
-        distance = _distances(points - self.origin, self.anchors[anchor][None, :])[0]
-        return np.flatnonzero(distance <= self.radii[anchor, step])
-
-
-def find_balls(
-    points: Float32Array,
-    released: IntArray,
+def _ball_table(
+    found: Rows,
+    tested: Rows,
     n_outputs: int,
-    *,
+    ordered: bool,
     rng: np.random.Generator,
-    threads: int = 1,
-) -> AnchorBalls:
-    """Count the outputs in nested balls around random rows; exact neighbours.
+    threads: int,
+) -> tuple[IndexArray, IntArray, Method]:
+    """Count other rows in the balls that were best among nested ones around random rows.
 
-    Parameters
-    ----------
-    points : float32 array of shape (n, d)
-    released : int32 array of shape (n,)
-        Output codes below ``n_outputs``.
-    rng : numpy.random.Generator
-        Draws at most 100,000 rows to count and 256 anchors among them.
-    threads : int
-        Of the matrix products.
+    At most 100,000 rows are looked at, and 256 anchors among them.
     """
-    rows = rng.permutation(len(points))[:SAMPLE_ROWS]
+    points, released = found
+    rows = rng.permutation(len(points))[:100_000]
     origin = points[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
     sample, labels = points[rows] - origin, released[rows]
-    anchors = sample[:ANCHORS]
-    sizes = _ball_sizes(len(rows))
-    radii = np.empty((len(anchors), len(sizes)), dtype=np.float32)
-    counts = np.empty((len(anchors), len(sizes), n_outputs), dtype=np.int32)
+    anchors, ball_sizes = sample[:256], group_sizes(min(len(rows) // 3, 32_768))[:-1]
     with threadpool_limits(threads):
-        for start in range(0, len(anchors), _AT_ONCE):
-            block = _distances(sample, anchors[start : start + _AT_ONCE])
-            for i, distance in enumerate(block, start):
-                radii[i], counts[i] = _nested(distance, labels, sizes, n_outputs)
-    return AnchorBalls(anchors, origin, sizes, radii, counts, len(rows))
+        radii, counts = nested_balls(sample, labels, anchors, ball_sizes, n_outputs)
+    options = []
+    for means in _problems(counts[:, 0].astype(np.float64), ordered):
+        sizes, right, best = best_balls(
+            merged(counts, means), ball_sizes, len(tested[0]) / len(rows)
+        )
+        options += [
+            (bound, method, step, means, best) for method, step, bound in best_steps(sizes, right)
+        ]
+    _, method, step, means, best = max(options, key=lambda option: option[0])
+    points, released = tested[0] - origin, tested[1]
+    claims = np.zeros((len(step), len(points)), dtype=np.bool_)
+    for g, size in enumerate(step):
+        if size < len(ball_sizes):
+            near = _distances(points, anchors[best[g, size]][None, :])[0]
+            claims[g] = near <= radii[best[g, size], size]
+    # Rows in the balls of two groups count in neither.
+    assigned = np.where(claims.sum(axis=0) == 1, claims.argmax(axis=0), -1).astype(np.int32)
+    return _table(assigned, released, len(step), n_outputs), means, method
 
 
-def _ball_sizes(n: int) -> IndexArray:
-    largest = min(n // 3, _LARGEST_BALL)
-    steps = int(2 * np.log2(largest / SMALLEST_GROUP))
-    return np.ceil(largest * 2.0 ** (-np.arange(steps + 1) / 2)).astype(np.int64)
+def best_balls(
+    counts: npt.NDArray[np.integer[Any]], ball_sizes: FloatArray, scale: float
+) -> tuple[FloatArray, FloatArray, IndexArray]:
+    """Return what to expect of each group's best ball of each size, and whose it is, (g, s) each.
+
+    ``counts``: rows that are right for each group, (a, s, g); on ``scale`` times as many rows. What
+    to expect is a lower bound that holds for all anchors at once, and 0 for a single right row, so
+    that a lucky ball is not preferred.
+    """
+    most, best = counts.max(axis=0), counts.argmax(axis=0)
+    low = clopper_pearson_lower(most, ball_sizes[:, None], 0.05 / (len(counts) * len(ball_sizes)))
+    sizes = np.append(np.floor(ball_sizes * scale), 0.0)
+    purity = np.concatenate([np.where(most > 1, low, 0.0), np.zeros((1, most.shape[1]))])
+    return np.tile(sizes, (most.shape[1], 1)), (purity * sizes[:, None]).T, best.T
+
+
+def nested_balls(
+    points: Float32Array,
+    labels: IntArray,
+    anchors: Float32Array,
+    ball_sizes: FloatArray,
+    n_outputs: int,
+) -> tuple[Float32Array, IntArray]:
+    """Return radii (a, s) and counts of outputs (a, s, m) of exact balls of given sizes."""
+    sizes = ball_sizes.astype(np.int64)
+    # Which of the nested shells each neighbour lies in, the innermost last.
+    shell = len(sizes) - 1 - np.searchsorted(sizes[::-1], np.arange(sizes[0]), side="right")
+    radii, counts = [], []
+    for block in np.array_split(anchors, -(-len(anchors) // 32)):
+        for distance in _distances(points, block):
+            near = np.argpartition(distance, sizes[0] - 1)[: sizes[0]]
+            near = near[np.argsort(distance[near])]
+            cells = np.bincount(shell * n_outputs + labels[near], minlength=len(sizes) * n_outputs)
+            inside = np.cumsum(cells.reshape(len(sizes), n_outputs)[::-1], axis=0)[::-1]
+            radii.append(distance[near][sizes - 1])
+            counts.append(inside.astype(np.int32))
+    return np.stack(radii), np.stack(counts)
 
 
 def _distances(points: Float32Array, anchors: Float32Array) -> Float32Array:
     """Return ‖x‖² − 2⟨x, a⟩, which orders points as ‖x − a‖² does, float32 of shape (a, n)."""
     norms = np.einsum("ij,ij->i", points, points)
     return np.asarray(norms[None, :] - 2 * (anchors @ points.T), dtype=np.float32)
-
-
-def _nested(
-    distance: Float32Array, labels: IntArray, sizes: IndexArray, n_outputs: int
-) -> tuple[Float32Array, IntArray]:
-    near = np.argpartition(distance, sizes[0] - 1)[: sizes[0]]
-    near = near[np.argsort(distance[near])]
-    # Which of the nested shells each neighbour lies in, the innermost last.
-    shell = len(sizes) - 1 - np.searchsorted(sizes[::-1], np.arange(sizes[0]), side="right")
-    cells = np.bincount(shell * n_outputs + labels[near], minlength=len(sizes) * n_outputs)
-    counts = np.cumsum(cells.reshape(len(sizes), n_outputs)[::-1], axis=0)[::-1]
-    return distance[near][sizes - 1], counts.astype(np.int32)

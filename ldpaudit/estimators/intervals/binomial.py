@@ -6,11 +6,7 @@ from scipy.special import betaincinv, ndtri
 
 from ldpaudit.release import FloatArray
 
-_EVERY_COUNT = 0.25
-"""Up to this level Hoeffding's theorem covers every count of two or more."""
-
-Counts = npt.ArrayLike
-"""Whole numbers, of any type."""
+Counts = npt.ArrayLike  # whole numbers, of any type
 
 
 def clopper_pearson_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
@@ -91,7 +87,8 @@ def trials_lower(count: Counts, n: Counts, alpha: float) -> FloatArray:
     """
     successes, trials = np.asarray(count), np.asarray(n)
     bound = clopper_pearson_lower(count, n, alpha)
-    if alpha > _EVERY_COUNT:
+    # Up to this level Hoeffding's theorem covers every count of two or more.
+    if alpha > 0.25:
         bound = np.where(successes >= trials * bound + 1, bound, 0.0)
     if not (successes == 1).any():
         return bound

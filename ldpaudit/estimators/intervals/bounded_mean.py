@@ -25,19 +25,11 @@ from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IndexArray
 
 _FEWEST = 8
-_PILOT_SHARE = 0.02
 _BLOCKS = 256
 _LEVELS = 48
-_STEP = 0.05
-"""The distance of candidate means in standard errors."""
-_TARGET = 1.2
-"""The option is bought for a payoff this much above 1/α, so that an imperfect hedge suffices."""
-_LAST_VARIANCE = 0.004
-"""The share of the variance that is never counted as spent: it keeps the last bets finite."""
-_LARGEST_BET = 0.75
-"""The largest share of the capital that one value may cost."""
+_STEP = 0.05  # the distance of candidate means in standard errors
+# A candidate against which the capital fell below e^-25 is given up (not rejected).
 _HOPELESS = 25.0
-"""A candidate against which the capital fell below e^-25 is given up (not rejected)."""
 _ROUNDING = 1e-9
 
 
@@ -80,7 +72,7 @@ def mean_lower(
         return float(low)
     rng = np.random.default_rng(0) if rng is None else rng
     scaled = scaled[rng.permutation(len(scaled))]
-    first = max(min(len(scaled) // 4, 16), int(_PILOT_SHARE * len(scaled)))
+    first = max(min(len(scaled) // 4, 16), int(0.02 * len(scaled)))
     pilot, rest = scaled[:first], scaled[first:]
     candidates = _candidates(pilot, len(rest), alpha)
     rejected = _Game(pilot, rest, alpha).play(candidates)
@@ -151,7 +143,8 @@ class _Game:
         for row, spread in zip(weights, spreads, strict=True):
             active = np.flatnonzero((missing > 0) & (missing < _HOPELESS - math.log(self.alpha)))
             means = candidates[active]
-            bets = np.minimum(_hedge_ratio(missing[active]) / spread, _LARGEST_BET / means)
+            # The largest share of the capital that one value may cost.
+            bets = np.minimum(_hedge_ratio(missing[active]) / spread, 0.75 / means)
             used = row > 0
             steps = levels[used] - means[:, None]
             missing[active] -= np.log1p(bets[:, None] * steps) @ row[used] - _ROUNDING / _BLOCKS
@@ -165,7 +158,8 @@ class _Game:
         square = (np.square(self.pilot).sum() + past @ levels**2) / n
         variance = np.maximum(square - mean**2, 0.0) + 0.25 / (n + 1) ** 2
         total = len(self.values)
-        return np.asarray(np.sqrt(variance * (total - edges[:-1] + _LAST_VARIANCE * total)))
+        # The share of the variance that is never counted as spent: it keeps the last bets finite.
+        return np.asarray(np.sqrt(variance * (total - edges[:-1] + 0.004 * total)))
 
 
 def _hedge_ratio(missing: FloatArray) -> FloatArray:
@@ -174,7 +168,8 @@ def _hedge_ratio(missing: FloatArray) -> FloatArray:
     The value of the option is Φ(d); its relative change per standard deviation of the sum to come
     is the bet.
     """
-    log_share = -missing - math.log(_TARGET)
+    # The option is bought for a payoff this much above 1/α, so that an imperfect hedge suffices.
+    log_share = -missing - math.log(1.2)
     d = ndtri(np.exp(log_share))
     return np.asarray(np.exp(-0.5 * d * d - 0.5 * math.log(2 * math.pi) - log_share))
 

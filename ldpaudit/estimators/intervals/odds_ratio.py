@@ -10,11 +10,10 @@ from scipy.special import ndtri
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 
+# Standard deviations of a count that are summed: a log-concave law has less than 1e-18 beyond.
 _REACH = 9.0
-"""Standard deviations of a count that are summed: a log-concave law has less than 1e-18 beyond."""
 _SLACK = 60
-_LARGE = 400
-"""With so many rows in every cell the normal approximation is off by less than 1e-3."""
+_LARGE = 400  # with so many rows in every cell the normal approximation is off by less than 1e-3
 _STEP, _PRECISION = 2.0, 1e-9
 
 

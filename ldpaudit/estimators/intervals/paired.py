@@ -15,8 +15,7 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
-MIN_ROWS = 40
-"""With fewer rows in a fold no difference is given."""
+MIN_ROWS = 40  # with fewer rows in a fold no difference is given
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from scipy.special import expit, logit, ndtri
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IndexArray
 
+# Log-odds are rounded to multiples of this, to the side that makes a bound weaker.
 _STEP: Final = 0.01
-"""Log-odds are rounded to multiples of this, to the side that makes a bound weaker."""
 _LARGEST: Final = 30.0
+# More than what the inversion of the characteristic function may be off.
 _NUMERICAL: Final = 1e-12
-"""More than what the inversion of the characteristic function may be off."""
 _PRECISION: Final = 1e-5
 _BLOCK: Final = 1 << 21
 _FARTHEST: Final = 64.0

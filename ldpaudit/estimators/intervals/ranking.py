@@ -19,10 +19,6 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 _SMALLEST = 1e-12
-_FEWEST_BLOCKS = 20
-_BALANCED_BLOCKS = 100
-_ROWS_PER_SIZE = 200
-_LARGEST_BLOCK = 5
 
 ScoreArray = npt.NDArray[np.floating[Any]]
 
@@ -109,7 +105,7 @@ def auc_interval(positives: ScoreArray, negatives: ScoreArray, alpha: float) -> 
     """
     value = auc(positives, negatives)
     few, many = sorted((len(positives), len(negatives)))
-    if few < _FEWEST_BLOCKS or (few < _BALANCED_BLOCKS and many < 3 * few):
+    if few < 20 or (few < 100 and many < 3 * few):
         return auc_lower(value, few, alpha / 2), auc_upper(value, few, alpha / 2)
     blocks = _block_aucs(positives, negatives)
     low, high = mean_lower(blocks, alpha / 2, 0.0, 1.0), mean_upper(blocks, alpha / 2, 0.0, 1.0)
@@ -119,7 +115,7 @@ def auc_interval(positives: ScoreArray, negatives: ScoreArray, alpha: float) -> 
 def _block_aucs(positives: ScoreArray, negatives: ScoreArray) -> FloatArray:
     """Return the AUC of each block of rows, float64 of shape (blocks,)."""
     few = min(len(positives), len(negatives))
-    size = int(np.clip(few // _ROWS_PER_SIZE, 1, _LARGEST_BLOCK))
+    size = int(np.clip(few // 200, 1, 5))
     blocks, rng = few // size, np.random.default_rng(0)
     mine, theirs = (
         rng.permutation(scores)[: len(scores) // blocks * blocks].reshape(blocks, -1)

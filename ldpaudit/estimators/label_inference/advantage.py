@@ -14,9 +14,6 @@ from scipy.optimize import minimize_scalar
 from ldpaudit.release import FloatArray
 
 _ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0)
-# At orders up to 2 the bound below is 1 whatever δ: the bracket is convex in δ and 0 at δ = 0.
-_STEPS = 24
-"""Orders that are tried between the neighbours of the best of these."""
 
 
 def randomized_response_advantage(posterior: FloatArray, epsilon: float) -> FloatArray:
@@ -96,11 +93,12 @@ def utility_bound(rdp: Callable[[float], float], p_star: float, k: int) -> float
     best = int(np.argmin(bounds))
     # Every order gives a valid bound, so it is no matter if the search misses the least one.
     low, high = _ORDERS[max(best - 1, 0)], _ORDERS[min(best + 1, len(_ORDERS) - 1)]
+    # At orders up to 2 the bound below is 1 whatever δ: the bracket is convex in δ and 0 at δ = 0.
     found = minimize_scalar(
         lambda x: bound(1 + math.exp(x)),
         bounds=(math.log(low - 1), math.log(high - 1)),
         method="bounded",
-        options={"maxiter": _STEPS},
+        options={"maxiter": 24},
     )
     # At α = ∞ the factor of δ is 1, and δ → 0 is best.
     limit = 1.0 - math.exp(-rdp(math.inf)) * (1.0 - p_star)

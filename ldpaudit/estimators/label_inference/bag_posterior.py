@@ -25,11 +25,10 @@ from ldpaudit.release import FloatArray, IndexArray
 LARGEST_BAG: Final = 4096
 _FLOOR: Final = 1e-9
 _AT_ONCE: Final = 1 << 22
-_HALVINGS: Final = 60
 _WIDEST: Final = 60.0
 
+# log P(released | true sum) of released sums (b,) and one bag size k: float64 of (b, k + 1).
 Likelihood = Callable[[FloatArray, int], FloatArray]
-"""log P(released | true sum) of released sums (b,) and one bag size k: float64 of (b, k + 1)."""
 
 
 def bag_posterior(
@@ -120,7 +119,7 @@ def _tilt(priors: FloatArray, released: FloatArray, epsilon: float) -> FloatArra
     k = priors.shape[1]
     odds, target = logit(priors), np.clip(released, 0.25, k - 0.25)
     low, high = np.full(len(priors), -_WIDEST), np.full(len(priors), _WIDEST)
-    for _ in range(_HALVINGS):
+    for _ in range(60):
         middle = (low + high) / 2
         short = expit(odds + middle[:, None]).sum(axis=1) < target
         low, high = np.where(short, middle, low), np.where(short, high, middle)

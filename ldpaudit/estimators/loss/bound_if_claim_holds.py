@@ -23,16 +23,10 @@ from ldpaudit.estimators.loss.mean_loss import margin, share_slope, share_term
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 
-_TUNING_SHARE = 0.1
 _FEWEST_ROWS = 100
 # The least posterior of a label, as a share of its prior, that is tried.
 _FLOORS = np.exp(-np.arange(1.0, 9.01))
 _HIGHEST = 30.0
-_MOST_TERMS = 200_000_000
-_BATCH_TERMS = 4_000_000
-_SHARES_ERROR = 0.02
-# A label is kept if its share is this many standard errors.
-_CLEAR_SHARE = 6.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ class ClaimedLossBound:
 
     def at(self, alpha: float) -> float:
         """Return the bound, in nats, at error probability ``alpha`` if the claim is true."""
-        spent = _SHARES_ERROR * alpha
+        spent = 0.02 * alpha
         total = np.array([self.released_counts.sum()], dtype=np.int32)
         box = PosteriorBox.from_counts(self.released_counts[None], total, spent)
         box = box.through(self.channel)
@@ -112,8 +106,8 @@ def claimed_mean_loss(
     n = len(released)
     if n < _FEWEST_ROWS:
         raise InsufficientDataError(f"The bound on E[ν] needs at least 100 held-out rows, got {n}.")
-    order = rng.permutation(n)[: max(_FEWEST_ROWS, _MOST_TERMS // channel.size)]
-    first = int(_TUNING_SHARE * len(order))
+    order = rng.permutation(n)[: max(_FEWEST_ROWS, 200_000_000 // channel.size)]
+    first = int(0.1 * len(order))
     tuning, test = order[:first], np.sort(order[first:])
     game = _Averaged.of(channel, prior, len(test))
     floor = game.best_floor(released_posterior[tuning], released[tuning])
@@ -137,7 +131,8 @@ class _Averaged:
         inverse, offset = centred_inverse(channel)
         seen = prior @ channel
         error = np.sqrt((seen * (1 - seen)) @ inverse**2 / n)
-        return cls(channel, prior, inverse, offset, prior > _CLEAR_SHARE * error)
+        # A label is kept if its share is this many standard errors.
+        return cls(channel, prior, inverse, offset, prior > 6.0 * error)
 
     @property
     def weights(self) -> FloatArray:
@@ -158,7 +153,7 @@ class _Averaged:
 
     def values(self, posterior: FloatArray, released: IntArray, floor: float) -> FloatArray:
         result = np.empty(len(released))
-        batch = max(1, _BATCH_TERMS // self.channel.size)
+        batch = max(1, 4_000_000 // self.channel.size)
         for start in range(0, len(result), batch):
             rows = slice(start, start + batch)
             table = self._label_payoffs(posterior[rows], floor)

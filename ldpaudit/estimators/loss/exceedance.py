@@ -22,10 +22,6 @@ from scipy.stats import beta
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import FloatArray, IndexArray
 
-# The grid of losses reaches at least this far, in nats, so that a policy's τ lies on it.
-_COARSE_UNTIL = 25.0
-_STEP = 0.1
-
 
 @dataclass(frozen=True)
 class ErrorBudget:
@@ -150,8 +146,9 @@ def loss_grid(losses: FloatArray) -> FloatArray:
     least = min(0.0, float(finite.min())) if len(finite) else 0.0
     most = max(1.0, float(finite.max())) if len(finite) else 1.0
     first, last = math.floor(2 * least), math.ceil(2 * most)
-    fine = np.arange(5 * first, 5 * last + 1) * _STEP
-    coarse = np.arange(last + 1, int(2 * _COARSE_UNTIL) + 1) / 2
+    fine = np.arange(5 * first, 5 * last + 1) * 0.1
+    # The grid of losses reaches at least this far, in nats, so that a policy's τ lies on it.
+    coarse = np.arange(last + 1, int(2 * 25.0) + 1) / 2
     return np.asarray(np.round(np.concatenate([fine, coarse]), 10))
 
 

@@ -23,8 +23,6 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, cloppe
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray, IntArray
 
-_BATCH_CELLS = 4_000_000
-
 
 def mean_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray | None) -> FloatArray:
     """Return ν(x) = E[ν(Y, Z, x) | x] for each posterior, in nats.
@@ -52,7 +50,7 @@ def mean_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray | No
     posterior, k = np.asarray(posterior, dtype=np.float64), posterior.shape[1]
     matrix = np.ones((k, 1)) if channel is None else np.asarray(channel, dtype=np.float64)
     result = -(posterior @ logit(np.asarray(prior)))
-    batch = max(1, _BATCH_CELLS // matrix.shape[1])
+    batch = max(1, 4_000_000 // matrix.shape[1])
     for start in range(0, len(posterior), batch):
         part = posterior[start : start + batch]
         for y in range(k):
@@ -114,8 +112,8 @@ def label_mean(prior: FloatArray, channel: FloatArray) -> float:
     return float(p @ divergences)
 
 
+# Added to each label's count in the estimate, so that no estimated loss is infinite.
 SMOOTHING = 0.5
-"""Added to each label's count in the estimate, so that no estimated loss is infinite."""
 
 
 @dataclass(frozen=True)
@@ -240,9 +238,6 @@ def _intervals(counts: IntArray, sizes: IntArray, tail: float) -> tuple[FloatArr
     return low.reshape(counts.shape), high.reshape(counts.shape)
 
 
-_BOUNDED_CELLS = 2_000_000
-_MOST_STEPS = 24
-_FEWEST_STEPS = 2
 # Terms of the loss that are differentiated at most: many rows of many labels get fewer steps.
 _WORK = 4e8
 _LEAST_PROBABILITY = 1e-12
@@ -327,10 +322,10 @@ def _tangent_bound(
     betraying = _betraying(matrix)
     matrix = np.maximum(matrix, _LEAST_PROBABILITY)
     work = max(1, len(box.estimate) * matrix.size)
-    steps = int(np.clip(_WORK / work, _FEWEST_STEPS, _MOST_STEPS))
+    steps = int(np.clip(_WORK / work, 2, 24))
     cost = logit(np.asarray(prior_high))
     bounds = np.empty(len(box.estimate))
-    batch = max(1, _BOUNDED_CELLS // matrix.size)
+    batch = max(1, 2_000_000 // matrix.size)
     for start in range(0, len(bounds), batch):
         part = slice(start, start + batch)
         bounds[part] = _frank_wolfe(

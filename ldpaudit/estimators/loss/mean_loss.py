@@ -32,15 +32,8 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
 _REACHES = np.arange(0.5, 12.01, 0.5)
-# The distance in standard errors that is expected between a mean and its bound at 95 %.
-_ERRORS = 1.8
-# What the possibility of one far value costs a bound, in units of that value over n.
-_RANGE_COST = 3.0
 _BATCH = 50_000
-_TUNING_SHARE = 0.1
 _FEWEST_ROWS = 100
-# The part of the error probability that the intervals of the label shares get.
-_PRIOR_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -161,7 +154,9 @@ def margin(values: FloatArray, most: float, n: int) -> float:
     ``most`` is the largest loss that one value could bring; values so rare that the tuning rows
     lack them still cost, because bets must survive them.
     """
-    return float(_ERRORS * values.std() / np.sqrt(n) + _RANGE_COST * most / n)
+    # The distance in standard errors that is expected between a mean and its bound at 95 %.
+    # What the possibility of one far value costs a bound, in units of that value over n.
+    return float(1.8 * values.std() / np.sqrt(n) + 3.0 * most / n)
 
 
 def share_term(p: FloatArray) -> FloatArray:
@@ -199,7 +194,8 @@ class MeanLossBound:
         The shares' part is Σ_y (g(p_y) − g′(p̂_y) p_y): each summand is concave in p_y, so it is
         least at an end of the interval of p_y.
         """
-        used, spent = self.payoff.kept, _PRIOR_SHARE * alpha
+        # The part of the error probability that the intervals of the label shares get.
+        used, spent = self.payoff.kept, 0.02 * alpha
         if not used.any():
             return 0.0
         counts, n = self.counts[used], int(self.counts.sum())
@@ -226,7 +222,7 @@ def certified_mean_loss(data: HeldOut, *, rng: np.random.Generator) -> MeanLossB
     n = len(data)
     if n < _FEWEST_ROWS:
         raise InsufficientDataError(f"The bound on E[ν] needs at least 100 held-out rows, got {n}.")
-    order, first = rng.permutation(n), int(_TUNING_SHARE * n)
+    order, first = rng.permutation(n), int(0.1 * n)
     test = data.take(np.sort(order[first:]))
     payoff = Payoff.fit(data.take(order[:first]), len(test))
     counts = np.bincount(test.labels, minlength=len(test.prior)).astype(np.int64)

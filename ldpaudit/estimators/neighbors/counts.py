@@ -27,24 +27,12 @@ from ldpaudit.errors import InputError
 from ldpaudit.work.progress import NoProgress, Progress
 from ldpaudit.work.tasks import Tasks, Threads
 
+# Up to so many pairs of queries and index rows, every pair is compared.
 EXACT_PAIRS: Final = 100_000_000
-"""Up to so many pairs of queries and index rows, every pair is compared."""
 SECONDS_PER_PAIR: Final = 4e-9
-# A radius reaches the 48th nearest row of a sample: totals then have a relative standard deviation
-# of 1/√48 around k.
-_SAMPLED_NEIGHBORS: Final = 48
-# Cells are made for about 2/3 k rows, the least error for the time on a mixture …
-_CELL_ROWS: Final = 2 / 3
-# … and about 20 k rows are visited, which gave the error of an exact search there.
-_VISITED_ROWS: Final = 20
-_LEAST_CELL: Final = 256
 _MOST_CELLS: Final = 2048
-_LEAST_VISITS: Final = 24
-_POINTS_PER_CENTER: Final = 32
 _ITERATIONS: Final = 6
 _ASSIGNED_AT_ONCE: Final = 65_536
-_SAMPLED_AT_ONCE: Final = 16_000_000
-_FEWEST_AT_ONCE: Final = 8
 MOST_AT_ONCE: Final = 16_384
 # As many zeros and ones as an unsigned byte can add up.
 _RUN: Final = 255
@@ -255,12 +243,15 @@ class _Cells:
         rng: np.random.Generator,
         exact: bool,
     ) -> None:
-        n, step = len(index), 1 if exact else max(1, k // _SAMPLED_NEIGHBORS)
-        size = n if exact else max(round(_CELL_ROWS * k), _LEAST_CELL, n // _MOST_CELLS)
+        # A radius reaches the 48th nearest row of a sample: totals then have a relative standard
+        # deviation of 1/√48 around k.
+        n, step = len(index), 1 if exact else max(1, k // 48)
+        # Cells are made for about 2/3 k rows, the least error for the time on a mixture …
+        size = n if exact else max(round((2 / 3) * k), 256, n // _MOST_CELLS)
         # A random order by the rows' values: the order of the file, and labels, play no part.
         values = np.einsum("ij,j->i", index, rng.standard_normal(index.shape[1]))
         order = np.argsort(values, kind="stable")[rng.permutation(n)]
-        sample = index[order[: _POINTS_PER_CENTER * max(1, n // size)]]
+        sample = index[order[: 32 * max(1, n // size)]]
         self._shift = np.median(sample, axis=0)
         farthest = np.maximum(index.max(axis=0) - self._shift, self._shift - index.min(axis=0))
         # A power of two, by which squares of the farthest row neither overflow nor vanish.
@@ -284,10 +275,11 @@ class _Cells:
             self._samples.append(_Rows.around(center, drawn, blind, 1))
         self._sampled = np.array([len(sample.rows) for sample in self._samples])
         self._rank, self._n_labels = max(1, round(k / step)), n_labels
-        self.visited = max(_VISITED_ROWS * k, _LEAST_VISITS * size)
+        # … and about 20 k rows are visited, which gave the error of an exact search there.
+        self.visited = max(20 * k, 24 * size)
         self._most = min(len(used), 2 * -(-self.visited * len(used) // n))
         entries = min(n, 1.5 * self.visited) / step
-        self.batch = max(_FEWEST_AT_ONCE, min(MOST_AT_ONCE, int(_SAMPLED_AT_ONCE / entries)))
+        self.batch = max(8, min(MOST_AT_ONCE, int(16_000_000 / entries)))
         self.method = "exact nearest neighbours, ties included"
         if not exact:
             self.method = (

@@ -24,20 +24,17 @@ LEARNED_DESCRIPTION = (
 
 # Standardised values are cut at ± this, so that one odd value does not outweigh all columns.
 _STANDARD_DEVIATIONS = 5.0
+# More levels than these, over all categorical columns, are merged, the rarest first.
 MAX_LEVELS = 256
-"""More levels than these, over all categorical columns, are merged, the rarest first."""
-# Where levels are merged at all, those on a smaller share of the rows are among them.
-_LEAST_SHARE = 0.0005
 
-_LEVELS = LevelsInAll(MAX_LEVELS, _LEAST_SHARE)
+# Where levels are merged at all, those on a smaller share of the rows are among them.
+_LEVELS = LevelsInAll(MAX_LEVELS, 0.0005)
 _LIMITS = {
     "l2": Limits(_LEVELS, _STANDARD_DEVIATIONS, single=True),
     "raw": Limits(_LEVELS, single=True, standardise=False),
 }
 _FIT_ROWS = 200_000
 _CELLS_AT_ONCE = 16_000_000
-_CELLS_CODED = 4_000_000
-_LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class ColumnMetric:
         """
         n = len(table) if rows is None else len(rows)
         points = np.empty((n, self.dimensions), dtype=np.float32)
-        cells = _CELLS_CODED if self.components is None else _CELLS_AT_ONCE
+        cells = 4_000_000 if self.components is None else _CELLS_AT_ONCE
         batch = max(1, cells // max(1, self.design.width))
         for start in range(0, n, batch):
             part = np.arange(start, min(start + batch, n))
@@ -160,7 +157,7 @@ def score_space(posterior: FloatArray) -> Float32Array:
         raise InputError("The posterior must have one column for each of at least two classes.")
     from scipy.linalg import helmert
 
-    logs = np.log(np.maximum(posterior, _LEAST_PROBABILITY))
+    logs = np.log(np.maximum(posterior, 1e-6))
     if posterior.shape[1] == 2:
         return np.asarray(logs[:, 1:] - logs[:, :1], dtype=np.float32)
     return np.asarray(logs @ helmert(posterior.shape[1]).T, dtype=np.float32)

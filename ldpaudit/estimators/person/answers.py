@@ -8,14 +8,11 @@ import numpy as np
 from ldpaudit.arrays import FloatArray, IndexArray, IntArray
 from ldpaudit.mechanisms.channel import merged_columns
 
+# The most probabilities of a product of channels; a larger one is not written out.
 LARGEST: Final = 1 << 20
-"""The most probabilities of a product of channels; a larger one is not written out."""
-_POSSIBLE: Final = 1e-9
-"""What is claimed to be impossible counts as this unlikely."""
-_STEPS: Final = 200
 _DIGITS: Final = 9
+# Answers as codes 0 … size − 1, int64 (n,); size; the presumed channel of the codes, (k, size).
 Coded = tuple[IndexArray, int, FloatArray | None]
-"""Answers as codes 0 … size − 1, int64 (n,); size; the presumed channel of the codes, (k, size)."""
 
 
 def coded_fresh(channels: Sequence[FloatArray], released: IntArray) -> Coded:
@@ -63,7 +60,7 @@ def estimated_prior(logs: FloatArray) -> FloatArray:
     kinds, people = np.unique(np.round(logs, _DIGITS), axis=0, return_counts=True)
     likely = np.exp(kinds - kinds.max(axis=1, keepdims=True))
     prior = np.full(logs.shape[1], 1 / logs.shape[1])
-    for _ in range(_STEPS):
+    for _ in range(200):
         posterior = likely * prior
         posterior /= posterior.sum(axis=1, keepdims=True)
         prior = people @ posterior / len(logs)
@@ -87,5 +84,6 @@ def best_guess(channels: Sequence[FloatArray]) -> float | None:
 
 
 def _possible(channel: FloatArray) -> FloatArray:
-    lifted = np.maximum(channel, _POSSIBLE)
+    # What is claimed to be impossible counts as this unlikely.
+    lifted = np.maximum(channel, 1e-9)
     return np.asarray(lifted / lifted.sum(axis=1, keepdims=True))

@@ -42,33 +42,26 @@ from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.person.answers import coded_fresh, coded_remembered
 from ldpaudit.release import label_table
 
+# Whether each release draws again, or repeats the answer for a label that did not change.
 Noise = Literal["fresh", "remembered"]
-"""Whether each release draws again, or repeats the answer for a label that did not change."""
+# From an error probability to a lower bound of ε at that level: no larger for a smaller one.
 Bound = Callable[[float], float]
-"""From an error probability to a lower bound of ε at that level: no larger for a smaller one."""
+# Of the error probability, where answers are added up and counted as one code, too.
 ADDED_SHARE: Final = 0.8
-"""Of the error probability, where answers are added up and counted as one code, too."""
+# Shares of all answers as one code, by what is claimed of the noise; adding up has the rest.
 _SHARES: Final[Mapping[Noise | None, Mapping[Noise, float]]] = {
     "fresh": {"fresh": 1 - ADDED_SHARE},
     "remembered": {"remembered": 1.0},
     None: {"fresh": 0.1, "remembered": 0.3},
 }
-"""Shares of all answers as one code, by what is claimed of the noise; adding up has the rest."""
-_MOST_CELLS: Final = 2_500
-"""Of a table of true and released codes of several columns."""
-MOST_PAIRS: Final = 30
-"""Pairs of columns that are looked at together."""
-STEPS: Final = 48
-"""Steps of −log α in a sum; they are rounded to the side that makes it smaller."""
+_MOST_CELLS: Final = 2_500  # of a table of true and released codes of several columns
+MOST_PAIRS: Final = 30  # pairs of columns that are looked at together
+STEPS: Final = 48  # steps of −log α in a sum; they are rounded to the side that makes it smaller
+# Bounds are asked for up to this error probability: they hold at any larger one, too.
 LARGEST_LEVEL: Final = 0.25
-"""Bounds are asked for up to this error probability: they hold at any larger one, too."""
-_TOO_SHORT: Final = 0.7
-"""A bound that stays below a claim by more than this share of it says nothing of an excess."""
 _MOST_LABELS: Final = 16
-_DESIGN_ALPHA: Final = 0.025
 _SAME: Final = 1e-9
 Way = Literal["rates", "accuracy"]
-_WAYS: Final[tuple[Way, ...]] = ("accuracy", "rates")
 
 
 class Tally(NamedTuple):
@@ -166,8 +159,8 @@ def added_plan(sizes: IndexArray, channels: Sequence[FloatArray]) -> AddedPlan |
         others = np.where(np.arange(len(sizes)) == label, 0, sizes)
         average = [others @ channel / others.sum() * (1 + _SAME) for channel in channels]
         events = tuple(c[label] > mean for c, mean in zip(channels, average, strict=True))
-        plans += [AddedPlan(way, int(label), events, groups) for way in _WAYS]
-    return max(plans, key=lambda plan: plan.expected(channels, sizes, _DESIGN_ALPHA))
+        plans += [AddedPlan(way, int(label), events, groups) for way in ("accuracy", "rates")]
+    return max(plans, key=lambda plan: plan.expected(channels, sizes, 0.025))
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +326,8 @@ def detectable_excess(bound: Bound, limit: float, power: float) -> Bound:
 
     def excess(alpha: float) -> float:
         quantile, found = -ndtri(alpha), bound(alpha)
-        if limit - found > _TOO_SHORT * limit:
+        # A bound that stays below a claim by more than this share of it says nothing of an excess.
+        if limit - found > 0.7 * limit:
             return math.inf
         # The simulated bound may have come out near the claim by chance, or above it.
         usual, loose = 0.0, LARGEST_LEVEL

@@ -27,14 +27,9 @@ from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import label_table
 
 MOST_ROWS: Final = 200_000
-FEWEST: Final = 20
-"""Fewer alike rows than this are not tested, and no group of them by itself."""
+FEWEST: Final = 20  # fewer alike rows than this are not tested, and no group of them by itself
+# The most entries of a mixture that is looked at; a linear program over them takes seconds.
 LARGEST: Final = 40_000
-"""The most entries of a mixture that is looked at; a linear program over them takes seconds."""
-_MOST_CODES: Final = 1 << 20
-_DEVIATIONS: Final = 12.0
-"""Farther from its mean a hypergeometric count is not followed: that has a mass below 1e-30."""
-_NUMERICAL: Final = 1e-13
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ def shared_noise(
             own = [high_outputs(kinds_of(labels[:, None], strata[rows]), outputs)]
             if same_labels[c]:
                 own.append(outputs != labels)
-            elif (int(labels.max()) + 1) * (int(outputs.max()) + 1) <= _MOST_CODES:
+            elif (int(labels.max()) + 1) * (int(outputs.max()) + 1) <= (1 << 20):
                 own.append(changed_by_noise(labels, outputs))
             codings.append(own)
         p_values += [paired_p_value(one, other, kinds) for one, other in product(*codings)]
@@ -154,14 +149,15 @@ def paired_p_value(first: BoolArray, second: BoolArray, alike: IndexArray) -> fl
 def _two_sided(law: FloatArray, seen: int) -> float:
     place = np.arange(len(law))
     tails = law[place >= seen].sum(), law[place <= seen].sum()
-    return float(min(2 * (min(tails) + _NUMERICAL), 1.0))
+    return float(min(2 * (min(tails) + 1e-13), 1.0))
 
 
 def _hypergeometric(size: int, ones: int, drawn: int) -> tuple[int, FloatArray]:
     """Return P(count) around the mean, and the first count."""
     mean = ones * drawn / size
     spread = np.sqrt(mean * (size - ones) / size * (size - drawn) / max(size - 1, 1))
-    reach = _DEVIATIONS * spread + 40
+    # Farther from its mean a hypergeometric count is not followed: that has a mass below 1e-30.
+    reach = 12.0 * spread + 40
     low = max(0, ones + drawn - size, int(mean - reach))
     high = min(ones, drawn, int(mean + reach) + 1)
     x = np.arange(low, high + 1)

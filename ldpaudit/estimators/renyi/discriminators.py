@@ -23,17 +23,13 @@ from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray
 
 Kind = Literal["logistic", "boosting", "network"]
+# From rows of shape (n, d) to uncalibrated log-odds of P, float64 of shape (n,).
 LogOdds = Callable[[Float32Array], FloatArray]
-"""From rows of shape (n, d) to uncalibrated log-odds of P, float64 of shape (n,)."""
-FEWEST_ROWS: Final = 40
-"""Rows of either side that a discriminator needs."""
+FEWEST_ROWS: Final = 40  # rows of either side that a discriminator needs
 LARGEST_LOG_RATIO: Final = 20.0
-_CALIBRATION_SHARE: Final = 0.2
-_MOST_CALIBRATION: Final = 20_000
 _RIDGE: Final = 1.0
 _LEVELS: Final = 254
 _ITERATIONS: Final = 60
-_LEAST_IMAGE: Final = 64
 _LEAST_IMAGES: Final = 500
 _LIMITS: Final = Limits(LevelsByColumn(40), constants_marked=False)
 
@@ -150,7 +146,7 @@ def fit_strongest(
 def is_image(columns: int, categorical: BoolArray) -> bool:
     """Return whether rows are taken for square images: a square number of numeric columns."""
     side = math.isqrt(columns)
-    return side * side == columns >= _LEAST_IMAGE and not categorical.any()
+    return side * side == columns >= 64 and not categorical.any()
 
 
 def kinds_for(columns: int, categorical: BoolArray, rows: int) -> tuple[Kind, ...]:
@@ -160,7 +156,7 @@ def kinds_for(columns: int, categorical: BoolArray, rows: int) -> tuple[Kind, ..
 
 
 def _held(n: int) -> int:
-    return min(max(int(_CALIBRATION_SHARE * n), 8), _MOST_CALIBRATION)
+    return min(max(int(0.2 * n), 8), 20_000)
 
 
 def encoded(rows: Float32Array, categorical: BoolArray) -> Callable[[Float32Array], Float32Array]:

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from estimators.worlds import matched, people
 
-from ldpaudit.estimators.epsilon import matched as module
 from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.matched import (
     RATIOS,
-    MatchedCounts,
     designed_matching,
+    expected_two_sided,
     match,
     matched_tests,
     possible_cases,
@@ -44,8 +43,9 @@ def test_cases_are_those_that_find_enough_controls() -> None:
     assert found == [[0, 0, 1], [0, 1, 2], [0, 2, 1], [2, 0, 1], [2, 1, 0], [3, 2, 0]]
     assert match(groups, labels, 3, 2, rng).targets.tolist() == [1, -1, 0, -1]
     alone = np.arange(10, dtype=np.int32) % 2  # Nothing to match.
-    counts = MatchedCounts.of(match(np.arange(10), alone, 2, 1, rng), alone == 1)
-    assert (counts.cases, Strongest(matched_tests([counts])).bound(0.05).epsilon) == (0, 0)
+    counts = match(np.arange(10), alone, 2, 1, rng).table(alone == 1)
+    assert counts.sum() == 0
+    assert Strongest(matched_tests([(counts, None)])).bound(0.05).epsilon == 0
 
 
 @pytest.mark.parametrize("n", [4000, 30])
@@ -66,7 +66,7 @@ def test_designed_cases_are_of_labels_that_the_model_finds_improbable(n: int) ->
 def test_the_bound_that_a_matching_is_chosen_by() -> None:
     """log of the rates, less 2.2 standard errors; −∞ below 20 cases or 5 hits among controls."""
     cases, chance = np.array([19, 20, 400, 400]), np.array([0.5, 0.5, 0.1, 0.001])
-    found = module._expected(cases, chance, 4, 0.5)
+    found = expected_two_sided(cases, chance, 4, 0.5)
     hit, false = 0.5 + 0.5 * chance, 0.5 * chance
     spread = np.sqrt((1 - hit) / (hit * cases)) + np.sqrt((1 - false) / (false * 4 * cases))
     expected = np.log(hit / false) - 2.2 * spread
@@ -74,7 +74,7 @@ def test_the_bound_that_a_matching_is_chosen_by() -> None:
 
 
 def test_the_shares_of_the_bounds_are_the_whole_error_probability() -> None:
-    counts = [MatchedCounts(np.array([[45 * r, 5 * r], [20, 30]])) for r in (1, 4, 16)]
+    counts = [(np.array([[45 * r, 5 * r], [20, 30]]), None) for r in (1, 4, 16)]
     for designed in (None, counts[2]):
         tests = matched_tests(counts, designed)
         assert sum(test.share for test in tests) == pytest.approx(1)

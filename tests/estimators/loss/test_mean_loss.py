@@ -27,7 +27,7 @@ from ldpaudit.estimators.loss.mean_loss import (
     share_slope,
     share_term,
 )
-from ldpaudit.estimators.renyi.critics import CellMap
+from ldpaudit.estimators.renyi.divergence import CellMap, Scores
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray
@@ -246,7 +246,7 @@ def test_the_loss_of_a_row_with_two_labels() -> None:
 def test_cells_hold_log_ratios_drawn_to_the_guess() -> None:
     rng = np.random.default_rng(0)
     p, q = rng.normal(0.5, 1, 150), rng.normal(-0.5, 1, 250)
-    found = CellMap.fit(p, q)
+    found = CellMap.fit(Scores(p, q))
     assert len(found.table) == 2 * 150 // 60
     both = np.r_[p, q]
     cells = (both[:, None] >= found.edges).sum(axis=1)
@@ -259,8 +259,8 @@ def test_cells_hold_log_ratios_drawn_to_the_guess() -> None:
         misses = inside[150:].sum() + 20 * (1 - prior)
         assert entry == pytest.approx(math.log(hits / 150 / (misses / 250)))
     assert found(both) == pytest.approx(found.table[cells])
-    assert len(CellMap.fit(p[:20], q).table) == 2
-    assert len(CellMap.fit(np.repeat(p, 20), np.repeat(q, 20)).table) <= 60
+    assert len(CellMap.fit(Scores(p[:20], q)).table) == 2
+    assert len(CellMap.fit(Scores(np.repeat(p, 20), np.repeat(q, 20))).table) <= 60
 
 
 CLAIMED_PRIOR = np.array([0.6, 0.399, 0.001])

@@ -6,7 +6,6 @@ from scipy.optimize import minimize
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.renyi import discriminators
-from ldpaudit.estimators.renyi.critics import Scores
 from ldpaudit.estimators.renyi.discriminators import (
     LARGEST_LOG_RATIO,
     Kind,
@@ -15,7 +14,7 @@ from ldpaudit.estimators.renyi.discriminators import (
     is_image,
     kinds_for,
 )
-from ldpaudit.estimators.renyi.divergence import calibration_error, renyi_points
+from ldpaudit.estimators.renyi.divergence import Scores, calibration_error, renyi_points
 
 KINDS: tuple[Kind, ...] = ("logistic", "boosting", "network")
 

@@ -13,15 +13,19 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
-from ldpaudit.estimators.renyi import divergence as points
-from ldpaudit.estimators.renyi.critics import CellMap, ClippedCritic, Scores
 from ldpaudit.estimators.renyi.divergence import (
     ORDERS,
+    UPPER_SHARE,
+    CellMap,
+    ClippedCritic,
     RenyiBound,
-    _groups,
+    Scores,
+    balanced_estimate,
     bounds_on,
     calibration_error,
+    effective_rows,
     renyi_points,
+    row_groups,
     split_scores,
 )
 
@@ -54,7 +58,7 @@ def test_no_critic_exceeds_the_exact_divergence(
 ) -> None:
     p, q = p / p.sum(), q / q.sum()
     exact = divergence_of(p, q, order)
-    critic = ClippedCritic(order, "tangent", None, 0.9, clip, 0.3, 1.0)
+    critic = ClippedCritic(order, True, None, 0.9, clip, 0.3, 1.0)
     first, second = critic.powers(Scores(guess, guess))
     dv = order / (order - 1) * math.log(p @ first) - math.log(q @ second)
     assert dv <= exact + 1e-9
@@ -72,7 +76,7 @@ def test_both_forms_are_exact_at_the_log_ratio(p: np.ndarray, q: np.ndarray, ord
     p, q = p / p.sum(), q / q.sum()
     exact = divergence_of(p, q, order)
     ratio = np.log(p / q)
-    critic = ClippedCritic(order, "tangent", None, 1.0, 20.0, 0.0, 1.0)
+    critic = ClippedCritic(order, True, None, 1.0, 20.0, 0.0, 1.0)
     first, second = critic.powers(Scores(ratio, ratio))
     dv = order / (order - 1) * math.log(p @ first) - math.log(q @ second)
     assert dv == pytest.approx(exact, abs=1e-8)
@@ -146,7 +150,7 @@ def test_cells_mend_a_guess_that_is_only_ordered_rightly() -> None:
 
 def test_cells_learn_log_ratios() -> None:
     scores = gaussian_scores(100_000, 1.0, 6)
-    table = CellMap.fit(scores.p, scores.q)
+    table = CellMap.fit(scores)
     x = np.linspace(-1.5, 1.0, 9)
     np.testing.assert_allclose(table(x), x, atol=0.1)
 
@@ -155,17 +159,15 @@ RNG = np.random.default_rng(0)
 SCORES = Scores(RNG.normal(1, 0.8, 900), RNG.normal(-1, 0.8, 2_050))
 
 
-def critic(form: str, shift: float = 0.0, foreseen: float = 1.0) -> ClippedCritic:
-    return ClippedCritic(2.0, form, None, 0.7, 1.5, shift, foreseen)
+def critic(*, tangent: bool, shift: float = 0.0, foreseen: float = 1.0) -> ClippedCritic:
+    return ClippedCritic(2.0, tangent, None, 0.7, 1.5, shift, foreseen)
 
 
 def test_the_donsker_varadhan_form() -> None:
-    mine = critic("donsker-varadhan")
+    mine = critic(tangent=False)
     phi = [np.clip(0.7 * side, -13.5, 1.5) for side in (SCORES.p, SCORES.q)]
     ends = math.exp(-13.5), math.exp(1.5)
-    from ldpaudit.estimators.renyi import divergence
-
-    spent = divergence._UPPER_SHARE * 0.05
+    spent = UPPER_SHARE * 0.05
     low = mean_lower(np.exp(phi[0]), 0.05 - spent, *ends)
     high = mean_upper(np.exp(2 * phi[1]), spent, ends[0] ** 2, ends[1] ** 2)
     expected = 2 * math.log(low) - math.log(high)
@@ -174,9 +176,9 @@ def test_the_donsker_varadhan_form() -> None:
 
 def test_the_tangent_form() -> None:
     """α e^{(α−1)φ} − (α − 1) e^{αφ} in groups of rows: a mean whose logarithm is the bound."""
-    mine, shift = critic("tangent", -0.6), -0.6
+    mine, shift = critic(tangent=True, shift=-0.6), -0.6
     phi = [np.clip(0.7 * side, -13.5, 1.5) + shift for side in (SCORES.p, SCORES.q)]
-    a, b = _groups(900, 2_050)
+    a, b = row_groups(900, 2_050)
     m = min(900 // a, 2_050 // b)
     values = [
         2 * np.exp(phi[0][i * a : (i + 1) * a]).mean()
@@ -190,8 +192,8 @@ def test_the_tangent_form() -> None:
 
 
 def test_what_promises_nothing_bounds_nothing() -> None:
-    assert RenyiBound(2.0, critic("tangent", foreseen=0.0), SCORES).at(0.05) == 0.0
-    assert RenyiBound(2.0, critic("tangent", shift=5.0), SCORES).at(0.05) == 0.0
+    assert RenyiBound(2.0, critic(tangent=True, foreseen=0.0), SCORES).at(0.05) == 0.0
+    assert RenyiBound(2.0, critic(tangent=True, shift=5.0), SCORES).at(0.05) == 0.0
 
 
 def test_a_larger_order_may_take_the_bound_of_a_smaller_one() -> None:
@@ -260,7 +262,7 @@ def test_effective_rows_are_the_fewer_of_two(order: float) -> None:
     # Of n rows of Q: n (E_Q w)²/E_Q w², with E_Q[w] = E_P[e^{(α−1)φ}] and so on.
     first, square = np.exp((order - 1) * P).mean(), np.exp((2 * order - 1) * P).mean()
     expected = min(direct, len(Q) * first**2 / square)
-    assert points._effective_rows(P, Q, order) == pytest.approx(expected)
+    assert effective_rows(P, Q, order) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("order", [1.2, 2.0, 6.0])
@@ -275,13 +277,13 @@ def test_the_far_part_is_taken_from_the_other_side(order: float) -> None:
         if near.std() / math.sqrt(len(Q)) / total <= 0.012 * rough or best is None:
             best = total
     expected = order / (order - 1) * math.log(mean) - math.log(best)
-    assert points._balanced(P, Q, order) == pytest.approx(expected)
+    assert balanced_estimate(P, Q, order) == pytest.approx(expected)
 
 
 def test_an_order_is_supported_by_thirty_rows_and_all_smaller_orders() -> None:
     found = renyi_points(Scores(P, Q), (1.2, 1.5, 8.0, 10.0))
     for point in found:
-        assert point.effective_rows == pytest.approx(points._effective_rows(P, Q, point.order))
+        assert point.effective_rows == pytest.approx(effective_rows(P, Q, point.order))
     rows = [point.effective_rows for point in found]
     expected = [all(r >= 30 for r in rows[: i + 1]) for i in range(4)]
     assert [point.supported for point in found] == expected == [True, True, False, False]
@@ -300,8 +302,8 @@ def test_the_calibration_error_is_a_sum_over_bins() -> None:
 
 @pytest.mark.parametrize(("n_p", "n_q"), [(100, 100), (100, 155), (1_000, 37), (9, 400), (5, 3)])
 def test_groups_waste_few_rows(n_p: int, n_q: int) -> None:
-    one, other = _groups(n_p, n_q)
-    assert (one, other) == _groups(n_q, n_p)[::-1]
+    one, other = row_groups(n_p, n_q)
+    assert (one, other) == row_groups(n_q, n_p)[::-1]
     groups = min(n_p // one, n_q // other)
     assert groups >= min(8, min(n_p, n_q)) or min(n_p, n_q) < 8
     if min(n_p, n_q) >= 100:
