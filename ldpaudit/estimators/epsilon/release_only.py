@@ -109,7 +109,7 @@ def _score_tests(
     chosen, tested = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
     options = []
     for means in _problems(scores, ordered):
-        mine, meant = merged(scores[chosen], means), means[released[chosen]]
+        mine, meant = merged(scores[chosen], means, 1.0), means[released[chosen]]
         thresholds, usual, sizes, right = score_groups(mine, meant, len(tested) / len(chosen))
         steps = best_steps(sizes, right)
         options += [
@@ -121,7 +121,7 @@ def _score_tests(
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
         least = thresholds[np.arange(len(step)), smaller]
-        assigned = assign(merged(scores[tested], means), usual, least)
+        assigned = assign(merged(scores[tested], means, 1.0), usual, least)
         table = _table(assigned, released[tested], len(step), len(means))
         yield GroupTest(table, means, share * part, "scores", method)
 
@@ -151,10 +151,12 @@ def _problems(frequencies: FloatArray, ordered: bool) -> Iterator[IntArray]:
             yield (np.arange(m) <= last).astype(np.int32)
 
 
-def merged(values: npt.NDArray[Any], means: IntArray) -> npt.NDArray[Any]:
+def merged(values: npt.NDArray[Any], means: IntArray, total: Any) -> npt.NDArray[Any]:
     """Return the sums over the outputs of each group, shape (..., m) → (..., g)."""
-    groups = range(int(means.max()) + 1)
-    return np.stack([values[..., means == group].sum(axis=-1) for group in groups], axis=-1)
+    if np.array_equal(means, np.arange(len(means))):
+        return values
+    one = values[..., means == 1].sum(axis=-1)
+    return np.stack([np.maximum(total - one, 0), one], axis=-1)
 
 
 def best_steps(sizes: FloatArray, right: FloatArray) -> Iterator[tuple[Method, IndexArray, float]]:
@@ -277,7 +279,7 @@ def _ball_table(
     options = []
     for means in _problems(counts[:, 0].astype(np.float64), ordered):
         sizes, right, best = best_balls(
-            merged(counts, means), ball_sizes, len(tested[0]) / len(rows)
+            merged(counts, means, counts.sum(axis=-1)), ball_sizes, len(tested[0]) / len(rows)
         )
         options += [
             (bound, method, step, means, best) for method, step, bound in best_steps(sizes, right)

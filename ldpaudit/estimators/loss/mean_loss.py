@@ -14,6 +14,16 @@ rows: its tangent joins V, and what it loses against its tangent is bounded by a
 To the first order V has the variance of the efficient estimator, so no other way of bounding the
 expectations one by one can be much tighter with the same ψ.
 
+An outsider has no true labels, but may take a claimed channel T for true. If the released label
+depends on the true label alone, through T, then for every function h of (y, x, z) and any A with
+TA = I
+
+    E[h(Y, X, Z)] = E[Σ_y A[Z, y] Σ_z T[y, z] h(y, X, z)],
+
+because E[A[Z, y] | X] = P(Y = y | X). The right side can be averaged without true labels; with h
+the payoff V it bounds E[ν] from below, provided that the claim is true: the bound is "estimated",
+never certified. An insider puts 1{Y = y} in the place of A[Z, y].
+
 References
 ----------
 Donsker & Varadhan (1975) and, in the form used here, Nguyen, Wainwright, Jordan (2010), Estimating
@@ -21,6 +31,8 @@ divergence functionals and the likelihood ratio by convex risk minimization, Eq.
 Busa-Fekete et al. (2023), Corollary 6.3: E[ν] bounds the label-Rényi divergence from below.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +41,15 @@ from scipy.special import logit, xlogy
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower
+from ldpaudit.estimators.loss.instance_loss import PosteriorBox, centred_inverse
+from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
 _REACHES = np.arange(0.5, 12.01, 0.5)
-_BATCH = 50_000
 _FEWEST_ROWS = 100
+# The least posterior of a label, as a share of its prior, that is tried without true labels.
+_FLOORS = np.exp(-np.arange(1.0, 9.01))
+_HIGHEST = 30.0
 
 
 @dataclass(frozen=True)
@@ -115,17 +131,11 @@ class Payoff:
         """The labels whose terms are used, bool of shape (k,)."""
         return np.isfinite(self.reach)
 
-    @property
-    def constant(self) -> float:
-        """Σ_y (g(p̂_y) − g′(p̂_y) p̂_y): the rest of the bound if the guessed shares were right."""
-        p = self.prior[self.kept]
-        return float((share_term(p) - share_slope(p) * p).sum())
-
     def values(self, data: HeldOut) -> FloatArray:
         """Return V of each row, float64 of shape (n,)."""
         value = np.zeros(len(data))
-        for start in range(0, len(data), _BATCH):
-            rows = slice(start, start + _BATCH)
+        for start in range(0, len(data), 50_000):
+            rows = slice(start, start + 50_000)
             scores = data.take(rows).log_odds()
             for y in np.flatnonzero(self.kept):
                 is_label = data.labels[rows] == y
@@ -177,53 +187,189 @@ def _part(scores: FloatArray, is_label: BoolArray, share: float, reach: float) -
 
 
 @dataclass(frozen=True)
+class AveragedPayoff:
+    """V averaged over the true label, given the released one, under a claimed channel (k, m).
+
+    ``inverse`` and ``offset``: of :func:`centred_inverse`; ``kept``, bool (k,): labels whose terms
+    are used.
+    """
+
+    channel: FloatArray
+    prior: FloatArray
+    inverse: FloatArray
+    offset: FloatArray
+    kept: BoolArray
+
+    @classmethod
+    def of(cls, channel: FloatArray, prior: FloatArray, n: int) -> "AveragedPayoff":
+        """Keep labels whose share n released labels can tell from none."""
+        inverse, offset = centred_inverse(channel)
+        seen = prior @ channel
+        error = np.sqrt((seen * (1 - seen)) @ inverse**2 / n)
+        # A label is kept if its share is this many standard errors.
+        return cls(channel, prior, inverse, offset, prior > 6.0 * error)
+
+    @property
+    def weights(self) -> FloatArray:
+        """A with the offset put back: float64 of shape (m, k), TA = I."""
+        return self.inverse + self.offset
+
+    def best_floor(self, posterior: FloatArray, released: IntArray) -> float:
+        """Return the floor with the best bound on as many rows as these.
+
+        With a low floor the mean of the tuning rows is large by luck now and then; their own
+        margin guards against that.
+        """
+        promises = []
+        for floor in _FLOORS:
+            values = self.values(posterior, released, floor)
+            promises.append(values.mean() - margin(values, -self.range(floor)[0], len(values)))
+        return float(_FLOORS[int(np.argmax(promises))])
+
+    def values(self, posterior: FloatArray, released: IntArray, floor: float) -> FloatArray:
+        """Return V of rows with P(z | x) by a model (n, m) and their released labels (n,)."""
+        result = np.empty(len(released))
+        batch = max(1, 4_000_000 // self.channel.size)
+        for start in range(0, len(result), batch):
+            rows = slice(start, start + batch)
+            table = self._label_payoffs(posterior[rows], floor)
+            result[rows] = (self.weights[released[rows]] * table).sum(axis=1)
+        return result
+
+    def _label_payoffs(self, posterior: FloatArray, floor: float) -> FloatArray:
+        eta = onto_simplex(self.offset + posterior @ self.inverse)
+        eta = np.maximum(eta, floor * self.prior)
+        eta /= eta.sum(axis=1, keepdims=True)
+        rows = self.channel[self.kept]
+        joint = eta[:, self.kept, None] * rows
+        others = np.maximum((eta @ self.channel)[:, None, :] - joint, math.exp(-_HIGHEST) * joint)
+        odds = np.divide(joint, others, out=np.zeros_like(joint), where=joint > 0)
+        logs = np.log(np.where(odds > 0, odds, 1.0))
+        payoffs = -odds.sum(axis=1) @ self.channel.T
+        gain = 1 + share_slope(self.prior[self.kept])
+        payoffs[:, self.kept] += gain + (rows * (logs + odds)).sum(axis=2)
+        return np.asarray(payoffs)
+
+    def range(self, floor: float) -> tuple[float, float]:
+        """Return bounds of the values.
+
+        Averaged over z, a label y pays at most (1 − η_y)/η_y, and at most Σ_j R_yj η_j/(1 − η_j)
+        with R_yj = Σ_z T[y,z] T[j,z]/min_l T[l,z]; only one of these odds can exceed 1, and the
+        others are at most 2 together.
+        """
+        gain = 1 + share_slope(self.prior)
+        least = floor * self.prior / (1 + floor)
+        odds = (1 + floor) / (floor * (1 - self.prior.max()))
+        seen = self.channel[:, self.channel.max(axis=0) > 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            amplified = (seen @ (seen / seen.min(axis=0)).T).max(axis=1)
+        amplified = np.where((seen == 0).any(), np.inf, amplified)
+        paid = np.minimum(1 / least, amplified * (odds + 2))
+        low = np.where(self.kept, gain + np.log(least) - _HIGHEST, 0.0) - paid
+        high = np.where(self.kept, gain + _HIGHEST, 0.0)
+        ends = np.stack([self.weights * low, self.weights * high])
+        return float(ends.min(axis=0).sum(axis=1).min()), float(ends.max(axis=0).sum(axis=1).max())
+
+
+@dataclass(frozen=True)
 class MeanLossBound:
     """Payoffs on rows that played no part in their choice.
 
-    ``payoff`` was fixed before these rows were looked at; ``values``, float64 (n,), is V of each of
-    them, and ``counts``, int64 (k,), how many have each label.
+    Attributes
+    ----------
+    values : float64 array of shape (n,)
+        V of each row; of an outsider averaged over the released label under the claim.
+    ends : tuple of two floats
+        Bounds of V for every possible row, fixed before these rows were looked at.
+    prior : float64 array of shape (k',)
+        The guess of the shares of the labels whose terms are used; the others' are never negative.
+    shares : callable
+        From an error probability to both ends of the intervals of these shares, shape (2, k').
     """
 
-    payoff: Payoff
     values: FloatArray
-    counts: IndexArray
+    ends: tuple[float, float]
+    prior: FloatArray
+    shares: Callable[[float], FloatArray]
 
     def at(self, alpha: float) -> float:
         """Return the lower bound on E[ν], in nats, at one-sided error probability ``alpha``.
 
         The shares' part is Σ_y (g(p_y) − g′(p̂_y) p_y): each summand is concave in p_y, so it is
-        least at an end of the interval of p_y.
+        least at an end of the interval of p_y. The intervals have a fiftieth of ``alpha``.
         """
-        # The part of the error probability that the intervals of the label shares get.
-        used, spent = self.payoff.kept, 0.02 * alpha
-        if not used.any():
+        if not len(self.prior):
             return 0.0
-        counts, n = self.counts[used], int(self.counts.sum())
-        tail = spent / (2 * len(counts))
-        low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
-        ends, slope = np.stack([low, high]), share_slope(self.payoff.prior[used])
-        shares = float((share_term(ends) - slope * ends).min(axis=0).sum())
-        return max(0.0, mean_lower(self.values, alpha - spent, *self.payoff.range()) + shares)
+        ends, spent = self.shares(0.02 * alpha), 0.02 * alpha
+        rest = (share_term(ends) - share_slope(self.prior) * ends).min(axis=0).sum()
+        return max(0.0, mean_lower(self.values, alpha - spent, *self.ends) + float(rest))
 
     @property
     def centre(self) -> float:
         """The bound without its margin: estimates a number that is at most E[ν]."""
-        return max(0.0, float(self.values.mean()) + self.payoff.constant)
+        rest = share_term(self.prior) - share_slope(self.prior) * self.prior
+        return max(0.0, float(self.values.mean() + rest.sum()))
+
+
+def _tuned(n: int, most: int, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
+    """Return a tenth of the rows to tune on, and the others in order; at most so many in all."""
+    if n < _FEWEST_ROWS:
+        raise InsufficientDataError(f"The bound on E[ν] needs at least 100 held-out rows, got {n}.")
+    order = rng.permutation(n)[: max(_FEWEST_ROWS, most)]
+    first = int(0.1 * len(order))
+    return order[:first], np.sort(order[first:])
 
 
 def certified_mean_loss(data: HeldOut, *, rng: np.random.Generator) -> MeanLossBound:
     """Prepare the lower bound on E[ν] by a model's log-odds; ``rng`` picks a tenth to tune on.
 
-    Raises
-    ------
-    InsufficientDataError
-        If there are fewer than 100 held-out rows.
+    Raise InsufficientDataError if there are fewer than 100 held-out rows.
     """
-    n = len(data)
-    if n < _FEWEST_ROWS:
-        raise InsufficientDataError(f"The bound on E[ν] needs at least 100 held-out rows, got {n}.")
-    order, first = rng.permutation(n), int(0.1 * n)
-    test = data.take(np.sort(order[first:]))
-    payoff = Payoff.fit(data.take(order[:first]), len(test))
-    counts = np.bincount(test.labels, minlength=len(test.prior)).astype(np.int64)
-    return MeanLossBound(payoff, payoff.values(test), counts)
+    tuning, rest = _tuned(len(data), len(data), rng)
+    test = data.take(rest)
+    payoff = Payoff.fit(data.take(tuning), len(test))
+    counts = np.bincount(test.labels, minlength=len(test.prior))[payoff.kept]
+
+    def shares(error: float) -> FloatArray:
+        ends, tail = (clopper_pearson_lower, clopper_pearson_upper), error / (2 * len(counts))
+        return np.stack([end(counts, len(test), tail) for end in ends])
+
+    prior = payoff.prior[payoff.kept]
+    return MeanLossBound(payoff.values(test), payoff.range(), prior, shares)
+
+
+def claimed_mean_loss(
+    released_posterior: FloatArray,
+    released: IntArray,
+    channel: FloatArray,
+    prior: FloatArray,
+    *,
+    rng: np.random.Generator,
+) -> MeanLossBound:
+    """Prepare the outsider's lower bound on E[ν], of a claimed channel (k, m) of rank k.
+
+    ``released_posterior``, float64 (n, m): P(z | x) of held-out rows by a model of other rows;
+    ``prior``, float64 (k,): true labels' shares as the other rows give them, inside (0, 1).
+    ``rng`` picks the tuning rows, a tenth, and thins the rest where labels are very many. Raise
+    InsufficientDataError below 100 rows, InputError if the channel loses a label.
+    """
+    tuning, test = _tuned(len(released), 200_000_000 // channel.size, rng)
+    game = AveragedPayoff.of(channel, prior, len(test))
+    floor = game.best_floor(released_posterior[tuning], released[tuning])
+    values = game.values(released_posterior[test], released[test], floor)
+    counts = np.bincount(released[test], minlength=channel.shape[1]).astype(np.int32)
+    shares = claimed_shares(counts, channel, game.kept)
+    return MeanLossBound(values, game.range(floor), prior[game.kept], shares)
+
+
+def claimed_shares(
+    counts: IntArray, channel: FloatArray, kept: BoolArray
+) -> Callable[[float], FloatArray]:
+    """Return the intervals of true labels' shares that released labels' counts (m,) give."""
+
+    def shares(error: float) -> FloatArray:
+        box = PosteriorBox.from_counts(counts[None], counts.sum(keepdims=True), error)
+        box = box.through(channel)
+        return np.stack([box.low[0], box.high[0]])[:, kept]
+
+    return shares
