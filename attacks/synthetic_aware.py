@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpaudit.attacks.interface import Model, Need
 from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.estimators.renyi.discriminators import (
+from ldpaudit.estimators.discriminators import (
     FEWEST_ROWS,
     Discriminator,
     fit_strongest,

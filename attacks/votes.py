@@ -11,8 +11,8 @@ import numpy as np
 
 from ldpaudit.attacks.interface import Model, Need, OneFunction
 from ldpaudit.attacks.model_attack import BayesAttack, ModelAttack
-from ldpaudit.estimators.neighbors.counts import count_labels, neighbor_search
-from ldpaudit.estimators.neighbors.metric import fit_metric
+from ldpaudit.estimators.metric import fit_metric
+from ldpaudit.estimators.neighbors import count_labels, neighbor_search
 from ldpaudit.models.corrections import conditioned, forward_losses
 from ldpaudit.models.counts import Frequencies, clean_prior, shrunk_cell_posteriors
 from ldpaudit.models.label_model import blend_weights, blended

@@ -32,8 +32,8 @@ from ldpaudit.attacks.interface import as_seen_by, without_truth
 from ldpaudit.attacks.scoring import ACCURACY, lower_bound, score_fold, upper_bound
 from ldpaudit.audits.label_inference.estimates import best_estimates
 from ldpaudit.audits.label_inference.runs import AttackRun
+from ldpaudit.estimators.advantage import advantage_ceiling
 from ldpaudit.estimators.intervals.ranking import auc
-from ldpaudit.estimators.label_inference.advantage import advantage_ceiling
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

@@ -74,7 +74,7 @@ def _options() -> argparse.Namespace:
 
 def _print_cost(rows: int) -> None:
     """Print the seconds of the index per row, and those of a query per row that it is held to."""
-    from ldpaudit.estimators.neighbors.counts import (
+    from ldpaudit.estimators.neighbors import (
         count_labels,
         default_neighbors,
         neighbor_search,

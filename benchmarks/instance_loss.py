@@ -27,7 +27,7 @@ from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel, measu
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower
-from ldpaudit.estimators.loss.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
+from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

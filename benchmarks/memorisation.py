@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.stats import binom
 
-from ldpaudit.estimators.neighbors.metric import fit_metric
+from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.synthetic import MemorisationCounts, count_memorisation
 from ldpaudit.release import FeatureTable, joined
 

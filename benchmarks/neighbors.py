@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from ldpaudit.estimators.neighbors.counts import (
+from ldpaudit.estimators.neighbors import (
     count_labels,
     default_neighbors,
     neighbor_search,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, OverReleases, Plan, Views
 from ldpaudit.audits.person.audit import PersonAudit
-from ldpaudit.estimators.person.evidence import Noise, releases_evidence
+from ldpaudit.estimators.person import Noise, releases_evidence
 from ldpaudit.mechanisms import RandomizedResponse, from_declaration
 from ldpaudit.release import (
     ColumnReleases,

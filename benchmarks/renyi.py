@@ -28,7 +28,7 @@ from sklearn.linear_model import LogisticRegression
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.renyi.audit import RenyiAudit
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.renyi.divergence import Scores, bounds_on, renyi_points, split_scores
+from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 

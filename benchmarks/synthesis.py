@@ -21,8 +21,8 @@ from scipy.stats import ks_2samp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
+from ldpaudit.estimators.discriminators import fit_discriminator
 from ldpaudit.estimators.intervals.ranking import auc
-from ldpaudit.estimators.renyi.discriminators import fit_discriminator
 from ldpaudit.estimators.synthetic import count_memorisation
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.mechanisms.double_rr import DoubleRR

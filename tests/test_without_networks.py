@@ -100,7 +100,7 @@ def test_a_command_that_needs_one_says_so_before_it_works(
 def test_an_audit_of_images_by_networks_is_skipped_with_its_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = "ldpaudit.estimators.renyi.discriminators._LEAST_IMAGES"
+    place = "ldpaudit.estimators.discriminators._LEAST_IMAGES"
     monkeypatch.setattr(place, 50)
     rng = np.random.default_rng(2)
     original = rng.random((1000, 64)).astype(np.float32)

@@ -25,15 +25,21 @@ from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ldpaudit.datasets import read_release
+from ldpaudit.estimators.instance_loss import (
+    ErrorBudget,
+    Exceedance,
+    PosteriorBox,
+    exceedance,
+    mean_loss,
+    mean_loss_lower,
+)
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.loss.exceedance import ErrorBudget, Exceedance, exceedance
-from ldpaudit.estimators.loss.instance_loss import PosteriorBox, mean_loss, mean_loss_lower
-from ldpaudit.estimators.neighbors.counts import (
+from ldpaudit.estimators.metric import fit_metric, score_space
+from ldpaudit.estimators.neighbors import (
     count_labels,
     default_neighbors,
     neighbor_search,
 )
-from ldpaudit.estimators.neighbors.metric import fit_metric, score_space
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.release import FeatureTable

@@ -27,7 +27,7 @@ from tdr_figure_3_tables import Point, panels, print_accuracies, print_attackers
 
 from ldpaudit.attacks.interface import conditioned
 from ldpaudit.attacks.synthetic_aware import by_discriminator, original_share
-from ldpaudit.estimators.renyi.discriminators import fit_discriminator
+from ldpaudit.estimators.discriminators import fit_discriminator
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.double_rr import DoubleRR

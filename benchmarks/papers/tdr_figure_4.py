@@ -23,8 +23,8 @@ from picture import Line, Panel, save
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from ldpaudit.estimators.renyi.discriminators import Kind, fit_discriminator
-from ldpaudit.estimators.renyi.divergence import (
+from ldpaudit.estimators.discriminators import Kind, fit_discriminator
+from ldpaudit.estimators.renyi import (
     RenyiPoint,
     Scores,
     bounds_on,

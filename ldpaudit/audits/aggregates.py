@@ -16,9 +16,12 @@ from ldpaudit.attacks.scoring import RowValues, between, row_measure
 from ldpaudit.audits.interface import AuditContext, Counts, Need
 from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.advantage import (
+    bag_posterior,
+    log_odds_shift,
+    randomized_response_advantage,
+)
 from ldpaudit.estimators.intervals.binomial import clopper_pearson, trials_lower, trials_upper
-from ldpaudit.estimators.label_inference.advantage import randomized_response_advantage
-from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior, log_odds_shift
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import Bags, FloatArray, IndexArray

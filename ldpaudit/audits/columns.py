@@ -15,18 +15,16 @@ from ldpaudit.audits.claimed_channel import aligned_channel, why_no_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.columns import ColumnSurvey, Concern
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.columns.deciding import (
+from ldpaudit.estimators.columns import (
     LEAST_SHARE,
-    Decided,
-    decided,
-    strongest_agreement,
-)
-from ldpaudit.estimators.columns.telling import (
     MOST_ERROR,
     MOST_SCANNED,
+    Decided,
     Scan,
+    decided,
     rows_to_scan,
     scan,
+    strongest_agreement,
     worth_scanning,
 )
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Sketch

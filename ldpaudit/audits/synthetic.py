@@ -13,10 +13,10 @@ from ldpaudit.audits.renyi.synthetic import as_matrix, replaced_rows
 from ldpaudit.audits.synthetic_attacks import attack_estimates
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.discriminators import fit_discriminator, kinds_for
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.ranking import auc, auc_lower, auc_upper
-from ldpaudit.estimators.neighbors.metric import fit_metric
-from ldpaudit.estimators.renyi.discriminators import fit_discriminator, kinds_for
+from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.synthetic import (
     closest,
     count_memorisation,

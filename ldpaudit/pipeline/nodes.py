@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from ldpaudit.audits.interface import AuditContext, Companions, OverReleases, Plan, Views
 from ldpaudit.audits.person.answers import Answers, claimed_of
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.person.evidence import Noise
+from ldpaudit.estimators.person import Noise
 from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.registry import plain_parameters

@@ -20,8 +20,7 @@ from ldpaudit.audits.aggregates import (
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.scores import Scored
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.label_inference.advantage import randomized_response_advantage
-from ldpaudit.estimators.label_inference.bag_posterior import bag_posterior
+from ldpaudit.estimators.advantage import bag_posterior, randomized_response_advantage
 from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import Bags, FeatureTable, Release, ReleasedLabels, TrueLabels
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from ldpaudit.estimators.label_inference.bag_posterior import log_odds_shift
+from ldpaudit.estimators.advantage import log_odds_shift
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,

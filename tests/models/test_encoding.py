@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ldpaudit.estimators.neighbors.metric import fit_metric
-from ldpaudit.estimators.renyi.discriminators import encoded
+from ldpaudit.estimators.discriminators import encoded
+from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.models.encoding import (
     BoostingMatrix,
     DesignMatrix,

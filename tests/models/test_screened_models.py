@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from worlds import feature_table
 
+from ldpaudit.estimators import columns as telling
 from ldpaudit.estimators.assumptions import columns
 from ldpaudit.estimators.assumptions.columns import Halves, LabelledRows, dependence, label_sides
-from ldpaudit.estimators.columns import telling
 from ldpaudit.models import label_model
 from ldpaudit.models.label_model import fit_posterior
 

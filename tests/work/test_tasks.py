@@ -21,7 +21,7 @@ from cluster_tasks import SECRET, always_dies, deed, fails, here, total
 from ldpaudit.audits.interface import Plan
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
-from ldpaudit.estimators.neighbors import counts
+from ldpaudit.estimators import neighbors as counts
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.work import tasks

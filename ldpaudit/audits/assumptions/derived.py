@@ -9,7 +9,13 @@ import numpy as np
 from ldpaudit.arrays import HalfArray
 from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.assumptions.afterwards import computed_columns, fixed_rows
+from ldpaudit.estimators.assumptions.afterwards import (
+    Signals,
+    bin_frequencies,
+    computed_columns,
+    fixed_rows,
+    looked_at,
+)
 from ldpaudit.estimators.assumptions.columns import (
     SURE,
     SUSPICIOUS,
@@ -21,7 +27,6 @@ from ldpaudit.estimators.assumptions.columns import (
     sampled,
 )
 from ldpaudit.estimators.assumptions.columns import derived_columns as find_derived
-from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies, looked_at
 from ldpaudit.estimators.epsilon.release_only import (
     release_only_evidence,
 )

@@ -42,13 +42,13 @@ from ldpaudit.audits.mechanism.release_alone import evidence_of
 from ldpaudit.audits.part import of_rows
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.afterwards import (
+    Signals,
     computed_columns,
     is_selected,
     truth_alignment,
 )
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.assumptions.columns import SUSPICIOUS
-from ldpaudit.estimators.assumptions.outside import Signals
 from ldpaudit.release import FeatureTable, IndexArray, label_table
 from ldpaudit.result import Finding, Kind
 

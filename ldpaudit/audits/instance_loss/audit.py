@@ -24,17 +24,15 @@ from ldpaudit.audits.instance_loss.neighbourhoods import (
     neighborhoods,
 )
 from ldpaudit.audits.interface import AuditContext, Counts
-from ldpaudit.estimators.loss.exceedance import (
+from ldpaudit.estimators.instance_loss import (
     ErrorBudget,
     Exceedance,
+    PosteriorBox,
     exceedance,
     expected_exceedance,
-    loss_grid,
-)
-from ldpaudit.estimators.loss.instance_loss import (
-    PosteriorBox,
     features_mean,
     label_mean,
+    loss_grid,
     mean_loss,
     mean_loss_lower,
     row_loss,

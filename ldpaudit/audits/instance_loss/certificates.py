@@ -25,9 +25,8 @@ from ldpaudit.audits.instance_loss.neighbourhoods import (
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import marginal_consistency
-from ldpaudit.estimators.loss.exceedance import ErrorBudget, exceedance
-from ldpaudit.estimators.loss.instance_loss import mean_loss_lower
-from ldpaudit.estimators.loss.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
+from ldpaudit.estimators.instance_loss import ErrorBudget, exceedance, mean_loss_lower
+from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Curve, Estimate, Finding, Note
 

@@ -12,16 +12,15 @@ from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import Target, cross_fitted_posterior, half_model
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
+from ldpaudit.estimators.instance_loss import SMOOTHING, PosteriorBox, smoothness_bias
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.loss.exceedance import smoothness_bias
-from ldpaudit.estimators.loss.instance_loss import SMOOTHING, PosteriorBox
-from ldpaudit.estimators.neighbors.counts import (
+from ldpaudit.estimators.metric import LEARNED_DESCRIPTION, fit_metric, score_space
+from ldpaudit.estimators.neighbors import (
     SECONDS_PER_PAIR,
     count_labels,
     default_neighbors,
     neighbor_search,
 )
-from ldpaudit.estimators.neighbors.metric import LEARNED_DESCRIPTION, fit_metric, score_space
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
 from ldpaudit.work.memory import allowance, shown

@@ -23,14 +23,14 @@ from ldpaudit.attacks.scoring import (
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.audits.scores import BEST, best_estimate, score_estimate, score_id, score_of
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_upper
-from ldpaudit.estimators.intervals.ranking import auc_lower as chernoff_lower
-from ldpaudit.estimators.intervals.ranking import auc_upper as chernoff_upper
-from ldpaudit.estimators.label_inference.advantage import (
+from ldpaudit.estimators.advantage import (
     accuracy_ceiling,
     advantage_ceiling,
     utility_bound,
 )
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_upper
+from ldpaudit.estimators.intervals.ranking import auc_lower as chernoff_lower
+from ldpaudit.estimators.intervals.ranking import auc_upper as chernoff_upper
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray, Slices
 from ldpaudit.result import Curve, Estimate, Note, Score

@@ -12,7 +12,7 @@ from ldpaudit.estimators.epsilon.release_only import (
     ReleaseOnlyEvidence,
     release_only_evidence,
 )
-from ldpaudit.estimators.neighbors.metric import fit_metric
+from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 

@@ -34,8 +34,8 @@ from ldpaudit.audits.observational.evidence import (
 )
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
+from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
-from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
 from ldpaudit.models.label_model import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Curve, Estimate, Finding, Note

@@ -24,8 +24,12 @@ from ldpaudit.estimators.epsilon.matched import (
     match,
     matched_tests,
 )
-from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower
+from ldpaudit.estimators.intervals.binomial import (
+    ShiftedCoins,
+    shift_lower,
+    trials_lower,
+    trials_upper,
+)
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, label_table
 

@@ -27,8 +27,7 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import GroupTest
 from ldpaudit.estimators.epsilon.matched import ModelBasedFamily, guessed_chance, target_chance
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, is_found, smallest_excess
-from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins
+from ldpaudit.estimators.intervals.binomial import ShiftedCoins, trials_lower, trials_upper
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.release import BoolArray, FloatArray
 from ldpaudit.result import Estimate, Finding, Note

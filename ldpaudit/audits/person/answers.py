@@ -16,7 +16,7 @@ from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.standing import standing
 from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.person.evidence import Noise
+from ldpaudit.estimators.person import Noise
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.channel import largest_log_ratios

@@ -31,7 +31,7 @@ from ldpaudit.estimators.epsilon.strongest import (
     epsilon_evidence,
     presumed_channel,
 )
-from ldpaudit.estimators.person.evidence import (
+from ldpaudit.estimators.person import (
     AnswersEvidence,
     Bound,
     Noise,

@@ -23,8 +23,8 @@ from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.intervals.paired import Folds, paired_interval
-from ldpaudit.estimators.person.answers import best_guess, estimated_prior, guesses, log_likelihoods
+from ldpaudit.estimators.intervals.bounded_mean import Folds, paired_interval
+from ldpaudit.estimators.person import best_guess, estimated_prior, guesses, log_likelihoods
 from ldpaudit.release import FeatureTable
 from ldpaudit.result import Curve, Estimate, Finding, Score
 

@@ -15,8 +15,8 @@ from ldpaudit.arrays import FloatArray
 from ldpaudit.audits.assumptions.stated import INDEPENDENT
 from ldpaudit.audits.person.answers import NOISE, Answers
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
-from ldpaudit.estimators.person.evidence import MOST_PAIRS
-from ldpaudit.estimators.person.noise import (
+from ldpaudit.estimators.person import MOST_PAIRS
+from ldpaudit.estimators.person_noise import (
     LARGEST,
     MOST_ROWS,
     agreement_share,

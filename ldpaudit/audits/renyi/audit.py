@@ -34,7 +34,7 @@ from ldpaudit.audits.renyi.curves import (
 )
 from ldpaudit.audits.renyi.synthetic import SyntheticOutcome, double_rr_finding, synthetic_outcome
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.renyi.divergence import (
+from ldpaudit.estimators.renyi import (
     FEWEST_ROWS,
     ORDERS,
     TUNING_SHARE,

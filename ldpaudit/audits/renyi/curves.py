@@ -9,8 +9,8 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.stated import INDEPENDENT
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.label_inference.advantage import utility_bound
-from ldpaudit.estimators.renyi.divergence import RenyiBound, RenyiPoint
+from ldpaudit.estimators.advantage import utility_bound
+from ldpaudit.estimators.renyi import RenyiBound, RenyiPoint
 from ldpaudit.result import Curve, Estimate
 
 AUDIT_ID = "renyi"

@@ -22,8 +22,8 @@ from ldpaudit.audits.renyi.curves import (
 )
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.renyi.discriminators import fit_strongest, kinds_for
-from ldpaudit.estimators.renyi.divergence import (
+from ldpaudit.estimators.discriminators import fit_strongest, kinds_for
+from ldpaudit.estimators.renyi import (
     ORDERS,
     Scores,
     bounds_on,

@@ -35,9 +35,9 @@ from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whol
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.estimators.advantage import advantage_ceiling
+from ldpaudit.estimators.instance_loss import mean_loss
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
-from ldpaudit.estimators.label_inference.advantage import advantage_ceiling
-from ldpaudit.estimators.loss.instance_loss import mean_loss
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import CLAIM
 from ldpaudit.mechanisms import DebiasedRR, RandomizedResponse, traits_of

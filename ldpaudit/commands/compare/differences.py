@@ -26,7 +26,12 @@ from ldpaudit.attacks.numeric import ATTACKS
 from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
 from ldpaudit.commands.utility.scores import Utility
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.intervals.paired import Folds, Interval, best_interval, paired_interval
+from ldpaudit.estimators.intervals.bounded_mean import (
+    Folds,
+    Interval,
+    best_interval,
+    paired_interval,
+)
 from ldpaudit.result import AuditResult, Estimate, Unit
 from ldpaudit.result.comparison import Difference
 

@@ -16,8 +16,7 @@ from ldpaudit.datasets.features import encode_categories, is_categorical
 from ldpaudit.datasets.formats.columns import LISTS, TEXTS, is_any
 from ldpaudit.datasets.names import listed, quoted
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.columns.deciding import strongest_agreement
-from ldpaudit.estimators.columns.telling import LIMIT, label_weights, scan
+from ldpaudit.estimators.columns import LIMIT, label_weights, scan, strongest_agreement
 from ldpaudit.release import IntArray
 
 Values = npt.NDArray[Any]

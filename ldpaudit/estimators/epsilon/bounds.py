@@ -17,8 +17,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.intervals.odds_ratio import log_odds_ratio_lower
+from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, trials_lower, trials_upper
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 CountTable = npt.NDArray[np.integer[Any]]  # rows by true label and output, shape (k, m)
@@ -162,7 +161,7 @@ def event_epsilon(
     alpha : float
         One-sided error probability.
     exact : bool
-        As for :func:`ldpaudit.estimators.intervals.odds_ratio.log_odds_ratio_lower`.
+        As for :func:`ldpaudit.estimators.intervals.binomial.log_odds_ratio_lower`.
 
     Returns
     -------

@@ -26,8 +26,12 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method
-from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
+from ldpaudit.estimators.intervals.binomial import (
+    shift_lower,
+    shift_upper,
+    trials_lower,
+    trials_upper,
+)
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
 RATIOS: Final = (1, 4, 16)  # controls per case: many where the target label is rare

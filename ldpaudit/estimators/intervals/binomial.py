@@ -1,10 +1,22 @@
-"""Clopper–Pearson bounds: the counts are the primary datum, an interval is a function of them."""
+"""Bounds of proportions: the counts are the primary datum, an interval is a function of them.
+
+Clopper–Pearson bounds; the exact conditional bound of odds ratios, for tables of any size; and
+tails of sums of coins with different odds. If each of n guesses is right with a probability whose
+log-odds are those of a known prior p_i plus at most ε, the number of right guesses is at most
+Poisson-binomial with q_i = p_i e^ε/(1 + p_i(e^ε − 1)). That bounds ε from below, in nats.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, expit, logit, ndtri
 
-from ldpaudit.release import FloatArray
+from ldpaudit.errors import InputError
+from ldpaudit.release import FloatArray, IndexArray
 
 Counts = npt.ArrayLike  # whole numbers, of any type
 
@@ -101,3 +113,262 @@ def trials_upper(count: Counts, n: Counts, alpha: float) -> FloatArray:
     The mirror image of :func:`trials_lower`, with its parameters.
     """
     return 1.0 - trials_lower(np.asarray(n) - np.asarray(count), n, alpha)
+
+
+# Standard deviations of a count that are summed: a log-concave law has less than 1e-18 beyond.
+_REACH = 9.0
+_SLACK = 60
+_LARGE = 400  # with so many rows in every cell the normal approximation is off by less than 1e-3
+_NEWTON_STEP, _NEWTON_PRECISION = 2.0, 1e-9
+
+
+def log_odds_ratio_lower(
+    tables: npt.NDArray[np.integer[Any]], alpha: float, *, exact: bool = True
+) -> FloatArray:
+    """Return the exact lower confidence bound of log θ, θ = t₁₁t₀₀/(t₀₁t₁₀).
+
+    Parameters
+    ----------
+    tables : integer array of shape (..., 2, 2)
+        Independent rows counted by two labels; only the odds ratio is bounded, so neither the
+        labels' nor the outputs' frequencies matter.
+    alpha : float
+        One-sided error probability.
+    exact : bool
+        False: tables with at least 400 rows in every cell are bounded by the normal approximation,
+        for simulations.
+
+    Returns
+    -------
+    float64 array of shape (...)
+        The θ at which P(X ≥ t₁₁ | margins) = alpha under Fisher's noncentral hypergeometric
+        distribution, as a logarithm; −∞ where t₁₁ is as small as its margins allow.
+
+    References
+    ----------
+    Cornfield (1956), A statistical problem arising from retrospective studies.
+    """
+    tables = np.asarray(tables)
+    if tables.shape[-2:] != (2, 2):
+        raise InputError(f"An odds ratio must have a 2 × 2 table, got {tables.shape}.")
+    cells = tables.reshape(-1, 4).astype(np.float64)
+    half = cells + 0.5
+    bounds = np.log(half[:, 0]) + np.log(half[:, 3]) - np.log(half[:, 1]) - np.log(half[:, 2])
+    bounds += ndtri(alpha) * np.sqrt((1 / half).sum(axis=1))
+    possible = np.minimum(cells[:, 0], cells[:, 3]) > 0
+    bounds[~possible] = -math.inf
+    solved = possible & (exact | (cells.min(axis=1) < _LARGE))
+    if solved.any():
+        bounds[solved] = _solved(cells[solved], bounds[solved], alpha)
+    return np.asarray(bounds.reshape(tables.shape[:-2]))
+
+
+def _solved(cells: FloatArray, log_theta: FloatArray, alpha: float) -> FloatArray:
+    """Return where the tail is alpha by Newton's method, from about there; cells (t, 4).
+
+    The tail's log-odds are nearly linear in log θ; their derivative is the difference of the mean
+    counts in the tail and outside it.
+    """
+    spread = float(np.max((1 / (cells + 0.5)).sum(axis=1) ** -0.5))
+    below = int(_SLACK + (_REACH - ndtri(alpha)) * spread)
+    steps = np.arange(-below, int(_SLACK + _REACH * spread) + 1, dtype=np.float64)
+    n00, n01, n10, n11 = (column[:, None] for column in cells.T)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Logarithm of P(x₀ + j + 1)/P(x₀ + j), summed outward from x₀: no large factorials.
+        j = steps[:-1]
+        ratio = np.log((n01 - j) * (n10 - j)) - np.log((n11 + j + 1) * (n00 + j + 1))
+        ratio = np.where((j < 0) & (j < -np.minimum(n00, n11)), np.inf, ratio)
+        ratio = np.where((j >= 0) & (j >= np.minimum(n01, n10)), -np.inf, ratio)
+        upper, lower = np.cumsum(ratio[:, below:], axis=1), ratio[:, :below]
+        lower = -np.cumsum(lower[:, ::-1], axis=1)[:, ::-1]
+    logs = np.concatenate([lower, np.zeros((len(cells), 1)), upper], axis=1)
+    level = math.log(alpha) - math.log1p(-alpha)
+    for _ in range(100):
+        terms = logs + log_theta[:, None] * steps
+        mass = np.exp(terms - terms.max(axis=1, keepdims=True))
+        tail, rest = mass[:, below:].sum(axis=1), mass[:, :below].sum(axis=1)
+        tail, rest = np.maximum(tail, 1e-300), np.maximum(rest, 1e-300)
+        slope = mass[:, below:] @ steps[below:] / tail - mass[:, :below] @ steps[:below] / rest
+        change = np.clip((level - np.log(tail) + np.log(rest)) / slope, -_NEWTON_STEP, _NEWTON_STEP)
+        log_theta = log_theta + change
+        if np.abs(change).max() < _NEWTON_PRECISION:
+            break
+    # Rounding may only make the bound smaller.
+    return np.asarray(log_theta - 2 * _NEWTON_PRECISION)
+
+
+# Log-odds are rounded to multiples of this, to the side that makes a bound weaker.
+_STEP: Final = 0.01
+_LARGEST: Final = 30.0
+# More than what the inversion of the characteristic function may be off.
+_NUMERICAL: Final = 1e-12
+_PRECISION: Final = 1e-5
+_BLOCK: Final = 1 << 21
+_FARTHEST: Final = 64.0
+
+
+@dataclass(frozen=True)
+class ShiftedCoins:
+    """Coins by the log-odds of their priors, all shifted by one number.
+
+    Attributes
+    ----------
+    odds : float64 array of shape (l,)
+        Distinct log-odds.
+    counts : float64 array of shape (l,)
+        How many coins have each; whole numbers.
+    """
+
+    odds: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def of(cls, priors: FloatArray, up: bool) -> "ShiftedCoins":
+        """Group priors by their log-odds, rounded up or down to a hundredth.
+
+        Raises
+        ------
+        InputError
+            If a prior lies outside of [0, 1].
+        """
+        p = np.asarray(priors, dtype=np.float64)
+        if not ((p >= 0) & (p <= 1)).all():
+            raise InputError("Prior probabilities must lie in [0, 1].")
+        with np.errstate(divide="ignore"):
+            steps = np.clip(logit(p), -_LARGEST, _LARGEST) / _STEP
+        whole = np.ceil(steps) if up else np.floor(steps)
+        places, sizes = np.unique(whole, return_counts=True)
+        counts = sizes.astype(np.float64)
+        odds = places * _STEP
+        # A coin that is certain stays certain; one that cannot be stays so, too, if rounding up
+        # is not what makes the bound safe.
+        odds = np.where(odds >= _LARGEST, math.inf if up else _LARGEST, odds)
+        return cls(np.where(odds <= -_LARGEST, -_LARGEST if up else -math.inf, odds), counts)
+
+    def __len__(self) -> int:
+        """Return the number of coins."""
+        return int(self.counts.sum())
+
+    def draw(self, draws: int, rng: np.random.Generator) -> IndexArray:
+        """Draw how many coins come up, int64 of shape (draws,)."""
+        chances, shape = expit(self.odds), (draws, len(self.odds))
+        return np.asarray(rng.binomial(self.counts.astype(np.int64), chances, shape).sum(axis=1))
+
+    def at_least(self, count: int, shift: float) -> float:
+        """Return P(S ≥ count), never too small, with all log-odds shifted by ``shift``."""
+        if count <= 0:
+            return 1.0
+        first, pmf = self._pmf(shift)
+        return float(min(pmf[max(count - first, 0) :].sum() + _NUMERICAL, 1.0))
+
+    def at_most(self, count: int, shift: float) -> float:
+        """Return P(S ≤ count), never too small, with all log-odds shifted by ``shift``."""
+        if count >= len(self):
+            return 1.0
+        first, pmf = self._pmf(shift)
+        return float(min(pmf[: max(count + 1 - first, 0)].sum() + _NUMERICAL, 1.0))
+
+    def normal_shift(self, count: int, alpha: float) -> float:
+        """Return about the shift at which P(S ≥ count) is alpha, within ±30."""
+        from scipy.optimize import brentq
+
+        def short(shift: float) -> float:
+            q = expit(self.odds + shift)
+            deviation = math.sqrt(float(self.counts @ (q * (1 - q))) + 1)
+            return float(self.counts @ q) - ndtri(alpha) * deviation - count
+
+        if short(-_LARGEST) > 0 or short(_LARGEST) < 0:
+            return 0.0
+        return float(brentq(short, -_LARGEST, _LARGEST, xtol=1e-3))
+
+    def _pmf(self, shift: float) -> tuple[int, FloatArray]:
+        """Return P(S = s) for the s around the mean that matter, and the first such s.
+
+        The characteristic function is inverted at as many points as cover ten standard deviations
+        and more on either side: what lies farther away has a mass below 1e-15 (Bernstein).
+
+        References
+        ----------
+        Hong (2013), On computing the distribution function for the Poisson binomial distribution.
+        """
+        q = expit(self.odds + shift)
+        mean, variance = float(self.counts @ q), float(self.counts @ (q * (1 - q)))
+        points = min(len(self) + 1, int(20 * math.sqrt(variance)) + 120)
+        first = max(0, min(int(mean) - points // 2, len(self) + 1 - points))
+        omega = 2 * np.pi * np.arange(points // 2 + 1) / points
+        log_phi = np.zeros(len(omega), dtype=np.complex128)
+        most = max(_BLOCK // len(omega), 1)
+        for start in range(0, len(q), most):
+            part = q[start : start + most, None]
+            turned = np.log1p(part * (np.exp(1j * omega)[None, :] - 1))
+            log_phi += self.counts[start : start + most] @ turned
+        phi = np.exp(log_phi - 1j * omega * first)
+        # The inverse of a characteristic function is a forward transform: hence the conjugate.
+        return first, np.clip(np.fft.irfft(np.conj(phi), n=points), 0.0, None)
+
+
+def shift_lower(priors: FloatArray, correct: int, alpha: float) -> float:
+    """Return a lower bound of the shift of log-odds behind right guesses.
+
+    Parameters
+    ----------
+    priors : float64 array of shape (n,)
+        The prior probability that each guess is right, known.
+    correct : int
+        How many were right.
+    alpha : float
+        One-sided error probability.
+
+    Returns
+    -------
+    float
+        At most the largest shift of any guess's log-odds (for an ε-label-DP channel at most ε),
+        with probability at least 1 − alpha; 0 where nothing follows, ∞ where a guess was right
+        that could not be.
+    """
+    coins = ShiftedCoins.of(priors, up=True)
+    # Rounding up must not hide that no shift explains what was seen.
+    if correct > int(np.count_nonzero(np.asarray(priors) > 0)):
+        return math.inf
+    return max(_largest(coins, lambda shift: coins.at_least(correct, shift), alpha, correct), 0.0)
+
+
+def shift_upper(priors: FloatArray, correct: int, alpha: float) -> float:
+    """Return an upper bound at level 1 − alpha of a shift that all guesses' log-odds share.
+
+    Parameters as in :func:`shift_lower`. May be negative; ∞ where all guesses were right.
+    """
+    coins = ShiftedCoins.of(priors, up=False)
+    if correct >= int(coins.counts[np.isfinite(coins.odds)].sum()):
+        return math.inf
+    mirrored = ShiftedCoins(-coins.odds, coins.counts)
+    wrong = len(coins) - correct
+    return -_largest(mirrored, lambda shift: coins.at_most(correct, -shift), alpha, wrong)
+
+
+def _largest(
+    coins: ShiftedCoins, tail: Callable[[float], float], alpha: float, count: int
+) -> float:
+    """Return the largest shift at which a tail that grows with it is at most alpha.
+
+    Normal quantiles of the tail are nearly linear in the shift: a few steps from where the normal
+    approximation puts it are enough. −∞ if there is none.
+    """
+    from scipy.optimize import brentq
+
+    def beyond(shift: float) -> float:
+        return float(ndtri(min(max(tail(shift), 1e-300), 1 - 1e-16)) - ndtri(alpha))
+
+    low = high = coins.normal_shift(count, alpha)
+    step = 0.02
+    while beyond(low) > 0:
+        high, low, step = low, low - step, 2 * step
+        if low < -_FARTHEST:
+            return -math.inf
+    step = 0.02
+    while high <= low or beyond(high) <= 0:
+        high, step = max(low, high) + step, 2 * step
+        if high > _FARTHEST:
+            return low
+    root = brentq(beyond, low, high, xtol=_PRECISION, rtol=1e-9)
+    return float(max(root - 2 * _PRECISION, low))

@@ -9,7 +9,7 @@ from ldpaudit.audits.instance_loss import neighbourhoods as rows_asked
 from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.loss.instance_loss import mean_loss
+from ldpaudit.estimators.instance_loss import mean_loss
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,

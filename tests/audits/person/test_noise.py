@@ -7,7 +7,7 @@ from estimators.person.worlds import drawn
 from ldpaudit.audits.interface import AuditContext, OverReleases, Plan, Views
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.noise import releases_noise
-from ldpaudit.estimators.person.evidence import Noise
+from ldpaudit.estimators.person import Noise
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.release import (
     ColumnReleases,

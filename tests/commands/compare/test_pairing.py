@@ -10,7 +10,7 @@ from estimators.intervals.test_paired import ALPHA, allowed, guesses
 
 from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
 from ldpaudit.commands.compare.differences import REFERENCE, _best_of, best_counted, row_folds
-from ldpaudit.estimators.intervals.paired import paired_interval
+from ldpaudit.estimators.intervals.bounded_mean import paired_interval
 from ldpaudit.result import Estimate, Score
 
 

@@ -7,8 +7,9 @@ import pytest
 from scipy import special
 from worlds import feature_table
 
+from ldpaudit.estimators.assumptions import afterwards as outside
 from ldpaudit.estimators.assumptions import columns as derived
-from ldpaudit.estimators.assumptions import outside
+from ldpaudit.estimators.assumptions.afterwards import Signals, bin_frequencies, looked_at, signals
 from ldpaudit.estimators.assumptions.columns import (
     Columns,
     Dependence,
@@ -23,7 +24,6 @@ from ldpaudit.estimators.assumptions.columns import (
     sampled,
     tilts,
 )
-from ldpaudit.estimators.assumptions.outside import Signals, bin_frequencies, looked_at, signals
 from ldpaudit.models.screening import TREE_COLUMNS
 from ldpaudit.release import FeatureTable, FloatArray
 

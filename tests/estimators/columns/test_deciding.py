@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from ldpaudit.estimators.columns.deciding import (
+from ldpaudit.estimators.columns import (
     LEAST_SHARE,
     agreement,
     agreement_beyond,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from ldpaudit.arrays import FloatArray, IntArray
-from ldpaudit.estimators.columns import telling
-from ldpaudit.estimators.columns.telling import (
+from ldpaudit.estimators.columns import (
     LIMIT,
     Told,
+    _guesses,
     cells_of,
     label_weights,
     rows_to_scan,
@@ -200,7 +200,7 @@ def test_numbers_of_many_values_are_put_into_bins_of_equal_size(distinct: int, c
 
 def test_cells_never_seen_take_the_guess_before() -> None:
     cells, weights = np.array([1, 1, 3]), label_weights(np.array([0, 0, 1], np.int32), 2)
-    balanced, plain = telling._guesses(cells, 5, weights, between=True)
+    balanced, plain = _guesses(cells, 5, weights, between=True)
     assert balanced.tolist() == plain.tolist() == [0, 0, 0, 1, 1]
-    balanced, plain = telling._guesses(cells, 5, weights, between=False)
+    balanced, plain = _guesses(cells, 5, weights, between=False)
     assert balanced.tolist() == plain.tolist() == [-1, 0, -1, 1, -1]

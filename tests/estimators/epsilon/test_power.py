@@ -20,7 +20,7 @@ from ldpaudit.estimators.epsilon.power import (
     smallest_excess,
 )
 from ldpaudit.estimators.epsilon.strongest import design_bounds, gather_evidence
-from ldpaudit.estimators.intervals.poisson_binomial import shift_lower, shift_upper
+from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray

@@ -12,7 +12,7 @@ from scipy.stats.contingency import odds_ratio
 
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.bounds import event_epsilon
-from ldpaudit.estimators.intervals.odds_ratio import log_odds_ratio_lower
+from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower
 
 
 def test_equals_scipy_on_small_tables_one_by_one() -> None:

@@ -12,11 +12,12 @@ from ldpaudit.commands.compare.differences import (
     stored_interval,
 )
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
-from ldpaudit.estimators.intervals.paired import (
+from ldpaudit.estimators.intervals.bounded_mean import (
     Folds,
     Interval,
     best_interval,
+    mean_lower,
+    mean_upper,
     paired_interval,
 )
 from ldpaudit.result import Estimate

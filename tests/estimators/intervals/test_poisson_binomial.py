@@ -9,8 +9,12 @@ from scipy.special import expit, logit
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.estimators.intervals.poisson_binomial import ShiftedCoins, shift_lower, shift_upper
+from ldpaudit.estimators.intervals.binomial import (
+    ShiftedCoins,
+    clopper_pearson_lower,
+    shift_lower,
+    shift_upper,
+)
 
 
 def test_tails_are_exact_up_to_the_rounding_of_odds_and_never_too_small():

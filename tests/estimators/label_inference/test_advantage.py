@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpaudit.estimators.label_inference.advantage import (
+from ldpaudit.estimators.advantage import (
     accuracy_ceiling,
     advantage_ceiling,
     randomized_response_advantage,

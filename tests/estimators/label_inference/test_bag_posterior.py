@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.label_inference.bag_posterior import (
+from ldpaudit.estimators.advantage import (
     bag_posterior,
     log_odds_shift,
 )

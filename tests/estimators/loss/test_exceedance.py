@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.estimators.loss.exceedance import (
+from ldpaudit.estimators.instance_loss import (
     ErrorBudget,
+    PosteriorBox,
     exceedance,
     expected_exceedance,
     loss_grid,
+    mean_loss,
+    mean_loss_lower,
     smoothness_bias,
 )
-from ldpaudit.estimators.loss.instance_loss import PosteriorBox, mean_loss, mean_loss_lower
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 
 BUDGET = ErrorBudget.of(0.01)
 

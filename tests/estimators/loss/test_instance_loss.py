@@ -11,8 +11,7 @@ from scipy.special import logit
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson
-from ldpaudit.estimators.loss.instance_loss import (
+from ldpaudit.estimators.instance_loss import (
     PosteriorBox,
     centred_inverse,
     features_mean,
@@ -22,6 +21,7 @@ from ldpaudit.estimators.loss.instance_loss import (
     row_loss,
     row_loss_lower,
 )
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray

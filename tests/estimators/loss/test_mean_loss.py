@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.intervals.bounded_mean import mean_lower
-from ldpaudit.estimators.loss.instance_loss import (
+from ldpaudit.estimators.instance_loss import (
     PosteriorBox,
     centred_inverse,
     row_loss,
     row_loss_lower,
 )
-from ldpaudit.estimators.loss.mean_loss import (
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower
+from ldpaudit.estimators.mean_loss import (
     AveragedPayoff,
     HeldOut,
     MeanLossBound,
@@ -26,7 +26,7 @@ from ldpaudit.estimators.loss.mean_loss import (
     share_slope,
     share_term,
 )
-from ldpaudit.estimators.renyi.divergence import CellMap, Scores
+from ldpaudit.estimators.renyi import CellMap, Scores
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.loss.instance_loss import mean_loss
-from ldpaudit.estimators.neighbors.counts import count_labels, default_neighbors, neighbor_search
+from ldpaudit.estimators.instance_loss import mean_loss
+from ldpaudit.estimators.neighbors import count_labels, default_neighbors, neighbor_search
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Float32Array, IntArray
 from ldpaudit.work.tasks import Threads

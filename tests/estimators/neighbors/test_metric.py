@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.neighbors.metric import (
+from ldpaudit.estimators.metric import (
     MAX_LEVELS,
     MetricName,
     fit_metric,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from ldpaudit.estimators.person.evidence import AddedPlan, Tally, added_plan
+from ldpaudit.estimators.person import AddedPlan, Tally, added_plan
 from ldpaudit.mechanisms.response import RandomizedResponse
 
 RR = RandomizedResponse.from_epsilon((0, 1, 2), 1.0).channel.matrix

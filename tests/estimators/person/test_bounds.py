@@ -24,10 +24,10 @@ from estimators.person.worlds import (
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.strongest import epsilon_evidence
-from ldpaudit.estimators.person.answers import coded_fresh
-from ldpaudit.estimators.person.evidence import (
+from ldpaudit.estimators.person import (
     AnswersEvidence,
     Noise,
+    coded_fresh,
     column_codes,
     columns_evidence,
     detectable_excess,

@@ -16,14 +16,14 @@ from estimators.person.worlds import (
 from scipy.stats import binom, binomtest, fisher_exact
 
 from ldpaudit.arrays import IndexArray
-from ldpaudit.estimators.person import noise
-from ldpaudit.estimators.person.answers import (
+from ldpaudit.estimators import person_noise as noise
+from ldpaudit.estimators.person import (
     best_guess,
     estimated_prior,
     guesses,
     log_likelihoods,
 )
-from ldpaudit.estimators.person.noise import (
+from ldpaudit.estimators.person_noise import (
     agreement_share,
     changed_by_noise,
     fresh_p_value,

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.renyi.discriminators import Discriminator
-from ldpaudit.estimators.renyi.divergence import (
+from ldpaudit.estimators.discriminators import Discriminator
+from ldpaudit.estimators.renyi import (
     CLIPS,
     SCALES,
     ClippedCritic,

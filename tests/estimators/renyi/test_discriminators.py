@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.renyi import discriminators
-from ldpaudit.estimators.renyi.discriminators import (
+from ldpaudit.estimators import discriminators
+from ldpaudit.estimators.discriminators import (
     LARGEST_LOG_RATIO,
     Kind,
     fit_discriminator,
@@ -14,7 +14,7 @@ from ldpaudit.estimators.renyi.discriminators import (
     is_image,
     kinds_for,
 )
-from ldpaudit.estimators.renyi.divergence import Scores, calibration_error, renyi_points
+from ldpaudit.estimators.renyi import Scores, calibration_error, renyi_points
 
 KINDS: tuple[Kind, ...] = ("logistic", "boosting", "network")
 

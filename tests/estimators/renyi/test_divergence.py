@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
-from ldpaudit.estimators.renyi.divergence import (
+from ldpaudit.estimators.renyi import (
     ORDERS,
     UPPER_SHARE,
     CellMap,

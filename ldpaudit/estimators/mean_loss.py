@@ -39,9 +39,9 @@ import numpy as np
 from scipy.special import logit, xlogy
 
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.estimators.instance_loss import PosteriorBox, centred_inverse
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower
-from ldpaudit.estimators.loss.instance_loss import PosteriorBox, centred_inverse
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 

@@ -1,4 +1,0 @@
-"""What any attack on labels can reach: exact values and ceilings.
-
-In: posteriors and channels. Out: accuracies and advantages.
-"""

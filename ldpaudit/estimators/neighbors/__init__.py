@@ -1,4 +1,0 @@
-"""Nearest neighbours: the metric, the search, and label counts around each row.
-
-In: feature columns. Out: counts of labels within a radius, or the closest records.
-"""
