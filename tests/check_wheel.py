@@ -58,7 +58,7 @@ def sources() -> set[str]:
     found = set()
     for folder in [package, *(package / part for part in PARTS)]:
         for path in folder.rglob("*"):
-            kept = path.suffix in {".py", ".j2", ".css", ".toml"} or path.name in DATA
+            kept = path.suffix in {".py", ".j2", ".css", ".js", ".toml"} or path.name in DATA
             if kept and "__pycache__" not in path.parts and path.is_file():
                 found.add(f"ldpaudit/{path.relative_to(package)}")
     return found

@@ -51,8 +51,9 @@ _policy = _typer("Check, explain, show or start a policy.", "policy")
 _mechanism = _typer("Describe, design, compose or audit a mechanism.", "mechanism")
 _COMMANDS = {
     app: (
-        *(commands.run, commands.demo, commands.report, commands.privatize, commands.declare),
-        *(commands.sweep, commands.advise, commands.compare, commands.learn, commands.selftest),
+        *(commands.run, commands.open, commands.demo, commands.report, commands.privatize),
+        *(commands.declare, commands.sweep, commands.advise, commands.compare, commands.learn),
+        commands.selftest,
     ),
     _policy: (commands.check, commands.explain, commands.show, commands.init),
     _mechanism: (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from ldpaudit.cli.parameters import recorded_command
+from ldpaudit.cli.parameters import parameters_of, recorded_command
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.black_box.request import BlackBoxRequest
 from ldpaudit.commands.compare.request import CompareRequest
@@ -99,6 +99,45 @@ def run(
         *(request, outputs), quiet=quiet, status=status, profile=profile, details=details
     )
     raise typer.Exit(status(result))
+
+
+def open(
+    files: Annotated[
+        tuple[str, ...],
+        Argument(
+            "What the page opens with: released files, or a stored result (.json).", "[FILE]…"
+        ),
+    ] = (),
+    no_browser: Annotated[bool, Option("Print the page's address, and open no browser.")] = False,
+    port: Annotated[int, Option("The port on this computer (default: one that is free).")] = 0,
+    memory: Annotated[
+        str | None, Option("The most memory of audits and uploads, such as 4GiB (default: half).")
+    ] = None,
+    container: Annotated[
+        bool,
+        Option("In a container: listen to its network; publish the port to 127.0.0.1 alone."),
+    ] = False,
+    _debug: Debug = False,
+) -> None:
+    """Audit releases and choose the noise on a page in the browser of this computer."""
+    from importlib.util import find_spec
+
+    from ldpaudit.errors import MissingDependencyError
+
+    if not all(map(find_spec, ("starlette", "uvicorn", "python_multipart"))):
+        raise MissingDependencyError(
+            "ldpaudit open needs a small web server; install it with: pip install 'ldpaudit[web]'"
+        )
+    from ldpaudit.web import serve
+
+    serve(
+        {one.__name__: [*parameters_of(one)] for one in (run, report, advise, sweep, compare)},
+        files,
+        port=port,
+        memory=memory,
+        browser=not no_browser,
+        container=container,
+    )
 
 
 def demo(

@@ -1,0 +1,102 @@
+"""The curves of a sweep: what each tried ε reveals and keeps, as lines of a drawing."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+_WIDE, _HIGH, _LEFT, _TOP = 520, 200, 44, 12
+"""Of the drawing, in its own units."""
+_ALONE: Final = "attack.features-only.accuracy"
+_ATTACKERS: Final = {
+    "attack.best.accuracy": "labels that the strongest attacker guesses right",
+    "numeric.best.within_5": "numbers that the strongest attacker guesses to 5 % of their range",
+}
+_LEARNERS: Final = {
+    "test_accuracy": "new labels that a model gets right that learnt from the release",
+    "test_squared_error": "of what varies, explained by a model that learnt from the release",
+}
+
+
+class Line(NamedTuple):
+    """A curve: a share from 0 to 1 for each ε, None where it was not measured.
+
+    ``reference``: the share without the release, or without noise, in ``against``.
+    """
+
+    key: str
+    title: str
+    shares: tuple[float | None, ...]
+    reference: float | None
+    against: str
+
+
+class Curves(NamedTuple):
+    """The tried ε in order, the place of the one that is looked at, and the curves."""
+
+    epsilons: tuple[float, ...]
+    at: int
+    lines: tuple[Line, ...]
+
+    @property
+    def epsilon(self) -> float:
+        """The ε that is looked at."""
+        return self.epsilons[self.at]
+
+    @property
+    def odds(self) -> float:
+        """How many times it can change the odds between two labels."""
+        return math.exp(self.epsilon)
+
+    def x(self, place: int) -> float:
+        """Return where an ε stands: all are equally far apart, as on the slider."""
+        return _LEFT + _WIDE * place / max(len(self.epsilons) - 1, 1)
+
+    def y(self, share: float) -> float:
+        """Return how high a share is drawn."""
+        return _TOP + _HIGH * (1 - min(max(share, 0.0), 1.0))
+
+    def points(self, line: Line) -> str:
+        """Return the corners of a curve."""
+        known = [(n, share) for n, share in enumerate(line.shares) if share is not None]
+        return " ".join(f"{self.x(n):.1f},{self.y(share):.1f}" for n, share in known)
+
+
+def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | None) -> Curves:
+    """Return the curves of a stored sweep.
+
+    Parameters
+    ----------
+    sweep, advice : mapping
+        As stored.
+    at : str or None
+        What the slider sent: the place of an ε, by default the advised one.
+    """
+    points = sorted(sweep["points"], key=lambda one: one["value"])
+    epsilons = tuple(one["value"] for one in points)
+    advised = [epsilons.index(one["epsilon"]) for one in advice["recommendations"][:1]]
+    place = (advised or [len(points) // 2])[0]
+    if at is not None and at.isdecimal() and int(at) < len(points):
+        place = int(at)
+    certain = tuple(1 / (1 + math.exp(-value)) for value in epsilons)
+    title, against = "even odds between two labels become at most", "nothing released"
+    lines = [Line("says", title, certain, 0.5, against)]
+    for key in _ATTACKERS.keys() & points[0].keys():
+        shares, alone = _shares(points, key), _shares(points, _ALONE)[-1]
+        lines.append(Line("guessed", _ATTACKERS[key], shares, alone, "from the features alone"))
+    for key in _LEARNERS.keys() & points[0].keys():
+        without = {**points[0], **(sweep.get("reference") or {key: None})}
+        learnt = _shares([*points, without], key)
+        against = "from the true labels"
+        lines.append(Line("learnt", _LEARNERS[key], learnt[:-1], learnt[-1], against))
+    return Curves(epsilons, place, tuple(lines))
+
+
+def _shares(points: list[Any], key: str) -> tuple[float | None, ...]:
+    """Return a mean of each point as a share; of squared errors, what they leave explained."""
+    found = [(one.get(key) or {}).get("value") for one in points]
+    if key != "test_squared_error":
+        return tuple(found)
+    whole = [one["test_constant"]["value"] for one in points]
+    return tuple(
+        None if one is None else 1 - one / of for one, of in zip(found, whole, strict=True)
+    )

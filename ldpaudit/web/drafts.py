@@ -1,0 +1,87 @@
+"""What was filled in and uploaded for an answer, until the server ends.
+
+The browser's word for a file becomes a harmless name of our own; no path comes from a request.
+"""
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+_LONGEST: Final = 80
+"""Characters of a file's name."""
+DECLARATION: Final = ".ldpaudit.json"
+"""The end of the name of a declaration that lies next to its file."""
+
+
+def harmless(name: str) -> str:
+    """Return a file's own name, without folders and without marks that a path or a shell reads."""
+    own = re.split(r"[/\\]", name)[-1]
+    kept = re.sub(r"[^\w. ()+-]", "_", own).strip(" .-")
+    return kept[-_LONGEST:].lstrip(" .-") or "file"
+
+
+@dataclass(eq=False)
+class Draft:
+    """A form as it was filled in.
+
+    Attributes
+    ----------
+    kind : str
+        What it asks for, a key of ``KINDS``.
+    folder : Path
+        Where its files lie, and where its commands run.
+    files : dict
+        From the field to its files, as commands name them from the folder.
+    values : dict
+        From the field to what was typed or chosen.
+    found : dict or None
+        From a file's word to what was found in it; None: not looked at yet.
+    error : str
+        Why the last attempt was refused.
+    """
+
+    kind: str
+    folder: Path
+    files: dict[str, list[str]] = field(default_factory=dict)
+    values: dict[str, list[str]] = field(default_factory=dict)
+    found: dict[str, Any] | None = None
+    error: str = ""
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+
+    def keep(self, role: str, uploads: Sequence[tuple[str, IO[bytes]]]) -> None:
+        """Store what was uploaded for a field, in place of what was there.
+
+        A job may read the former files still, so they stay.
+        """
+        names, place = [harmless(name) for name, _ in uploads], 1
+        while len({*names}) < len(names) or any(os.path.lexists(self.folder / n) for n in names):
+            place += 1
+            names = [f"{place + at}-{harmless(name)}" for at, (name, _) in enumerate(uploads)]
+        for name, (_, content) in zip(names, uploads, strict=True):
+            with (self.folder / name).open("xb") as file:
+                shutil.copyfileobj(content, file, 1 << 20)
+        self.files[role] = names
+        self.found = None
+
+    def words(self, role: str) -> list[str]:
+        """Return a field's files as a command names them; declarations next to files are none."""
+        names = self.files.get(role, [])
+        return [name for name in names if not name.endswith(DECLARATION)] or names
+
+    def names(self, role: str) -> list[str]:
+        """Return a field's files as people name them."""
+        return [Path(word).name for word in self.files.get(role, ())]
+
+    def given(self, paths: Iterable[str], role: str) -> None:
+        """Take files that were named on the command line, where they lie."""
+        self.files[role] = [one if "://" in one else str(Path.cwd() / one) for one in paths]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its files."""
+        return sum(path.stat().st_size for path in self.folder.iterdir())

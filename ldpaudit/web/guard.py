@@ -1,0 +1,101 @@
+"""Who is answered: who has the secret address and comes from a page of this server; nobody else.
+
+A page elsewhere can make a browser send requests here (cross-site posts), and can let its own name
+point to this computer (DNS rebinding). Such requests lack the token, or carry another Host or
+Origin; none of them reaches the site.
+"""
+
+import secrets
+from collections.abc import Callable
+from typing import Any, Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+NAMES: Final = ("127.0.0.1", "localhost")
+"""What the browser on this computer calls it."""
+
+
+class Guard:
+    """Lets requests through to an application that has been checked; adds headers to answers.
+
+    Parameters
+    ----------
+    app : ASGI application
+    token : str
+        The first part of every address.
+    port : int
+        Of the server, as the browser sees it.
+    room : callable
+        Returns how many bytes may be uploaded now.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, port: int, room: Callable[[], int]) -> None:
+        self._app, self._token, self._room = app, token.encode(), room
+        self._hosts = {f"{name}:{port}" for name in NAMES}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it without a word about why."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http" or not self._known(scope):
+            await PlainTextResponse("", 403)(scope, receive, self._sending(send))
+        else:
+            await self._app(scope, self._counted(receive), self._sending(send))
+
+    def _known(self, scope: Scope) -> bool:
+        headers = Headers(scope=scope)
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        token = f"{scope['path']}/".split("/", 2)[1].encode("utf-8", "replace")
+        asked = scope["method"] in ("GET", "HEAD")
+        own = origins == [f"http://{host}" for host in hosts] or (asked and not origins)
+        site = headers.get("sec-fetch-site", "same-origin")
+        return (
+            len(hosts) == 1
+            and hosts[0] in self._hosts
+            and own
+            and (asked or site == "same-origin")
+            and secrets.compare_digest(token, self._token)
+        )
+
+    def _counted(self, receive: Receive) -> Receive:
+        """Return what receives a request and refuses it once it is larger than there is room.
+
+        What is left of it is taken and thrown away, for a browser shows no answer before.
+        """
+        room, size = self._room(), 0
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > room:
+                while message["type"] == "http.request" and message.get("more_body"):
+                    message = await receive()
+                raise HTTPException(413)
+            return message
+
+        return counted
+
+    def _sending(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers: Any = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        return sending

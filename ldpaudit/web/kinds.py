@@ -1,0 +1,172 @@
+"""What the page can be asked for: each kind is a command with its files, and what it makes."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ldpaudit.web.drafts import Draft
+from ldpaudit.web.forms import Commands, fields_of, words_of
+from ldpaudit.web.jobs import Job
+
+GRID: Final = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
+"""ε at which the noise is tried, besides the one that is advised."""
+_PAGE, _PUBLIC, _RESULT = "page.html", "public.html", "result.json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Something to ask for.
+
+    Attributes
+    ----------
+    command : str
+        The command that answers it.
+    title, lead : str
+        The head of its page.
+    doing : str
+        What a job of it is called.
+    main : str
+        The field of the files that it is about.
+    files : mapping
+        The fields of files on its first page, with what they are called there.
+    """
+
+    command: str
+    title: str
+    lead: str
+    doing: str
+    main: str
+    files: Mapping[str, str]
+
+
+KINDS: Final = {
+    "audit": Kind(
+        "run",
+        "Audit a release",
+        "How much does a released file reveal about each person’s label, and is that what was "
+        "promised?",
+        "Audit of",
+        "release",
+        {
+            "release": "The released file, or the files of several years",
+            "truth": "The true labels, if you have them: the audit is then far stronger",
+        },
+    ),
+    "noise": Kind(
+        "advise",
+        "Choose the noise",
+        "What should be released of a table, so that it reveals little and is still of use?",
+        "Advice on",
+        "data",
+        {"data": "The table with the true labels"},
+    ),
+    "compare": Kind(
+        "compare",
+        "Compare releases",
+        "Which of two or more releases of the same data, or of their stored results, leaks less?",
+        "Comparison of",
+        "inputs",
+        {
+            "inputs": "Two or more released files, or results (.json)",
+            "truth": "The true labels, if you have them",
+            "test": "Rows of no release with true labels, to see what can still be learnt",
+        },
+    ),
+    "stored": Kind(
+        "report",
+        "Open a stored result",
+        "The page of an audit that was stored as JSON.",
+        "Result",
+        "result",
+        {"result": "The result (.json)"},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes jobs: knows the commands' options, the scratch folder and the memory to use."""
+
+    commands: Commands
+    scratch: Path
+    memory: str | None
+
+    def job(self, draft: Draft) -> Job:
+        """Return the job that answers a filled form."""
+        kind = KINDS[draft.kind]
+        fields = fields_of(self.commands[kind.command])
+        words = [kind.command, *words_of(fields, draft)]
+        if self.memory and kind.command in ("run", "compare"):
+            words.append(f"--memory={self.memory}")
+        name = draft.names(kind.main)[0]
+        title, stem = f"{kind.doing} {name}", Path(name).stem
+        folder = self._folder()
+        out = [f"--html={folder / _PAGE}"]
+        result = str(folder / _RESULT)
+        made = {"page": ("The page", _PAGE, f"{stem}.html")}
+        share = ("The public page, to share", _PUBLIC, f"{stem}.public.html")
+        public = [f"--html={folder / _PUBLIC}", "--profile=public"]
+        stored = {"json": ("The result as JSON", _RESULT, f"{stem}.json")}
+        steps: list[Callable[[], list[str]]]
+        if draft.kind == "stored":
+            steps = [lambda: [*words, *out], lambda: [*words, *public]]
+            made |= {"public": share}
+        else:
+            steps = [lambda: [*words, *out, f"--json={result}"]]
+            made |= stored
+        if draft.kind == "audit":
+            steps.append(lambda: ["report", result, *public])
+            made |= {"public": share}
+        job = Job(draft, title, folder, shlex.join(["ldpaudit", *words]), steps, made)
+        if draft.kind == "noise":
+            made["sweep"] = ("The curves’ numbers as JSON", "sweep.json", f"{stem}.sweep.json")
+            steps.append(partial(self._sweep, job, words))
+        return job
+
+    def release(self, advice: Job, epsilon: str) -> Job:
+        """Return the job that makes an advised release, at this ε where it has a single column."""
+        words = shlex.split(advice.stored()["recommendations"][0]["command"])[1:]
+        place = words.index("--epsilon") + 1 if "--epsilon" in words else 0
+        if place and epsilon:
+            words[place] = epsilon
+        out = words.index("-o") + 1
+        name = words[out] = f"{Path(words[out]).stem}.parquet"
+        shown = shlex.join(["ldpaudit", *words, "--secret", "truth.parquet"])
+        folder = self._folder()
+        words[out] = str(folder / name)
+        words.append(f"--secret={folder / 'truth.parquet'}")
+        made = {
+            "release": ("The release", name, name),
+            "secret": (
+                "The true labels: keep them for audits, and to yourself",
+                "truth.parquet",
+                "truth.parquet",
+            ),
+        }
+        return Job(advice.draft, f"Release {name}", folder, shown, [lambda: words], made)
+
+    def _sweep(self, advice: Job, words: list[str]) -> list[str]:
+        """Return the words that draw the curves of an advised column; none for several."""
+        found: Any = advice.stored()
+        first = next(iter(found["recommendations"]), None)
+        labels = [word for word in words if word.startswith("--label=")]
+        if (first is not None and first["labels"]) or len(labels) > 1:
+            return []
+        numeric = any(word.startswith("--labels=") for word in words)
+        usual = "discrete-laplace" if numeric else "randomized-response"
+        grid = {*GRID, first["epsilon"]} if first else {*GRID}
+        shared = {one.long for one in self.commands["sweep"]} - {"--epsilon", "--mechanism"}
+        taken = [w for w in words[1:] if not w.startswith("--") or w.partition("=")[0] in shared]
+        return [
+            *("sweep", *taken, f"--mechanism={first['mechanism'] if first else usual}"),
+            f"--epsilon={','.join(f'{value:g}' for value in sorted(grid))}",
+            f"--only={'numeric-inference' if numeric else 'label-inference'}",
+            f"--json={advice.file('sweep')}",
+        ]
+
+    def _folder(self) -> Path:
+        numbers = [int(one.name[3:]) for one in self.scratch.glob("job*")]
+        return self.scratch / f"job{max(numbers, default=0) + 1}"

@@ -1,0 +1,89 @@
+"""The process that does one task: a command of ldpaudit, the sample, or a look at files."""
+
+import json
+import os
+import runpy
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+_TYPES: Final = (
+    ("bool", "yes or no"),
+    ("int", "whole numbers"),
+    ("float", "numbers"),
+    ("double", "numbers"),
+    ("decimal", "numbers"),
+    ("date", "dates"),
+    ("timestamp", "dates"),
+    ("list", "lists"),
+    ("fixed", "lists"),
+)
+_AMOUNTS: Final = {"epsilon": "ε", "lambda": "λ"}
+
+
+def main() -> None:
+    """Do the task that the command line names; end with the process that asked for it."""
+    parent, task, *words = sys.argv[1:]
+    threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
+    if task in _TASKS:
+        from ldpaudit.errors import LdpAuditError
+
+        try:
+            _TASKS[task](*words)
+        except LdpAuditError as error:
+            sys.exit(f"ldpaudit: {error}")
+        return
+    sys.argv = ["ldpaudit", task, *words]
+    runpy.run_module("ldpaudit", run_name="__main__", alter_sys=True)
+
+
+def look(out: str, *files: str) -> None:
+    """Write the columns of each file, and what it declares, as JSON; no cell is among them."""
+    found = {name: _seen(name) for name in files}
+    Path(out).write_text(json.dumps(found), encoding="utf-8")
+
+
+def _seen(name: str) -> dict[str, Any]:
+    from ldpaudit.datasets.declaration import parse_declaration
+    from ldpaudit.datasets.reading import open_source
+
+    table = open_source(name)
+    columns = [(field.name, _type(str(field.type))) for field in table.schema]
+    declared: list[tuple[str, str]] = []
+    if table.declaration is not None:
+        for one in parse_declaration(table.declaration).labels:
+            stated = one.mechanism
+            amounts = {} if stated is None else stated.parameters
+            words = [] if stated is None else [stated.name]
+            given = {sign: amounts.get(key) for key, sign in _AMOUNTS.items()}
+            words += [f"{k} = {v:g}" for k, v in given.items() if isinstance(v, int | float)]
+            declared.append((one.label, ", ".join(words)))
+    return {"columns": columns, "declared": declared, "rows": table.row_count}
+
+
+def _type(name: str) -> str:
+    return next((words for part, words in _TYPES if part in name), "text")
+
+
+def sample(folder: str) -> None:
+    """Write the demonstration's files."""
+    from ldpaudit.commands.run.demo import write_demo
+
+    write_demo(Path(folder), 20260101)
+
+
+_TASKS: Final[dict[str, Callable[..., None]]] = {"look": look, "sample": sample}
+
+
+def _end_with(parent: int) -> None:
+    """End this process with its parent, even if that is killed."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

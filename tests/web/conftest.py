@@ -1,0 +1,75 @@
+"""The page without a network, and its commands in this process; a browser where there is one."""
+
+import asyncio
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import NAMES
+from opened import Heard, Page
+from releases import written
+
+from ldpaudit import cli
+from ldpaudit.web import jobs, site, worker
+
+
+@pytest.fixture
+def page(tmp_path: Path, here: None) -> Iterator[Page]:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    made = Page(folder)
+    with made.client:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A release that claims ε = 1 and was made with 3, and its true labels."""
+    return written(tmp_path_factory.mktemp("web"), made=3.0, rows=1200)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do the tasks in this process, one at a time, and only the audits that decide."""
+    monkeypatch.setenv("LDPAUDIT_ONLY", "mechanism power")
+    lock = threading.Lock()
+
+    def run(words: list[str], folder: Path, heard: Callable[[str], None]) -> int:
+        with lock, pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.setattr(sys, "stderr", Heard(heard))
+            patch.setattr(sys, "stdout", Heard(lambda _: None))
+            patch.setattr(worker, "_end_with", lambda _: None)
+            own = words[0] in worker._TASKS
+            patch.setattr(sys, "argv", ["", "0", *words] if own else ["ldpaudit", *words])
+            try:
+                (worker if own else cli).main()
+            except SystemExit as ended:
+                if isinstance(ended.code, str):
+                    heard(ended.code.removeprefix("ldpaudit: "))
+                    return 2
+                return ended.code or 0
+            return 0
+
+    async def work(words: Any, folder: Path, heard: Any, started: Any = None) -> int:
+        return await asyncio.to_thread(run, words, folder, heard)
+
+    monkeypatch.setattr(jobs, "work", work)
+    monkeypatch.setattr(site, "work", work)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser, started once; skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -1,0 +1,205 @@
+"""What the page does: the same as the commands, with the same refusals at the form's fields."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opened import OPTIONS, Page
+
+from ldpaudit.cli import commands
+from ldpaudit.cli.parameters import parameters_of
+from ldpaudit.web.curves import curves_of
+from ldpaudit.web.drafts import Draft
+from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
+
+Files = tuple[Path, Path]
+
+
+def error_of(answer: Any) -> str:
+    """Return the refusal that a page shows."""
+    found = re.search(r'class="error"[^>]*>.*?</strong> (.*?)</', answer.text, re.DOTALL)
+    return "" if found is None else found[1].strip()
+
+
+def test_an_audit_is_the_same_by_page_and_by_command(
+    page: Page, release: Files, tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    form = page.post("audit", {"release": release[0], "truth": release[1]})
+    assert "The file declares" in form.text
+    assert 'value="label" checked' in form.text
+    shown = page.finished(page.post(str(form.url), label="label"))
+    assert "Publish: no" in shown.text
+    assert "ldpaudit run release.parquet --truth=truth.parquet" in shown.text
+    job = re.search(r"job/([^/]+)/page", str(shown.url))[1]
+    by_page = json.loads(page.get(f"job/{job}/file/json").content)
+    out = tmp_path / "by-command.json"
+    command("run", release[0], "--truth", release[1], "--json", out)
+    by_command = json.loads(out.read_text())
+    for one in (by_page, by_command):
+        one.pop("date")
+        one["run"].pop("command")
+        one["run"].pop("seconds")
+        for audit in one["audits"]:
+            audit.pop("seconds")
+    assert by_page == by_command
+    public = page.get(f"job/{job}/file/public").text
+    assert "do not publish" in public or "Publish: no" in public
+    listed = page.get().text
+    assert "Audit of release.parquet" in listed
+    assert "do not publish" in listed
+
+
+def test_a_stored_result_is_opened_and_compared(
+    page: Page, release: Files, tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    out = tmp_path / "a.json"
+    command("run", release[0], "--truth", release[1], "--only", "mechanism", "--json", out)
+    shown = page.finished(page.post("stored", {"result": out}))
+    assert "Publish: no" in shown.text
+    other = tmp_path / "b.json"
+    other.write_bytes(out.read_bytes())
+    form = page.client.post(
+        f"{page.get('compare').url}",
+        files=[("inputs", (path.name, path.read_bytes())) for path in (out, other)],
+        headers={"Origin": "http://127.0.0.1:8765"},
+    )
+    compared = page.finished(page.post(str(form.url)))
+    assert "Comparison" in compared.text or "compared" in compared.text
+    text = tmp_path / "text.json"
+    text.write_text("no result")
+    refused = page.finished(page.post("stored", {"result": text}))
+    assert error_of(refused).startswith("The file must be an ldpaudit result")
+
+
+def test_refusals_are_those_of_the_command_and_lose_nothing(
+    page: Page, release: Files, tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    form = page.post("audit", {"release": release[0], "truth": release[1]})
+    place = str(form.url)
+    answer = page.finished(
+        page.post(place, label="label", epsilon="-1,5", slices="x0", timeout="-9")
+    )
+    _, _, told = command("run", release[0], "--truth", release[1], "--timeout", "-9")
+    assert error_of(answer).replace("&#39;", "'") in told.replace("ldpaudit: ", "").splitlines()
+    assert 'name="epsilon" value="-1,5"' in answer.text
+    assert re.search(
+        r'id="f-timeout"[^>]*aria-invalid="true" aria-describedby="error"', answer.text
+    )
+    assert 'name="timeout" value="-9"' in answer.text
+    assert ">x0</textarea>" in answer.text
+    assert "release.parquet" in answer.text
+    assert "truth.parquet" in answer.text
+    wrong = tmp_path / "wrong.parquet"
+    wrong.write_bytes(b"nothing")
+    answer = page.post(place, {"release": wrong}, epsilon="2")
+    assert "wrong.parquet" in error_of(answer)
+    assert 'name="epsilon" value="2"' in answer.text
+    assert "truth.parquet" in answer.text
+    answer = page.post(place, {"release": release[0]}, epsilon="2")
+    assert error_of(answer) == ""
+    assert "rows" in answer.text
+
+
+def test_no_file_at_all(page: Page) -> None:
+    assert "Choose a file first" in page.post("audit").text
+    assert page.get("audit/nothing").status_code == 404
+
+
+def test_the_noise_is_chosen_and_the_release_made(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("x,label\n" + "".join(f"{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(600)))
+    monkeypatch.setattr("ldpaudit.web.kinds.GRID", (0.5, 2.0))
+    form = page.post("noise", {"data": table})
+    assert 'name="label" value="label" checked' in form.text
+    advised = page.finished(page.post(str(form.url), label="label", minutes="0,001"))
+    assert "What each ε reveals" in advised.text
+    place = str(advised.url)
+    moved = page.client.get(f"{place}?at=0")
+    assert 'aria-valuetext="ε = 0.5"' in moved.text
+    assert page.client.get(f"{place}?at=99").status_code == 200
+    made = page.finished(page.post(f"{place}/release", epsilon="0,5"))
+    assert "--epsilon 0.5" in made.text
+    audit = page.post(f"{made.url}/audit")
+    assert "The file declares" in audit.text
+    assert page.post(f"{place}/audit").status_code == 404
+
+
+def test_two_forms_do_not_mix_and_back_shows_what_was_filled_in(page: Page, release: Files) -> None:
+    one = page.post("audit", {"release": release[0]})
+    other = page.post("audit", {"release": release[0], "truth": release[1]})
+    assert one.url != other.url
+    page.finished(page.post(str(one.url), epsilon="x"))
+    assert error_of(page.client.get(str(other.url))) == ""
+    back = page.client.get(str(one.url))
+    assert 'name="epsilon" value="x"' in back.text
+    assert error_of(back)
+
+
+@pytest.mark.parametrize(
+    ("typed", "whole", "read"),
+    [
+        ("0.5", False, "0.5"), ("0,5", False, "0.5"), (" 1,000.5 ", False, "1000.5"),
+        ("1.000,5", False, "1000.5"), ("1,000", False, "1.000"), ("1,000", True, "1000"),
+        ("1.000.000", True, "1000000"), ("-2,5", False, "-2.5"), ("1e-5", False, "1e-5"),
+        ("1.2.3", False, "1.2.3"), ("one", True, "one"), ("", False, ""),
+        ("12.345.678,9", False, "12345678.9"), ("1,2,3.4", False, "1,2,3.4"),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_in_english_and_in_german(typed: str, whole: bool, read: str) -> None:
+    assert plain_number(typed, whole=whole) == read
+
+
+def test_a_form_has_every_option_of_the_command_but_for_those_of_the_page(tmp_path: Path) -> None:
+    fields = fields_of(parameters_of(commands.run))
+    left = {one.name for one in parameters_of(commands.run)} - fields.keys()
+    assert left == {
+        *("json", "html", "sarif", "junit", "markdown", "quiet", "_debug", "details", "profile"),
+        *("inconclusive", "not_yet", "exit_zero", "memory", "cluster", "cluster_without_tls"),
+        "attacks",
+    }
+    kinds = {one.kind for one in fields.values()}
+    assert kinds == {"files", "flag", "choice", "number", "lines", "text"}
+    draft = Draft("audit", tmp_path)
+    draft.given(["a.csv"], "release")
+    draft.values = {"exact": ["1"], "metric": ["raw"], "queries": ["all"], "drop": ["b\nc: d "],
+                    "neighbors": ["1.000"], "device": ["auto"], "label": ['a:"b']}  # fmt: skip
+    words = words_of(fields, draft)
+    assert words[0] == str(Path.cwd() / "a.csv")
+    assert {*words[1:]} == {
+        *("--exact", "--metric=raw", "--queries=all", "--drop=b", "--drop=c: d"),
+        *("--neighbors=1000", '--label="a:""b"'),
+    }
+
+
+def test_the_field_that_a_refusal_is_about(tmp_path: Path) -> None:
+    fields, draft = fields_of(OPTIONS["run"]), Draft("audit", tmp_path)
+    draft.given(["r.csv"], "release")
+    for message, name in {
+        "Invalid value for '--epsilon': it must be a number.": "epsilon",
+        "The 'timeout' must be more than 0 seconds. Got -1 instead.": "timeout",
+        "Use --truth-column and --id.": "truth_column",
+        "The file 'r.csv' cannot be read.": "release",
+        "Something else.": "",
+    }.items():
+        assert field_of(message, fields, draft) == name
+
+
+def test_curves_of_numbers() -> None:
+    def point(value: float, error: float) -> dict[str, Any]:
+        means = {"numeric.best.within_5": 0.4, "test_squared_error": error, "test_constant": 8.0}
+        return {"value": value, **{name: {"value": mean} for name, mean in means.items()}}
+
+    sweep = {"points": [point(2.0, 2.0), point(1.0, 4.0)], "reference": None}
+    curves = curves_of(sweep, {"recommendations": []}, "1")
+    assert curves.epsilons == (1.0, 2.0)
+    assert curves.epsilon == 2.0
+    says, guessed, learnt = curves.lines
+    assert says.shares == pytest.approx((0.7310586, 0.8807971))
+    assert guessed.shares == (0.4, 0.4)
+    assert learnt.shares == pytest.approx((0.5, 0.75))
+    assert learnt.reference is None
