@@ -86,6 +86,16 @@ def with_canaries(release: Release, source: Any, files: FileOptions = AS_FOUND) 
     return replace(release, canaries=values)
 
 
+def class_probabilities(
+    source: Any, release: Release, whose: str, files: FileOptions = AS_FOUND
+) -> FloatArray:
+    """Return probabilities of each class for each row of a release, float64 (n, k).
+
+    A table has a column named after each class, an array the release's order of classes.
+    """
+    return _distributions(_class_columns(source, release, whose, files), whose)
+
+
 def with_public_posterior(release: Release, source: Any, files: FileOptions = AS_FOUND) -> Release:
     """Return the release with P̂(y | x) of the public model that model-based noise was drawn with.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ldpaudit.errors import LdpAuditError as LdpAuditError
     from ldpaudit.mechanisms import RandomizedResponse as RandomizedResponse
     from ldpaudit.models_as_releases.audit import audit_model as audit_model
+    from ldpaudit.models_as_releases.predictions import audit_predictions as audit_predictions
     from ldpaudit.result import AuditResult as AuditResult
     from ldpaudit.result.comparison import Comparison as Comparison
 
@@ -40,6 +41,7 @@ __all__ = [
     "attacks",
     "audit",
     "audit_model",
+    "audit_predictions",
     "compare",
     "datasets",
     "describe",
@@ -59,6 +61,7 @@ _lazily, _listed = exported(
         "errors": ("InputError", "LdpAuditError"),
         "mechanisms": ("RandomizedResponse",),
         "models_as_releases.audit": ("audit_model",),
+        "models_as_releases.predictions": ("audit_predictions",),
         "result": ("AuditResult",),
         "result.comparison": ("Comparison",),
     },

@@ -34,7 +34,6 @@ from ldpaudit.options import Argument, Option
 if TYPE_CHECKING:
     from ldpaudit.commands.mechanism.analysis import Analysis
     from ldpaudit.judging.policy import Policy
-    from ldpaudit.result import AuditResult
 
 EXIT = {"fail": 1, "inconclusive": 3, "pass": 0}
 """The exit status of each verdict, the worst first."""
@@ -62,7 +61,7 @@ class Gate:
     ] = None
     exit_zero: Annotated[bool, Option("Exit 0 with any verdict.")] = False
 
-    def status(self, policy: "Policy | None", *results: "AuditResult") -> int:
+    def status(self, policy: "Policy | None", *results: Any) -> int:
         """Return the exit status of the worst of the results, judged by a policy."""
         verdicts = {result.verdict for result in results}
         verdict = next(verdict for verdict in EXIT if verdict in verdicts)
@@ -81,6 +80,13 @@ def run(
     gate: Gate,
     outputs: ReportOutputs,
     profile: Whom = "internal",
+    predictions: Annotated[
+        bool,
+        Option(
+            "The file holds a model's probability of each class for its training rows, in columns "
+            "named after the classes; --truth is the table it was trained on."
+        ),
+    ] = False,
     details: Annotated[
         bool, Option("In a job of GitHub or GitLab, whose log others may read, show the checks.")
     ] = False,
@@ -89,8 +95,11 @@ def run(
 ) -> None:
     """Audit a released dataset and write the report."""
     from ldpaudit.api import policy_of
-    from ldpaudit.commands.run.work import run_and_write
+    from ldpaudit.commands.run.work import run_and_write, run_on_predictions
 
+    if predictions:
+        audited = run_on_predictions(request, outputs, profile, quiet=quiet)
+        raise typer.Exit(replace(gate, not_yet=None).status(None, audited))
     status = partial(gate.status, policy_of(request))
     request = replace(request, command=recorded_command(sys.argv, run))
     several = len(request.release) > 1

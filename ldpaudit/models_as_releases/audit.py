@@ -27,9 +27,9 @@ from ldpaudit.options import parse_label
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import Estimate, Verdict
 
-_CHOOSING: Final = 0.25
+CHOOSING: Final = 0.25
 """Of the candidates: these choose the rule, the others test it."""
-_SHARES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+SHARES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 """Of the coins, those guessed: where the model is surest."""
 _FEWEST: Final = 40
 _LEAST: Final = 1e-9
@@ -166,7 +166,7 @@ def audit_model(
     bound = one_run_epsilon(counts, alpha, delta)
     return ModelAudit(
         schema_version=SCHEMA_VERSION,
-        verdict=_verdict(claimed, bound, max_undetected_excess),
+        verdict=verdict_on(claimed, bound, max_undetected_excess),
         claimed_epsilon=claimed,
         claimed_delta=delta,
         max_undetected_excess=max_undetected_excess,
@@ -190,7 +190,7 @@ def _alone(
     """Return how many coins of one person are guessed rightly, after runs with known coins."""
     rng, rows = child_generator(seed, "model", "one-person"), np.flatnonzero(person)
     given = Coins.of_one(codes, rows, rng)
-    learning = math.ceil(_CHOOSING * runs)
+    learning = math.ceil(CHOOSING * runs)
     coins = np.r_[np.arange(learning) % 2 == 1, rng.random(runs - learning) < 0.5]
     said = np.array([np.log(trained(given.fallen(coin))[rows] + _LEAST).ravel() for coin in coins])
     guess = which_label(said[:learning], coins[:learning], said[learning:])
@@ -212,7 +212,7 @@ class _Played:
 
     def guesses(self, way: str, share: float, testing: bool) -> BoolArray:
         """Return which of the guesses are right, of the candidates that test or choose the rule."""
-        part = (self.order >= _CHOOSING) == testing
+        part = (self.order >= CHOOSING) == testing
         score, coin = self.scores[way][part], self.coin[part]
         surest = np.argsort(-np.abs(score), kind="stable")[: math.ceil(share * len(score))]
         surest = surest[score[surest] != 0]
@@ -228,7 +228,7 @@ def _counts(played: Sequence[_Played], way: str, share: float, *, testing: bool)
 
 def _rule(played: Sequence[_Played], alpha: float, delta: float) -> tuple[str, float]:
     """Return the method and the share of coins to guess that bound ε best on the choosing part."""
-    options = [(way, share) for way in played[0].scores for share in _SHARES]
+    options = [(way, share) for way in played[0].scores for share in SHARES]
     alpha /= len(options)  # The best of several by luck alone tests worse.
     return max(
         options,
@@ -238,7 +238,7 @@ def _rule(played: Sequence[_Played], alpha: float, delta: float) -> tuple[str, f
 
 def _tested(played: Sequence[_Played]) -> int:
     """Return how many candidates test the rule."""
-    return sum(int((one.order >= _CHOOSING).sum()) for one in played)
+    return sum(int((one.order >= CHOOSING).sum()) for one in played)
 
 
 def _check_fresh(fit: Fit, X: Any, y: Any, classes: np.ndarray) -> None:
@@ -251,7 +251,8 @@ def _check_fresh(fit: Fit, X: Any, y: Any, classes: np.ndarray) -> None:
         )
 
 
-def _verdict(claimed: float | None, bound: float, excess: float) -> Verdict:
+def verdict_on(claimed: float | None, bound: float, excess: float) -> Verdict:
+    """Return what a bound of ε says of a claim, of which ``excess`` may go unnoticed."""
     if claimed is None:
         return "inconclusive"
     if bound > claimed:

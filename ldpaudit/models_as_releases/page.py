@@ -1,6 +1,8 @@
 """The page of an audited training procedure."""
 
-from ldpaudit.models_as_releases.result import ModelAudit
+from typing import Final
+
+from ldpaudit.models_as_releases.result import ModelAudit, OfAModel, PredictionsAudit
 from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.rows import Bar, bars_figure
 from ldpaudit.reports.pages.page import GLOSSARY, Banner, Page, Section, Tile, render_page
@@ -9,15 +11,23 @@ from ldpaudit.result.numbers import fold, number, percent
 _WORDS = {"fail": "Violation", "pass": "No violation found", "inconclusive": "Inconclusive"}
 
 
-def model_page(found: ModelAudit) -> str:
+def page_of(found: OfAModel) -> str:
     """Return the page as HTML, the same for the same result."""
+    sections: tuple[Section, ...]
+    if isinstance(found, ModelAudit):
+        what, title = "Audit of a trained model", "What training reveals about labels"
+        tiles, sections = _tiles(found), (_epsilons(found), _guesses(found), _reading(found))
+    else:
+        assert isinstance(found, PredictionsAudit)
+        what, title = "Audit of predictions", "What predictions reveal about training labels"
+        tiles, sections = _prediction_tiles(found), _prediction_sections(found)
     page = Page(
-        what="Audit of a trained model",
-        title="What training reveals about labels",
+        what=what,
+        title=title,
         access="As confidential as the true labels: for people who may see them.",
         banners=(Banner(found.verdict, _WORDS[found.verdict], (("", found.sentence),)),),
-        tiles=_tiles(found),
-        sections=(_epsilons(found), _guesses(found), _reading(found), GLOSSARY),
+        tiles=tiles,
+        sections=(*sections, GLOSSARY),
     )
     return render_page(page)
 
@@ -80,3 +90,64 @@ def _reading(found: ModelAudit) -> Section:
         found["model.epsilon"].reference or "",
     )
     return Section("reading", "How to read this", said)
+
+
+_SCORES: Final = {
+    "predictions.accuracy": "with the model's probabilities",
+    "predictions.features_accuracy": "from the features alone",
+    "predictions.commonest": "the commonest label",
+}
+
+
+def _prediction_tiles(found: PredictionsAudit) -> tuple[Tile, ...]:
+    gain, accuracy = found["predictions.gain"], found["predictions.accuracy"]
+    tiles = [
+        Tile("Training labels guessed", f"{number(100 * accuracy.value)} %", "estimated"),
+        Tile("More than from features", f"{number(100 * gain.value)} points", "estimated"),
+    ]
+    if found.claimed_epsilon is not None:
+        tiles.append(Tile("Claimed ε (nats)", number(found.claimed_epsilon)))
+    if found.canaries:
+        bound = found["predictions.epsilon_lower"]
+        level = f"certified, {percent(bound.level or 0.0)}, lower bound"
+        value = f"≥ {number(bound.value, 'down')}"
+        tiles.append(Tile("ε of the training (nats)", value, level, "lower"))
+    return tuple(tiles)
+
+
+def _prediction_sections(found: PredictionsAudit) -> tuple[Section, ...]:
+    rows = [
+        Bar(words, f"{number(100 * found[name].value)} %", found[name].value)
+        for name, words in _SCORES.items()
+    ]
+    table = Table(("guessed", "share"), tuple((row.label, row.text) for row in rows))
+    names = ("guessed", "Training labels guessed", "Shares of training labels that are guessed.")
+    gain = found["predictions.gain"]
+    said = (
+        f"The strongest attack with the probabilities: {found['predictions.accuracy'].method}. "
+        f"Without them: {found['predictions.features_accuracy'].method}.",
+        f"What the probabilities add: {number(100 * gain.value)} points "
+        f"({percent(gain.level or 0.0)}: {number(100 * (gain.low or 0.0))} to "
+        f"{number(100 * (gain.high or 0.0))}, estimated). The model may have stored labels, or "
+        "know better than the attacker without it how labels depend on features; the difference "
+        "does not tell which, and is no bound of ε.",
+    )
+    guessed = Section(
+        "guessed", "Labels guessed", said, (bars_figure(names, "share", rows, table),)
+    )
+    if not found.canaries:
+        unknown = (
+            "ε of the training was not measured. It shows only in labels that a coin decided: draw "
+            "the labels of some rows with probabilities of your own before the training, and give "
+            "these probabilities (--canaries)."
+        )
+        return guessed, Section("epsilon", "ε", (unknown,))
+    bound, right = found["predictions.epsilon_lower"], found["predictions.canary_guesses"]
+    text = (
+        f"Of {found.canaries:,} labels that were drawn for the training {right.n or 0:,} were "
+        f"guessed, {number(100 * right.value)} % of them rightly ({right.method}). That certifies "
+        f"ε ≥ {number(bound.value, 'down')} ({percent(bound.level or 0.0)}). A lower bound never "
+        "says that a model is safe: another way to read it may reveal more.",
+        bound.reference or "",
+    )
+    return guessed, Section("epsilon", "ε", text)

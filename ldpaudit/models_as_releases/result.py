@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = "1.0"
 
 
-class ModelAudit(Frozen):
-    """What a trained model reveals about the labels that it was trained on.
+class OfAModel(Frozen):
+    """What an audit of a model found: a verdict, a sentence and numbers.
 
     Attributes
     ----------
@@ -26,12 +26,66 @@ class ModelAudit(Frozen):
         nothing was claimed.
     claimed_epsilon : float or None
         Nats.
-    claimed_delta : float
     max_undetected_excess : float
         Nats that may go unnoticed; a weaker audit is inconclusive.
-    rows, candidates, runs, seed : int
-        Rows of the table; people or groups of rows with a coin, in all runs together; how often the
-        procedure ran; the seed of the coins.
+    rows, seed : int
+    estimates : tuple of Estimate
+    """
+
+    schema_version: str
+    verdict: Verdict
+    claimed_epsilon: float | None
+    max_undetected_excess: float
+    rows: int
+    seed: int
+    estimates: tuple[Estimate, ...]
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Return an estimate by its id (KeyError)."""
+        for estimate in self.estimates:
+            if estimate.id == name:
+                return estimate
+        raise KeyError(name)
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence or two."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.verdict}: {self.sentence})"
+
+    def to_html(self) -> str:
+        """Return the page: no script, no request to anywhere; as confidential as the labels."""
+        from ldpaudit.models_as_releases.page import page_of
+
+        return page_of(self)
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own."""
+        content = html.escape(self.to_html(), quote=True)
+        return f'<iframe srcdoc="{content}" width="100%" height="600"></iframe>'
+
+    def to_json(self) -> str:
+        """Return the result as JSON."""
+        return as_json({**self.model_dump(), "sentence": self.sentence})
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the estimates as a data frame, one row each, by id."""
+        return frame_of(self.estimates, Estimate)
+
+
+class ModelAudit(OfAModel):
+    """What a trained model reveals about the labels that it was trained on.
+
+    Attributes
+    ----------
+    claimed_delta : float
+    candidates, runs : int
+        People or groups of rows with a coin, in all runs together; how often the procedure ran.
     one_person : bool
         Whether one person alone had a coin, anew in each run: ``candidates`` are then the runs.
     estimates : tuple of Estimate
@@ -42,25 +96,11 @@ class ModelAudit(Frozen):
         How coins were guessed, in words.
     """
 
-    schema_version: str
-    verdict: Verdict
-    claimed_epsilon: float | None
     claimed_delta: float
-    max_undetected_excess: float
-    rows: int
     candidates: int
     runs: int
-    seed: int
-    estimates: tuple[Estimate, ...]
     rule: str
     one_person: bool = False
-
-    def __getitem__(self, name: str) -> Estimate:
-        """Return an estimate by its id (KeyError)."""
-        for estimate in self.estimates:
-            if estimate.id == name:
-                return estimate
-        raise KeyError(name)
 
     @property
     def sentence(self) -> str:
@@ -90,27 +130,48 @@ class ModelAudit(Frozen):
             "claim."
         )
 
-    def __str__(self) -> str:
-        return self.sentence
 
-    def __repr__(self) -> str:
-        return f"ModelAudit({self.verdict}: {self.sentence})"
+class PredictionsAudit(OfAModel):
+    """What a model's probabilities for its own training rows reveal about their labels.
 
-    def to_html(self) -> str:
-        """Return the page: no script, no request to anywhere; as confidential as the labels."""
-        from ldpaudit.models_as_releases.page import model_page
+    Attributes
+    ----------
+    canaries : int
+        Rows whose labels the auditor drew before the training.
+    estimates : tuple of Estimate
+        ``predictions.accuracy``: labels guessed by the strongest attack with the probabilities,
+        ``predictions.features_accuracy``: from the features alone, ``predictions.gain``: the
+        difference, ``predictions.commonest``: the share of the commonest label; with canaries
+        ``predictions.epsilon_lower``, a certified bound of ε of the training, and
+        ``predictions.canary_guesses``, how many of their labels were guessed.
+    """
 
-        return model_page(self)
+    canaries: int
 
-    def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own."""
-        content = html.escape(self.to_html(), quote=True)
-        return f'<iframe srcdoc="{content}" width="100%" height="600"></iframe>'
-
-    def to_json(self) -> str:
-        """Return the result as JSON."""
-        return as_json({**self.model_dump(), "sentence": self.sentence})
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the estimates as a data frame, one row each, by id."""
-        return frame_of(self.estimates, Estimate)
+    @property
+    def sentence(self) -> str:
+        """The answer: what is guessed with the model and without, and ε if labels were drawn."""
+        gain, accuracy = self["predictions.gain"], self["predictions.accuracy"]
+        alone = self["predictions.features_accuracy"]
+        assert gain.low is not None
+        assert gain.high is not None
+        ends = f"{number(100 * gain.low)} to {number(100 * gain.high)}"
+        said = (
+            f"With the model's probabilities {number(100 * accuracy.value)} % of its training "
+            f"labels are guessed, from the features alone {number(100 * alone.value)} %: "
+            f"{number(100 * gain.value)} points more ({percent(gain.level or 0.0)}: {ends}, by "
+            "estimate). "
+        )
+        if not self.canaries:
+            return f"{said}ε of the training was not measured: that needs labels drawn for it."
+        bound = self["predictions.epsilon_lower"]
+        least = f"at least ε = {number(bound.value, 'down')}"
+        at = f"at {percent(bound.level or 0.0)} confidence"
+        if self.claimed_epsilon is None:
+            return f"{said}Nothing was claimed; labels drawn for it certify {least} ({at})."
+        begin = {"fail": "Violation found", "pass": "No violation found"}
+        claim = f"ε = {self.claimed_epsilon:g}"
+        return (
+            f"{begin.get(self.verdict, 'Inconclusive')}: training claims {claim}, and labels drawn "
+            f"for it certify {least} ({at}). {said.rstrip()}"
+        )

@@ -210,7 +210,7 @@ def _canaries(context: AuditContext) -> Proof | None:
         return None
     table, rows = guessed_events(context)
     complete = np.asarray(np.isfinite(release.canaries).all(axis=1))
-    _check_canaries(release.canaries[complete], context.truth[complete])
+    check_canaries(release.canaries[complete], context.truth[complete])
     drawn = rows[complete[rows]]
     guess = table_guess(table, context)[release.released[drawn]]
     priors, right = release.canaries[drawn, guess], guess == context.truth[drawn]
@@ -258,7 +258,7 @@ def _promising(
     return order[: best + 1] if np.isfinite(value[best]) else None
 
 
-def _check_canaries(drawn: FloatArray, truth: IntArray) -> None:
+def check_canaries(drawn: FloatArray, truth: IntArray) -> None:
     """Check the canaries' probabilities, shape (c, k), and true labels, shape (c,)."""
     everyone = np.arange(len(drawn))
     if len(drawn) < _FEWEST_CANARIES:

@@ -16,11 +16,13 @@ from ldpaudit.commands.run.text import print_summary
 from ldpaudit.commands.shell import carry_out, say_public
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.judging.policy import load_policy
+from ldpaudit.models_as_releases.result import PredictionsAudit
 from ldpaudit.options import named_columns
 from ldpaudit.reports import render
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.result.harmless import one_line
+from ldpaudit.result.numbers import number
 from ldpaudit.result.public import public
 from ldpaudit.terminal import others_read, say, stream, words_only
 from ldpaudit.work.progress import Progress, Stop
@@ -75,6 +77,38 @@ def run_and_write(
             discreet=discreet,
             minds_log=True,
         )
+
+
+def run_on_predictions(
+    request: RunRequest, outputs: ReportOutputs, profile: Profile, *, quiet: bool
+) -> PredictionsAudit:
+    """Audit a model's predictions, write result and page, and print the answer."""
+    if profile == "public" or outputs.asked.keys() - {"json", "html"}:
+        raise InputError(
+            "Predictions have a result (--json) and a page (--html) for those who may see the "
+            "true labels, and no other report."
+        )
+    if len(request.release) > 1:
+        raise InputError("Predictions are audited one file at a time.")
+
+    from ldpaudit.models_as_releases.predictions import of_predictions
+
+    def work(request: RunRequest, progress: Progress) -> PredictionsAudit:
+        return of_predictions(request.release[0], replace(request, progress=progress))
+
+    return carry_out(
+        *(work, request, outputs.or_beside(request.release[0], "audit"), _tell_of_predictions),
+        stored=lambda found: {**found.model_dump(), "sentence": found.sentence},
+        html=PredictionsAudit.to_html,
+        confidential=lambda _: True,
+        quiet=quiet,
+    )
+
+
+def _tell_of_predictions(found: PredictionsAudit, /, *, quiet: bool) -> None:
+    say(one_line(found.sentence))
+    for estimate in () if quiet else found.estimates:
+        say(f"  {estimate.kind:<12} {one_line(f'{estimate.title}: {number(estimate.value)}')}")
 
 
 def _typed(request: RunRequest) -> dict[str, str]:

@@ -1,0 +1,291 @@
+"""``ldpaudit.audit_predictions``: what predictions for training rows reveal about their labels."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
+
+import numpy as np
+
+from ldpaudit.api import plan_of, read_with, seed_of
+from ldpaudit.audits.interface import Plan
+from ldpaudit.audits.observational.evidence import check_canaries
+from ldpaudit.datasets.probabilities import class_probabilities, with_canaries
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.estimators.intervals.paired import Folds, best_interval
+from ldpaudit.estimators.intervals.poisson_binomial import shift_lower
+from ldpaudit.judging.policy import default_policy
+from ldpaudit.keywords import made
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.models.label_model import fit_posterior
+from ldpaudit.models_as_releases.audit import CHOOSING, SHARES, verdict_on
+from ldpaudit.models_as_releases.result import SCHEMA_VERSION, PredictionsAudit
+from ldpaudit.options import AuditOptions, FileOptions, option_name
+from ldpaudit.pipeline.audit import pinned
+from ldpaudit.randomness import child_generator
+from ldpaudit.release import BoolArray, FeatureTable, FloatArray, Release
+from ldpaudit.result import Estimate
+from ldpaudit.work.progress import NoProgress
+
+_FEWEST: Final = 100
+_FEWEST_CANARIES: Final = 40
+_LEAST: Final = 1e-7
+"""Of a probability, before its logarithm is taken."""
+_USED: Final = {
+    *("truth", "mechanism", "rng", "label", "id_column", "drop", "features", "canaries", "threads"),
+    *("memory", "progress", "stop", "command", "release"),
+    *(field.name for field in fields(FileOptions)),
+}
+_ALONE, _STATED, _LEARNT = "features", "stated", "learnt"
+_ASSUMED: Final = ("given the model, people are guessed independently of one another",)
+
+
+def audit_predictions(
+    predictions: Any, truth: Any, mechanism: Any = None, **options: Any
+) -> PredictionsAudit:
+    """Audit a model's predictions for its own training rows: what do they reveal of the labels?
+
+    Attackers who have the model's probabilities are compared with one who has the true features
+    alone. ε of the training is bounded only where the auditor drew labels for it (``canaries``).
+
+    Parameters
+    ----------
+    predictions : path, DataFrame, Arrow table or float array of shape (n, k)
+        The model's probability of each class, in a column named after it; an array has them in the
+        classes' order.
+    truth : path, DataFrame or Arrow table
+        The training table in the same row order: features, and the labels as they were given to the
+        training, in the column ``label``.
+    mechanism : claim in any of its forms, optional
+        What was promised of the training; of it, ε counts.
+    **options
+        ``label``, ``canaries``, ``id_column``, ``drop``, ``features``, ``rng``, ``threads`` and
+        those about files, as of :func:`ldpaudit.audit`; ``epsilon``: claimed, in nats.
+
+    Returns
+    -------
+    PredictionsAudit
+        With ``verdict``, ``sentence``, ``estimates``; ``to_html()``, ``to_json()``, ``to_frame()``.
+
+    Raises
+    ------
+    ldpaudit.errors.InputError
+        One clear line about what is wrong with the tables or the claim.
+
+    References
+    ----------
+    Kalemaj et al. (2025), "Observational auditing of label privacy"; Steinke, Nasr & Jagielski
+    (2023), "Privacy auditing with one (1) training run".
+    """
+    given = {"truth": truth} | ({} if mechanism is None else {"mechanism": mechanism}) | options
+    return of_predictions(predictions, made(AuditOptions, given, "audit_predictions"))
+
+
+def of_predictions(predictions: Any, options: AuditOptions) -> PredictionsAudit:
+    """Audit predictions as the options ask."""
+    _check(options)
+    progress = options.progress or NoProgress()
+    training = replace(options, truth=None)
+    release = read_with(options.truth, training).release
+    if len(release) < _FEWEST or release.features.width == 0 or len(release.classes) < 2:
+        raise InputError(
+            f"The training table must have features, at least {_FEWEST} rows and two classes. Got "
+            f"{len(release):,} rows, {release.features.columns} features and "
+            f"{len(release.classes)} classes."
+        )
+    said = class_probabilities(predictions, release, "The predictions", options)
+    release = with_canaries(release, options.canaries, options)
+    plan = pinned(plan_of(options, seed_of(options, None)), default_policy())
+    progress.step("attacking the training labels")
+    estimates = list(_attacks(release, said, plan))
+    bound, drawn = 0.0, 0
+    if release.canaries is not None:
+        found = of_canaries(release, said, release.canaries, plan)
+        drawn, bound = int((~np.isnan(release.canaries).all(axis=1)).sum()), found[0].value
+        estimates += found
+    claimed = None
+    if release.declaration is not None:
+        claimed = from_declaration(release.declaration, release.classes).epsilon
+    excess = plan.max_undetected_excess.at(0.0 if claimed is None else claimed)
+    return PredictionsAudit(
+        schema_version=SCHEMA_VERSION,
+        verdict=verdict_on(claimed, bound, excess) if drawn else "inconclusive",
+        claimed_epsilon=claimed,
+        max_undetected_excess=excess,
+        rows=len(release),
+        seed=plan.seed,
+        canaries=drawn,
+        estimates=tuple(estimates),
+    )
+
+
+def _check(options: AuditOptions) -> None:
+    """Refuse options that are about a release of labels."""
+    options.check()
+    for field in fields(AuditOptions):
+        if field.name not in _USED and getattr(options, field.name) != field.default:
+            raise InputError(
+                f"{option_name(options, field.name)} is about a release of labels; it says nothing "
+                "about predictions."
+            )
+    if options.truth is None:
+        raise InputError("Predictions need the table that the model was trained on (--truth).")
+
+
+def _attacks(release: Release, said: FloatArray, plan: Plan) -> list[Estimate]:
+    """Return how many labels are guessed with the probabilities and without, and the difference."""
+    rng, table, alpha = (
+        child_generator(plan.seed, "predictions"),
+        release.features,
+        1 - plan.confidence,
+    )
+    truth, n, k = release.released, len(release), len(release.classes)
+    logs = np.log(np.maximum(said, _LEAST)).astype(np.float32)
+    shown = FeatureTable(
+        np.hstack([table.numeric, logs]),
+        table.categorical,
+        table.cardinalities,
+        table.columns + k,
+        table.extra,
+    )
+    halves = np.zeros(n, dtype=bool)
+    halves[rng.permutation(n)[: n // 2]] = True
+    right = {_STATED: said.argmax(axis=1) == truth, _ALONE: np.zeros(n, bool)}
+    right[_LEARNT] = np.zeros(n, bool)
+    for half in (halves, ~halves):
+        for name, features in ((_ALONE, table), (_LEARNT, shown)):
+            model = fit_posterior(features.take(half), truth[half], k, rng, plan.threads)
+            guess = model.predict(features.take(~half)).argmax(axis=1)
+            right[name][~half] = guess == truth[~half]
+    commonest = Estimate.estimated(
+        "predictions.commonest",
+        "Rows with the commonest label",
+        float(np.bincount(truth).max() / n),
+        unit="proportion",
+        n=n,
+    )
+    return [*_compared(right, halves, alpha), commonest]
+
+
+def _compared(right: Mapping[str, BoolArray], halves: BoolArray, alpha: float) -> list[Estimate]:
+    """Return the scores of the strongest attack and of the features alone, and the difference."""
+    means = {name: float(found.mean()) for name, found in right.items()}
+    attacks = {name: means[name] for name in (_STATED, _LEARNT)}
+
+    def pair(without: str, attack: str) -> Folds:
+        gain = right[attack].astype(np.float64) - right[without]
+        return Folds((gain[halves], gain[~halves]))
+
+    gain = best_interval(pair, {_ALONE: means[_ALONE]}, attacks, alpha)
+    best = max(attacks, key=lambda name: attacks[name])
+    how = {
+        _STATED: "the class that the model finds likeliest",
+        _LEARNT: "a model of the label by features and probabilities, learnt on the other half of "
+        "the rows",
+        _ALONE: "a model of the label by the true features, learnt on the other half of the rows",
+    }
+    titles = {
+        best: ("predictions.accuracy", "Training labels guessed with the model's probabilities"),
+        _ALONE: ("predictions.features_accuracy", "Training labels guessed from features alone"),
+    }
+    found = []
+    for name, (identifier, title) in titles.items():
+        count, n = int(right[name].sum()), len(halves)
+        low, high = clopper_pearson(count, n, alpha / (len(attacks) if name == best else 1))
+        found.append(
+            Estimate.interval(
+                identifier,
+                title,
+                means[name],
+                (float(low), float(high)),
+                1 - alpha,
+                kind="estimated",
+                unit="proportion",
+                n=n,
+                count=count,
+                method=how[name],
+                assumptions=_ASSUMED,
+            )
+        )
+    difference = Estimate.interval(
+        "predictions.gain",
+        "What the probabilities add to the features",
+        gain.value,
+        (gain.low, gain.high),
+        1 - alpha,
+        kind="estimated",
+        unit="proportion",
+        n=gain.n,
+        method="the same rows guessed by both; the stronger of two attacks, corrected",
+        assumptions=(
+            *_ASSUMED,
+            "a model that knows better how labels depend on features gains by that, too",
+        ),
+        reference="Waudby-Smith & Ramdas (2024)",
+    )
+    return [*found, difference]
+
+
+def of_canaries(
+    release: Release, said: FloatArray, drawn: FloatArray, plan: Plan
+) -> list[Estimate]:
+    """Return the certified bound of ε of the training by labels that the auditor drew.
+
+    The guess is the label that the model favours most over the probability with which it was drawn.
+    Given the model and the other labels a guess of probability p is right with at most
+    p e^ε/(1 + p(e^ε − 1)), so however rows depend on one another through the model, the right ones
+    are at most such a Poisson-binomial number.
+    """
+    alpha, rng = 1 - plan.confidence, child_generator(plan.seed, "predictions", "canaries")
+    rows = np.flatnonzero(~np.isnan(drawn).all(axis=1))
+    check_canaries(drawn[rows], release.released[rows])
+    rows = rows[drawn[rows].max(axis=1) < 1]
+    if len(rows) < _FEWEST_CANARIES:
+        raise InputError(
+            f"There must be at least {_FEWEST_CANARIES} canaries with several possible labels. Got "
+            f"{len(rows):,}."
+        )
+    prior, truth = drawn[rows], release.released[rows]
+    with np.errstate(divide="ignore"):
+        lift = np.log(np.maximum(said[rows], _LEAST)) - np.log(prior)
+    lift[prior == 0] = -np.inf
+    guess, (second, first) = lift.argmax(axis=1), np.sort(lift, axis=1)[:, -2:].T
+    margin, chance = first - second, prior[np.arange(len(rows)), guess]
+    chooses = rng.random(len(rows)) < CHOOSING
+
+    def guessed(part: BoolArray, share: float) -> tuple[FloatArray, BoolArray]:
+        own = np.flatnonzero(part)
+        own = own[np.argsort(-margin[own], kind="stable")][: math.ceil(share * len(own))]
+        return chance[own], guess[own] == truth[own]
+
+    def bound(part: BoolArray, share: float, error: float) -> float:
+        chances, right = guessed(part, share)
+        return max(shift_lower(chances, int(right.sum()), error), 0.0) if len(right) else 0.0
+
+    share = max(SHARES, key=lambda one: bound(chooses, one, alpha / len(SHARES)))
+    chances, right = guessed(~chooses, share)
+    return [
+        Estimate.lower_bound(
+            "predictions.epsilon_lower",
+            "ε of the training, by labels that were drawn for it",
+            bound(~chooses, share, alpha),
+            plan.confidence,
+            unit="nats",
+            n=len(right),
+            count=int(right.sum()),
+            method="guesses of drawn labels by the model's probabilities (Poisson-binomial tail); "
+            f"a quarter of them chose to guess the surest {100 * share:g} %",
+            assumptions=("labels were drawn independently, with the given probabilities",),
+            reference="Kalemaj et al. (2025); Steinke, Nasr & Jagielski (2023), Theorem 5.2",
+        ),
+        Estimate.estimated(
+            "predictions.canary_guesses",
+            "Drawn labels that were guessed",
+            float(right.mean()),
+            unit="proportion",
+            n=len(right),
+            count=int(right.sum()),
+            method=f"by the probabilities they were drawn with: {chances.mean():.3f}",
+        ),
+    ]

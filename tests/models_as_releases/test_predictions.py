@@ -1,0 +1,165 @@
+"""What predictions for training rows reveal: bounds that hold, stored labels found, bad input."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from typer.testing import CliRunner
+from worlds import feature_table
+
+import ldpaudit
+from ldpaudit.audits.interface import Plan
+from ldpaudit.cli import app
+from ldpaudit.errors import InputError
+from ldpaudit.models_as_releases.predictions import of_canaries
+from ldpaudit.release import Release, ReleasedLabels
+
+CLASSES = ("no", "yes")
+
+
+def world(seed: int, n: int = 600) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Return features, the chance of "yes", and labels drawn with it: canaries, all of them."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"])
+    chance = 1 / (1 + np.exp(-table["a"].to_numpy()))
+    return table, chance, (rng.random(n) < chance).astype(np.int32)
+
+
+def remembered(labels: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.ndarray:
+    """Return the probabilities of a model that remembers each label, randomized with ε."""
+    kept = rng.random(len(labels)) < 1 / (1 + math.exp(-epsilon))
+    yes = np.where(np.where(kept, labels, 1 - labels) == 1, 0.9, 0.1)
+    return np.c_[1 - yes, yes]
+
+
+def bound(seed: int, epsilon: float) -> float:
+    table, chance, labels = world(seed)
+    release = Release(feature_table(table), ReleasedLabels(labels), CLASSES, CLASSES)
+    said = remembered(labels, epsilon, np.random.default_rng([seed, 1]))
+    drawn = np.c_[1 - chance, chance]
+    return of_canaries(release, said, drawn, Plan(seed=seed))[0].value
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_drawn_labels_accuse_no_more_often_than_the_level_says(epsilon: float) -> None:
+    bounds = np.array([bound(seed, epsilon) for seed in range(150)])
+    assert (bounds > epsilon).mean() <= 0.1  # 5 % of 150 draws, within 2.8 errors
+    assert bounds.mean() > 0.6 * epsilon - 0.1
+
+
+def test_one_model_of_all_labels_is_no_excuse() -> None:
+    """Rows that depend on one another: one bit of noise for all, at most ε for a single one."""
+    bounds = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        table, chance, labels = world(seed, 200)
+        release = Release(feature_table(table), ReleasedLabels(labels), CLASSES, CLASSES)
+        # The parity of all labels through randomized response says nothing more of each.
+        parity = (labels.sum() + (rng.random() < 0.25)) % 2
+        said = np.tile([1 - 0.8 * parity, 0.8 * parity], (200, 1)).clip(0.1, 0.9)
+        drawn = np.c_[1 - chance, chance]
+        bounds.append(of_canaries(release, said, drawn, Plan(seed=seed))[0].value)
+    assert np.mean(np.array(bounds) > math.log(3)) <= 0.1
+
+
+@pytest.fixture(scope="module")
+def forest() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return predictions of a forest on labels as they are, its table, and canaries."""
+    table, chance, labels = world(0)
+    model = RandomForestClassifier(20, random_state=0).fit(table, labels)
+    said = pd.DataFrame(model.predict_proba(table), columns=CLASSES)
+    train = table.assign(bought=np.array(CLASSES)[labels])
+    drawn = pd.DataFrame(np.c_[1 - chance, chance], columns=CLASSES)
+    drawn[300:] = np.nan
+    return said, train, drawn
+
+
+def test_a_forest_on_labels_as_they_are_is_found(forest: tuple[pd.DataFrame, ...]) -> None:
+    said, train, drawn = forest
+    found = ldpaudit.audit_predictions(said, train, label="bought", epsilon=1.0, canaries=drawn)
+    assert found.verdict == "fail"
+    assert found.canaries == 300
+    assert found["predictions.epsilon_lower"].value > 2
+    assert found["predictions.epsilon_lower"].kind == "certified"
+    assert found["predictions.gain"].low > 0.15
+    assert {e.kind for e in found.estimates if "epsilon" not in e.id} == {"estimated"}
+    assert found.sentence.startswith("Violation found: training claims ε = 1, and labels drawn")
+    page = found.to_html()
+    assert "is no bound of ε" in page
+    assert "certifies" in page
+    assert found.to_frame().loc["predictions.gain", "kind"] == "estimated"
+
+
+def test_without_drawn_labels_nothing_is_said_of_epsilon(forest: tuple[pd.DataFrame, ...]) -> None:
+    said, train, _ = forest
+    found = ldpaudit.audit_predictions(said.to_numpy(), train, "rr", label="bought", epsilon=1.0)
+    assert found.verdict == "inconclusive"
+    assert "ε of the training was not measured" in found.sentence
+    assert not [e for e in found.estimates if "epsilon" in e.id]
+    assert "--canaries" in found.to_html()
+
+
+def test_probabilities_that_know_no_label_add_nothing() -> None:
+    """In 12 draws the 97.5 % bound lies above 0 twice with a chance of 4 %."""
+    above = 0
+    for seed in range(12):
+        table, _, labels = world(seed, 300)
+        said = np.random.default_rng(seed).dirichlet([1, 1], 300)
+        found = ldpaudit.audit_predictions(said, table.assign(label=labels), threads=1)
+        above += found["predictions.gain"].low > 0
+    assert above <= 1
+
+
+def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: Path) -> None:
+    said, train, drawn = forest
+    places = {"p": said, "train": train, "drawn": drawn}
+    for name, table in places.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    asked = ["run", f"{tmp_path}/p.csv", "--predictions", "--truth", f"{tmp_path}/train.csv"]
+    asked += ["--label", "bought:rr:epsilon=1", "--seed", "0"]
+    given = [*asked, "--canaries", f"{tmp_path}/drawn.csv"]
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 1, result.output
+    assert "Violation found" in result.output
+    stored = json.loads((tmp_path / "p.audit.json").read_text())
+    again = ldpaudit.audit_predictions(said, train, label="bought", epsilon=1.0, canaries=drawn)
+    assert stored["verdict"] == again.verdict
+    assert stored["estimates"][0]["value"] == again.estimates[0].value
+    assert (tmp_path / "p.audit.html").stat().st_mode & 0o777 == 0o600
+    assert CliRunner().invoke(app, [*given, "--exit-zero", "--quiet"]).exit_code == 0
+    refused = {
+        "--profile=public": "no other report",
+        f"--sarif={tmp_path}/s": "no other report",
+        "--policy=ldpaudit:strict": "--policy is about a release of labels",
+        "--skip=power": "--skip is about a release of labels",
+        f"{tmp_path}/train.csv": "one file at a time",
+    }
+    for option, why in refused.items():
+        result = CliRunner().invoke(app, [*asked, option])
+        assert isinstance(result.exception, InputError), option
+        assert why in str(result.exception), option
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"predictions": np.full((300, 2), 0.4)}, "sum to 1"),
+        ({"predictions": np.full((299, 2), 0.5)}, "must have 300 rows"),
+        ({"predictions": pd.DataFrame({"x": [1.0] * 300})}, "named after each of 2 classes"),
+        ({"truth": None}, "need the table that the model was trained on"),
+        ({"features": ()}, "must have features"),
+        ({"canaries": np.full((300, 2), np.nan)}, "at least 20 canaries"),
+        ({"canaries": np.tile([1.0, 0.0], (300, 1))}, "must be ones that their probabilities"),
+    ],
+)
+def test_bad_input_is_one_clear_line(changes: dict[str, Any], said: str) -> None:
+    table, _, labels = world(1, 300)
+    given = {"predictions": np.full((300, 2), 0.5), "truth": table.assign(label=labels)} | changes
+    with pytest.raises(InputError) as refused:
+        ldpaudit.audit_predictions(given.pop("predictions"), given.pop("truth"), **given)
+    assert said in str(refused.value)
