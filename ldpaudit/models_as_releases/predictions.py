@@ -12,9 +12,8 @@ from ldpaudit.audits.interface import Plan
 from ldpaudit.audits.observational.evidence import check_canaries
 from ldpaudit.datasets.probabilities import class_probabilities, with_canaries
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson
-from ldpaudit.estimators.intervals.paired import Folds, best_interval
-from ldpaudit.estimators.intervals.poisson_binomial import shift_lower
+from ldpaudit.estimators.intervals.binomial import clopper_pearson, shift_lower
+from ldpaudit.estimators.intervals.bounded_mean import Folds, best_interval
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.keywords import made
 from ldpaudit.mechanisms import from_declaration
