@@ -170,7 +170,7 @@ MISTAKES = {
     "--label a --label b --joint rsfd --epsilon 1": "did you mean 'rs-fd'",
     "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 'a': Every",
     "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "only its classes",
-    "--label a --joint joint-rr --label b:by=region --epsilon 1": "by nothing else",
+    "--label a --label b --joint joint-rr --epsilon 1 --by region": "by nothing else",
 }
 
 
