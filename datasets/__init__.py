@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
-    from ldpaudit.datasets.channels import read_channel
     from ldpaudit.datasets.declaration import declare, parse_declaration
+    from ldpaudit.datasets.probabilities import read_channel
     from ldpaudit.datasets.reading import ReadReport, read_release
     from ldpaudit.datasets.sample import affairs
     from ldpaudit.datasets.several import ColumnsReport, read_file_columns
@@ -32,7 +32,7 @@ __getattr__, __dir__ = exported(
     __name__,
     {
         "declaration": ("declare", "parse_declaration"),
-        "channels": ("read_channel",),
+        "probabilities": ("read_channel",),
         "reading": ("ReadReport", "read_release"),
         "sample": ("affairs",),
         "several": ("ColumnsReport", "read_file_columns"),

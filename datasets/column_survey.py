@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
 from ldpaudit.datasets.features import EncodedFeatures, is_categorical
-from ldpaudit.datasets.formats.columns import LISTS, decoded, is_any, stored, value_type
+from ldpaudit.datasets.formats.tables import LISTS, decoded, is_any, stored, value_type
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray

@@ -1,24 +1,26 @@
-"""Tables that come with a release: original features; synthetic, test, held-out and public rows.
+"""Tables that come with a release: true labels, original features, synthetic and other rows.
 
-Their columns are put under those of the release before anything is coded, so that the same value
-has the same code and the same number in all of them.
+Each is in the release's row order, joined on an id, or of rows of its own. Features are put under
+those of the release before anything is coded, so that the same value has the same code in all of
+them. Warnings go into reports, so they give a column's number, not its name.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ldpaudit.datasets.domains import read_numbers
+from ldpaudit.datasets.domains import EncodedLabels, read_numbers
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
-from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import TableSource
-from ldpaudit.datasets.labels import read_labels
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, decoded, is_any
+from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import (
     DEFAULT_LABEL,
     ColumnError,
@@ -26,11 +28,239 @@ from ldpaudit.datasets.names import (
     called,
     missing_column,
     of_column,
+    quoted,
 )
-from ldpaudit.datasets.truth import matching_rows
+from ldpaudit.datasets.probabilities import RELEASED
+from ldpaudit.datasets.sparse import is_svmlight, open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release, SyntheticTable
+
+_GLANCE: Final = 1000
+
+
+class UnknownIdError(InputError):
+    """Ids of the release that another table does not have."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true labels in the release's row order.
+
+    ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
+    theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the release;
+    ``remark`` says how the file was read, where that is not as usual.
+    """
+
+    labels: LabelColumn | FloatArray
+    column: str | None
+    unused: int = 0
+    remark: str = ""
+
+
+def read_truth(
+    source: Any,
+    rows: int,
+    *,
+    label: str,
+    truth_column: str | None = None,
+    id_column: str | None = None,
+    identifiers: pa.ChunkedArray | None = None,
+    numeric: bool = False,
+    files: FileOptions = AS_FOUND,
+    looked_at: npt.NDArray[np.int64] | None = None,
+) -> Truth:
+    """Read the true labels of a release of ``rows`` rows.
+
+    A bare array or Series is in the release's row order, as is a table without ``identifiers``,
+    the release's ids. Labels are in ``truth_column``; default: the column called as the released
+    ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
+    mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for all.
+    """
+    table, bare = open_truth(source, files)
+    join = identifiers is not None and not bare
+    name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
+    wanted = [name, id_column] if join and id_column is not None else [name]
+    values, *others = [column for _, column in table.columns(wanted, as_text=wanted)]
+    unused = 0
+    if join:
+        order = matching_rows(identifiers, others[0])
+        values, unused = values.take(order), len(values) - rows
+    elif len(values) != rows:
+        raise InputError(
+            f"The true labels must have as many rows as the release: {len(values)} against {rows}."
+        )
+    elif looked_at is not None:
+        values = values.take(pa.array(looked_at))
+    labels = true_labels(values, numeric=numeric, from_text=table.text)
+    return Truth(labels, None if bare else name, unused, table.remark)
+
+
+def true_labels(
+    column: pa.ChunkedArray, *, numeric: bool, from_text: bool
+) -> LabelColumn | FloatArray:
+    """Read a column of true labels, as numbers for a mechanism on numbers."""
+    if numeric:
+        return read_numbers(column, "true")
+    return read_labels(column, "true", from_text=from_text)
+
+
+def open_truth(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
+    """Open a truth; a bare array or Series becomes a table of one column."""
+    if isinstance(source, pa.Array | pa.ChunkedArray):
+        return MemoryTable(pa.table({DEFAULT_LABEL: source})), True
+    if getattr(source, "ndim", None) == 1 or isinstance(source, list | tuple):
+        import pandas as pd
+
+        series = hasattr(source, "index") and hasattr(source, "array")
+        return MemoryTable(pd.DataFrame({DEFAULT_LABEL: source.array if series else source})), True
+    if isinstance(source, str | os.PathLike) and is_svmlight(os.fspath(source)):
+        return open_svmlight(os.fspath(source)), False
+    return open_table(source, files), False
+
+
+def _column(
+    names: Sequence[str],
+    label: str,
+    truth_column: str | None,
+    id_column: str | None,
+    join: bool,
+) -> str:
+    if join and id_column not in names:
+        raise InputError(f"The truth must have the id column {quoted(str(id_column))} as well.")
+    if truth_column is not None:
+        if truth_column not in names:
+            raise missing_column(truth_column, "true label", names)
+        return truth_column
+    found = named_truth(names, label)
+    if found is not None or DEFAULT_LABEL in names:
+        return found or DEFAULT_LABEL
+    others = [name for name in names if name != id_column]
+    if len(others) == 1:
+        return others[0]
+    raise InputError(
+        f"The truth has {len(others)} columns and none is called as the released label; name the "
+        f"column of the true labels (--truth-column)."
+    )
+
+
+def named_truth(names: Sequence[str], label: str) -> str | None:
+    """Return the column called as the released label, or as sdcMicro called it before; or None."""
+    called = (label, label.removesuffix(RELEASED))
+    return next((name for name in called if name in names), None)
+
+
+def matching_rows(
+    identifiers: Any, other_ids: pa.ChunkedArray, other: str = "truth"
+) -> pa.ChunkedArray:
+    """Return for each row of the release the row of another table with the same id (InputError)."""
+    ours, theirs = comparable_ids(identifiers, "release"), comparable_ids(other_ids, other)
+    for ids, where in ((ours, "release"), (theirs, other)):
+        repeated = len(ids) - pc.count_distinct(ids).as_py()
+        if repeated:
+            raise InputError(f"Ids must be distinct; {repeated:,} in the {where} are repeated.")
+    order = pc.index_in(ours, value_set=theirs.combine_chunks())
+    if order.null_count:
+        raise UnknownIdError(
+            f"Every id of the release must be in the {other}; {order.null_count:,} of "
+            f"{len(ours):,} are not."
+        )
+    return order
+
+
+def comparable_ids(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
+    """Return ids as text, so that 7 in one file matches ``7`` in the other (but not ``07``)."""
+    ids = decoded(ids)
+    try:
+        if is_any(ids.type, "fixed_size_binary", "binary"):
+            ids = ids.cast(pa.large_binary())
+        else:
+            whole = ids.cast(pa.int64()) if pa.types.is_floating(ids.type) else ids
+            ids = whole.cast(pa.large_string())
+    except pa.ArrowException:
+        raise InputError(f"The ids of the {where} must be whole numbers or text.") from None
+    if ids.null_count:
+        raise InputError(f"Every row must have an id; {ids.null_count:,} of the {where} have none.")
+    return ids
+
+
+def warnings_about(
+    truth: Truth | None,
+    labels: EncodedLabels,
+    features: EncodedFeatures,
+    names: Sequence[str],
+    roles: Roles,
+) -> list[str]:
+    """Return signs that the true labels were left in a release, or that files were mixed up."""
+    values, warnings, number = labels.true_values, [], {n: j for j, n in enumerate(names, start=1)}
+    before = roles.label.removesuffix(RELEASED)
+    if truth is not None and values is not None:
+        if truth.column in roles.features:
+            warnings.append(
+                f"Column {number[truth.column]} of the release has the name of the true label's "
+                "column and is used as a feature: was the true label left in the release?"
+            )
+        for place in _revealing_columns(features, values):
+            warnings.append(
+                f"Column {number[roles.features[place]]} of the release determines the true label "
+                "in every row: was the true label left in the release?"
+            )
+        if _equal(labels):
+            warnings.append(
+                "The true labels equal the released labels in every row: either nothing was "
+                "privatized, or the release itself was given as the truth."
+            )
+        if labels.domains.apart:
+            warnings.append(
+                "No true label has the value of any released label; they were read as labels of "
+                "two different kinds."
+            )
+        if truth.unused:
+            warnings.append("Some rows of the truth match no row of the release and were left out.")
+    if before != roles.label and before in roles.features:
+        warnings.append(
+            f"Column {number[before]} of the release has the name that the private column had "
+            "before it was post-randomized, and is used as a feature: were the true values left "
+            "in the release?"
+        )
+    return warnings
+
+
+def _revealing_columns(features: EncodedFeatures, truth: IntArray) -> list[int]:
+    """Return the feature columns (numbers from 0) that map one to one to the true label."""
+    columns: list[tuple[int, npt.NDArray[Any]]] = [
+        (place, block[:, 0])
+        for place, block in zip(features.numeric_places, features.numeric, strict=True)
+        if block.shape[1] == 1
+    ]
+    columns += zip(features.categorical_places, features.categorical, strict=True)
+    return sorted(
+        place
+        for place, values in columns
+        # Most columns are ruled out by a few rows.
+        if _one_to_one(values[:_GLANCE], truth[:_GLANCE]) and _one_to_one(values, truth)
+    )
+
+
+def _one_to_one(values: npt.NDArray[Any], truth: IntArray) -> bool:
+    """Return whether equal values have equal labels and the other way round, in every row."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    classes = len(np.unique(truth))
+    if len(distinct) != classes:
+        return False
+    width = int(truth.max()) + 1
+    return len(np.unique(codes.astype(np.int64) * width + truth)) == classes
+
+
+def _equal(labels: EncodedLabels) -> bool:
+    """Return whether every released label is the true one."""
+    if labels.numeric is not None:
+        truth = labels.numeric.truth
+        return truth is not None and bool((labels.numeric.released == truth).all())
+    domains = labels.domains
+    meaning = positions(domains.outputs, domains.classes)
+    return bool((meaning[labels.released] == labels.truth).all())
+
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
 Parts = Mapping[str, tuple["Companion", FeatureTable]]

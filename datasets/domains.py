@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.columns import check_complete, decoded, is_any
+from ldpaudit.datasets.formats.tables import check_complete, decoded, is_any
 from ldpaudit.datasets.labels import (
     LabelColumn,
     canonical,

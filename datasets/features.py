@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.columns import (
+from ldpaudit.datasets.formats.tables import (
     BYTES,
     LISTS,
     NUMBERS,

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.arrays import IndexArray, IntArray
-from ldpaudit.datasets.formats.columns import check_complete, decoded, is_any
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.formats.tables import TableSource, check_complete, decoded, is_any
 from ldpaudit.datasets.labels import forms, positions, read_labels
 from ldpaudit.datasets.names import called, missing_column, quoted
 from ldpaudit.errors import InputError

@@ -20,8 +20,12 @@ from ldpaudit.datasets.column_survey import (
 )
 from ldpaudit.datasets.companions import (
     LabelledRows,
+    Truth,
     encode_together,
     open_companions,
+    read_truth,
+    true_labels,
+    warnings_about,
     with_companions,
 )
 from ldpaudit.datasets.declaration import (
@@ -42,17 +46,15 @@ from ldpaudit.datasets.domains import (
     encode_reported,
     read_numbers,
 )
-from ldpaudit.datasets.formats.columns import allowed, check_fits, held_to
 from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.formats.tables import TableSource, allowed, check_fits, held_to
 from ldpaudit.datasets.groups import read_groups, read_strata
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
 from ldpaudit.datasets.reports import read_bags, read_reports
 from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
-from ldpaudit.datasets.truth import Truth, read_truth, true_labels, warnings_about
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.options import AS_FOUND, FileOptions

@@ -15,7 +15,7 @@ from ldpaudit.datasets.domains import (
     read_numbers,
     true_codes,
 )
-from ldpaudit.datasets.formats.columns import LISTS, check_complete, decoded, is_any
+from ldpaudit.datasets.formats.tables import LISTS, check_complete, decoded, is_any
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.errors import InputError
 from ldpaudit.release import Bags, FloatArray, IntArray, Label

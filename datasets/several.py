@@ -16,13 +16,12 @@ import pyarrow as pa
 from scipy.sparse import coo_array
 
 from ldpaudit.arrays import BoolArray, IndexArray, IntArray
-from ldpaudit.datasets.companions import LabelledRows
+from ldpaudit.datasets.companions import LabelledRows, comparable_ids, named_truth, open_truth
 from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of, parse_declaration
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source, read_release
 from ldpaudit.datasets.sparse import SparseTable
-from ldpaudit.datasets.truth import comparable_ids, named_truth, open_truth
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import (

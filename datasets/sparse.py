@@ -22,9 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.arrays import GOLDEN, scrambled
-from ldpaudit.datasets.formats.columns import check_fits
 from ldpaudit.datasets.formats.locations import Location, locate
-from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.formats.tables import TableSource, check_fits
 from ldpaudit.datasets.names import DEFAULT_LABEL, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, Sketch

@@ -21,8 +21,14 @@ import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.arrow import ARROW_SUFFIXES as ARROW
 from ldpaudit.datasets.formats.arrow import ArrowFile, ParquetFiles
-from ldpaudit.datasets.formats.columns import (
+from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV
+from ldpaudit.datasets.formats.dialect import MISSING, Dialect
+from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
+from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY
+from ldpaudit.datasets.formats.locations import SIDECAR, check_unchanged
+from ldpaudit.datasets.formats.tables import (
     BYTES,
+    DECLARATION_KEY,
     LISTS,
     TEXTS,
     decoded,
@@ -30,12 +36,6 @@ from ldpaudit.datasets.formats.columns import (
     value_type,
     without_hidden,
 )
-from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV
-from ldpaudit.datasets.formats.dialect import MISSING, Dialect
-from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
-from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY
-from ldpaudit.datasets.formats.locations import SIDECAR, check_unchanged
-from ldpaudit.datasets.formats.tables import DECLARATION_KEY
 from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.work.files import PartFile, WholeFiles

@@ -132,7 +132,7 @@ def stated_claim(column: LabelOptions, files: FileOptions = AS_FOUND) -> LabelDe
 
 def _of_channel(column: LabelOptions, files: FileOptions) -> tuple[Declaration, str | None]:
     """Return the claim that a table of channels makes about a column, and what tells the strata."""
-    from ldpaudit.datasets.channels import column_channels, only_channels
+    from ldpaudit.datasets.probabilities import column_channels, only_channels
 
     if column.mechanism not in (None, EXPLICIT) or column.stated().keys() & _NO_CHANNEL:
         raise _whole_claim()

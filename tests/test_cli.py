@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -28,6 +27,7 @@ from ldpaudit.result import AuditResult
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
+FAST = ("--only", "mechanism", "--only", "power")
 
 
 @pytest.fixture(scope="module")
@@ -56,20 +56,19 @@ def test_an_honest_release_passes(command: Command, honest: tuple[Path, Path]) -
 
 def test_a_dishonest_release_fails(command: Command, tmp_path: Path) -> None:
     release, truth = written(tmp_path, made=3.0, rows=3000)
-    only = ("--only", "mechanism", "--only", "label-inference", "--only", "power")
-    status, out, _ = command("run", release, "--truth", truth, *only)
+    words = ("run", release, "--truth", truth, "--only", "label-inference", *FAST)
+    status, out, _ = command(*words)
     assert status == 1
     assert re.search(r"Violation found: the release claims ε = 1, but at least ε = [23]\.\d", out)
 
 
 def test_exit_zero_and_inconclusive(command: Command, tmp_path: Path) -> None:
     release, _ = written(tmp_path, claimed=None, rows=1000)
-    fast = ("--only", "mechanism", "--only", "power")
-    assert command("run", release, *fast)[0] == 3
-    assert command("run", release, *fast, "--inconclusive", "fail")[0] == 1
-    assert command("run", release, *fast, "--inconclusive", "pass")[0] == 0
-    assert command("run", release, *fast, "--exit-zero")[0] == 0
-    assert "nothing was claimed, so nothing was judged" in command("run", release, *fast)[1]
+    assert command("run", release, *FAST)[0] == 3
+    assert command("run", release, *FAST, "--inconclusive", "fail")[0] == 1
+    assert command("run", release, *FAST, "--inconclusive", "pass")[0] == 0
+    assert command("run", release, *FAST, "--exit-zero")[0] == 0
+    assert "nothing was claimed, so nothing was judged" in command("run", release, *FAST)[1]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +101,8 @@ def test_true_labels_in_another_order_are_an_input_error(
     release, truth = honest
     shuffled = tmp_path / "truth.csv"
     pq.read_table(truth).to_pandas().sample(frac=1, random_state=3).to_csv(shuffled, index=False)
-    only = ("--only", "mechanism", "--only", "power")
     for words in (("run", release), ("compare", release, release)):
-        status, _, err = command(*words, "--truth", shuffled, *only)
+        status, _, err = command(*words, "--truth", shuffled, *FAST)
         assert status == 2
         assert "The true labels reveal nothing about the released ones" in err
     with pytest.raises(InputError, match="reveal nothing about the released ones"):
@@ -141,7 +139,7 @@ def test_rr_is_short_for_randomized_response(command: Command, tmp_path: Path) -
     assert command("privatize", rows, "-o", made, *claim)[0] == 0
     declared = json.loads(pq.read_schema(made).metadata[b"ldpaudit"])
     assert declared["mechanism"]["name"] == "randomized-response"
-    assert command("run", made, *claim, "--only", "mechanism", "--only", "power")[0] in (0, 3)
+    assert command("run", made, *claim, *FAST)[0] in (0, 3)
     assert command("mechanism", "describe", "rr", "--epsilon", "1", "--classes", "no,yes")[0] == 0
     classes = ("--classes", "no,yes")
     assert command("mechanism", "compose", "rr:epsilon=1", "rr:epsilon=1", *classes)[0] == 0
@@ -160,7 +158,7 @@ def test_csv_and_ids(command: Command, tmp_path: Path) -> None:
     true.sample(frac=1, random_state=1).to_csv(tmp_path / "truth.csv", index=False)
     status, out, _ = command(
         "run", tmp_path / "release.csv.gz", "--truth", tmp_path / "truth.csv", "--id", "person",
-        "--epsilon", "1", "--only", "mechanism", "--only", "power",
+        "--epsilon", "1", *FAST,
     )  # fmt: skip
     assert status == 0, out
     lower = stored(tmp_path / "release.audit.json").estimate("mechanism.epsilon_lower")
@@ -173,8 +171,7 @@ def test_truth_column(command: Command, tmp_path: Path) -> None:
     joined = release.append_column("really", truth.column("label"))
     pq.write_table(joined.replace_schema_metadata(release.schema.metadata), tmp_path / "r.parquet")
     status, out, _ = command(
-        "run", tmp_path / "r.parquet", "--truth-column", "really", "--only", "mechanism",
-        "--only", "power",
+        "run", tmp_path / "r.parquet", "--truth-column", "really", *FAST,
     )  # fmt: skip
     assert status == 0, out
     assert stored(tmp_path / "r.audit.json").release.features == 4
@@ -185,9 +182,8 @@ def test_channel_file(command: Command, tmp_path: Path) -> None:
     keep = float(1 / (1 + np.exp(-1)))
     lines = [",no,yes", f"no,{keep!r},{1 - keep!r}", f"yes,{1 - keep!r},{keep!r}"]
     (tmp_path / "channel.csv").write_text("\n".join(lines))
-    only = ("--only", "mechanism", "--only", "power")
     status, out, _ = command(
-        "run", release, "--truth", truth, "--channel", tmp_path / "channel.csv", *only
+        "run", release, "--truth", truth, "--channel", tmp_path / "channel.csv", *FAST
     )
     assert status == 0, out
     result = stored(tmp_path / "release.audit.json")
@@ -197,9 +193,8 @@ def test_channel_file(command: Command, tmp_path: Path) -> None:
 
 def test_a_stored_result_is_rendered_again(command: Command, honest: Any, tmp_path: Path) -> None:
     release, truth = honest
-    only = ("--only", "mechanism", "--only", "power")
     json_path, html = tmp_path / "a.json", tmp_path / "a.html"
-    command("run", release, "--truth", truth, *only, "--json", json_path, "--html", html)
+    command("run", release, "--truth", truth, *FAST, "--json", json_path, "--html", html)
     again = tmp_path / "b.html"
     assert command("report", json_path, "--html", again)[0] == 0
     assert again.read_text() == html.read_text()
@@ -265,122 +260,83 @@ def one_line(ran: Ran) -> str:
     return lines[0]
 
 
-def spoilt(folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame | None]) -> Path:
-    release, _ = table(rows=300)
-    frame = release.to_pandas()
-    changed = change(frame)
-    path = folder / "spoilt.parquet"
-    content = pa.Table.from_pandas(frame if changed is None else changed, preserve_index=False)
-    pq.write_table(content.replace_schema_metadata(release.schema.metadata), path)
-    return path
-
-
-BAD_TABLES: dict[str, tuple[Callable[[pd.DataFrame], Any], str]] = {
-    "no rows": (lambda f: f.iloc[:0], "row"),
-    "no label": (lambda f: f.rename(columns={"label": "labl"}), "is most like it"),
-    "missing label": (lambda f: f.assign(label=[None, *f["label"][1:]]), "missing"),
-    "one class": (lambda f: f.assign(label="no"), ""),
-    "undeclared class": (lambda f: f.assign(label=["maybe", *f["label"][1:]]), "declared"),
-    "infinite": (lambda f: f.assign(x0=[np.inf, *f["x0"][1:]]), "infinite"),
-    "nested": (lambda f: f.assign(x0=[{"a": 1}] * len(f)), "Column 1 holds nested"),
-    "ragged": (
-        lambda f: f.assign(x0=[[1.0], [1.0, 2.0]] * (len(f) // 2)),
-        "Column 1 must hold lists",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD_TABLES)
-def test_a_bad_table(case: str, command: Command, tmp_path: Path) -> None:
-    change, word = BAD_TABLES[case]
-    path = spoilt(tmp_path, change)
-    before = sorted(tmp_path.iterdir())
-    if case == "one class":  # a declared class that is never released is no error
-        path = spoilt(tmp_path, lambda f: f.assign(label="no"))
-        pq.write_table(pq.read_table(path).replace_schema_metadata({}), path)
-        before = sorted(tmp_path.iterdir())
-    assert word in one_line(command("run", path))
-    assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_file_that_is_none(command: Command, tmp_path: Path) -> None:
-    release, _ = written(tmp_path, rows=300)
-    assert "nowhere.parquet" in one_line(command("run", tmp_path / "nowhere.parquet"))
+@pytest.fixture(scope="module")
+def mistaken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with releases, true labels and files that cannot be used."""
+    folder = tmp_path_factory.mktemp("mistaken")
+    release, truth = table(rows=300)
+    bare = release.replace_schema_metadata({})
+    frame = release.to_pandas().assign(x0=[{"a": 1}] * 300)
+    files = {
+        "r": release,
+        "bare": bare,
+        "truth": truth,
+        "short": truth.slice(5),
+        "alien": pa.table({"label": ["perhaps", "never"] * 150}),
+        "ids": pa.table({"label": ["no"] * 300, "id": [1] * 300}),
+        "nested": pa.Table.from_pandas(frame, preserve_index=False),
+    }
+    for name, content in files.items():
+        pq.write_table(content, folder / f"{name}.parquet")
+    whole = (folder / "r.parquet").read_bytes()
     for name, content in {
         "empty.parquet": b"",
         "text.parquet": b"no parquet at all, just words",
-        "short.parquet": release.read_bytes()[:-50],
+        "cut.parquet": whole[:-50],
         "cut.csv.gz": gzip.compress(b"label,x\n" + b"a,1\nb,2\n" * 999)[:-30],
-        "empty.csv": b"",
+        "channel.csv": b",no,yes\nno,0.7,0.2\nyes,0.3,0.7\n",
+        "good.csv": b",no,yes\nno,0.7,0.3\nyes,0.3,0.7\n",
     }.items():
-        (tmp_path / name).write_bytes(content)
-        assert name in one_line(command("run", tmp_path / name))
-    assert not list(tmp_path.glob("*.audit.*"))
+        (folder / name).write_bytes(content)
+    return folder
 
 
-BAD_OPTIONS: dict[str, tuple[str, ...]] = {
-    "must agree": ("--epsilon", "2", "--lambda", "0.3"),
-    "[0, 1]": ("--lambda", "1.5"),
-    "above 0": ("--epsilon", "0"),
-    "did you mean": ("--label", "labell"),
-    "no audit": ("--only", "mechanisms"),
-    "--queries": ("--queries", "some"),
-    "at least 1": ("--neighbors", "0"),
-    "policy": ("--policy", "nowhere.toml"),
-    "folder": ("--html", "/nowhere/at/all/report.html"),
-    "No such option": ("--epsilom", "1"),
+MISTAKES = {
+    "run nested.parquet": "Column 1 holds nested",
+    "run nowhere.parquet": "nowhere.parquet",
+    "run empty.parquet": "empty.parquet",
+    "run text.parquet": "text.parquet",
+    "run cut.parquet": "cut.parquet",
+    "run cut.csv.gz": "cut.csv.gz",
+    "run data:,hello --epsilon 1": "cannot be reached",
+    "run bare.parquet --epsilon 2 --lambda 0.3": "must agree",
+    "run bare.parquet --lambda 1.5": "[0, 1]",
+    "run bare.parquet --epsilon 0": "above 0",
+    "run bare.parquet --label labell": "no label column 'labell'",
+    "run bare.parquet --only mechanisms": "no audit",
+    "run bare.parquet --queries some": "--queries",
+    "run bare.parquet --neighbors 0": "at least 1",
+    "run bare.parquet --policy nowhere.toml": "policy",
+    "run bare.parquet --html /nowhere/at/all/report.html": "folder",
+    "run bare.parquet --epsilom 1": "No such option",
+    "run bare.parquet --channel channel.csv": "sum to 1",
+    "run r.parquet --truth short.parquet": "295",
+    "run r.parquet --truth alien.parquet": "declared classes",
+    "run r.parquet --truth ids.parquet --id id": "id column",
+    "run r.parquet --html r.parquet": "not overwritten",
+    "run r.parquet --truth truth.parquet --json truth.parquet": "not overwritten",
+    "run bare.parquet --channel good.csv --json good.csv": "not overwritten",
+    "audit r.parquet": "No such command 'audit'; did you mean 'run'?",
+    "compose": "No such command 'compose'. Did you mean 'compare'?",
+    "run r.parquet --epsilon 1,5": "it must be a number; write a decimal point: 1.5.",
+    "run r.parquet --epsilon=a": "Invalid value for '--epsilon': it must be a number.",
+    "run r.parquet --threads=1.5": "it must be a whole number.",
+    "run r.parquet --policy strict": "The preset is called ldpaudit:strict.",
+    "report r.parquet": "it is no result (.json); a release is read by ldpaudit run.",
+    "run .": "write it elsewhere: --json and --html.",
 }
 
 
-@pytest.mark.parametrize("word", BAD_OPTIONS)
-def test_bad_options(word: str, command: Command, tmp_path: Path) -> None:
-    path, _ = written(tmp_path, rows=300, claimed=None)
-    if word == "did you mean":
-        word = "label"
-        options = BAD_OPTIONS["did you mean"]
-    else:
-        options = BAD_OPTIONS[word]
-    assert word in one_line(command("run", path, *options))
-    assert not list(tmp_path.glob("*.audit.*"))
-
-
-def test_an_address_that_holds_its_own_data(command: Command) -> None:
-    status, _, said = command("run", "data:,hello", "--epsilon", 1)
-    assert status == 2
-    assert "cannot be reached" in said
-
-
-def test_bad_truth(command: Command, tmp_path: Path) -> None:
-    path, truth = written(tmp_path, rows=300)
-    pq.write_table(pq.read_table(truth).slice(5), tmp_path / "short.parquet")
-    assert "295" in one_line(command("run", path, "--truth", tmp_path / "short.parquet"))
-    alien = pa.table({"label": ["perhaps"] * 300})
-    pq.write_table(alien, tmp_path / "alien.parquet")
-    message = one_line(command("run", path, "--truth", tmp_path / "alien.parquet"))
-    assert "perhaps" not in message
-    with_ids = pa.table({"label": ["no"] * 300, "id": [1] * 300})
-    pq.write_table(with_ids, tmp_path / "ids.parquet")
-    assert "id" in one_line(command("run", path, "--truth", tmp_path / "ids.parquet", "--id", "id"))
-
-
-def test_a_bad_channel(command: Command, tmp_path: Path) -> None:
-    path, _ = written(tmp_path, rows=300, claimed=None)
-    (tmp_path / "channel.csv").write_text(",no,yes\nno,0.7,0.2\nyes,0.3,0.7\n")
-    assert "sum to 1" in one_line(command("run", path, "--channel", tmp_path / "channel.csv"))
-
-
-def test_a_report_never_overwrites_its_input(command: Command, tmp_path: Path) -> None:
-    path, truth = written(tmp_path, rows=300)
-    before = path.read_bytes()
-    assert "not overwritten" in one_line(command("run", path, "--html", path))
-    assert "not overwritten" in one_line(command("run", path, "--truth", truth, "--json", truth))
-    assert path.read_bytes() == before
-    bare, _ = written(tmp_path, rows=300, claimed=None)
-    channel = tmp_path / "channel.csv"
-    channel.write_text(",no,yes\nno,0.7,0.3\nyes,0.3,0.7\n")
-    words = ("run", bare, "--channel", channel, "--json", channel)
-    assert "not overwritten" in one_line(command(*words))
-    assert channel.read_text().startswith(",no")
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    words: str, command: Command, mistaken: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(mistaken)
+    before = {path: path.read_bytes() for path in mistaken.iterdir()}
+    line = one_line(command(*words.split()))
+    assert MISTAKES[words] in line
+    assert "perhaps" not in line
+    assert {path: path.read_bytes() for path in mistaken.iterdir()} == before
 
 
 def test_label_only_releases_still_run(command: Command, tmp_path: Path) -> None:
@@ -434,47 +390,17 @@ def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
-@pytest.mark.parametrize("ends", [">/dev/full", "2>/dev/full", ">&-", "2>&-", ">&- 2>&-", "| true"])
 @pytest.mark.parametrize(
-    ("words", "status"), [("policy explain claimed-epsilon", 0), ("policy check none.toml", 2)]
+    ("words", "ends", "status"),
+    [
+        *(("explain claimed-epsilon", ends, 0) for ends in (">/dev/full", ">&-", "| true")),
+        *(("check none.toml", ends, 2) for ends in ("2>/dev/full", "2>&-", ">&- 2>&-")),
+    ],
 )
 def test_the_status_is_that_of_the_work_whatever_becomes_of_the_streams(
     words: str, status: int, ends: str
 ) -> None:
-    command = f"set -o pipefail; {sys.executable} -m ldpaudit.cli {words} {ends}"
+    command = f"set -o pipefail; {sys.executable} -m ldpaudit.cli policy {words} {ends}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == status
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("audit", "release.parquet"), "No such command 'audit'; did you mean 'run'?"),
-        (("compose",), "No such command 'compose'. Did you mean 'compare'?"),
-        (
-            ("run", "r.parquet", "--epsilon", "1,5"),
-            "it must be a number; write a decimal point: 1.5.",
-        ),
-        (
-            ("run", "r.parquet", "--epsilon=a"),
-            "Invalid value for '--epsilon': it must be a number.",
-        ),
-        (("run", "r.parquet", "--threads=1.5"), "it must be a whole number."),
-        (("run", "r.parquet", "--policy", "strict"), "The preset is called ldpaudit:strict."),
-        (("report", "r.parquet"), "it is no result (.json); a release is read by ldpaudit run."),
-        (("run", "."), "write it elsewhere: --json and --html."),
-    ],
-)
-def test_a_slip_is_answered_with_what_was_meant(
-    command: Command,
-    words: tuple[str, ...],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "r.parquet").write_bytes(b"PAR1\xff\xfe")
-    status, _, err = command(*words)
-    assert status == 2
-    assert err.rstrip().endswith(said), err

@@ -16,9 +16,15 @@ import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from ldpaudit.datasets.formats.columns import allowed, check_fits, value_type
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
-from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, bare_schema
+from ldpaudit.datasets.formats.tables import (
+    DECLARATION_KEY,
+    TableSource,
+    allowed,
+    bare_schema,
+    check_fits,
+    value_type,
+)
 from ldpaudit.datasets.names import ColumnError, check_unique, of_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from ldpaudit.datasets.formats.columns import is_any
 from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
 from ldpaudit.datasets.formats.locations import (
     Location,
@@ -22,7 +21,7 @@ from ldpaudit.datasets.formats.locations import (
     locate,
     unreadable,
 )
-from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.formats.tables import TableSource, is_any
 from ldpaudit.datasets.names import check_header, check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions

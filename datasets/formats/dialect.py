@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.columns import is_any
+from ldpaudit.datasets.formats.tables import is_any
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions

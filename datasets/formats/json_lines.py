@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from ldpaudit.datasets.formats.columns import TEXTS, is_any
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
-from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.formats.tables import TEXTS, TableSource, is_any
 from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS, NESTING

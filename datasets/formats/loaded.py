@@ -9,14 +9,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.columns import check_fits
 from ldpaudit.datasets.formats.locations import (
     Location,
     check_unpacked,
     check_width,
     unreadable,
 )
-from ldpaudit.datasets.formats.tables import MemoryTable
+from ldpaudit.datasets.formats.tables import MemoryTable, check_fits
 from ldpaudit.datasets.names import check_header, quoted
 from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.options import FileOptions

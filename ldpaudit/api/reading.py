@@ -117,7 +117,7 @@ def _with_epsilon(release: T, declared: ColumnsDeclaration | None) -> T:
 def opened(release: Any, options: ReleaseOptions) -> tuple[Any, ColumnsDeclaration | None]:
     """Return the release, opened if it is a file, and what it declares."""
     from ldpaudit.datasets.declaration import parse_declaration
-    from ldpaudit.datasets.formats.columns import held_to
+    from ldpaudit.datasets.formats.tables import held_to
     from ldpaudit.datasets.reading import open_source
 
     if hasattr(release, "read_all"):  # A stream of Arrow's can be read once.
@@ -160,8 +160,8 @@ def read_repeated(
     InputError
         One line about what is wrong with which release.
     """
+    from ldpaudit.datasets.companions import UnknownIdError
     from ldpaudit.datasets.several import HashedIds, join_releases
-    from ldpaudit.datasets.truth import UnknownIdError
 
     places = [os.fspath(one) for one in releases if isinstance(one, str | os.PathLike)]
     if len(set(places)) < len(places):

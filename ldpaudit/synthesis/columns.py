@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy.special import ndtr, ndtri
 
-from ldpaudit.datasets.formats.columns import LISTS, NUMBERS, is_any
+from ldpaudit.datasets.formats.tables import LISTS, NUMBERS, is_any
 from ldpaudit.datasets.names import ColumnError, check_unique, of_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import Float32Array, FloatArray, IntArray

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpaudit.datasets.channels import channel_table, column_channels, only_channels
+from ldpaudit.datasets.probabilities import channel_table, column_channels, only_channels
 from ldpaudit.errors import InputError
 
 MATRIX = [[0.75, 0.25], [0.5, 0.5]]

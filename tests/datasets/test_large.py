@@ -15,7 +15,7 @@ import pytest
 import ldpaudit
 from ldpaudit.datasets import read_release, reading
 from ldpaudit.datasets.formats import arrow, csv_file, tables
-from ldpaudit.datasets.formats.columns import decoded, held_to
+from ldpaudit.datasets.formats.tables import decoded, held_to
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 from ldpaudit.release import Declaration

@@ -12,9 +12,8 @@ from ldpaudit.commands.mechanism.stating import Specification, build, read_domai
 from ldpaudit.commands.privatize.plan import read_plan
 from ldpaudit.commands.sweep.request import parse_grid
 from ldpaudit.datasets import parse_declaration
-from ldpaudit.datasets.channels import channel_table
 from ldpaudit.datasets.declaration import remarks_on
-from ldpaudit.datasets.probabilities import read_prior, split_labels
+from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import parse_policy

@@ -157,8 +157,8 @@ OTHER_MEANINGS = {
     ("ldpaudit/commands/mechanism/analysis.py", "channel"): "a key of the JSON result",
     ("ldpaudit/commands/privatize/columns.py", "channel"): "the option --channel",
     ("ldpaudit/commands/declare/work.py", "channel"): "the option --channel",
-    ("datasets/channels.py", "channel"): "the same: the form of a matrix",
-    ("datasets/channels.py", "by-stratum"): "the same, as it is written",
+    ("datasets/probabilities.py", "channel"): "the same: the form of a matrix",
+    ("datasets/probabilities.py", "by-stratum"): "the same, as it is written",
     (
         "datasets/declaration.py",
         "by-stratum",

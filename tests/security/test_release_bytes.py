@@ -14,7 +14,7 @@ import pytest
 
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
-from ldpaudit.datasets.formats.columns import without_hidden
+from ldpaudit.datasets.formats.tables import without_hidden
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError
 

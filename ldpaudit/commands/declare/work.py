@@ -12,12 +12,12 @@ from ldpaudit.claim import classes_of, stated_claim
 from ldpaudit.commands.declare.request import DeclareRequest
 from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.datasets import read_release
-from ldpaudit.datasets.channels import RELEASED, column_channels
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.formats.locations import watching
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
 from ldpaudit.datasets.names import DEFAULT_LABEL, called, missing_column, quoted
+from ldpaudit.datasets.probabilities import RELEASED, column_channels
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.datasets.writing import declared_places, write_into
 from ldpaudit.errors import InputError, OutputError

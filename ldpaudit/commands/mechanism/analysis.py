@@ -11,9 +11,8 @@ from pydantic import ConfigDict, Field
 from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
 from ldpaudit.commands.mechanism.stating import build, read_domain
 from ldpaudit.commands.priors import prior_over
-from ldpaudit.datasets.channels import channel_table
 from ldpaudit.datasets.labels import read_texts
-from ldpaudit.datasets.probabilities import read_prior, split_labels
+from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.analysis import (
     LabelErrors,

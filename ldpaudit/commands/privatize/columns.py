@@ -20,10 +20,9 @@ from ldpaudit.commands.privatize.labels import (
 )
 from ldpaudit.commands.privatize.plan import StatedRelease, about, options_of
 from ldpaudit.commands.privatize.request import ColumnRequest
-from ldpaudit.datasets.channels import ColumnChannels, column_channels
 from ldpaudit.datasets.declaration import BY_STRATUM
 from ldpaudit.datasets.formats.tables import TableSource
-from ldpaudit.datasets.probabilities import LabelPrior, read_prior
+from ldpaudit.datasets.probabilities import ColumnChannels, LabelPrior, column_channels, read_prior
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms import MechanismOptions, family, traits_of
 from ldpaudit.mechanisms.capabilities import NoisyFeatures

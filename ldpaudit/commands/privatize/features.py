@@ -12,17 +12,18 @@ import pyarrow.compute as pc
 from ldpaudit.commands.privatize.labels import ClassDomain, Survey, bare_labels, outputs_of
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.features import is_categorical
-from ldpaudit.datasets.formats.columns import (
+from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tables import (
     LISTS,
     NUMBERS,
     TEXTS,
+    TableSource,
     computed_type,
     decoded,
     is_any,
+    read_whole,
     value_type,
 )
-from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import TableSource, read_whole
 from ldpaudit.datasets.names import ColumnError, called, of_column, shown_type
 from ldpaudit.datasets.writing import check_holds, is_text
 from ldpaudit.errors import InputError

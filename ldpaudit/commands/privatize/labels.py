@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.columns import NUMBERS, TEXTS, is_any
+from ldpaudit.datasets.formats.tables import NUMBERS, TEXTS, is_any
 from ldpaudit.datasets.labels import (
     CONTINUOUS_FROM,
     canonical,

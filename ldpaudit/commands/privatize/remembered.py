@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from ldpaudit.commands.privatize.columns import PrivateColumns
 from ldpaudit.commands.privatize.labels import bare_labels, bare_type, label_values
+from ldpaudit.datasets.companions import comparable_ids
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
-from ldpaudit.datasets.truth import comparable_ids
 from ldpaudit.errors import InputError
 from ldpaudit.release import ColumnsDeclaration
 from ldpaudit.work.documents import check_regular

@@ -13,7 +13,7 @@ from ldpaudit.columns import ColumnSurvey
 from ldpaudit.commands.privatize.labels import bare_labels, label_values
 from ldpaudit.datasets.column_survey import surveyed
 from ldpaudit.datasets.features import encode_categories, is_categorical
-from ldpaudit.datasets.formats.columns import LISTS, TEXTS, is_any
+from ldpaudit.datasets.formats.tables import LISTS, TEXTS, is_any
 from ldpaudit.datasets.names import listed, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.columns import LIMIT, label_weights, scan, strongest_agreement

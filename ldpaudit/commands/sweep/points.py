@@ -27,9 +27,15 @@ from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import EVERY, Utility, utility
 from ldpaudit.datasets import declare, read_release
-from ldpaudit.datasets.formats.columns import computed_type, decoded, value_type
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole
+from ldpaudit.datasets.formats.tables import (
+    MemoryTable,
+    TableSource,
+    computed_type,
+    decoded,
+    read_whole,
+    value_type,
+)
 from ldpaudit.datasets.probabilities import LabelPrior, read_prior
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.errors import InputError

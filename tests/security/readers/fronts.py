@@ -89,7 +89,7 @@ def attempt(
     """
 
     def call() -> int:
-        from ldpaudit.datasets.formats.columns import held_to
+        from ldpaudit.datasets.formats.tables import held_to
 
         with held_to(read):
             status, text = here([str(word) for word in words], folder)

@@ -18,8 +18,8 @@ import pytest
 from security.readers.fronts import attempt
 
 from ldpaudit.datasets.formats import arrow, csv_file, json_lines, loaded, locations
-from ldpaudit.datasets.formats.columns import held_to
 from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats.tables import held_to
 from ldpaudit.datasets.sparse import open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.work import limits
