@@ -108,7 +108,10 @@ def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
     rows, head = len(column), column.slice(0, GLANCE)
     indexed = _INDEX.fullmatch(name) is not None
     if not plain(head.type) or not rows:
-        return ColumnSurvey(name, _other_kind(head.type), 0.0, concern="index" if indexed else None)
+        lists = is_any(head.type, *LISTS, "list_view", "large_list_view")
+        other: ColumnKind = "list" if lists else "nested"
+        other = "number" if pa.types.is_null(head.type) else other
+        return ColumnSurvey(name, other, 0.0, concern="index" if indexed else None)
     glance = decoded(head)
     share = pc.count_distinct(glance).as_py() / max(len(glance), 1)
     kind, whole = kind_of(glance, share), _is_whole(glance)
@@ -153,16 +156,14 @@ def plain(kind: pa.DataType) -> bool:
     )
 
 
-def _other_kind(kind: pa.DataType) -> ColumnKind:
-    if pa.types.is_null(kind):
-        return "number"
-    return "list" if is_any(kind, *LISTS, "list_view", "large_list_view") else "nested"
-
-
 def kind_of(glance: pa.ChunkedArray, share: float) -> ColumnKind:
     """Return what the first rows hold, of which ``share`` are different values."""
     if is_any(glance.type, "date", "timestamp"):
-        return "date" if _has_exact_days(glance) else "number"
+        try:  # Days that are more exact than a month.
+            exact = pc.any(pc.not_equal(pc.day(glance), 1)).as_py()
+        except pa.ArrowException:
+            exact = True
+        return "date" if exact else "number"
     if not is_categorical(glance.type):
         return "number"
     if not is_any(glance.type, "string", "large_string", "string_view"):
@@ -173,15 +174,6 @@ def kind_of(glance: pa.ChunkedArray, share: float) -> ColumnKind:
         return "date" if share * len(glance) > _MOST_DATES else "category"
     words = np.mean([len(text.split()) for text in texts]) if texts else 0.0
     return "text" if words >= _WORDS and share >= _TEXT_SHARE else "category"
-
-
-def _has_exact_days(glance: pa.ChunkedArray) -> bool:
-    """Return whether dates are more exact than a month."""
-    try:
-        days = pc.day(glance)
-    except pa.ArrowException:
-        return True
-    return bool(pc.any(pc.not_equal(days, 1)).as_py())
 
 
 def _is_whole(column: pa.ChunkedArray) -> bool:

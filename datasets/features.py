@@ -257,38 +257,26 @@ def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
     try:
         plain = decoded(column)
         if is_any(plain.type, "date", "timestamp"):
-            return [_date_parts(plain)]
-        if is_any(plain.type, *TEXTS) and _is_free(plain):
-            return [_hashed_words(plain)]
+            parts: list[Any] = [pc.month(plain), pc.day(plain), pc.day_of_week(plain)]
+            parts += [pc.hour(plain)] if is_any(plain.type, "timestamp") else []
+            numbers = [np.asarray(p.cast(pa.float32()).to_numpy(), dtype=np.float32) for p in parts]
+            return [np.stack(numbers, axis=1)]
+        if is_any(plain.type, *TEXTS):
+            some = plain.slice(0, _TEXTS_LOOKED_AT).drop_null().cast(pa.large_string())
+            enough, spaces = len(some) >= _FEWEST_TEXTS, pc.count_substring(some, pattern=" ")
+            free = enough and pc.count_distinct(some).as_py() >= len(some) / 2
+            if free and pc.mean(spaces).as_py() >= 1.0:
+                from sklearn.feature_extraction.text import HashingVectorizer
+
+                width = np.clip(_ENTRIES // max(len(plain), 1), _FEWEST_NUMBERS, _MOST_NUMBERS)
+                hashing = HashingVectorizer(n_features=int(width), dtype=np.float32)
+                words = hashing.transform(value.as_py() or "" for value in plain)
+                return [np.asarray(words.toarray(), dtype=np.float32)]
         if is_any(column.type, "integer", "floating"):
             return _hidden_in_numbers(plain)
     except pa.ArrowException:  # What cannot be read here is a category all the same, or refused.
         pass
     return []
-
-
-def _is_free(column: pa.ChunkedArray) -> bool:
-    texts = column.slice(0, _TEXTS_LOOKED_AT).drop_null().cast(pa.large_string())
-    if len(texts) < _FEWEST_TEXTS or pc.count_distinct(texts).as_py() < len(texts) / 2:
-        return False
-    return bool(pc.mean(pc.count_substring(texts, pattern=" ")).as_py() >= 1.0)
-
-
-def _hashed_words(column: pa.ChunkedArray) -> Float32Array:
-    from sklearn.feature_extraction.text import HashingVectorizer
-
-    width = int(np.clip(_ENTRIES // max(len(column), 1), _FEWEST_NUMBERS, _MOST_NUMBERS))
-    hashing = HashingVectorizer(n_features=width, dtype=np.float32)
-    texts = (value.as_py() or "" for value in column)
-    return np.asarray(hashing.transform(texts).toarray(), dtype=np.float32)
-
-
-def _date_parts(column: pa.ChunkedArray) -> Float32Array:
-    parts: list[Any] = [pc.month(column), pc.day(column), pc.day_of_week(column)]
-    if is_any(column.type, "timestamp"):
-        parts.append(pc.hour(column))
-    numbers = (part.cast(pa.float32()).to_numpy() for part in parts)
-    return np.stack([np.asarray(values, dtype=np.float32) for values in numbers], axis=1)
 
 
 def _hidden_in_numbers(column: pa.ChunkedArray) -> list[Float32Array]:

@@ -204,12 +204,10 @@ class HashedIds:
         plain = comparable_ids(ids, "release").combine_chunks().dictionary_encode()
         if isinstance(plain, pa.ChunkedArray):
             plain = plain.unify_dictionaries().combine_chunks()
-        hashed = np.array([self._hash(one.as_py()) for one in plain.dictionary], dtype=f"V{_BYTES}")
-        return np.asarray(hashed[plain.indices.to_numpy(zero_copy_only=False)])
-
-    def _hash(self, value: str | bytes) -> bytes:
-        text = value if isinstance(value, bytes) else value.encode()
-        return hashlib.blake2b(text, digest_size=_BYTES, key=self.key).digest()
+        texts = plain.dictionary.cast(pa.large_binary()).to_pylist()
+        hashed = [hashlib.blake2b(t, digest_size=_BYTES, key=self.key).digest() for t in texts]
+        own = plain.indices.to_numpy(zero_copy_only=False)
+        return np.asarray(np.array(hashed, dtype=f"V{_BYTES}")[own])
 
 
 def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFiles:

@@ -185,18 +185,15 @@ class ParquetFiles(TableSource):
                 column = pa.repeat(pa.scalar(constants[name]).cast(kind), len(batch))
             else:
                 column = batch.column(batch.schema.get_field_index(name))
-                _check_cells(column, name, self.names)
+                with of_column(name, self.names):
+                    try:
+                        column.validate(full=True)  # Arrow itself trusts what a file says.
+                    except pa.ArrowInvalid:
+                        raise ColumnError(
+                            "is damaged, or holds text that is not in UTF-8."
+                        ) from None
             found.append(column)
         return pa.RecordBatch.from_arrays(found, names=names)
-
-
-def _check_cells(column: pa.Array, name: str, names: Sequence[str]) -> None:
-    """Check the cells: Arrow itself trusts what a file says (InputError)."""
-    with of_column(name, names):
-        try:
-            column.validate(full=True)
-        except pa.ArrowInvalid:
-            raise ColumnError("is damaged, or holds text that is not in UTF-8.") from None
 
 
 def _check_magic(location: Location, path: str) -> None:

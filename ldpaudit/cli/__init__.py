@@ -125,7 +125,8 @@ def _main(debug: bool) -> None:
             _stop(_one_line(gone.__context__), debug)
         if _COMPLETING in os.environ:
             raise
-        _stop(_ended(gone), debug)
+        said = "Code of others ended the program (SystemExit) before it was done."
+        _stop(_of_plug_in(gone) or said, debug)  # Never a status.
     else:
         if status == _BY_CTRL_C:
             _stop(interrupted(), debug)
@@ -177,11 +178,6 @@ def _of_plug_in(error: BaseException) -> str | None:
 
     part = at_fault(error)
     return failed(*part, error, "run again with --debug for more") if part else None
-
-
-def _ended(gone: SystemExit) -> str:
-    """Return the line on code that ended the program before its work was done: never a status."""
-    return _of_plug_in(gone) or "Code of others ended the program (SystemExit) before it was done."
 
 
 def _with_variables(message: str) -> str:

@@ -49,34 +49,21 @@ class Steady:
                 os.close(nowhere)
 
 
-def _allow_any_letter(stream: Any) -> None:
-    """Let a stream show a question mark for a letter that its encoding lacks, ε for instance."""
-    if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
-        stream.reconfigure(errors="replace")
-
-
-def _hold_descriptors() -> None:
-    """Let no file be opened as a standard stream that is closed: a library may print there."""
-    for number in range(3):
+@contextlib.contextmanager
+def steady_streams() -> Iterator[None]:
+    """Print on streams that cannot fail; a closed one takes everything and shows nothing."""
+    for number in range(3):  # No file may be opened as a stream that is closed: a library prints.
         try:
             os.fstat(number)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # The lowest one: this.
-
-
-def _nowhere() -> Steady:
-    closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
-    return Steady(open(os.devnull, "w", encoding="utf-8"), closed)  # noqa: PTH123
-
-
-@contextlib.contextmanager
-def steady_streams() -> Iterator[None]:
-    """Print on streams that cannot fail; a closed one takes everything and shows nothing."""
-    _hold_descriptors()
-    before = sys.stdout, sys.stderr
-    for stream in filter(None, before):
-        _allow_any_letter(stream)
-    streams = [_nowhere() if stream is None else Steady(stream) for stream in before]
+    before, streams = (sys.stdout, sys.stderr), []
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")  # Where the encoding lacks a letter, ε for one.
+        lost = None if stream else OSError(errno.EBADF, os.strerror(errno.EBADF))
+        nowhere = None if stream else open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123,SIM115
+        streams.append(Steady(stream or nowhere, lost))
     shown: Any = streams
     sys.stdout, sys.stderr = shown
     try:
@@ -96,9 +83,5 @@ def quiet_libraries(debug: bool) -> Iterator[None]:
     """
     with warnings.catch_warnings():
         if not debug:
-            warnings.showwarning = _unseen
+            warnings.showwarning = lambda *_, **__: None
         yield
-
-
-def _unseen(*_warning: Any, **_more: Any) -> None:
-    """Show nothing."""

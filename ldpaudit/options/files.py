@@ -11,30 +11,6 @@ _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|",
 _MARKS = {"point": ".", "comma": ","}
 
 
-def _separator_of(text: str) -> str:
-    mark = _NAMED.get(text.lower(), text)
-    if len(mark) != 1 or mark.isalnum() or not mark.isascii() or mark in "\"'\r\n.+-_":
-        raise InputError("--separator must be one mark, such as ';' or tab.")
-    return mark
-
-
-def _decimal_of(text: str) -> str:
-    mark = _MARKS.get(text.lower(), text)
-    if mark not in (".", ","):
-        raise InputError("--decimal must be '.' or ','.")
-    return mark
-
-
-def _encoding_of(text: str) -> str:
-    try:
-        "a".encode(text)
-    except (LookupError, TypeError, ValueError):
-        raise InputError(
-            "--encoding must be a text encoding that Python knows, such as utf-8, cp1252 or utf-16."
-        ) from None
-    return codecs.lookup(text).name
-
-
 @dataclass(frozen=True, kw_only=True)
 class FileOptions:
     """How text files and workbooks are written; what is not given is detected.
@@ -77,10 +53,25 @@ class FileOptions:
     @property
     def files(self) -> "FileOptions":
         """These options alone, checked, of a request that may hold others (InputError)."""
+        mark, decimal, encoding = self.separator, self.decimal, self.encoding
+        if mark is not None:
+            mark = _NAMED.get(mark.lower(), mark)
+            if len(mark) != 1 or mark.isalnum() or not mark.isascii() or mark in "\"'\r\n.+-_":
+                raise InputError("--separator must be one mark, such as ';' or tab.")
+        if decimal is not None and (decimal := _MARKS.get(decimal.lower(), decimal)) not in ".,":
+            raise InputError("--decimal must be '.' or ','.")
+        try:
+            if encoding is not None and "a".encode(encoding):
+                encoding = codecs.lookup(encoding).name
+        except (LookupError, TypeError, ValueError):
+            raise InputError(
+                "--encoding must be a text encoding that Python knows, such as utf-8, cp1252 or "
+                "utf-16."
+            ) from None
         return FileOptions(
-            separator=None if self.separator is None else _separator_of(self.separator),
-            decimal=None if self.decimal is None else _decimal_of(self.decimal),
-            encoding=None if self.encoding is None else _encoding_of(self.encoding),
+            separator=mark,
+            decimal=decimal,
+            encoding=encoding,
             sheet=self.sheet,
             header=self.header,
         )
