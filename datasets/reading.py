@@ -46,7 +46,6 @@ from ldpaudit.datasets.domains import (
     encode_reported,
     read_numbers,
 )
-from ldpaudit.datasets.formats.csv_file import CsvFile
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import TableSource, allowed, check_fits, held_to
@@ -339,7 +338,7 @@ def _looked_at(
     Features must fit into half of the memory; else rows are drawn as audits draw them.
     """
     if not isinstance(table, SparseTable) and (
-        table.location is None or (isinstance(table, CsvFile) and table.location.size() < _LARGE)
+        table.location is None or (table.text and table.location.size() < _LARGE)
     ):
         return None, None
     rows, width = table.row_count or 0, table.width(roles.features)

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.arrays import GOLDEN, scrambled
-from ldpaudit.datasets.formats.locations import Location, locate
+from ldpaudit.datasets.formats.locations import SVMLIGHT, Location, locate
 from ldpaudit.datasets.formats.tables import TableSource, check_fits
 from ldpaudit.datasets.names import DEFAULT_LABEL, quoted
 from ldpaudit.errors import InputError
@@ -31,7 +31,6 @@ from ldpaudit.release import Float32Array, FloatArray, IndexArray, Sketch
 FEATURES: Final = "features"
 # Columns after projection: the fewest, the most, and unless asked for otherwise.
 _FEWEST_DIMENSIONS, _MOST_DIMENSIONS, _DIMENSIONS = 16, 4096, 256
-_SUFFIXES: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".svmlight.gz")
 # Of the columns, those of single features: the most frequent ones of the first rows.
 _OWN_SHARE: Final = 0.5
 # Shared columns that are kept for features that come later.
@@ -241,7 +240,7 @@ def _explained(text: bytes, name: str, first: int) -> InputError:
 
 def is_svmlight(path: str) -> bool:
     """Return whether a file's name says that it is an svmlight file."""
-    return path.split("?", 1)[0].lower().endswith(_SUFFIXES)
+    return path.split("?", 1)[0].lower().endswith(SVMLIGHT)
 
 
 def open_svmlight(path: str, dimensions: int | None = None) -> SparseTable:

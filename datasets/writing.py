@@ -19,13 +19,18 @@ import pyarrow.fs as pafs
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from ldpaudit.datasets.formats.arrow import ARROW_SUFFIXES as ARROW
 from ldpaudit.datasets.formats.arrow import ArrowFile, ParquetFiles
-from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV
 from ldpaudit.datasets.formats.dialect import MISSING, Dialect
-from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
-from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY
-from ldpaudit.datasets.formats.locations import SIDECAR, check_unchanged
+from ldpaudit.datasets.formats.locations import (
+    ARROW,
+    CSV,
+    EXCEL,
+    JSON,
+    NUMPY,
+    SIDECAR,
+    SVMLIGHT,
+    check_unchanged,
+)
 from ldpaudit.datasets.formats.tables import (
     BYTES,
     DECLARATION_KEY,
@@ -42,7 +47,7 @@ from ldpaudit.work.files import PartFile, WholeFiles
 
 USUAL: Final = Dialect()
 """Commas, decimal points, UTF-8."""
-_NOT_WRITTEN: Final = (*EXCEL, *NUMPY, ".svm", ".libsvm", ".svmlight", ".json", ".gz", ".xls")
+_NOT_WRITTEN: Final = (*EXCEL, *NUMPY, *SVMLIGHT, ".json", ".gz", ".xls")
 _TEXT: Final = pa.large_string()
 _PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")
 # A larger Parquet file is not written again for its declaration.

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.options import Option, declared, group
-from ldpaudit.options.retired import retired
+from ldpaudit.options.declaring import retired
 
 T = TypeVar("T")
 _UNIONS: Final = (Union, types.UnionType)

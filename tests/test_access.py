@@ -14,7 +14,7 @@ from small_tables import small_table
 import ldpaudit
 from ldpaudit import cli
 from ldpaudit.errors import InputError
-from ldpaudit.options.retired import RETIRED
+from ldpaudit.options.declaring import RETIRED
 from ldpaudit.result.access import CONFIDENTIAL, WITHOUT_TRUTH
 
 FORMATS = {"html": "a.html", "json": "a.json", "markdown": "a.md", "sarif": "a.sarif"}

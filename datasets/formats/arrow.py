@@ -29,7 +29,6 @@ from ldpaudit.datasets.names import ColumnError, check_unique, of_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS
 
-ARROW_SUFFIXES: Final = (".feather", ".arrow", ".ipc")
 _BYTES_AT_ONCE, _BUFFER = 1 << 25, 1 << 20
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
 # Entries of a Parquet schema for one column of lists; a column of numbers has one.

@@ -16,6 +16,7 @@ import pyarrow.csv
 
 from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
 from ldpaudit.datasets.formats.locations import (
+    CSV,
     Location,
     check_width,
     locate,
@@ -27,7 +28,6 @@ from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.work.limits import HEADER_BYTES, ROW_BYTES
 
-SUFFIXES: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # Rows and columns by which a first line that is none of names is known.
 _FEW, _SOME = 50, 200
 # Of a block for each column of a table of more than 8,192, or it falls into many pieces.
@@ -252,7 +252,7 @@ def small_csv(
     its columns, for sure (InputError if it is not one readable CSV file).
     """
     location = locate(path)
-    if len(location.paths) > 1 or not location.paths[0].lower().endswith(SUFFIXES):
+    if len(location.paths) > 1 or not location.paths[0].lower().endswith(CSV):
         raise InputError(f"{what} {quoted(location.name)} must be one CSV file.")
     file = CsvFile(location, stated, named=named)
     cell = file.dialect.numbers.cell

@@ -14,7 +14,6 @@ from ldpaudit.datasets.names import check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS, NESTING
 
-SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STEPS: Final = np.zeros(256, dtype=np.int8)
 _STEPS[[*b"[{"]], _STEPS[[*b"]}"]] = 1, -1

@@ -2,7 +2,7 @@
 
 import math
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice, zip_longest
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.datasets.formats.locations import (
+    NUMPY,
     Location,
     check_unpacked,
     check_width,
@@ -21,8 +22,6 @@ from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.options import FileOptions
 from ldpaudit.work.limits import LOADED_BYTES, SHEET_CELLS, SHEET_ROWS
 
-EXCEL: Final = (".xlsx", ".xlsm")
-NUMPY: Final = (".npz",)
 _LOOKED_AT: Final = 200
 # Bits of what is encrypted.
 _SECRET: Final = 0b1000001
@@ -34,12 +33,10 @@ _ERRORS: Final = frozenset(
 
 
 class LoadedFile(MemoryTable):
-    """A file whose table is in memory; ``load`` reads it, and says how in words."""
+    """A file whose table is in memory: NumPy's arrays, each a column, or a sheet of a workbook."""
 
-    def __init__(
-        self, location: Location, load: Callable[[Any, str], tuple[pa.Table, str]]
-    ) -> None:
-        name = location.name
+    def __init__(self, location: Location, files: FileOptions) -> None:
+        name, arrays = location.name, location.paths[0].lower().endswith(NUMPY)
         with unreadable(name), location.filesystem.open_input_file(location.paths[0]) as file:
             try:
                 entries = zipfile.ZipFile(file).infolist()
@@ -54,7 +51,7 @@ class LoadedFile(MemoryTable):
             check_fits(unpacked, f"The file {quoted(name)}")
             file.seek(0)
             try:
-                table, self.remark = load(file, name)
+                table, self.remark = _arrays(file, name) if arrays else _sheet(file, name, files)
             except (LdpAuditError, MemoryError):
                 raise
             except Exception as error:  # What damaged ones make the libraries raise.
@@ -64,17 +61,8 @@ class LoadedFile(MemoryTable):
         super().__init__(table, location)
 
 
-def open_arrays(location: Location) -> LoadedFile:
-    """Open a NumPy file of arrays: each a column of n values, or of n lists (InputError)."""
-    return LoadedFile(location, _arrays)
-
-
-def open_sheet(location: Location, files: FileOptions) -> LoadedFile:
-    """Open a sheet of an Excel workbook, its first row being the names of the columns."""
-    return LoadedFile(location, lambda file, name: _sheet(file, name, files))
-
-
 def _arrays(file: Any, name: str) -> tuple[pa.Table, str]:
+    """Read a NumPy file of arrays: each a column of n values, or of n lists (InputError)."""
     with np.load(file, allow_pickle=False) as stored:
         check_width(len(stored.files), name)
         for entry in stored.zip.infolist():
@@ -106,6 +94,7 @@ def _check_claim(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) ->
 
 
 def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str]:
+    """Read a sheet of an Excel workbook, its first row being the names of the columns."""
     try:
         from openpyxl import load_workbook
     except ImportError:

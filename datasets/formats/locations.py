@@ -31,7 +31,13 @@ from ldpaudit.work.limits import (
     UNPACKED_TIMES,
 )
 
-PARQUET_SUFFIXES: Final = (".parquet", ".parq", ".pq")
+PARQUET: Final = (".parquet", ".parq", ".pq")
+CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+JSON: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+ARROW: Final = (".feather", ".arrow", ".ipc")
+NUMPY: Final = (".npz",)
+EXCEL: Final = (".xlsx", ".xlsm")
+SVMLIGHT: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".svmlight.gz")
 SIDECAR: Final = ".ldpaudit.json"
 """What is added to the name of a file for that of its declaration."""
 _CHUNK: Final = 1 << 22
@@ -298,7 +304,7 @@ def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
         for path in sorted(system.find(place)):
             parts = PurePosixPath(path).relative_to(PurePosixPath(place)).parts
             hidden = any(part.startswith(("_", ".")) for part in parts)
-            if not hidden and path.endswith(PARQUET_SUFFIXES):
+            if not hidden and path.endswith(PARQUET):
                 found.append(path)
         if not found:
             raise InputError(f"The folder {quoted(name)} holds no Parquet file.")

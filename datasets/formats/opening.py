@@ -1,21 +1,23 @@
 """Opening a table by the name of its file: which reader reads it."""
 
 import os
+from importlib import import_module
 from typing import Any, Final
 
-from ldpaudit.datasets.formats.arrow import ARROW_SUFFIXES as ARROW
-from ldpaudit.datasets.formats.arrow import ArrowFile, ParquetFiles
-from ldpaudit.datasets.formats.csv_file import SUFFIXES as CSV
-from ldpaudit.datasets.formats.csv_file import CsvFile
-from ldpaudit.datasets.formats.json_lines import SUFFIXES as JSON
-from ldpaudit.datasets.formats.json_lines import JsonLines
-from ldpaudit.datasets.formats.loaded import EXCEL, NUMPY, open_arrays, open_sheet
-from ldpaudit.datasets.formats.locations import locate
+from ldpaudit.datasets.formats.locations import ARROW, CSV, EXCEL, JSON, NUMPY, locate
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 
+_READERS: Final = (
+    (CSV, "csv_file", "CsvFile"),
+    (JSON, "json_lines", "JsonLines"),
+    (ARROW, "arrow", "ArrowFile"),
+    ((*NUMPY, *EXCEL), "loaded", "LoadedFile"),
+    (("",), "arrow", "ParquetFiles"),
+)
+"""The module and the class that read files of some names; others are Parquet."""
 _AS_CSV: Final = "export the table as CSV or Parquet"
 _UNREAD: Final = {
     ".xls": "Excel's old format cannot be read; save it as .xlsx or CSV",
@@ -36,21 +38,15 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     if not isinstance(source, str | os.PathLike):
         return MemoryTable(source)
     location, files = locate(source), files.files
-    name = location.paths[0].lower()
     names = [path.lower() for path in location.paths]
-    if len(names) > 1 and any(n.endswith((*CSV, *JSON, *ARROW, *EXCEL, *NUMPY)) for n in names):
+    several = (*CSV, *JSON, *ARROW, *EXCEL, *NUMPY)
+    if len(names) > 1 and any(name.endswith(several) for name in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
-    if name.endswith(CSV):
-        return CsvFile(location, files)
-    if name.endswith(JSON):
-        return JsonLines(location)
-    if name.endswith(ARROW):
-        return ArrowFile(location)
-    if name.endswith(NUMPY):
-        return open_arrays(location)
-    if name.endswith(EXCEL):
-        return open_sheet(location, files)
     for suffix, advice in _UNREAD.items():
-        if name.endswith((suffix, f"{suffix}.gz")):
+        if names[0].endswith((suffix, f"{suffix}.gz")):
             raise InputError(f"The file {quoted(location.name)} cannot be read: {advice}.")
-    return ParquetFiles(location)
+    module, kind = next(place for suffixes, *place in _READERS if names[0].endswith(suffixes))
+    reader: Any = getattr(import_module(f"ldpaudit.datasets.formats.{module}"), kind)
+    table: TableSource
+    table = reader(location, files) if module in ("csv_file", "loaded") else reader(location)
+    return table

@@ -138,7 +138,7 @@ def _one_line(error: Exception) -> str:
 
     if isinstance(error, LdpAuditError):
         return _with_variables(" ".join(str(error).split()))
-    from ldpaudit.options.retired import retired
+    from ldpaudit.options.declaring import retired
 
     if line := retired(str(getattr(error, "option_name", None) or "")):
         return line
@@ -195,7 +195,7 @@ def _with_variables(message: str) -> str:
 
 def _unknown_variables() -> Iterator[str]:
     """Yield a remark on each variable of the environment that sets no option of any command."""
-    from ldpaudit.options.retired import retired
+    from ldpaudit.options.declaring import retired
 
     stated = [one for one in sorted(os.environ) if one.startswith(PREFIX) and os.environ[one]]
     unknown = [one for one in stated if one not in _NO_OPTIONS]

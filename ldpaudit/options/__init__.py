@@ -5,7 +5,7 @@ dataclass, with the environment twin ``LDPAUDIT_…``. In: words of the command 
 Out: one value of each option, checked. Nothing heavy is imported here.
 """
 
-from ldpaudit.options.audit import AuditOptions
+from ldpaudit.options.audit import AuditOptions, PlanOptions
 from ldpaudit.options.declaring import (
     Argument,
     Option,
@@ -15,11 +15,11 @@ from ldpaudit.options.declaring import (
     keywords_for,
     option_name,
 )
-from ldpaudit.options.files import AS_FOUND, FileOptions
 from ldpaudit.options.labels import LabelOptions, check_distinct, label_options, parse_label
-from ldpaudit.options.plan import PlanOptions
 from ldpaudit.options.release import (
+    AS_FOUND,
     ClaimOptions,
+    FileOptions,
     ReleaseOptions,
     check_ordered,
     named_columns,

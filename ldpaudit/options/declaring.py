@@ -1,11 +1,11 @@
-"""How an option is declared: once, as an annotation of a dataclass's field."""
+"""How an option is declared: once, as an annotation of a field; and what became of earlier ones."""
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 
 @dataclass(frozen=True)
@@ -98,3 +98,22 @@ def keywords_for(function: Callable[..., Any], options: Any) -> dict[str, Any]:
     taken = inspect.signature(function).parameters
     values = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
     return {name: value for name, value in values.items() if name in taken and value is not None}
+
+
+RETIRED: Final[Mapping[str, str]] = {
+    "--resume": "an audit is given again from its start; sweep --resume goes on with its points",
+    "--reference": "the exact optimum needs no linear program to compare with",
+    "--budget": "all attacks run, on samples of the rows",
+    "--thorough": "all attacks run, on samples of the rows",
+    "--show-class-names": "internal pages show names",
+}
+"""What became of each, by its name on the command line."""
+
+
+def retired(name: str) -> str | None:
+    """Return the line for an option of an earlier version; None for any other.
+
+    ``name``: as on the command line, as a keyword of Python, or as a variable.
+    """
+    option = "--" + name.removeprefix("LDPAUDIT_").lstrip("-").replace("_", "-").lower()
+    return f"The option {option} is gone: {RETIRED[option]}." if option in RETIRED else None
