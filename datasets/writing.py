@@ -9,6 +9,7 @@ import json
 import math
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -94,119 +95,89 @@ class TableFile:
 
     def __init__(self, part: PartFile, schema: pa.Schema, dialect: Dialect = USUAL) -> None:
         self._part, name, stream = part, part.path.name.lower(), part.stream
-        self._packed: Any = None
-        with part.writing():
+        self._write: Callable[[pa.RecordBatch], object]
+        with part.writing(), ExitStack() as opened:
             if name.endswith(".gz"):
-                self._packed = gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
-                stream = self._packed
-            self._writer: Any
+                packed: Any = gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
+                stream = opened.enter_context(packed)
             if name.endswith(CSV):
-                self._writer = _CsvText(stream, schema, dialect, tabs=".tsv" in name[-7:])
+                mark = "," if dialect.separator == "\t" else dialect.separator
+                mark = "\t" if ".tsv" in name[-7:] else mark
+                decimal, encoder = dialect.numbers.decimal, codecs.getincrementalencoder
+                encode = encoder(dialect.encoding)().encode
+                header = _csv_cells(pa.array(schema.names, _TEXT), mark, decimal).to_pylist()
+                stream.write(encode(mark.join(header) + "\n"))
+                self._write = lambda batch: stream.write(encode(_csv_rows(batch, mark, decimal)))
             elif name.endswith(JSON):
-                self._writer = _JsonText(stream)
+                self._write = lambda batch: stream.write(_json_rows(batch).encode())
             elif name.endswith(ARROW):
-                self._writer = _Feather(stream, schema)
+                # Dictionaries are decoded.
+                plain = [pa.field(field.name, value_type(field.type)) for field in schema]
+                kinds = pa.schema(plain, metadata=schema.metadata)
+                writer: Any = pyarrow.ipc.new_file(stream, kinds, options=_PACKED)
+                opened.callback(writer.close)
+                self._write = lambda batch: writer.write_batch(_decoded(batch, kinds))
             else:
-                self._writer = pq.ParquetWriter(stream, schema, write_page_checksum=True)
-        part.finish = self._finish
+                writer = pq.ParquetWriter(stream, schema, write_page_checksum=True)
+                opened.callback(writer.close)
+                self._write = writer.write_batch
+            part.finish = opened.pop_all().close
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows, as a row group."""
         with self._part.writing():
-            self._writer.write_batch(batch)
-
-    def _finish(self) -> None:
-        self._writer.close()
-        if self._packed is not None:
-            self._packed.close()
+            self._write(batch)
 
 
-class _Feather:
-    """Arrow's file format, compressed; dictionaries are decoded."""
-
-    def __init__(self, stream: Any, schema: pa.Schema) -> None:
-        plain = [pa.field(field.name, value_type(field.type)) for field in schema]
-        self._schema = pa.schema(plain, metadata=schema.metadata)
-        self._writer = pyarrow.ipc.new_file(stream, self._schema, options=_PACKED)
-        self.close = self._writer.close
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        columns = [
-            without_hidden(decoded(pa.chunked_array([c])).combine_chunks()) for c in batch.columns
-        ]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+def _decoded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = (decoded(pa.chunked_array([column])).combine_chunks() for column in batch.columns)
+    return pa.RecordBatch.from_arrays([*map(without_hidden, columns)], schema=schema)
 
 
-class _CsvText:
-    """A CSV file: texts are quoted where they must be, missing values are empty fields.
+def _csv_rows(batch: pa.RecordBatch, mark: str, decimal: str) -> str:
+    """Return rows of a CSV file: missing values are empty fields."""
+    if not len(batch):
+        return ""
+    columns = [_csv_cells(column, mark, decimal) for column in batch.columns]
+    join = pc.JoinOptions("replace", "")
+    rows = pc.binary_join_element_wise(*columns, pa.scalar(mark, _TEXT), options=join)
+    whole = pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows)
+    return str(pc.binary_join(whole, pa.scalar("\n", _TEXT))[0].as_py()) + "\n"
+
+
+def _csv_cells(column: pa.Array, mark: str, decimal: str) -> pa.Array:
+    """Return a column as text, quoted where it must be.
 
     Numbers, booleans and dates have the shortest form that is read back as the same value.
     """
-
-    def __init__(
-        self, stream: Any, schema: pa.Schema, dialect: Dialect, *, tabs: bool = False
-    ) -> None:
-        self._stream = stream
-        self._mark = "\t" if tabs else "," if dialect.separator == "\t" else dialect.separator
-        self._decimal = dialect.numbers.decimal
-        self._quoted = rf'["\r\n\x{ord(self._mark):02x}]|^\s|\s$|^$'
-        self._encoder = codecs.getincrementalencoder(dialect.encoding)()
-        header = self._cells(pa.array(schema.names, _TEXT)).to_pylist()
-        self._put(self._mark.join(header) + "\n")
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        if not len(batch):
-            return
-        columns = [self._cells(column) for column in batch.columns]
-        join = pc.JoinOptions("replace", "")
-        rows = pc.binary_join_element_wise(*columns, pa.scalar(self._mark, _TEXT), options=join)
-        whole = pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows)
-        self._put(pc.binary_join(whole, pa.scalar("\n", _TEXT))[0].as_py() + "\n")
-
-    def close(self) -> None:
-        """Write the end, which is nothing."""
-
-    def _put(self, text: str) -> None:
-        self._stream.write(self._encoder.encode(text))
-
-    def _cells(self, column: pa.Array) -> pa.Array:
-        column = decoded(pa.chunked_array([column])).combine_chunks()
-        texts = column.cast(_TEXT)
-        if pa.types.is_decimal(column.type) and column.type.scale > 0:
-            texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
-        if is_any(column.type, "floating", "decimal") and self._decimal == ",":
-            texts = pc.replace_substring(texts, ".", ",")
-        if not is_any(column.type, *TEXTS) and self._decimal != self._mark:
-            return texts
-        must = pc.match_substring_regex(texts, self._quoted)
-        must = pc.or_(must, pc.is_in(texts, pa.array([*MISSING], _TEXT)))
-        if not pc.any(must).as_py():
-            return texts
-        inner = pc.replace_substring(texts, '"', '""')
-        mark, none = pa.scalar('"', _TEXT), pa.scalar("", _TEXT)
-        return pc.if_else(must, pc.binary_join_element_wise(mark, inner, mark, none), texts)
+    column = decoded(pa.chunked_array([column])).combine_chunks()
+    texts = column.cast(_TEXT)
+    if pa.types.is_decimal(column.type) and column.type.scale > 0:
+        texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
+    if is_any(column.type, "floating", "decimal") and decimal == ",":
+        texts = pc.replace_substring(texts, ".", ",")
+    if not is_any(column.type, *TEXTS) and decimal != mark:
+        return texts
+    must = pc.match_substring_regex(texts, rf'["\r\n\x{ord(mark):02x}]|^\s|\s$|^$')
+    must = pc.or_(must, pc.is_in(texts, pa.array([*MISSING], _TEXT)))
+    if not pc.any(must).as_py():
+        return texts
+    inner = pc.replace_substring(texts, '"', '""')
+    quote, none = pa.scalar('"', _TEXT), pa.scalar("", _TEXT)
+    return pc.if_else(must, pc.binary_join_element_wise(quote, inner, quote, none), texts)
 
 
-class _JsonText:
-    """JSON lines: an object a row; what is no number in JSON is null."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        columns = []
-        for column in batch.columns:
-            kind = value_type(column.type)
-            # The shortest numbers that are read back as the same: so labels are declared.
-            short = pa.types.is_float32(kind) or (pa.types.is_decimal(kind) and kind.scale > 0)
-            columns.append(column.cast(_TEXT).cast(pa.float64()) if short else column)
-        table = pa.RecordBatch.from_arrays(columns, batch.schema.names)
-        rows = (_plain(row) for row in table.to_pylist())
-        lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
-        self._stream.write("".join(f"{line}\n" for line in lines).encode())
-
-    def close(self) -> None:
-        """Write the end, which is nothing."""
+def _json_rows(batch: pa.RecordBatch) -> str:
+    """Return an object a row; what is no number in JSON is null."""
+    columns = []
+    for column in batch.columns:
+        kind = value_type(column.type)
+        # The shortest numbers that are read back as the same: so labels are declared.
+        short = pa.types.is_float32(kind) or (pa.types.is_decimal(kind) and kind.scale > 0)
+        columns.append(column.cast(_TEXT).cast(pa.float64()) if short else column)
+    table = pa.RecordBatch.from_arrays(columns, batch.schema.names)
+    rows = (_plain(row) for row in table.to_pylist())
+    return "".join(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows)
 
 
 def _plain(value: Any) -> Any:
