@@ -11,7 +11,6 @@ from ldpaudit.attacks.scoring import (
     GAINS,
     MULTIPLICATIVE_ADVANTAGE,
     SCORES,
-    SHARES,
     advantage_lower,
     average,
     lower_bound,
@@ -35,20 +34,6 @@ def random_fold(rng, n=400, k=3, skill=0.7, baseline=True):
 def scored(rng, **options):
     truth, posterior, guesses = random_fold(rng, **options)
     return score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng)
-
-
-def test_counts_are_those_of_the_rows():
-    rng = np.random.default_rng(0)
-    truth, posterior, guesses = random_fold(rng)
-    fold = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng)
-    right, reference = posterior.argmax(axis=1) == truth, guesses == truth
-    assert (fold.n, fold.correct, fold.baseline_correct) == (400, right.sum(), reference.sum())
-    assert fold.gained == (right & ~reference).sum()
-    assert fold.correct - fold.baseline_correct == fold.gained - fold.lost
-    assert fold.class_correct.sum() == fold.correct
-    assert fold.class_rows.tolist() == np.bincount(truth).tolist()
-    assert fold.steps.shape == (len(SHARES), 2)
-    assert fold.steps.sum(axis=0).tolist() == [400, fold.correct]
 
 
 def test_the_most_confident_slice_holds_the_most_confident_rows():

@@ -167,7 +167,11 @@ OTHER_MEANINGS = {
     ("ldpaudit/options/labels.py", "channel"): "the key of a column's options",
     ("ldpaudit/models/iwp.py", "exponential"): "a loss",
     ("ldpaudit/models/iwp_losses.py", "exponential"): "a loss",
-    ("ldpaudit/commands/utility/iwp.py", "exponential"): "a loss",
+    ("ldpaudit/commands/utility/learner.py", "exponential"): "a loss",
+    (
+        "ldpaudit/commands/advise/candidates.py",
+        "double-rr",
+    ): "what is advised",
     ("ldpaudit/commands/learn/request.py", "exponential"): "a loss",
 }
 

@@ -31,7 +31,7 @@ def counts_of(rows: Any, drawn: Any, shape: tuple[int, ...]) -> Any:
     return counts
 
 
-def channel(mechanism: Any, rng: Any, n: int = 200_000) -> Counted:
+def channel(mechanism: Any, rng: Any, n: int = 60_000) -> Counted:
     matrix = mechanism.channel.matrix
     labels = (np.arange(n) % len(matrix)).astype(np.int32)
     return counts_of(labels, mechanism.sample(labels, rng), matrix.shape), matrix
@@ -39,7 +39,7 @@ def channel(mechanism: Any, rng: Any, n: int = 200_000) -> Counted:
 
 def table(rng: Any) -> Counted:
     matrix = np.random.default_rng(2).dirichlet(np.full(37, 0.3), size=5)
-    rows = (np.arange(500_000) % 5).astype(np.int32)
+    rows = (np.arange(100_000) % 5).astype(np.int32)
     drawn = WeightTable.from_probabilities(matrix).draw(rows, rng)
     return counts_of(rows, drawn, matrix.shape), matrix
 
@@ -73,7 +73,7 @@ def strata(rng: Any) -> Counted:
 def double(rng: Any) -> Counted:
     """Whether the label is the true one, by whose features are released; −1 are the true ones."""
     mechanism, synthetic = DoubleRR(ABC, 0.6), np.array([0, 0, 1, 2, 2, 2], np.int32)
-    labels = (np.arange(200_000) % 3).astype(np.int32)
+    labels = (np.arange(60_000) % 3).astype(np.int32)
     drawn = mechanism.sample(labels, synthetic, rng)
     rows = np.array([0.4, *0.6 * np.array([1 / 6, 1 / 6, 1 / 3, 1 / 9, 1 / 9, 1 / 9])])
     both = np.outer(rows, [0.4, 0.6]).reshape(1, -1)
@@ -91,7 +91,7 @@ def vectors(mechanism: Any, rng: Any) -> Counted:
 
 def noise(family: Any, epsilon: float, steps: int, rng: Any) -> Counted:
     law = family(LabelRange(0, steps, 1), epsilon).law
-    drawn = law.draw(400_000, rng)
+    drawn = law.draw(100_000, rng)
     reach = int(np.abs(drawn).max()) + 1
     places = np.arange(-reach, reach + 1)
     return np.bincount(drawn + reach, minlength=len(places))[None, :], law.pmf(places)[None, :]
@@ -99,9 +99,9 @@ def noise(family: Any, epsilon: float, steps: int, rng: Any) -> Counted:
 
 def bins(family: Any, clipped: bool, rng: Any) -> Counted:
     mechanism, edges = family(GRID, 1.5, clipped=clipped), [-20.0, 1.5, 2.001, 4.2, 8.9, 8.999, 30]
-    released = mechanism.release(np.repeat(GRID.values, 40_000), rng)
+    released = mechanism.release(np.repeat(GRID.values, 10_000), rng)
     drawn = np.searchsorted(edges, released, side="left")
-    return counts_of(np.repeat(np.arange(8), 40_000), drawn, (8, 8)), mechanism.binned(edges).matrix
+    return counts_of(np.repeat(np.arange(8), 10_000), drawn, (8, 8)), mechanism.binned(edges).matrix
 
 
 def bags(kind: str, rng: Any) -> Counted:
@@ -118,8 +118,8 @@ def bags(kind: str, rng: Any) -> Counted:
 def rounding(rng: Any) -> Counted:
     labels = np.array([0.0, 0.3, 1.0, 2.5, 9.9, 10.0])
     rule = Rounding((0, 1, 3, 10))
-    drawn = rule.sample(np.repeat(labels, 50_000), rng)
-    return counts_of(np.repeat(np.arange(6), 50_000), drawn, (6, 4)), rule.mean(np.eye(4), labels)
+    drawn = rule.sample(np.repeat(labels, 15_000), rng)
+    return counts_of(np.repeat(np.arange(6), 15_000), drawn, (6, 4)), rule.mean(np.eye(4), labels)
 
 
 RESPONSES = [RandomizedResponse.from_epsilon(tuple(range(k)), e) for k, e in ((2, 1), (53, 4))]

@@ -18,7 +18,6 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.mechanisms.noise import (
     Exponential,
-    Staircase,
 )
 from ldpaudit.mechanisms.response import (
     DummyFeaturesRR,
@@ -29,7 +28,7 @@ from ldpaudit.mechanisms.response import (
 )
 from ldpaudit.mechanisms.unbiased import optimal_unbiased
 
-EPSILONS = (0.1, 1.0, 4.0, 8.0)
+EPSILONS = (0.1, 1.0, 8.0)
 ORDERS = (0.5, 1.0, 1.5, 2.0, 8.0, 32.0)
 PRIOR = (0.35, 0.05, 0.2, 0.1, 0.3)
 LABELS = (0, 1, 2, 3, 4)
@@ -158,7 +157,7 @@ def test_everything_follows_from_the_matrix(name, epsilon):
         square = sum(p * (mpf(z) - labels[y]) ** 2 for p, z in zip(row, outputs, strict=True))
         assert mechanism.bias()[y] == pytest.approx(float(bias), abs=1e-6 / epsilon)
         assert mechanism.variance()[y] == pytest.approx(float(square - bias**2), rel=1e-8)
-    n, code = 20_000, len(labels) - 1
+    n, code = 5_000, len(labels) - 1
     drawn = mechanism.sample(np.full(n, code, dtype=np.int32), np.random.default_rng(3))
     share, row = np.bincount(drawn, minlength=len(outputs)) / n, np.array(rows[code], dtype=float)
     # 6.5 standard deviations: fails by chance less than once in 10⁷ runs.
@@ -199,36 +198,6 @@ def test_model_based_rr(noise, k, floor):
     for alpha in ORDERS:
         expected = max(mp_rdp(rows, alpha) for rows in worst)
         assert mechanism.rdp(alpha) == pytest.approx(float(expected), abs=1e-9)
-
-
-def noise_agrees(mechanism, rows, steps, epsilon):
-    """As :func:`agrees` for two rows that are cut where their ratio is e^ε for ever."""
-    left, right = rows
-    inside = slice(steps, len(left) - steps)
-    p, q = left[inside], right[inside]
-    assert mechanism.epsilon == pytest.approx(float(mp_epsilon([p, q])), abs=1e-9)
-    for at in (0.0, 0.05, 0.7 * epsilon):
-        expected = sum(max(a - exp(mpf(at)) * b, 0) for a, b in zip(p, q, strict=True))
-        assert mechanism.delta(at) == pytest.approx(float(expected), abs=1e-9)
-    for alpha in ORDERS:
-        assert mechanism.rdp(alpha) == pytest.approx(float(mp_rdp([p, q], alpha)), abs=1e-9)
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-@pytest.mark.parametrize("gamma", [0.125, 0.25, 0.75])
-def test_staircase(epsilon, gamma):
-    """With γ a multiple of 1/8 the density is constant on cells of width 1/8: a finite sum."""
-
-    def weight(cell):
-        place = (mpf(cell) + mpf(1) / 2) / 8
-        return exp(-mpf(epsilon) * (0 if place < gamma else 1 + int(place - gamma)))
-
-    reach = int(8 * (32 / epsilon + 3))
-    half = [weight(cell) for cell in range(reach)]
-    law = [w / (2 * sum(half)) for w in [*half[::-1], *half]]
-    pad = [mpf(0)] * 8
-    rows = [law + pad, pad + law]
-    noise_agrees(Staircase(LabelRange(0, 1), epsilon, False, gamma), rows, 8, epsilon)
 
 
 @pytest.mark.parametrize(("label_epsilon", "sigma"), [(0.5, 3.0), (2.0, 0.8)])

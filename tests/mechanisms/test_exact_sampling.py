@@ -2,10 +2,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from integer_tables import integer_epsilon
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.exact_sampling import (
@@ -101,13 +99,6 @@ def test_draws_are_repeatable_with_a_generator_and_not_without():
     np.testing.assert_array_equal(first, second)
     # Equal by chance with probability below 1e-300.
     assert (mechanism.sample(labels) != mechanism.sample(labels)).any()
-
-
-@given(st.floats(0.05, 8), st.integers(2, 60))
-@settings(max_examples=50)
-def test_the_integers_have_the_epsilon_of_the_channel(epsilon, k):
-    mechanism = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon)
-    assert integer_epsilon(mechanism.weights) == pytest.approx(epsilon, rel=1e-12, abs=1e-12)
 
 
 def test_without_noise_every_label_is_kept():

@@ -11,7 +11,7 @@ from ldpaudit.mechanisms.response import RandomizedResponse
 from ldpaudit.release import Declaration
 
 CLASSES = ("a", "b", "c", "d", "e", "f")
-ROWS = 60_000
+ROWS = 20_000
 
 
 def oracle(protocol: str, epsilon: float = 1.0, **more: Any) -> FrequencyOracle:
@@ -82,12 +82,6 @@ def test_the_most_likely_label(protocol: str) -> None:
         assert kept.mean() > 1 / len(CLASSES) + 0.02
 
 
-def test_real_draws_take_the_systems_generator(protocol: str) -> None:
-    made = oracle(protocol)
-    reports = made.sample(np.arange(6, dtype=np.int32))
-    assert made.check(reports).shape == (6, made.law.width)
-
-
 def test_generalized_rr_is_randomized_response() -> None:
     made = oracle("GRR")
     assert made.label_channel is not None
@@ -99,7 +93,7 @@ def test_generalized_rr_is_randomized_response() -> None:
 
 def test_delta_of_summed_histograms_against_samples() -> None:
     made, rng = oracle("SHE"), np.random.default_rng(4)
-    n = 400_000
+    n = 100_000
     first, second = np.zeros(n, dtype=np.int32), np.ones(n, dtype=np.int32)
     losses = made.log_ratio(made.sample(first, rng), first, second)
     for epsilon in (0.0, 0.3, 0.6, 0.9):

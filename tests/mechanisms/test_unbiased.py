@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from integer_tables import integer_epsilon
 from mesh_program import mesh_loss, spanning
 
-from ldpaudit.mechanisms.bins import DebiasedRR, optimal_bins
+from ldpaudit.mechanisms.bins import DebiasedRR
 from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.interval_program import (
     IntervalArcs,
@@ -51,7 +51,7 @@ def problems(draw, most=12):
     return np.cumsum(gaps).tolist(), prior / prior.sum(), epsilon
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(problems())
 def test_a_design_is_unbiased_private_small_and_certified(problem):
     labels, prior, epsilon = problem
@@ -67,7 +67,7 @@ def test_a_design_is_unbiased_private_small_and_certified(problem):
     assert design.bound <= design.loss
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(problems())
 def test_it_is_never_beaten_by_another_unbiased_mechanism(problem):
     labels, prior, epsilon = problem
@@ -101,7 +101,7 @@ def tops_of_all_subsets(labels, prior, growth, alpha, beta):
     return columns @ alpha + slope * mean + slope**2 / (2 * weight) - spread / 2
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_staircase_column_of_any_shape_could_lower_the_loss(seed):
     """Optimality over all ε-DP channels, not only over intervals: all 2^k columns are priced."""
     rng = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def test_no_staircase_column_of_any_shape_could_lower_the_loss(seed):
     assert design.bound == pytest.approx(size * value, rel=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_the_bound_holds_for_any_multipliers(seed):
     """Valid wherever the multipliers come from, and as strong as pricing all 2^k columns."""
     rng = np.random.default_rng(seed)
@@ -154,7 +154,7 @@ def test_the_outputs_of_figure_two():
     assert outputs == pytest.approx([-3.307, -2.856, 4.804, 5.366], abs=6e-4)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_test_of_the_closed_form_is_exact(seed):
     """Its loss equals the program's bound where the test passes, and exceeds it where it fails."""
     rng = np.random.default_rng(seed)
@@ -249,10 +249,6 @@ def test_a_prior_on_few_of_many_labels_takes_no_more_outputs():
     assert design.gap < 1e-7
 
 
-LABELS = (0, 1, 2, 5, 9, 10)
-PRIOR = np.array([0.3, 0.2, 0.2, 0.1, 0.05, 0.15])
-
-
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0, 12.0])
 def test_integer_columns_are_exact(epsilon):
     prior = np.random.default_rng(4).dirichlet(np.ones(25))
@@ -276,10 +272,3 @@ def test_equal_outputs_are_one_output():
     assert len(mechanism.columns.masses) == 8
     assert mechanism.weights.weights.shape == (5, 2)
     assert np.abs(mechanism.bias()).max() < 1e-12
-
-
-def test_a_biased_program_finds_the_bins():
-    design = optimal_bins(LABELS, PRIOR, 1.4)
-    outputs = np.array(sorted({*design.mechanism.outputs, *map(float, LABELS)}))
-    found = mesh_loss(LABELS, PRIOR, 1.4, outputs, unbiased=False)
-    assert found == pytest.approx(design.loss, rel=1e-6)

@@ -1,7 +1,5 @@
 """The views of mechanisms on numbers: their channels against sampling, their ε below the claim."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -116,18 +114,3 @@ def test_small_groups_are_merged_by_true_labels():
     np.testing.assert_array_equal(merged.edges, [1.0, 4.0])
     with pytest.raises(InputError, match="spread"):
         coding.merged(np.array([90, 0, 0, 0, 0, 3]), 20)
-
-
-def test_the_exponential_mechanism_in_bins():
-    mechanism, labels = CONTINUOUS["exponential"], np.array([-1.0, 0.0, 4.0])
-    half = mechanism.fine.spacing / 2
-    edges = [mechanism.fine.values[place] + half for place in (102, 205, 410, 1003)]
-    matrix = mechanism.binned(edges, labels).matrix
-    grid = np.linspace(-1, 4, 2_000_001)
-    for row, label in zip(matrix, labels, strict=True):
-        density = np.exp(-np.abs(grid - label) / mechanism.scale)
-        places = np.searchsorted([-1, *edges, 4], grid, side="left").clip(1) - 1
-        sums = np.bincount(places, weights=density, minlength=5)
-        np.testing.assert_allclose(row, sums / sums.sum(), atol=2e-6)
-    narrow = mechanism.binned([-1 + half, 3.0], labels).matrix
-    assert math.isclose(narrow[0, 0] / narrow[2, 0], math.exp(EPSILON), rel_tol=1e-6)
