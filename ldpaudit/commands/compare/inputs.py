@@ -20,7 +20,6 @@ from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.outputs import read_result
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
-from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import decoded, stored
@@ -42,19 +41,19 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class ReleaseInput:
-    """A release to audit, with the test rows coded like it and the notes of its reader.
+    """A release to audit, with the notes of its reader.
 
-    ``private``: the names of all private columns, where it declares several. ``several``: the same
-    column without the others, which are beside it to learn from.
+    ``column``: the same column with the test rows, coded like it, and without the other private
+    ones, which are beside it to learn from; None without test rows. ``private``: the names of all
+    private columns, where it declares several.
     """
 
     letter: str
     path: str
     release: Release
-    test: LabelledRows | None
+    column: ColumnToLearn | None
     notes: tuple[Note, ...]
     private: frozenset[str] = frozenset()
-    several: ColumnToLearn | None = None
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,7 @@ def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
 
 
 def _is_double(request: CompareRequest, name: str) -> bool:
-    labels = _declared(request, name)
-    claim = declaration_of(request.mechanism, request)
+    labels, claim = _declared(request, name), declaration_of(request.mechanism, request)
     if labels:
         named = [one.label for one in named_columns(request)]
         claim = next((one.mechanism for one in labels if one.label in named or not named), None)
@@ -149,25 +147,20 @@ def _release(
         held_out=request.held_out if synthetic is not None else None,
         synthetic=synthetic,
     )
-    reading = read_with(name, options)
-    release = _with_probabilities(request, reading.release)
-    labels, notes = _declared(request, name), notes_of(reading)
-    if len(labels) < 2:
-        return ReleaseInput(letter, name, release, reading.test, notes)
-    private = frozenset(one.label for one in labels)
-    several = None if reading.test is None else column_to_learn(name, options)
-    return ReleaseInput(letter, name, release, reading.test, notes, private, several)
-
-
-def _with_probabilities(request: CompareRequest, release: Release) -> Release:
-    """Return the release with its tables of probabilities of classes; numbers have none."""
-    if release.numeric is not None:
-        return release
-    try:
-        known = with_public_posterior(release, request.public_posterior, request)
-        return with_canaries(known, request.canaries, request)
-    except InputError as error:
-        raise InputError(f"{release.name}: {error}") from None
+    reading, column, private = read_with(name, options), None, frozenset[str]()
+    release = reading.release
+    if release.numeric is None:  # Numbers have no tables of probabilities.
+        try:
+            release = with_public_posterior(release, request.public_posterior, request)
+            release = with_canaries(release, request.canaries, request)
+        except InputError as error:
+            raise InputError(f"{release.name}: {error}") from None
+    if reading.test is not None:
+        column = ColumnToLearn(release, reading.test, None, reading)
+    if len(labels := _declared(request, name)) > 1:
+        private = frozenset(one.label for one in labels)
+        column = None if column is None else column_to_learn(name, options)
+    return ReleaseInput(letter, name, release, column, notes_of(reading), private)
 
 
 def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
@@ -250,17 +243,16 @@ def _traits(item: Input) -> Traits:
 
 
 def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> float | None:
-    names = _features(request, a) & _features(request, b)
-    if request.id_column is not None:
-        names = {request.id_column}
-    same = equal_rows(a.path, b.path, sorted(names), request) if names else None
+    names = {request.id_column}
+    if request.id_column is None:
+        names = set.intersection(*(_features(request, item) for item in (a, b)))
+    same = equal_rows(a.path, b.path, sorted(filter(None, names)), request) if names else None
     return None if same is None else float(same.mean())
 
 
-def _features(request: CompareRequest, item: ReleaseInput) -> set[str]:
-    names = set(open_table(item.path, request).names)
-    special = {item.release.label, *request.truth_column, request.id_column, *request.drop}
-    special |= item.private
+def _features(request: CompareRequest, item: ReleaseInput) -> set[str | None]:
+    names: set[str | None] = set(open_table(item.path, request).names)
+    special = {item.release.label, *request.truth_column, *request.drop, *item.private}
     return (names if request.features is None else names & set(request.features)) - special
 
 

@@ -142,36 +142,22 @@ def other_columns(
 ) -> OtherColumns:
     """Return the other private columns for a learner of the one at ``position``.
 
-    Parameters
-    ----------
-    file : FileColumns
-    position : int
-    tests : sequence of LabelledRows, length d
-        The test rows with the true values of each column.
-    true : bool
-        Whether to use the true values of the released rows, which must be known.
-
-    Raises
-    ------
-    InputError
-        If a claim cannot be built, or is not about the release's labels.
+    ``tests``: the test rows with the true values of each column; ``true``: whether to use the true
+    values of the released rows, which must be known.
     """
-    joint = _joint(file)
-    others = [j for j in range(len(file.columns)) if j != position]
-    if true:
-        parts = [_told(file.columns[j], tests[j], None) for j in others]
-    elif joint is not None and not joint.independent:
-        return _together(file, position, tests, joint)
-    else:
-        claims = {j: _claim(file.columns[j]) for j in others}
-        parts = [_told(file.columns[j], tests[j], claim) for j, claim in claims.items()]
-    known = [part for part in parts if part is not None]
+    columns, declared = file.columns, file.declaration
+    if declared is not None and declared.joint is not None and not true:
+        joint = joint_claim(declared, [column.classes for column in columns])
+        if not joint.independent:
+            return _together(file, position, tests, joint)
+    claims = [None if true else from_declaration(one.declaration, one.classes) for one in columns]
+    others = [j for j in range(len(columns)) if j != position]
+    parts = [_of_column(columns[j], tests[j], claims[j]) for j in others]
+    known, own = [part for part in parts if part is not None], claims[position]
     found = _collected(known, "" if len(known) == len(parts) else _UNCLAIMED)
-    return found if true else replace(found, own=_own(file.columns[position]))
-
-
-def _own(column: Release) -> FloatArray | None:
-    return None if column.numeric is not None else row_likelihood(column, _claim(column))
+    if own is None or columns[position].numeric is not None:
+        return found
+    return replace(found, own=row_likelihood(columns[position], own))
 
 
 def _collected(
@@ -185,32 +171,33 @@ def _design(features: FeatureTable) -> Float32Array:
     return DesignMatrix.fit(features).transform(features)
 
 
-def _claim(column: Release) -> Mechanism:
-    return from_declaration(column.declaration, column.classes)
-
-
-def _joint(file: FileColumns) -> JointMechanism | None:
-    declared = file.declaration
-    if declared is None or declared.joint is None:
-        return None
-    return joint_claim(declared, [column.classes for column in file.columns])
-
-
-def _told(
+def _of_column(
     column: Release, test: LabelledRows | None, claim: Mechanism | None
 ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return likelihood, values and true values of one column; ``claim`` None: of its truth."""
     assert test is not None
-    if column.numeric is not None:
-        return _told_number(column, test, claim)
-    assert test.labels is not None
-    indicators = np.eye(len(column.classes))
+    if column.numeric is None:
+        assert test.labels is not None
+        indicators = np.eye(len(column.classes))
+        if claim is None:
+            found: FloatArray | None = indicators[column.truth]
+        else:
+            found = row_likelihood(column, claim)
+        return None if found is None else (found, indicators, indicators[test.labels])
+    assert test.numbers is not None
+    stated = from_declaration(column.declaration, column.classes).offers(NumericMechanism)
+    if stated is None:
+        return None
+    (low, high), grid = stated.label_bounds, stated.label_values
+    if grid is None or len(grid) > _GRID:
+        grid = np.linspace(low, high, _GRID)
     if claim is None:
-        assert column.truth is not None
-        found: FloatArray | None = indicators[column.truth]
+        assert column.numeric.truth is not None
+        found = np.eye(len(grid))[nearest(grid, column.numeric.truth)]
     else:
-        found = row_likelihood(column, claim)
-    return None if found is None else (found, indicators, indicators[test.labels])
+        found = stated.likelihood(column.numeric.released, grid)
+    centre, scale = (high + low) / 2, (high - low) / 4
+    return found, ((grid - centre) / scale)[:, None], ((test.numbers - centre) / scale)[:, None]
 
 
 def row_likelihood(column: Release, claim: Mechanism) -> FloatArray | None:
@@ -228,27 +215,6 @@ def row_likelihood(column: Release, claim: Mechanism) -> FloatArray | None:
     return None if channel is None else np.asarray(channel.matrix.T[column.released])
 
 
-def _told_number(
-    column: Release, test: LabelledRows, claim: Mechanism | None
-) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    assert column.numeric is not None
-    assert test.numbers is not None
-    stated = _claim(column).offers(NumericMechanism)
-    if stated is None:
-        return None
-    low, high = stated.label_bounds
-    grid = stated.label_values
-    if grid is None or len(grid) > _GRID:
-        grid = np.linspace(low, high, _GRID)
-    if claim is None:
-        assert column.numeric.truth is not None
-        found = np.eye(len(grid))[nearest(grid, column.numeric.truth)]
-    else:
-        found = stated.likelihood(column.numeric.released, grid)
-    centre, scale = (high + low) / 2, (high - low) / 4
-    return found, ((grid - centre) / scale)[:, None], ((test.numbers - centre) / scale)[:, None]
-
-
 def _together(
     file: FileColumns,
     position: int,
@@ -260,15 +226,12 @@ def _together(
 
     columns, channel = file.columns, joint.channel()
     sizes = [len(column.classes) for column in columns]
-    cells = len(file) * int(np.prod(sizes))
-    few = np.prod(sizes) / sizes[position] <= COMBINATIONS and cells <= _CELLS
-    if channel is None or not few:
+    few = np.prod(sizes) / sizes[position] <= COMBINATIONS
+    if channel is None or not few or len(file) * int(np.prod(sizes)) > _CELLS:
         return OtherColumns((), (), (), remark=_TOO_MANY)
     laws = [one.channel for one in joint.columns]
-    places = [
-        _places(column.classes, () if law is None else law.classes)
-        for column, law in zip(columns, laws, strict=True)
-    ]
+    known = ((() if law is None else law.classes) for law in laws)
+    places = [_places(column.classes, names) for column, names in zip(columns, known, strict=True)]
     codes = [at[column.released] for at, column in zip(places, columns, strict=True)]
     seen = channel.matrix.T[np.ravel_multi_index(codes, sizes)].reshape(-1, *sizes)
     seen = np.moveaxis(seen, position + 1, -1)[..., places[position]]

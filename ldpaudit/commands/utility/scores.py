@@ -1,6 +1,5 @@
 """What can still be learnt from a release: scores on test rows that no release holds."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -168,18 +167,13 @@ def _of_numbers(
         assumptions=_ASSUMPTIONS,
     )
     title, variance = "Squared error of the best single answer", float(np.var(numbers))
-    constant = _compared(CONSTANT, title, variance, len(shown), unit)
-    beside = (constant, *_deviance(numbers, guesses[reported], learner.loss))
-    return Utility(estimate, np.asarray(errors), reach, correction, beside)
+    beside = [_compared(CONSTANT, title, variance, len(shown), unit)]
+    if learner.loss == "poisson" and (numbers >= 0).all():
+        from sklearn.metrics import mean_poisson_deviance
 
-
-def _deviance(numbers: FloatArray, guesses: FloatArray, loss: str | None) -> Iterator[Estimate]:
-    """Yield the Poisson deviance of a model that was trained for it."""
-    from sklearn.metrics import mean_poisson_deviance
-
-    if loss == "poisson" and (numbers >= 0).all():
-        value = mean_poisson_deviance(numbers, np.maximum(guesses, _LEAST_MEAN))
-        yield _compared(DEVIANCE, "Poisson deviance", value, len(numbers), "1")
+        value = mean_poisson_deviance(numbers, np.maximum(guesses[reported], _LEAST_MEAN))
+        beside.append(_compared(DEVIANCE, "Poisson deviance", value, len(numbers), "1"))
+    return Utility(estimate, np.asarray(errors), reach, correction, tuple(beside))
 
 
 def _range(coding: NumericCoding) -> tuple[float, float]:

@@ -174,8 +174,8 @@ def test_compare_learns_from_the_other_columns_and_pairs_rows_without_them(ldpau
     assert [print_.mismatch for print_ in fingerprints(request, inputs)] == [(), ()]
     for item in inputs:
         assert isinstance(item, ReleaseInput)
-        assert item.several is not None
-        assert item.several.beside is not None
-        assert item.several.release.features.columns == 2
+        assert item.column is not None
+        assert item.column.beside is not None
+        assert item.column.release.features.columns == 2
     with pytest.raises(InputError, match="2 private columns; say which one is meant"):
         read_inputs(CompareRequest(inputs=releases, test=test), NoProgress())
