@@ -18,7 +18,6 @@ import pyarrow as pa
 from ldpaudit.attacks.scoring import AUC, BALANCED_ACCURACY, score_fold
 from ldpaudit.commands.advise.request import AdviseRequest, Simulated
 from ldpaudit.commands.advise.result import Dropped
-from ldpaudit.commands.privatize.features import FittedGenerator, fit_generator
 from ldpaudit.commands.privatize.scan import released_as_they_are
 from ldpaudit.commands.sweep.points import (
     Simulation,
@@ -54,7 +53,7 @@ from ldpaudit.options import LabelOptions, parse_label
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import FloatArray, IntArray, Release
 from ldpaudit.result import Estimate
-from ldpaudit.work.progress import NoProgress, Progress
+from ldpaudit.work.progress import Progress
 
 # Of a larger table so many rows, drawn at random, are studied and released in simulations.
 MOST_ROWS: Final = 30_000
@@ -214,21 +213,9 @@ class Column:
             found.append(_mean("advantage", title, right - self.tested.alone, -1.0, level))
         return tuple(found)
 
-    @cached_property
-    def generator(self) -> FittedGenerator | None:
-        """What makes synthetic rows: fitted on the public table; None without one."""
-        request, tables = self.asked.privatized(Point(DOUBLE, "epsilon", 1.0, 1), 0), self.tables
-        if request.generator is None:
-            return None
-        rows = MemoryTable(tables.training, tables.everything.location)
-        return fit_generator(
-            request, rows, tables.survey(request)[1], tables.features, NoProgress()
-        )
-
     def drawn(self, rows: pa.Table, point: Point) -> Simulation:
         """Return rows as a mechanism would release them, with seeded noise."""
-        fitted = self.generator if point.mechanism == DOUBLE else None
-        return simulate(replace(self.tables, training=rows), point, fitted)
+        return simulate(replace(self.tables, training=rows), point)
 
     def without(self, names: tuple[str, ...]) -> "Column":
         """Return the same rows without some feature columns, as far as they are there."""
@@ -503,7 +490,7 @@ def lines(columns: Sequence[Column], policy: Policy, *, hopeless: bool) -> list[
         else:
             made = [_together(columns, [one[0] for one in ranked if one], grid, most)]
         made = [_no_dearer(columns, one) for one in made if one]
-    if len(columns) == 1 and columns[0].generator is not None:
+    if len(columns) == 1 and columns[0].request.public is not None:
         made.append(tuple((Point(DOUBLE, "epsilon", epsilon, 1),) for epsilon in grid))
     return [Line(one, _start(columns, one, policy, most)) for one in made]
 

@@ -47,7 +47,6 @@ from ldpaudit.commands.sweep.points import (
     mechanism_at,
     reading_of,
     score,
-    synthetic_pool,
 )
 from ldpaudit.commands.sweep.request import Point
 from ldpaudit.datasets import read_file_columns
@@ -124,10 +123,14 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     seconds = 60 * request.minutes
     progress.step("which columns to leave out")
     columns, dropped, searched = left_out(columns, policy, level, start + _SHARE * seconds)
-    search = Search(columns, policy, level, start + seconds, progress)
     hopeless = any(stretch(column, policy, column.tested) > 1 for column in columns)
     if dropped and request.use != "counts":
         hopeless |= any(not column.tables.features.names for column in columns)
+    if request.public is not None and len(columns) == 1:
+        progress.step("fitting the generator")
+        double = Point(DOUBLE, "epsilon", 1.0, 1)
+        columns = [replace(one, tables=one.tables.with_generator(double)) for one in columns]
+    search = Search(columns, policy, level, start + seconds, progress)
     progress.step("ranking mechanisms")
     ways = lines(columns, policy, hopeless=hopeless)
     done = [search.least_noise(way, 1 / (len(ways) - at)) for at, way in enumerate(ways)]
@@ -236,7 +239,7 @@ class Search:
         settled = {"audit": asked.model_copy(update=fixed), "waivers": ()}
         stop = Stop.after(until - time.monotonic())
         result = audit(
-            self._node(drawn, parts[0]),
+            self._node(drawn),
             plan,
             self.policy.model_copy(update=settled),
             skip=("seeds", *skip),
@@ -245,14 +248,12 @@ class Search:
         )
         return None if stop.obeyed else result
 
-    def _node(self, drawn: Sequence[Simulation], point: Point) -> Node:
+    def _node(self, drawn: Sequence[Simulation]) -> Node:
         """Return a simulated release of every private column, as an insider reads it."""
         first = self.columns[0]
         if len(drawn) == 1:
             tables = replace(first.tables, training=first.audited, test=None)
-            fitted = first.generator if point.mechanism == DOUBLE else None
-            pool = synthetic_pool(tables, point, fitted)
-            return node_of(reading_of(tables, drawn[0].table, drawn[0].mechanism, pool).release)
+            return node_of(reading_of(tables, drawn[0]).release)
         names = [column.asked.label for column in self.columns]
         table, truth = drawn[0].table, first.audited.select(names[:1])
         for name, column, one in zip(names[1:], self.columns[1:], drawn[1:], strict=True):
@@ -285,9 +286,7 @@ class Search:
                 continue
             seen = self.among(parts, column)
             drawn = seen.drawn(seen.tables.training, point)
-            fitted = column.generator if point.mechanism == DOUBLE else None
-            pool = synthetic_pool(seen.tables, point, fitted)
-            reading = reading_of(seen.tables, drawn.table, drawn.mechanism, pool)
+            reading = reading_of(seen.tables, drawn)
             found = score(seen.tables, reading, self.policy, drawn.seed, level=self.level)
             yield found.estimate
 

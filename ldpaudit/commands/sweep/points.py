@@ -1,7 +1,7 @@
 """The points of a sweep: the tables they draw from, simulated releases, and their measures."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +16,9 @@ from ldpaudit.commands.privatize.columns import (
     declared_labels,
     survey_labels,
 )
-from ldpaudit.commands.privatize.features import FittedGenerator
+from ldpaudit.commands.privatize.features import FittedGenerator, fit_generator
 from ldpaudit.commands.privatize.labels import Survey, bare_type, output_array
-from ldpaudit.commands.privatize.release import RowRelease, row_release
+from ldpaudit.commands.privatize.release import row_release
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.result import released_schema
 from ldpaudit.commands.privatize.work import check_columns
@@ -49,6 +49,10 @@ from ldpaudit.release import Declaration
 from ldpaudit.result import Estimate, Note
 from ldpaudit.work.progress import NoProgress, Progress
 
+# Rows of the generator that audits and learners are given.
+_POOL_PER_CLASS, _MOST_POOLED = 200, 20_000
+_BEYOND: Final = "Violation found: the declared ε lies above what the policy allows."
+
 
 @dataclass(frozen=True, eq=False)
 class SweepTables:
@@ -68,6 +72,8 @@ class SweepTables:
     prior : LabelPrior or None
     columns : sequence of str
         All columns of the data's file, whose places messages tell.
+    fitted : FittedGenerator or None
+        What makes synthetic rows where a mechanism needs them and there is no table of them.
     """
 
     request: SweepRequest
@@ -77,6 +83,7 @@ class SweepTables:
     test: Any
     prior: LabelPrior | None
     columns: Sequence[str]
+    fitted: FittedGenerator | None = None
     _surveys: dict[str, tuple[DeclaredLabels, Survey]] = field(default_factory=dict)
 
     @property
@@ -86,18 +93,18 @@ class SweepTables:
         return pa.schema([column for column in self.training.schema if column.name != label])
 
     def survey(self, request: ColumnRequest) -> tuple[DeclaredLabels, Survey]:
-        """Return the labels as a mechanism needs them, read once for each mechanism.
-
-        Raises
-        ------
-        InputError
-            If a label is missing, or the mechanism does not take it.
-        """
+        """Return the labels as a mechanism needs them, read once for each mechanism."""
         if request.mechanism not in self._surveys:
             stated = declared_labels(request, None if self.prior is None else self.prior.labels)
             survey = survey_labels(request, stated, self.everything, NoProgress())
             self._surveys[request.mechanism] = stated, survey
         return self._surveys[request.mechanism]
+
+    def with_generator(self, point: Point) -> "SweepTables":
+        """Return the tables with the generator of synthetic rows, fitted as a point asks for."""
+        asked = self.request.privatized(point, self.seed)
+        rows, (_, survey) = MemoryTable(self.training, self.everything.location), self.survey(asked)
+        return replace(self, fitted=fit_generator(asked, rows, survey, self.features, NoProgress()))
 
 
 def read_tables(
@@ -109,13 +116,11 @@ def read_tables(
     """Read the data and split it; ``seed`` defaults to the request's, else is 0.
 
     ``source``: the data, where they are read already.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are too few rows to hold some out.
     """
-    source = source or opened_data(request, progress)
+    if source is None:
+        source = open_table(request.data, request)
+        if source.remark and progress is not None:
+            progress.remark(f"Read the data as {source.remark}.")
     check_columns(request, {request.label: "label"}, source)
     whole = read_whole(source).drop_columns(list(request.drop))
     for place, kind in enumerate(whole.schema.types):
@@ -133,14 +138,6 @@ def read_tables(
     return SweepTables(request, seed, rows, training, test, prior, source.schema.names)
 
 
-def opened_data(request: SweepRequest, progress: Progress | None) -> TableSource:
-    """Return the data, and say how they are read."""
-    source = open_table(request.data, request)
-    if source.remark and progress is not None:
-        progress.remark(f"Read the data as {source.remark}.")
-    return source
-
-
 def _split(table: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table]:
     """Return the rows to release and those held out, each in the order of the data."""
     n = table.num_rows
@@ -152,10 +149,6 @@ def _split(table: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table
     return table.take(pa.array(training)), table.take(pa.array(test))
 
 
-_POOL_PER_CLASS = 200
-_MOST_POOLED = 20_000
-
-
 @dataclass(frozen=True, eq=False)
 class Simulation:
     """A simulated release: features and released labels with the declaration, n rows.
@@ -163,6 +156,7 @@ class Simulation:
     ``seed`` is the point's root seed, for everything done with the table.
     """
 
+    point: Point
     mechanism: Mechanism
     table: pa.Table
     seed: int
@@ -174,106 +168,68 @@ def point_seed(root: int, point: Point) -> int:
 
 
 def mechanism_at(tables: SweepTables, point: Point) -> Mechanism:
-    """Return the mechanism of a point.
-
-    Raises
-    ------
-    InputError
-        If the labels or the prior do not fit it, or its ε would be infinite.
-    """
-    return _built(tables, tables.request.privatized(point, 0))[0]
+    """Return the mechanism of a point (InputError if labels, prior or ε do not fit it)."""
+    request = tables.request.privatized(point, 0)
+    return build(request, *tables.survey(request), tables.prior)[0]
 
 
-def _built(tables: SweepTables, request: ColumnRequest) -> tuple[Mechanism, Survey]:
-    stated, survey = tables.survey(request)
-    return build(request, stated, survey, tables.prior)[0], survey
-
-
-def simulate(tables: SweepTables, point: Point, fitted: FittedGenerator | None) -> Simulation:
-    """Apply a point's mechanism to the training rows, with seeded draws.
-
-    ``fitted`` makes synthetic rows where the mechanism needs them and there is no table of them.
-    """
+def simulate(tables: SweepTables, point: Point) -> Simulation:
+    """Apply a point's mechanism to the training rows, with seeded draws."""
     seed = point_seed(tables.seed, point)
     request = tables.request.privatized(point, seed)
-    mechanism, survey = _built(tables, request)
-    label = tables.training.schema.field(request.label)
-    generator = fitted if request.generator is not None else None
+    (stated, survey), label = tables.survey(request), tables.training.schema.field(request.label)
+    mechanism = build(request, stated, survey, tables.prior)[0]
+    generator = tables.fitted if request.generator is not None else None
     columns = PrivateColumns((PrivateColumn(request, label, survey, mechanism),))
     rows = row_release(request, columns, tables.features, generator)
-    released = rows.schema(tables.features)
+    released, names = rows.schema(tables.features), tables.training.schema.names
     fields = [
-        pa.field(n, rows.types[0] if n == label.name else released.field(n).type)
-        for n in tables.training.schema.names
+        pa.field(n, rows.types[0] if n == label.name else released.field(n).type) for n in names
     ]
-    schema = released_schema(request, columns, fields, generator)
-    batches = list(_batches(tables, rows, survey, schema))
-    return Simulation(mechanism, pa.Table.from_batches(batches, schema), seed)
-
-
-def _batches(
-    tables: SweepTables, rows: RowRelease, survey: Survey, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    name, features = tables.request.label, tables.features.names
+    schema, batches = released_schema(request, columns, fields, generator), []
     for batch in tables.training.to_batches():
-        label = batch.column(name)
-        codes = survey.domain.codes(label)
-        new, (released,) = rows.draw(batch.select(features), [label], [codes])
-        columns = [released if n == name else new.column(n) for n in schema.names]
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        true = batch.column(label.name)
+        codes = survey.domain.codes(true)
+        new, (noisy,) = rows.draw(batch.select(tables.features.names), [true], [codes])
+        arrays = [noisy if n == label.name else new.column(n) for n in schema.names]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    return Simulation(point, mechanism, pa.Table.from_batches(batches, schema), seed)
 
 
-def synthetic_pool(
-    tables: SweepTables, point: Point, fitted: FittedGenerator | None
-) -> pa.Table | str | None:
+def synthetic_pool(tables: SweepTables, point: Point) -> pa.Table | str | None:
     """Return labelled synthetic rows; None where there are none.
 
     The user's table, which is then the distribution of the synthetic rows; else new rows of the
     generator that are in no release, equally many of each label.
     """
     request = tables.request.privatized(point, 0)
-    if request.synthetic is not None or fitted is None or request.generator is None:
+    if request.synthetic is not None or tables.fitted is None or request.generator is None:
         return request.synthetic
     _, survey = tables.survey(request)
     k = len(survey.domain.classes)
     most = max(min(tables.training.num_rows, _MOST_POOLED), _POOL_PER_CLASS * k)
     codes = np.repeat(np.arange(k, dtype=np.int32), most // k)
-    rows = fitted.generator.sample(codes, child_generator(tables.seed, "sweep", "pool"))
+    rows = tables.fitted.generator.sample(codes, child_generator(tables.seed, "sweep", "pool"))
     kind = bare_type(tables.training.schema.field(request.label).type)
     values = output_array(survey.domain.classes, kind, survey.found).take(pa.array(codes))
     return rows.append_column(request.label, values)
 
 
-def true_table(tables: SweepTables) -> pa.Table:
-    """Return the training rows without metadata."""
-    return tables.training.replace_schema_metadata()
-
-
-_DECLARED_ONLY: Final = "the declared ε lies above what the policy allows"
-
-
-def measure(
-    tables: SweepTables, point: Point, policy: Policy | None, fitted: FittedGenerator | None
-) -> dict[str, Any]:
+def measure(tables: SweepTables, point: Point, policy: Policy | None) -> dict[str, Any]:
     """Simulate a release, audit it as ``ldpaudit run`` would, and learn from it.
 
-    Returns
-    -------
-    mapping
-        What the point's file holds: exact ε in nats and λ, the verdict with its sentence, the
-        learner's score on rows held out with the correction of its loss, and the whole audit.
-
-    Raises
-    ------
-    LdpAuditError
-        One line about why the point cannot be measured.
+    What the point's file holds: exact ε in nats and λ, the verdict with its sentence, the learner's
+    score on rows held out with the correction of its loss, and the whole audit.
     """
-    request = tables.request
-    drawn = simulate(tables, point, fitted)
-    mechanism, pool = drawn.mechanism, synthetic_pool(tables, point, fitted)
-    reading = reading_of(tables, drawn.table, mechanism, pool)
+    request, drawn = tables.request, simulate(tables, point)
+    mechanism, reading = drawn.mechanism, reading_of(tables, drawn)
     plan = plan_of(request, seed_from(child_generator(drawn.seed, "audit")), threads=1)
-    applied, beyond = _policy_for(policy, mechanism)
+    # A claim about a mechanism that classes and ε describe is tested on the release; for any other
+    # a policy can only limit the declared ε.
+    claim, beyond, applied = None if policy is None else policy.of_all().claim, False, policy
+    if policy and claim and claim.epsilon is not None and mechanism.epsilon is not None:
+        beyond = mechanism.epsilon > claim.epsilon * (1 + 1e-9)
+        applied = policy.model_copy(update={"claim": None}) if beyond else policy
     result = audit(
         reading.release,
         plan,
@@ -294,7 +250,7 @@ def measure(
         "lambda": mechanism.parametrisations().get("lambda") if by_noise else None,
         "verdict": "fail" if beyond else result.verdict,
         "decision": "do not publish" if beyond else result.decision,
-        "sentence": f"Violation found: {_DECLARED_ONLY}." if beyond else result.sentence,
+        "sentence": _BEYOND if beyond else result.sentence,
         "test": learnt.estimate.model_dump(),
         "beside": [one.model_dump() for one in learnt.beside],
         "correction": learnt.correction.name or "none",
@@ -313,9 +269,9 @@ def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estim
 
 def truth_reading(tables: SweepTables, mechanism: Mechanism) -> ReadReport:
     """Return the true labels as a release, coded as those of a mechanism."""
-    claim = Declaration(mechanism.name, dict(mechanism.declaration()), "api")
-    table = declare(true_table(tables), claim, tables.request.label)
-    return reading_of(tables, table, mechanism, None, true=True)
+    claim, true = Declaration(mechanism.name, dict(mechanism.declaration()), "api"), tables.training
+    released = declare(true.replace_schema_metadata(), claim, tables.request.label)
+    return _read(tables, released, coding=_TrueCoding)
 
 
 class _TrueCoding(DeclaredCoding):
@@ -327,36 +283,23 @@ class _TrueCoding(DeclaredCoding):
         return None if view is None else NumericView(view.classes, view.classes)
 
 
-def reading_of(
-    tables: SweepTables, released: Any, mechanism: Mechanism, synthetic: Any, *, true: bool = False
+def reading_of(tables: SweepTables, drawn: Simulation) -> ReadReport:
+    """Return a simulated release as an insider reads it."""
+    if drawn.mechanism.traits.features == "partly synthetic":
+        pool = synthetic_pool(tables, drawn.point)
+        if pool is not None:
+            return _read(tables, drawn.table, original=tables.training, synthetic=pool)
+    return _read(tables, drawn.table)
+
+
+def _read(
+    tables: SweepTables, released: Any, coding: type[DeclaredCoding] = DeclaredCoding, **more: Any
 ) -> ReadReport:
-    """Return a simulated release as an insider reads it; a ``true`` one holds the true labels."""
-    label = tables.request.label
-    double = mechanism.traits.features == "partly synthetic" and synthetic is not None
+    label, files = tables.request.label, tables.request
+    truth = tables.training.select([label])
     return read_release(
-        released,
-        label=label,
-        truth=tables.training.select([label]),
-        original=tables.training if double else None,
-        synthetic=synthetic if double else None,
-        test=tables.test,
-        files=tables.request,
-        coding=_TrueCoding if true else DeclaredCoding,
+        released, label=label, truth=truth, test=tables.test, files=files, coding=coding, **more
     )
-
-
-def _policy_for(policy: Policy | None, mechanism: Mechanism) -> tuple[Policy | None, bool]:
-    """Return the policy for a point, and whether the declared ε alone violates it.
-
-    A claim about a mechanism that classes and ε describe is tested on the release; for any other
-    a policy can only limit the declared ε.
-    """
-    claim = None if policy is None else policy.of_all().claim
-    if policy is None or claim is None or claim.epsilon is None:
-        return policy, False
-    if mechanism.epsilon is None or mechanism.epsilon <= claim.epsilon * (1 + 1e-9):
-        return policy, False
-    return policy.model_copy(update={"claim": None}), True
 
 
 def score(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from ldpaudit import __version__
 from ldpaudit.api import available_threads, cluster_of, policy_of
-from ldpaudit.commands.privatize.features import FittedGenerator, fit_generator
+from ldpaudit.commands.privatize.features import FittedGenerator
 from ldpaudit.commands.privatize.plan import check_column, options_of
 from ldpaudit.commands.privatize.scan import released_as_they_are
 from ldpaudit.commands.sweep.points import (
@@ -27,7 +27,6 @@ from ldpaudit.commands.sweep.points import (
 from ldpaudit.commands.sweep.request import Point, SweepRequest
 from ldpaudit.commands.sweep.result import SIMULATED, Facts, Sweep, least_noise, setting_of
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchanged
-from ldpaudit.datasets.formats.tables import MemoryTable
 from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError, LdpAuditError, OutputError, PolicyError
@@ -148,32 +147,26 @@ class Setup:
         return read_tables(self.request, self.seed)  # At the first task of a process.
 
     @cached_property
-    def _fitted(self) -> FittedGenerator:
+    def _with_generator(self) -> SweepTables:
         from ldpaudit.synthesis import load_generator
 
-        return FittedGenerator(load_generator(self.generator), ())
+        fitted = FittedGenerator(load_generator(self.generator), ())
+        return replace(self._tables, fitted=fitted)
 
     def run(self, task: Task) -> dict[str, Any]:
         """Do a task; return what is stored of it."""
         if task == "generator":
-            return {"warnings": list(self._fit())}
+            from ldpaudit.synthesis import save_generator
+
+            points = self.request.points()
+            users = (p for p in points if self.request.privatized(p, 0).generator is not None)
+            fitted: Any = self._tables.with_generator(next(users)).fitted
+            save_generator(fitted.generator, self.generator, overwrite=True)
+            return {"warnings": list(fitted.warnings)}
         if task == "reference":
             return reference(self._tables, self.request.points()[0], self.policy).model_dump()
-        fitted = self._fitted if self.request.privatized(task, 0).generator is not None else None
-        return measure(self._tables, task, self.policy, fitted)
-
-    def _fit(self) -> tuple[str, ...]:
-        from ldpaudit.synthesis import save_generator
-
-        users = (self.request.privatized(point, self.seed) for point in self.request.points())
-        asked, tables = next(user for user in users if user.generator is not None), self._tables
-        rows = MemoryTable(tables.training, tables.everything.location)
-        _, survey = tables.survey(asked)
-        fitted = fit_generator(asked, rows, survey, tables.features, NoProgress())
-        assert fitted is not None
-        generator: Any = fitted.generator
-        save_generator(generator, self.generator, overwrite=True)
-        return fitted.warnings
+        made = self.request.privatized(task, 0).generator is not None
+        return measure(self._with_generator if made else self._tables, task, self.policy)
 
 
 def measured(task: Task, setup: Setup) -> dict[str, Any]:

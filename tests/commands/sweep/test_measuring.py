@@ -31,7 +31,7 @@ def test_rows_are_split_and_the_draws_are_the_mechanism(data: Path) -> None:
     )
     true = tables.training.to_pandas()
     for point in request.points():
-        made = simulate(tables, point, None).table.to_pandas()
+        made = simulate(tables, point).table.to_pandas()
         pd.testing.assert_frame_equal(made[["x", "y", "town"]], true[["x", "y", "town"]])
         # 480 rows: ±5 standard deviations, a false alarm in 2 million.
         assert abs((made["label"] != true["label"]).mean() - point.value / 2) < 0.1
@@ -41,11 +41,11 @@ def test_a_point_is_the_same_whatever_else_is_swept(data: Path) -> None:
     alone = asked(data, "randomized-response", grid=("lambda", "0.3"))
     among = asked(data, "randomized-response", grid=("lambda", "0.1:0.5:5"), repeats=2)
     point = alone.points()[0]
-    one, other = (simulate(read_tables(r), point, None).table for r in (alone, among))
+    one, other = (simulate(read_tables(r), point).table for r in (alone, among))
     assert one.equals(other)
     assert len({point_seed(7, p) for p in among.points()}) == 10
     again = next(p for p in among.points() if p.value == point.value and p.repeat == 2)
-    assert not simulate(read_tables(among), again, None).table.equals(one)
+    assert not simulate(read_tables(among), again).table.equals(one)
 
 
 def test_classification(data: Path, tmp_path: Path) -> None:
