@@ -252,8 +252,8 @@ def advise(
     _debug: Debug = False,
 ) -> None:
     """Recommend a release that meets a policy, with the command to make it."""
-    from ldpaudit.commands.advise.page import advice_page
-    from ldpaudit.commands.advise.result import Advice, print_advice
+    from ldpaudit.commands.advise.page import advice_page, print_advice
+    from ldpaudit.commands.advise.result import Advice
     from ldpaudit.commands.advise.work import advise
     from ldpaudit.commands.shell import carry_out
 

@@ -1,25 +1,35 @@
-"""The page of advice: what to release, the frontier of leakage against utility, every candidate."""
+"""What advice says: on the terminal, and on its page with the frontier and every candidate."""
 
-from collections.abc import Sequence
 from typing import Final
 
-from ldpaudit.commands.advise.result import (
-    NOT_RELEASED,
-    ORDER,
-    Advice,
-    Candidate,
-    Dropped,
-    recommended,
-    shown,
-)
-from ldpaudit.reports.charts.figure import Figure, Table
+from ldpaudit.commands.advise.result import Advice, Candidate
+from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.result import Estimate
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import number, percent, rows
+from ldpaudit.terminal import say, show
 
+ORDER: Final = (
+    "In this order: first what no interval shows to be worth less than the best, and of these what "
+    "the closed form expects to err least."
+)
+_NOT_RELEASED: Final = (
+    "Nothing was released. Simulated releases were drawn with a seeded generator and are not kept."
+)
+# Headers for numbers, by their ids.
+_SHORT: Final = {
+    "test_accuracy": "Learner's accuracy",
+    "test_squared_error": "Learner's squared error",
+    "share_error": "Error of a share",
+    "advice.accuracy": "Guessed right",
+    "advice.advantage": "Beyond the features",
+    "advice.exceedance": "Lose too much",
+}
 _CANDIDATES: Final = ("Mechanism", "ε (nats)", "Labels guessed right", "Use", "Passes", "Why not")
 _LIMITS: Final = ("", "Mechanism", "What is limited", "Reached", "Allowed", "Kept", "Sure")
+_DROPPED: Final = ("Columns", "Why", "The features alone, before", "and after")
 _USES: Final = {
     "classification": "accuracy of a model that learns from the release",
     "regression": "squared error of a model that learns from the release",
@@ -27,29 +37,76 @@ _USES: Final = {
 }
 
 
+def print_advice(advice: Advice, *, quiet: bool) -> None:
+    """Print what to release, and the command to make it."""
+    if not quiet:
+        say(CONFIDENTIAL)
+    say(advice.sentence)
+    if quiet:
+        for recommendation in advice.recommendations[:1]:
+            say(recommendation.command)
+        return
+    for dropped in advice.dropped:
+        say(f"  {'left out':<12} {', '.join(dropped.names)}: {dropped.reason}")
+    if advice.recommendations:
+        found = advice.outcome == "found"
+        title = "Releases that meet the policy" if found else "What to try first, by closed form"
+        show(title, *_recommended(advice))
+        if found and len(advice.recommendations) > 1:
+            say(ORDER)
+        for place, one in enumerate(advice.recommendations, 1):
+            say(f"  {place}. {one.command}")
+    for text in advice.notes:
+        say(f"  {'note':<12} {text}")
+    say(f"All intervals hold together at {percent(advice.run.level)}. {_NOT_RELEASED}")
+
+
+def _recommended(advice: Advice) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return headers, and a row for each private column of each recommendation."""
+    choices = [
+        (str(place) if one.labels is None else f"{place}, column {column}", choice)
+        for place, one in enumerate(advice.recommendations, 1)
+        for column, choice in enumerate(one.choices, 1)
+    ]
+    ids = dict.fromkeys(name for _, choice in choices for name in choice.numbers)
+    head = ("", "Mechanism", "ε (nats)", *(_SHORT.get(name, name) for name in ids), "Sure")
+    return head, tuple(
+        (
+            *(place, choice.mechanism, number(choice.epsilon)),
+            *(_shown(choice.numbers[n]) if n in choice.numbers else "–" for n in ids),
+            choice.kind if choice.simulated else f"{choice.kind}, not simulated",
+        )
+        for place, choice in choices
+    )
+
+
+def _shown(estimate: Estimate) -> str:
+    """Return a number with its interval."""
+    if estimate.low is None or estimate.high is None:
+        return number(estimate.value)
+    low, high = number(estimate.low, "down"), number(estimate.high, "up")
+    return f"{number(estimate.value)} [{low}, {high}]"
+
+
 def advice_page(advice: Advice) -> str:
     """Return the page."""
-    parts = [_recommended(advice), _frontier(advice)]
-    if advice.dropped:
-        parts.append(_left_out(advice.dropped))
-    run = advice.run
+    run, found = advice.run, advice.recommendations
     tiles = [
+        *(Tile("ε of the first choice (nats)", number(one.epsilon)) for one in found[:1]),
         Tile("rows of the table", rows(run.rows)),
         Tile("rows reported on", rows(run.reported), "nothing was learnt from them"),
         Tile("simulated releases", str(run.simulated)),
     ]
-    if advice.recommendations:
-        epsilon = number(advice.recommendations[0].epsilon)
-        tiles.insert(0, Tile("ε of the first choice (nats)", epsilon))
+    sections = [_recommendations(advice), _frontier(advice), *_left_out(advice)]
     return render_sheet(
         what="Advice before releasing",
         title=f"For {run.use}, {rows(run.rows)} rows",
         lead=advice.sentence,
         tiles=tuple(tiles),
-        sections=tuple(parts),
+        sections=tuple(sections),
         more=(_limits(advice), _everything(advice)),
         notes=(
-            NOT_RELEASED,
+            _NOT_RELEASED,
             "No violation found is not a proof of privacy: a stronger attack may exist. Audit the "
             "release itself before it is published: ldpaudit run.",
             f"All intervals hold together at {percent(run.level)}, whichever release is chosen, "
@@ -67,44 +124,35 @@ def _part(key: str, title: str, intro: str, missing: str, *tables: tuple[str, Ta
     return Section(key, title, (intro,), tables=tables)
 
 
-def _recommended(advice: Advice) -> Section:
-    head, body = recommended(advice)
-    commands = tuple(
-        (str(place), one.command) for place, one in enumerate(advice.recommendations, 1)
-    )
+def _recommendations(advice: Advice) -> Section:
+    commands = tuple((str(i), one.command) for i, one in enumerate(advice.recommendations, 1))
     intro = (
-        "The best releases that meet the policy, utility and leakage side by side. "
-        f"{ORDER} Certified: an interval that needs independent rows only; exact: no chance in it; "
+        f"The best releases that meet the policy, utility and leakage side by side. {ORDER} "
+        "Certified: an interval that needs independent rows only; exact: no chance in it; "
         "estimated: with the assumptions that the JSON file names."
     )
     made = ("The command to make each", Table(("", "Command"), commands))
-    table = ("Recommended", Table(head, tuple(body)))
+    table = ("Recommended", Table(*_recommended(advice)))
     return _part("recommended", "What to release", intro, advice.sentence, table, made)
 
 
 def _frontier(advice: Advice) -> Section:
+    use, title = advice.run.use, "Leakage against utility"
     intro = (
         "Each mark is one mechanism at one ε that was simulated. Further left, attackers learn "
-        f"less; further {'up' if advice.run.use == 'classification' else 'down'}, the release is "
-        "worth more. Filled: it met the policy; orange: it broke a limit."
+        f"less; further {'up' if use == 'classification' else 'down'}, the release is worth more. "
+        "Filled: it met the policy; orange: it broke a limit."
     )
-    figure = _figure(advice)
-    missing = "" if figure is not None else "Not drawn: no release was simulated."
-    figures = () if figure is None else (figure,)
-    return Section("frontier", "Leakage against utility", (intro,), figures, missing=missing)
-
-
-def _figure(advice: Advice) -> Figure | None:
-    able = sorted(
-        (one for one in advice.candidates if one.utility is not None),
-        key=lambda one: -one.epsilon,
-    )
+    able = [one for one in advice.candidates if one.utility is not None]
+    able.sort(key=lambda one: -one.epsilon)
     names = list(dict.fromkeys(one.mechanism for one in able))[:MOST_LINES]
-    paths = [
-        Path(name, tuple(_spot(one) for one in able if one.mechanism == name)) for name in names
-    ]
-    axes, none = ("labels guessed right", _USES[advice.run.use]), (None, None)
-    return frontier_figure("Leakage against utility", paths, axes, none, _table(advice))
+    paths = [Path(name, tuple(_spot(c) for c in able if c.mechanism == name)) for name in names]
+    axes = ("labels guessed right", _USES[use])
+    figure = frontier_figure(title, paths, axes, (None, None), _candidates(advice))
+    if figure is None:
+        missing = "Not drawn: no release was simulated."
+        return Section("frontier", title, (intro,), missing=missing)
+    return Section("frontier", title, (intro,), (figure,))
 
 
 def _spot(one: Candidate) -> Spot:
@@ -113,39 +161,30 @@ def _spot(one: Candidate) -> Spot:
     return Spot(x, y, (x, x), (y, y), label, "pass" if one.passes else "fail")
 
 
-def _table(advice: Advice) -> Table:
-    return Table(
-        _CANDIDATES,
-        tuple(
-            (
-                one.mechanism,
-                number(one.epsilon),
-                "–" if one.accuracy is None else number(one.accuracy),
-                "–" if one.utility is None else number(one.utility),
-                "yes" if one.passes else "no",
-                one.why_not,
-            )
-            for one in advice.candidates
-        ),
+def _candidates(advice: Advice) -> Table:
+    body = tuple(
+        (
+            *(one.mechanism, number(one.epsilon)),
+            *("–" if value is None else number(value) for value in (one.accuracy, one.utility)),
+            *("yes" if one.passes else "no", one.why_not),
+        )
+        for one in advice.candidates
     )
+    return Table(_CANDIDATES, body)
 
 
 def _everything(advice: Advice) -> Section:
     intro = "Every release that was looked at, and why it is not recommended."
-    missing, table = "There is no candidate.", ("Candidates", _table(advice))
+    missing, table = "There is no candidate.", ("Candidates", _candidates(advice))
     return _part("candidates", "Every candidate", intro, missing, table)
 
 
 def _limits(advice: Advice) -> Section:
     body = tuple(
         (
-            str(place),
-            choice.mechanism,
-            limit.title,
-            number(limit.value),
-            number(limit.limit),
-            "yes" if limit.passes else "not shown",
-            limit.kind,
+            *(str(place), choice.mechanism, limit.title),
+            *(number(limit.value), number(limit.limit)),
+            *("yes" if limit.passes else "not shown", limit.kind),
         )
         for place, one in enumerate(advice.recommendations, 1)
         for choice in one.choices
@@ -156,17 +195,11 @@ def _limits(advice: Advice) -> Section:
     return _part("limits", "The policy's limits", intro, missing, ("Limits", Table(_LIMITS, body)))
 
 
-def _left_out(dropped: Sequence[Dropped]) -> Section:
-    body = tuple(
-        (
-            str(one.columns),
-            one.reason,
-            "; ".join(f"{e.title}: {shown(e)}" for e in one.before.values()) or "–",
-            "; ".join(f"{e.title}: {shown(e)}" for e in one.after.values()) or "–",
-        )
-        for one in dropped
-    )
-    head = ("Columns", "Why", "The features alone, before", "and after")
+def _left_out(advice: Advice) -> list[Section]:
+    def told(numbers: dict[str, Estimate]) -> str:
+        return "; ".join(f"{one.title}: {_shown(one)}" for one in numbers.values()) or "–"
+
+    body = tuple((str(d.columns), d.reason, told(d.before), told(d.after)) for d in advice.dropped)
     intro = "Columns that give labels or people away, whatever the noise on the label."
-    table = ("Columns to leave out", Table(head, body))
-    return _part("left-out", "Columns to leave out", intro, "", table)
+    table, title = Table(_DROPPED, body), "Columns to leave out"
+    return [_part("left-out", title, intro, "", (title, table))] if body else []

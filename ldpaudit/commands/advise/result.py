@@ -7,8 +7,7 @@ from pydantic import PrivateAttr
 
 from ldpaudit.result import Check, Estimate, Frozen, Kind, Number
 from ldpaudit.result.access import CONFIDENTIAL
-from ldpaudit.result.numbers import as_percent, number, percent
-from ldpaudit.terminal import say, show
+from ldpaudit.result.numbers import as_percent, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,21 +19,10 @@ _VERDICTS: Final[dict[Outcome, Literal["pass", "fail", "inconclusive"]]] = {
     "none": "fail",
     "undecided": "inconclusive",
 }
-NOT_RELEASED: Final = (
-    "Nothing was released. Simulated releases were drawn with a seeded generator and are not kept."
-)
-ORDER: Final = (
-    "In this order: first what no interval shows to be worth less than the best, and of these what "
-    "the closed form expects to err least."
-)
-# Headers for numbers, by their ids.
-_SHORT: Final = {
-    "test_accuracy": "Learner's accuracy",
-    "test_squared_error": "Learner's squared error",
-    "share_error": "Error of a share",
-    "advice.accuracy": "Guessed right",
-    "advice.advantage": "Beyond the features",
-    "advice.exceedance": "Lose too much",
+_WORTH: Final = {
+    "test_accuracy": "a model that learns from it is right in {} of cases",
+    "test_squared_error": "a model that learns from it has a squared error of {}",
+    "share_error": "labels' shares are off by {}, typically",
 }
 
 
@@ -124,9 +112,10 @@ class Choice(Frozen):
     kind: Kind
 
     @property
-    def numbers(self) -> tuple[Estimate, ...]:
-        """What a release is worth, then what it gives away."""
-        return (*filter(None, [self.utility]), *(self.leakage or {}).values())
+    def numbers(self) -> dict[str, Estimate]:
+        """What a release is worth, then what it gives away, by id."""
+        worth = {} if self.utility is None else {self.utility.id: self.utility}
+        return worth | (self.leakage or {})
 
     @property
     def words(self) -> str:
@@ -323,7 +312,7 @@ class Advice(Frozen):
                 "place": place,
                 "mechanism": choice.mechanism,
                 "epsilon": choice.epsilon,
-                **{one.id: one.value for one in choice.numbers},
+                **{name: one.value for name, one in choice.numbers.items()},
                 "kind": choice.kind,
                 "command": recommendation.command,
             }
@@ -333,83 +322,19 @@ class Advice(Frozen):
         return pd.DataFrame(rows)
 
 
-def print_advice(advice: Advice, *, quiet: bool) -> None:
-    """Print what to release, and the command to make it."""
-    if not quiet:
-        say(CONFIDENTIAL)
-    say(advice.sentence)
-    if quiet:
-        for recommendation in advice.recommendations[:1]:
-            say(recommendation.command)
-        return
-    for dropped in advice.dropped:
-        say(f"  {'left out':<12} {', '.join(dropped.names)}: {dropped.reason}")
-    if advice.recommendations:
-        found = advice.outcome == "found"
-        title = "Releases that meet the policy" if found else "What to try first, by closed form"
-        show(title, *recommended(advice))
-        if found and len(advice.recommendations) > 1:
-            say(ORDER)
-        for place, one in enumerate(advice.recommendations, 1):
-            say(f"  {place}. {one.command}")
-    for text in advice.notes:
-        say(f"  {'note':<12} {text}")
-    say(f"All intervals hold together at {percent(advice.run.level)}. {NOT_RELEASED}")
-
-
-def recommended(advice: Advice) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return headers, and a row for each private column of each recommendation."""
-    choices = [
-        (str(place) if one.labels is None else f"{place}, column {column}", choice)
-        for place, one in enumerate(advice.recommendations, 1)
-        for column, choice in enumerate(one.choices, 1)
-    ]
-    ids = list(dict.fromkeys(one.id for _, choice in choices for one in choice.numbers))
-    head = ("", "Mechanism", "ε (nats)", *(_SHORT.get(name, name) for name in ids), "Sure")
-    rows = []
-    for place, choice in choices:
-        found = {one.id: shown(one) for one in choice.numbers}
-        sure = choice.kind if choice.simulated else f"{choice.kind}, not simulated"
-        numbers = (found.get(name, "–") for name in ids)
-        rows.append((place, choice.mechanism, number(choice.epsilon), *numbers, sure))
-    return head, rows
-
-
-def shown(estimate: Estimate) -> str:
-    """Return a number with its interval."""
-    if estimate.low is None or estimate.high is None:
-        return number(estimate.value)
-    low, high = number(estimate.low, "down"), number(estimate.high, "up")
-    return f"{number(estimate.value)} [{low}, {high}]"
-
-
 def found_words(best: Recommendation) -> str:
     """Return what to release in one sentence."""
     if best.labels is not None:
         parts = ", ".join(choice.words for choice in best.labels)
         return f"Release the {len(best.labels)} private columns with {parts}, in this order."
-    return f"Release with {best.words}: {_utility_words(best)}{_leak_words(best)}."
-
-
-def _utility_words(choice: Choice) -> str:
-    if choice.utility is None:
-        return ""
-    value = _plain(choice.utility)
-    words = {
-        "test_accuracy": f"a model that learns from it is right in {value} of cases, ",
-        "test_squared_error": f"a model that learns from it has a squared error of {value}, ",
-        "share_error": f"labels' shares are off by {value}, typically, ",
-    }
-    return words.get(choice.utility.id, f"{choice.utility.title} {value}, ")
-
-
-def _leak_words(choice: Choice) -> str:
-    leakage = choice.leakage or {}
-    words = f"an attacker guesses {_plain(leakage['advice.accuracy'])} of the labels"
-    if "advice.advantage" not in leakage:
-        return words
-    points = as_percent(number(leakage["advice.advantage"].value)).removesuffix("\u00a0%")
-    return f"{words}, {points} points more than without the release"
+    leakage, said = best.leakage or {}, list[str]()
+    if best.utility is not None:
+        said.append(_WORTH[best.utility.id].format(_plain(best.utility)))
+    said.append(f"an attacker guesses {_plain(leakage['advice.accuracy'])} of the labels")
+    if (gain := leakage.get("advice.advantage")) is not None:
+        points = as_percent(number(gain.value)).removesuffix("\u00a0%")
+        said.append(f"{points} points more than without the release")
+    return f"Release with {best.words}: {', '.join(said)}."
 
 
 def _plain(estimate: Estimate) -> str:
