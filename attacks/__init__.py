@@ -30,7 +30,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-# The built-in attacks in the order in which they run; imported when they do.
 ATTACKS: Final = {
     "prior": "ldpaudit.attacks.model_attack:PriorAttack",
     "features-only": "ldpaudit.attacks.model_attack:FeaturesOnlyAttack",
@@ -44,6 +43,7 @@ ATTACKS: Final = {
     "row-order": "ldpaudit.attacks.votes:RowOrderAttack",
     "synthetic-aware": "ldpaudit.attacks.synthetic_aware:SyntheticAwareAttack",
 }
+"""The built-in attacks in the order in which they run; imported when they do."""
 
 
 def available_attacks(given: Collection[Given] = ()) -> dict[str, str | Factory]:
