@@ -122,7 +122,7 @@ def telling(context: AuditContext) -> Finding:
     places += range(width, len(every))
     arrays, codes = [every[place] for place in places], labels.codes[rows]
     known = codes if labels.known else None
-    found = scan(arrays, rows, labels.weights[codes], len(release), known)
+    found = scan(arrays, rows, labels.weights[codes], known)
     some = []
     if known is not None:
         some = [decided(array[rows], known, release.released[rows]) for array in arrays]

@@ -7,6 +7,7 @@ counted on others; no file, no column name.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -55,12 +56,10 @@ def label_weights(labels: IntArray, classes: int) -> FloatArray:
     Shape (n, k). Rows of the inverse of the channel, by released label, are such weights too: their
     mean is the same.
     """
-    weights = np.zeros((len(labels), classes))
-    weights[np.arange(len(labels)), labels] = 1.0
-    return weights
+    return np.eye(classes)[labels]
 
 
-def cells_of(values: Values, most: int = MOST_CELLS) -> tuple[npt.NDArray[np.int64], int]:
+def cells_of(values: Values, most: int = MOST_CELLS) -> tuple[IndexArray, int]:
     """Return the cell of each value, int64 of shape (n,), and the number of cells.
 
     Equal values share a cell; a number with more than ``most`` is put into as many bins. Missing is
@@ -69,100 +68,69 @@ def cells_of(values: Values, most: int = MOST_CELLS) -> tuple[npt.NDArray[np.int
     distinct, codes = np.unique(values, return_inverse=True)
     if len(distinct) <= most or not np.issubdtype(values.dtype, np.floating):
         return codes.astype(np.int64), len(distinct)
-    ranks = np.sort(codes)
-    starts = np.unique(ranks[np.arange(1, most) * len(ranks) // most])
+    starts = np.unique(np.sort(codes)[np.arange(1, most) * len(codes) // most])
     return np.searchsorted(starts, codes, side="right").astype(np.int64), len(starts) + 1
 
 
 def told(values: Values, weights: FloatArray, most: int = MOST_CELLS) -> Told:
-    """Return the share of labels that a column reveals.
+    """Return the share of labels (weights of shape (n, k)) that a column (n,) reveals.
 
     On one half of the rows (those at even places) the label that is commonest in each cell, as a
     share of its own frequency, is learnt; it is counted on the other half, and the reverse. Rows
     must be in random order.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        Numbers or codes.
-    weights : float64 array of shape (n, k)
-        See :func:`label_weights`.
-    most : int
-        The largest number of bins of a number.
     """
     cells, amount = cells_of(values, most)
-    between = np.issubdtype(values.dtype, np.floating)
-    k = weights.shape[1]
-    even = np.arange(len(cells)) % 2 == 0
-    balanced, plain = np.zeros((2, k)), np.zeros((2, k))
+    n, k = weights.shape
+    # Of both kinds of guesses the weight of right ones, and the sum of its squares, by label.
+    counts, even = np.zeros((2, 2, k)), np.arange(n) % 2 == 0
     for learning in (even, ~even):
-        both = _guesses(cells[learning], amount, weights[learning], between=between)
-        asked, known = cells[~learning], weights[~learning]
-        balanced += _right(both[0][asked], known)
-        plain += _right(both[1][asked], known)
-    return _judged(balanced, plain, weights)
-
-
-def _guesses(
-    cells: npt.NDArray[np.int64], amount: int, weights: FloatArray, *, between: bool
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return each cell's guess, once with every label as frequent as any other; −1: never seen.
-
-    Cells of numbers that were never seen take the guess of the one before, if ``between``.
-    """
-    k = weights.shape[1]
-    columns = [np.bincount(cells, weights[:, c], minlength=amount) for c in range(k)]
-    counts = np.column_stack(columns)
-    seen = np.bincount(cells, minlength=amount) > 0
-    totals = np.maximum(counts.sum(axis=0), 1e-9)
-    balanced, plain = (counts / totals).argmax(axis=1), counts.argmax(axis=1)
-    if between and amount:
-        last = np.maximum.accumulate(np.where(seen, np.arange(amount), seen.argmax()))
-        return balanced[last], plain[last]
-    return np.where(seen, balanced, -1), np.where(seen, plain, -1)
-
-
-def _right(guess: npt.NDArray[np.int64], weights: FloatArray) -> FloatArray:
-    """Return, by label, the weight of right guesses and the sum of its squares; shape (2, k)."""
-    k = weights.shape[1]
-    given = np.flatnonzero(guess >= 0)
-    own = weights[given, guess[given]]
-    powers = [np.bincount(guess[given], own**power, minlength=k) for power in (1, 2)]
-    return np.array(powers, dtype=np.float64)
-
-
-def _judged(balanced: FloatArray, plain: FloatArray, weights: FloatArray) -> Told:
-    n, totals = float(len(weights)), weights.sum(axis=0)
+        between = np.issubdtype(values.dtype, np.floating)
+        guesses = cell_guesses(cells[learning], amount, weights[learning], between=between)
+        for kind, guess in enumerate(guesses[:, cells[~learning]]):
+            given = np.flatnonzero(guess >= 0)
+            own = weights[~learning][given, guess[given]]
+            counts[kind] += [np.bincount(guess[given], own**p, minlength=k) for p in (1, 2)]
+    (balanced, squares), (plain, plain_squares) = counts
+    totals = weights.sum(axis=0)
     counted = totals >= _LEAST_ROWS
     if counted.sum() < 2:
-        return Told(0.0, 0.0, int(n))
-    right, squares = balanced[:, counted]
-    shares = right / totals[counted]
-    others = (weights[:, counted] ** 2).sum(axis=0) - squares
-    variances = (squares * (1 - shares) ** 2 + others * shares**2) / totals[counted] ** 2
-    spread = max(float(variances.sum()), 0.0)
+        return Told(0.0, 0.0, n)
+    shares = balanced[counted] / totals[counted]
+    others = ((weights**2).sum(axis=0) - squares)[counted]
+    variances = squares[counted] * (1 - shares) ** 2 + others * shares**2
+    spread = max(float((variances / totals[counted] ** 2).sum()), 0.0)
     share, error = float(shares.mean()), float(np.sqrt(spread) / counted.sum())
-    correct, majority = float(plain[0].sum()), float(totals.max()) / n
-    accuracy, wrong = correct / n, n - float(balanced[0].sum())
+    accuracy, wrong, majority = plain.sum() / n, n - balanced.sum(), totals.max() / n
     # The share of the guesses beyond the most frequent label that must be right for accuracy to
     # count.
     if accuracy - majority >= 0.9 * (1 - majority) and accuracy > share:
-        error = float(np.sqrt(max(plain[1].sum() - n * accuracy**2, 0.0))) / n
-        share, wrong = accuracy, n - correct
+        error = float(np.sqrt(max(plain_squares.sum() - n * accuracy**2, 0.0))) / n
+        share, wrong = float(accuracy), n - plain.sum()
     if share > 1 + 2.5 * error + 1e-9:  # More than all: its noise is that of the released label.
-        return Told(0.0, 0.0, int(n), derived=True)
+        return Told(0.0, 0.0, n, derived=True)
     return Told(min(max(share, 0.0), 1.0), error, max(round(wrong), 0))
+
+
+def cell_guesses(
+    cells: IndexArray, amount: int, weights: FloatArray, *, between: bool
+) -> IndexArray:
+    """Return each cell's guess (2, cells), first with every label as frequent; −1: never seen.
+
+    Cells of numbers that were never seen take the guess of the one before, if ``between``.
+    """
+    counts = np.stack([np.bincount(cells, column, minlength=amount) for column in weights.T], 1)
+    seen = np.bincount(cells, minlength=amount) > 0
+    totals = np.maximum(counts.sum(axis=0), 1e-9)
+    guesses = np.stack([(counts / totals).argmax(axis=1), counts.argmax(axis=1)])
+    if between and amount:
+        return guesses[:, np.maximum.accumulate(np.where(seen, np.arange(amount), seen.argmax()))]
+    return np.where(seen, guesses, -1)
 
 
 LIMIT: Final = 0.98  # a column that tells this share of the labels is said to decide them
 # Distances to the rows of which a column's value is looked at.
 LAGS: Final = (-3, -2, -1, 1, 2, 3)
-_LEAST: Final = 0.95
 MOST_ERROR: Final = 0.02  # with a larger standard error, a share says too little
-_GLANCE: Final = 2_000
-_MOST_CELLS: Final = 10_000_000
-_FEWEST: Final = 2_000
-_MOST_ROWS: Final = 50_000
 
 
 @dataclass(frozen=True)
@@ -196,100 +164,67 @@ class Scan:
 def rows_to_scan(rows: int, columns: int, classes: int, rng: np.random.Generator) -> IndexArray:
     """Return rows in random order, so many that a scan takes about a second."""
     cells = max(columns, 1) * max(classes, 4) // 4
-    most = min(_MOST_ROWS, max(_FEWEST, _MOST_CELLS // cells))
-    return rng.permutation(rows)[:most]
+    return rng.permutation(rows)[: min(50_000, max(2_000, 10_000_000 // cells))]
 
 
 def scan(
     columns: Iterable[Values],
     rows: IndexArray,
     weights: FloatArray,
-    n: int,
     labels: IntArray | None = None,
 ) -> Scan:
-    """Look at every column.
+    """Look at every column of n rows in their order; at a few of the rows first.
 
-    Parameters
-    ----------
-    columns : iterable of arrays of shape (n,)
-        Numbers or codes in the order of the rows.
-    rows : int64 array of shape (s,)
-        The rows to look at, in random order.
-    weights : float64 array of shape (s, k)
-        Their labels, see :func:`ldpaudit.estimators.columns.label_weights`.
-    n : int
-        How many rows there are.
-    labels : int32 array of shape (s,), optional
-        The labels themselves, where they are known: flags are looked for then.
+    ``rows``: those to look at, in random order, int64 (s,); ``weights``: their labels, see
+    :func:`label_weights`, (s, k); ``labels``: the labels themselves (s,), where they are known:
+    flags are looked for then.
     """
-    look = _Look(weights)
-    position = look.at(np.arange(n, dtype=float), rows)
+    known = bool(np.isin(weights[:2_000], (0.0, 1.0)).all())
+    # … or few bins where labels are noisy: one must hold enough of them.
+    few, cells = (2_000, MOST_CELLS) if known else (10_000, 256)
+    first, every = (part.sum(axis=0) >= _LEAST_ROWS for part in (weights[:few], weights))
+    glances = len(weights) > 2 * few and bool((first == every).all())
+
+    def look(values: Values, of: FloatArray) -> Told:
+        if glances and len(np.unique(values[:few])) <= few // 10:
+            found = told(values[:few], of[:few], cells)
+            # A column that surely tells less of the first rows is not looked at further.
+            if found.share + 5.0 * found.error < 0.9:
+                return found
+        return told(values, of, cells)
+
+    def follows(column: Values, lag: int) -> bool:
+        inside = (rows + lag >= 0) & (rows + lag < len(column))
+        return decides(look(column[rows[inside] + lag], weights[inside]))
+
+    position = look(rows.astype(np.float64), weights)
     # Then anything less the row's number tells labels too, true ones or released ones.
     counted = decides(position) or position.derived
     best, deciding, lagged, flags = Told(0.0, 0.0, 0), [], [], []
     for place, column in enumerate(columns):
-        own = look.at(column, rows)
+        own, values = look(column[rows], weights), column[rows]
         if own.error <= MOST_ERROR and own.share > best.share:
             best = own
-        if decides(own) or (not counted and decides(look.at_without_count(column, rows))):
+        number = not counted and np.issubdtype(column.dtype, np.floating)
+        if decides(own) or (number and decides(look(values.astype(np.float64) - rows, weights))):
             deciding.append(place)
-            continue
-        if labels is not None and _is_flag(column[rows], labels, weights.shape[1]):
+        elif labels is not None and _is_flag(values, labels, weights.shape[1]):
             flags.append(place)
-            continue
-        lag = next((lag for lag in LAGS if decides(look.at(column, rows, lag))), None)
-        if lag is not None:
-            lagged.append((place, lag))
+        else:
+            lagged += [(place, lag) for lag in islice((g for g in LAGS if follows(column, g)), 1)]
     return Scan(best, tuple(deciding), tuple(lagged), tuple(flags), position, len(rows))
 
 
 def _is_flag(values: Values, labels: IntArray, classes: int) -> bool:
     """Return whether a column of fewer values than there are labels follows from the label."""
     distinct, codes = np.unique(values, return_inverse=True)
-    if not 1 < len(distinct) < classes:
-        return False
-    return decides(told(labels, label_weights(codes.astype(np.int32), len(distinct))))
+    few = 1 < len(distinct) < classes
+    return few and decides(told(labels, label_weights(codes.astype(np.int32), len(distinct))))
 
 
 def decides(one: Told) -> bool:
     """Return whether a share is at least 98 %, and surely, by three standard errors, 95 %."""
-    return one.share >= max(LIMIT, _LEAST + 3 * one.error) and one.error <= MOST_ERROR
-
-
-class _Look:
-    """Looks at columns, at a few rows first."""
-
-    def __init__(self, weights: FloatArray) -> None:
-        self._weights = weights
-        known = bool(np.isin(weights[:_GLANCE], (0.0, 1.0)).all())
-        # … or this many where labels are noisy: a bin must hold enough of them.
-        self._cells = MOST_CELLS if known else 256
-        self._few = _GLANCE if known else 10_000
-        first, every = (part.sum(axis=0) >= _LEAST_ROWS for part in (weights[: self._few], weights))
-        self._glances = len(weights) > 2 * self._few and bool((first == every).all())
-
-    def at(self, column: Values, rows: IndexArray, lag: int = 0) -> Told:
-        """Return what a column's values, ``lag`` rows away, tell of the rows' labels."""
-        if lag == 0:
-            return self._of(column[rows], self._weights)
-        near = rows + lag
-        inside = (near >= 0) & (near < len(column))
-        return self._of(column[near[inside]], self._weights[inside])
-
-    def at_without_count(self, column: Values, rows: IndexArray) -> Told:
-        """Return what a number tells when the row's own number has been taken from it."""
-        if not np.issubdtype(column.dtype, np.floating):
-            return Told(0.0, 0.0, 0)
-        return self._of(column[rows].astype(np.float64) - rows, self._weights)
-
-    def _of(self, values: Values, weights: FloatArray) -> Told:
-        glance = values[: self._few]
-        if self._glances and len(np.unique(glance)) <= self._few // 10:
-            first = told(glance, weights[: self._few], self._cells)
-            # A column that surely tells less of the first rows is not looked at further.
-            if first.share + 5.0 * first.error < 0.9:
-                return first
-        return told(values, weights, self._cells)
+    return one.share >= max(LIMIT, 0.95 + 3 * one.error) and one.error <= MOST_ERROR
 
 
 MOST_SCANNED: Final = 256  # columns that are scanned one by one
@@ -298,23 +233,12 @@ MOST_SCANNED: Final = 256  # columns that are scanned one by one
 def worth_scanning(
     features: FeatureTable, codes: IntArray, rows: IndexArray, places: list[int]
 ) -> list[int]:
-    """Return the columns that a scan must see, in order.
+    """Return those of the columns at ``places`` that a scan must see, in order.
 
-    Parameters
-    ----------
-    features : FeatureTable
-        n rows in their order.
-    codes : int32 array of shape (n,)
-        True or released labels.
-    rows : int64 array of shape (s,)
-        Rows of the scan, in random order; 5,000 of them are looked at.
-    places : list of int
-        The columns to choose from.
-
-    Notes
-    -----
     A column is scored by the label of its own row, also with the row's number taken from it, and by
     the labels of the rows of :data:`LAGS`. Half of the columns are those of the own label.
+    ``codes``, int32 (n,): true or released labels; ``rows``: of the scan, in random order; 5,000 of
+    them are looked at.
     """
     rows = np.sort(rows[:5_000])
     table = projected(features.take(rows), tuple(places))
@@ -338,11 +262,7 @@ _PURE: Final = 0.98
 # A label that more of the other rows have, or of those with the same released label, is no
 # surprise.
 _OPEN: Final = 0.85
-# Of all values of a column together.
-_ERROR: Final = 0.001
 _FEWEST_PEOPLE: Final = 20
-_FEWEST_LEARNT: Final = 5
-_CHOSEN: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -414,8 +334,8 @@ def _deciding(
     """
     (learnt, right), (asked, told), _ = counts
     chance = right.sum() / max(learnt.sum(), 1)
-    chosen = (learnt >= _FEWEST_LEARNT) & (right >= _PURE * learnt)
-    chosen &= binom.sf(right - 1, learnt, chance) <= _CHOSEN
+    chosen = (learnt >= 5) & (right >= _PURE * learnt)
+    chosen &= binom.sf(right - 1, learnt, chance) <= 0.01
     if not chosen.any():
         return chosen, False
     # Numbers next to each other that decide alike are one run.
@@ -433,7 +353,7 @@ def _deciding(
         if between:
             shares = np.maximum(shares, _nearby(rows, own, starts, ends, size))
         usual.append(shares)
-    decide = (binom.sf(hits - 1, n, usual[0]) <= _ERROR / len(n)) & (hits >= _PURE * n)
+    decide = (binom.sf(hits - 1, n, usual[0]) <= 0.001 / len(n)) & (hits >= _PURE * n)
     decide &= (usual[0] <= _OPEN) & (size >= _FEWEST_PEOPLE)
     chosen[chosen] = decide[run]
     return chosen, bool((decide & (usual[1] <= _OPEN)).any())
@@ -445,11 +365,7 @@ def _nearby(
     """Return the larger share of the label among rows just below and just above each run."""
     so_far, own_so_far = (np.append(0, np.cumsum(each)) for each in (rows, own))
     # The fewest and the most rows with smaller or larger numbers that a number is compared with.
-    width, below, above = (
-        np.clip(sizes, *(50, 1000)),
-        np.flatnonzero(starts),
-        np.flatnonzero(ends) + 1,
-    )
+    width, below, above = np.clip(sizes, 50, 1000), np.flatnonzero(starts), np.flatnonzero(ends) + 1
     low = np.searchsorted(so_far, so_far[below] - width, side="right") - 1
     high = np.searchsorted(so_far, so_far[above] + width, side="left")
     shares = []
@@ -460,10 +376,7 @@ def _nearby(
     return np.maximum(*shares)
 
 
-_DISTANCES: Final = (1, 2, 3)  # distances between the rows that are compared
-# More released labels than this are put into so many groups of neighbouring ones.
-_MOST_GROUPS: Final = 20
-# For each row; a smaller one is none.
+# For each row; a smaller variance is none.
 _LEAST_VARIANCE: Final = 1e-9
 
 
@@ -515,12 +428,12 @@ def strongest_agreement(
         return None
     if released is None:
         counts = np.bincount(labels, minlength=classes)
-        found = [
-            agreement(counts, lag, int((labels[lag:] == labels[:-lag]).sum())) for lag in _DISTANCES
-        ]
+        same = {lag: int((labels[lag:] == labels[:-lag]).sum()) for lag in (1, 2, 3)}
+        found = [agreement(counts, lag, equal) for lag, equal in same.items()]
     else:
-        cells = cells_of(released.astype(float), _MOST_GROUPS)[0]
-        found = [agreement_beyond(labels, cells, lag) for lag in _DISTANCES]
+        # More than 20 released labels are put into so many groups of neighbouring ones.
+        cells = cells_of(released.astype(float), 20)[0]
+        found = [agreement_beyond(labels, cells, lag) for lag in (1, 2, 3)]
     return max(found, key=lambda one: abs(one.z))
 
 

@@ -123,7 +123,7 @@ class ReleasedColumns:
         n, arrays = len(labels.codes), [values for _, _, values in named]
         rows = np.random.default_rng(0).permutation(n)  # Which rows, no more than that.
         known = labels.groups[rows]
-        found = scan(arrays, rows, label_weights(known, int(known.max()) + 1), n, known)
+        found = scan(arrays, rows, label_weights(known, int(known.max()) + 1), known)
         sure = {*found.deciding, *found.flags}
         exact = {
             name: None

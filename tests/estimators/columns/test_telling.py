@@ -7,7 +7,7 @@ from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.estimators.columns import (
     LIMIT,
     Told,
-    _guesses,
+    cell_guesses,
     cells_of,
     label_weights,
     rows_to_scan,
@@ -54,7 +54,7 @@ def test_no_column_of_noise_decides_by_chance(seed: int) -> None:
     columns = [rng.normal(size=3000), rng.integers(0, 4, 3000), rng.permutation(3000)]
     columns.append(np.where(rng.random(3000) < 0.93, y, (y + 1) % 3))
     rows = rows_to_scan(3000, 4, 3, rng)
-    found = scan(columns, rows, label_weights(y[rows], 3), 3000, y[rows])
+    found = scan(columns, rows, label_weights(y[rows], 3), y[rows])
     assert not found.deciding
     assert not found.lagged
     assert not found.flags
@@ -66,7 +66,7 @@ def test_noise_never_decides_through_a_channel(seed: int) -> None:
     y, rng = labels(3000, 2, seed)
     columns = [rng.normal(size=3000) for _ in range(10)]
     rows = rows_to_scan(3000, 10, 2, rng)
-    found = scan(columns, rows, noisy_weights(y, 0.3, rng)[rows], 3000)
+    found = scan(columns, rows, noisy_weights(y, 0.3, rng)[rows])
     assert not found.deciding
     assert not found.lagged
 
@@ -78,7 +78,7 @@ def test_each_planted_column_is_found() -> None:
     finer = y * 40 + rng.integers(0, 40, len(y))
     columns = [noise, finer, np.roll(y, 2), rare, y + np.arange(12e3)]
     rows = rows_to_scan(len(y), 5, 3, rng)
-    found = scan(columns, rows, label_weights(y[rows], 3), len(y), y[rows])
+    found = scan(columns, rows, label_weights(y[rows], 3), y[rows])
     assert found.deciding == (1, 4)
     assert found.lagged == ((2, 2),)
     assert found.flags == (3,)
@@ -88,7 +88,7 @@ def test_the_number_of_the_row_decides_sorted_labels() -> None:
     y = np.repeat(np.arange(3, dtype=np.int32), 2000)
     rng = np.random.default_rng(0)
     rows = rows_to_scan(6000, 1, 3, rng)
-    found = scan([rng.normal(size=6000)], rows, label_weights(y[rows], 3), 6000)
+    found = scan([rng.normal(size=6000)], rows, label_weights(y[rows], 3))
     assert found.position.share > LIMIT
     assert not found.deciding
 
@@ -106,7 +106,7 @@ def test_a_file_sorted_by_the_released_label_has_no_deciding_column() -> None:
     weights = weights[np.argsort(weights[:, 0], kind="stable")]
     ages = rng.integers(18, 96, 576).astype(np.float32)
     rows = rows_to_scan(576, 1, 2, rng)
-    assert not scan([ages], rows, weights[rows], 576).deciding
+    assert not scan([ages], rows, weights[rows]).deciding
 
 
 def counted(values: IntArray, labels: IntArray, k: int, *, between: bool) -> tuple[int, list[int]]:
@@ -200,7 +200,7 @@ def test_numbers_of_many_values_are_put_into_bins_of_equal_size(distinct: int, c
 
 def test_cells_never_seen_take_the_guess_before() -> None:
     cells, weights = np.array([1, 1, 3]), label_weights(np.array([0, 0, 1], np.int32), 2)
-    balanced, plain = _guesses(cells, 5, weights, between=True)
+    balanced, plain = cell_guesses(cells, 5, weights, between=True)
     assert balanced.tolist() == plain.tolist() == [0, 0, 0, 1, 1]
-    balanced, plain = _guesses(cells, 5, weights, between=False)
+    balanced, plain = cell_guesses(cells, 5, weights, between=False)
     assert balanced.tolist() == plain.tolist() == [-1, 0, -1, 1, -1]
