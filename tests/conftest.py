@@ -92,8 +92,6 @@ def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
     """Let models grow few trees, and try few seeds."""
     if not FULL_GUARDS & path:
         patch.setattr("ldpaudit.audits.mechanism.evidence._ITERATIONS", 15)
-        patch.setattr("ldpaudit.estimators.assumptions.columns._ITERATIONS", 10)
-        patch.setattr("ldpaudit.estimators.assumptions.clusters._MOST_PAIRS", 10_000)
     if "test_columns.py" not in path:
         patch.setattr("ldpaudit.commands.privatize.scan._TREES", 8)
     if not ALL_SEEDS & path:

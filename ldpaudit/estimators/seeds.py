@@ -13,6 +13,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -23,14 +24,14 @@ from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
 
 COUNTED: Final = 10_000  # by default every seed below this is tried
 _TESTED: Final = 4096
-# So many hits, or rows that are none, are wanted among the tested rows.
-_ENOUGH: Final = 400
-_KEPT: Final = 8
 # The first row's seed is below this, where each row has its own.
 _EACH_ROW: Final = 1 << 20
-_TILTS: Final = np.geomspace(0.5, 64, 14)
-_FIRST_DAY, _LAST_DAY = datetime.date(2000, 1, 1), datetime.date(2030, 12, 31)
-_DAY: Final = 86_400
+# A seed becomes the 624 words with which R sets MT19937 by powers of 69069 and their sums: 50 steps
+# scramble the seed, and the word after them is a position that R sets itself.
+_POWERS = np.cumprod(np.r_[1, np.full(675, 69069)].astype(np.uint32), dtype=np.uint32)
+_R_FACTORS, _R_TERMS = _POWERS[52:], np.cumsum(_POWERS, dtype=np.uint32)[51:-1]
+# Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
+_FOR_EACH_ROW = ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
 
 # From a seed and a number of draws to numbers in [0, 1).
 Generator = Callable[[int, int], FloatArray]
@@ -41,7 +42,7 @@ def generators() -> dict[str, Generator]:
     python = random.Random(0)  # tried, not used # nosec B311
     legacy, twister = np.random.RandomState(0), np.random.MT19937(0)
     # Its 624 words and its position, in place: its setter takes half a minute for a million seeds.
-    address = ctypes.c_uint32 * (_R_WORDS + 1)
+    address = ctypes.c_uint32 * 625
     state = np.ctypeslib.as_array(address.from_address(twister.ctypes.state_address))
 
     def numpy_legacy(seed: int, draws: int) -> FloatArray:
@@ -56,7 +57,7 @@ def generators() -> dict[str, Generator]:
 
     def r_uniform(seed: int, draws: int) -> FloatArray:
         state[:-1] = _R_FACTORS * np.uint32(seed) + _R_TERMS
-        state[-1] = _R_WORDS
+        state[-1] = 624
         return twister.random_raw(draws).astype(np.float64) * 2.3283064365386963e-10
 
     def r_sample(seed: int, draws: int) -> FloatArray:
@@ -73,39 +74,20 @@ def generators() -> dict[str, Generator]:
     }
 
 
-_R_WORDS: Final = 624
-
-
-def _r_scrambling() -> tuple[Any, Any]:
-    """Return factors and terms by which a seed becomes the words with which R sets MT19937."""
-    steps = [(1, 0)]
-    for _ in range(51 + _R_WORDS):
-        factor, term = steps[-1]
-        steps.append((factor * 69069 % 2**32, (term * 69069 + 1) % 2**32))
-    # 50 steps scramble the seed, and the word after them is a position that R sets itself.
-    return tuple(np.array(steps[52:], dtype=np.uint32).T)
-
-
-_R_FACTORS, _R_TERMS = _r_scrambling()
-
-
-def _digest(name: str) -> Callable[[bytes], int]:
-    return lambda text: int.from_bytes(hashlib.new(name, text, usedforsecurity=False).digest())
-
-
-# Each with its number of bits; 0 where, of short texts, it is no fraction of all numbers.
-_CHECKSUMS: Final[Mapping[str, tuple[Callable[[bytes], int], int]]] = {
-    "CRC32": (zlib.crc32, 32),
-    "Adler32": (zlib.adler32, 0),
-    "MD5": (_digest("md5"), 128),
-    "SHA-1": (_digest("sha1"), 160),
-    "SHA-256": (_digest("sha256"), 256),
-}
+def _digest(name: str, text: bytes) -> int:
+    return int.from_bytes(hashlib.new(name, text, usedforsecurity=False).digest())
 
 
 def checksums(texts: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:
     """Yield numbers in [0, 1) that are made of the checksums of texts, and what they are."""
-    for name, (checksum, bits) in _CHECKSUMS.items():
+    # Each with its number of bits; 0 where, of short texts, it is no fraction of all numbers.
+    kinds: dict[str, tuple[Callable[[bytes], int], int]] = {
+        "CRC32": (zlib.crc32, 32),
+        "Adler32": (zlib.adler32, 0),
+    }
+    for name, bits in (("MD5", 128), ("SHA-1", 160), ("SHA-256", 256)):
+        kinds[name] = partial(_digest, name.lower().replace("sha-", "sha")), bits
+    for name, (checksum, bits) in kinds.items():
         sums = [checksum(text.encode()) for text in texts]
         rest = np.array([number % 10_000 for number in sums])
         for modulus in (100, 1000, 10_000):
@@ -123,12 +105,13 @@ def written_seeds(counted: int, made_on: datetime.date | None = None) -> list[in
     seeds = {int(run) for run in runs} | {10**power for power in range(10)}
     seeds |= {20_000, 50_000, 123_123, 0xBAD5EED, 0xC0FFEE, 0xCAFE, 0xBEEF, 0xDEADBEEF, 0xCAFEBABE}
     seeds |= {2**power - less for power in range(32) for less in (0, 1)} | {2**32 - 1}
-    for day in range(_FIRST_DAY.toordinal(), _LAST_DAY.toordinal() + 1):
-        seeds.add(int(f"{datetime.date.fromordinal(day):%Y%m%d}"))
+    first, last = (datetime.date(*day).toordinal() for day in ((2000, 1, 1), (2030, 12, 31)))
+    days = map(datetime.date.fromordinal, range(first, last + 1))
+    seeds |= {int(f"{day:%Y%m%d}") for day in days}
     if made_on is not None:
-        midnight = (made_on - datetime.date(1970, 1, 1)).days * _DAY
+        midnight = (made_on - datetime.date(1970, 1, 1)).days * 24
         # In every time zone.
-        seeds |= set(range(midnight - _DAY // 2, midnight + _DAY + 7 * _DAY // 12))
+        seeds |= set(range((midnight - 12) * 3600, (midnight + 38) * 3600))
     return sorted(seed for seed in seeds if counted <= seed < 2**32)
 
 
@@ -153,22 +136,18 @@ class Outcomes:
     @property
     def weights(self) -> FloatArray:
         """Hits less their share in the stratum, so that a wrong seed's score has variance 1/12."""
-        _, codes = np.unique(self.strata, return_inverse=True)
+        codes = np.unique(self.strata, return_inverse=True)[1]
         centred = self.hits - (np.bincount(codes, self.hits) / np.bincount(codes))[codes]
-        result: FloatArray = centred / max(float(np.linalg.norm(centred)), 1e-12)
-        return result
+        return np.asarray(centred / max(float(np.linalg.norm(centred)), 1e-12))
 
     def log_p_values(self, numbers: FloatArray) -> FloatArray:
         """Return logarithms of valid p-values of "these numbers say nothing about the hits".
 
         ``numbers`` are fixed ones in [0, 1], float64 (s, n); the p-values have shape (s,).
-
-        References
-        ----------
-        Hoeffding (1963), Theorem 4: sums of draws without replacement have no larger exponential
-        moments than those with replacement; Chernoff's bound.
+        Chernoff's bound: sums of draws without replacement have no larger exponential moments than
+        those with replacement (Hoeffding 1963, Theorem 4).
         """
-        tilts = np.concatenate([-_TILTS, _TILTS])
+        tilts = np.outer([-1, 1], np.geomspace(0.5, 64, 14)).ravel()
         exponents = np.zeros((len(tilts), len(numbers)))
         for stratum in np.unique(self.strata):
             rows = np.flatnonzero(self.strata == stratum)
@@ -180,8 +159,7 @@ class Outcomes:
             for place, tilt in enumerate(tilts):
                 moment = np.log(np.exp(tilt * values).mean(axis=1))
                 exponents[place] += hits.sum() * moment - tilt * excess
-        result: FloatArray = np.minimum(math.log(2) + exponents.min(axis=0), 0.0)
-        return result
+        return np.asarray(np.minimum(math.log(2) + exponents.min(axis=0), 0.0))
 
 
 @dataclass(frozen=True)
@@ -221,54 +199,42 @@ def try_all(
 ) -> Evidence:
     """Try seeds of all generators, and checksums of columns.
 
-    Parameters
-    ----------
-    outcomes : sequence of Outcomes
-        At least one, on the same n rows.
-    counted : int
-        The seeds 0 … ``counted`` − 1 are tried, and ``others``.
-    columns : mapping
-        By name the values of a column in the first rows.
-    progress : callable
-        Called with the number of seeds done.
+    The seeds 0 … ``counted`` − 1 are tried, and ``others``. ``outcomes``: at least one, on the same
+    n rows; ``columns``: by name the values of a column in the first rows; ``progress`` is called
+    with the number of seeds done.
     """
     shares = [min(one.hits.mean(), 1 - one.hits.mean()) for one in outcomes]
-    enough = int(np.clip(_ENOUGH / max(*shares, 1e-9), _TESTED, (1 << 16)))
+    # So many rows that 400 are hits, and as many are none.
+    enough = int(np.clip(400 / max(*shares, 1e-9), _TESTED, 1 << 16))
     first, tested = ([one.take(slice(most)) for one in outcomes] for most in (320, enough))
-    rows, seeds, tries = len(tested[0].hits), counted + len(others), 0
+    rows, seeds, tries, looked_at = len(tested[0].hits), counted + len(others), 0, 0
     sources = generators()
     found: list[tuple[float, str, str | None]] = [(0.0, "nothing", None)]
+
+    def least(of: Sequence[Outcomes], numbers: FloatArray) -> float:
+        return min(float(one.log_p_values(numbers).min()) for one in of)
+
     for (name, each_row), kept in _screened(sources, first, counted, others, progress).items():
-        numbers = np.array([_drawn(sources[name], seed, rows, each_row) for seed in kept])
-        which = "a seed for each row that counts up" if each_row else "a common seed"
-        found.append((_least(tested, numbers), f"{name} with {which}", None))
+        if each_row:
+            draws = [[sources[name](seed + row, 1)[0] for row in range(rows)] for seed in kept]
+            which, numbers = "a seed for each row that counts up", np.array(draws)
+        else:
+            which, numbers = "a common seed", np.array([sources[name](s, rows) for s in kept])
+        found.append((least(tested, numbers), f"{name} with {which}", None))
         tries += min(counted, _EACH_ROW) if each_row else seeds
-    looked_at = 0
     for column, values in (columns or {}).items():
         # A row for each value: rows that share it may share their noise for another reason.
         texts, places = np.unique([str(one) for one in values[:_TESTED]], return_index=True)
         # Of a column with fewer different values a checksum is no source of noise.
         if len(texts) < max(300, len(values[:_TESTED]) / 20):
             continue
-        looked_at += 1
-        chosen = [one.take(places) for one in outcomes]
-        for source, number in checksums(texts.tolist()):
-            found.append((_least(chosen, number[None]), source, column))
-            tries += 1
+        chosen, looked_at = [one.take(places) for one in outcomes], looked_at + 1
+        made = list(checksums(texts.tolist()))
+        found += [(least(chosen, number[None]), source, column) for source, number in made]
+        tries += len(made)
     log_p_value, source, of_column = min(found, key=lambda one: one[0])
     log_p_value = min(log_p_value + math.log(max(tries, 1) * len(outcomes)), 0.0)
     return Evidence(log_p_value, source, of_column, seeds, looked_at)
-
-
-def _least(outcomes: Sequence[Outcomes], numbers: FloatArray) -> float:
-    return min(float(one.log_p_values(numbers).min()) for one in outcomes)
-
-
-def _drawn(source: Generator, seed: int, rows: int, each_row: bool) -> FloatArray:
-    """Return the numbers of a seed for the table, or of seeds that count up from row to row."""
-    if not each_row:
-        return source(seed, rows)
-    return np.concatenate([source(seed + row, 1) for row in range(rows)])
 
 
 def _screened(
@@ -278,22 +244,21 @@ def _screened(
     others: Iterable[int],
     progress: Callable[[int], None],
 ) -> dict[tuple[str, bool], list[int]]:
-    """Return the seeds that seem to know most of the outcomes, by generator and kind."""
+    """Return the seeds that seem to know most of the outcomes, by generator and kind.
+
+    Eight of each generator for the table, and two for each row.
+    """
     weights = np.stack([one.weights for one in outcomes])
     rows, done, left = weights.shape[1], 0, chain(range(counted), others)
     best: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}
-    # Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
-    firsts: dict[str, list[FloatArray]] = {
-        name: []
-        for name in ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
-    }
+    firsts: dict[str, list[FloatArray]] = {name: [] for name in _FOR_EACH_ROW}
     while seeds := list(islice(left, 1024)):
         for name, source in sources.items():
             numbers = np.array([source(seed, rows) for seed in seeds])
             scores = np.abs(numbers @ weights.T).max(axis=1)
-            best[name] = heapq.nlargest(_KEPT, [*best[name], *zip(scores, seeds, strict=True)])
+            best[name] = heapq.nlargest(8, [*best[name], *zip(scores, seeds, strict=True)])
             if name in firsts and done < _EACH_ROW:
-                firsts[name].append(numbers[: counted - done if counted > done else 0, 0])
+                firsts[name].append(numbers[: max(counted - done, 0), 0])
         done += len(seeds)
         progress(done)
     result = {(name, False): [seed for _, seed in pairs] for name, pairs in best.items()}
@@ -301,6 +266,5 @@ def _screened(
         draws = np.concatenate(parts)
         if len(draws) >= rows:
             scores = np.max([np.abs(np.correlate(draws, row)) for row in weights], axis=0)
-            # Seeds of each generator that are tested, of one for the table and of one for each row.
             result[name, True] = np.argsort(scores)[-2:].tolist()
     return result

@@ -69,9 +69,8 @@ def few_bets(monkeypatch):
     monkeypatch.setattr(columns, "_MOST_BETS", 10)
 
 
-def test_bets_on_chosen_columns_stay_valid(few_bets, monkeypatch):
+def test_bets_on_chosen_columns_stay_valid(few_bets):
     # At most 10 of 30 p-values at or below 0.05, if valid: P(more) < 1e-6.
-    monkeypatch.setattr(columns, "_ITERATIONS", 5)
     low = 0
     for seed in range(30):
         x, truth = _noise(seed)

@@ -1,7 +1,6 @@
 """Rows that belong together: equal ones, nearly equal ones, given groups; and one row of each."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -13,23 +12,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
 from ldpaudit.arrays import GOLDEN
-from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 _Mixed = npt.NDArray[np.uint64]
 # Equal rows that are more are no cluster: so many are equal by chance, as in a small table.
 _LARGEST: Final = 30
 FEW_VALUES: Final = 50
-_DIRECTIONS: Final = 4
-_SHIFTS: Final = 3
-_STARTS: Final = 32
-_CELLS: Final = 10_000_000
-_MOST_COLUMNS: Final = 64
-_MOST_PAIRS: Final = 50_000
 _LEAST_SHARE: Final = 1e-3
-# The share of rows that are in groups of at most 30 when enough columns have joined.
-_NARROW: Final = 0.8
-# Entries of a table that are looked at at once.
-_ENTRIES: Final = 1 << 18
 
 
 def equal_rows(features: FeatureTable) -> IndexArray:
@@ -52,103 +41,87 @@ def partly_equal_rows(features: FeatureTable, rng: np.random.Generator) -> list[
     columns = [*(column.view(np.int32) for column in features.numeric.T), *features.categorical.T]
     if not columns:
         return []
-    most = int(np.clip(400_000 // len(features), 4, _STARTS))
-    search = _Search.of(columns, rng)
+    n, most = len(features), int(np.clip(400_000 // len(features), 4, 32))
+    looked_at = rng.permutation(len(columns))[: int(np.clip(10_000_000 // n, 16, 64))]
+    columns = [columns[j] for j in looked_at]
+    chances = _equal_shares(columns, *rng.integers(0, n, (2, _pairs(n))))
     found: dict[frozenset[int], IndexArray] = {}
-    for start in search.starts(most):
-        joined, codes = search.narrowed(start)
+    for start in starts(len(columns), most, rng):
+        joined, codes = _narrowed(columns, chances, start, rng)
         if codes is not None:
             found.setdefault(frozenset(joined), codes)
     return list(found.values())
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """A search for columns in which rows of one person are equal, and others are not.
+def starts(columns: int, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """Return columns to start from: a quarter of them single ones, the others pairs."""
+    singles = [(int(j),) for j in rng.permutation(columns)[: most // 4]]
+    wanted = range(most - most // 4) if columns > 1 else ()
+    pairs = (rng.choice(columns, 2, replace=False) for _ in wanted)
+    return [*singles, *((int(a), int(b)) for a, b in pairs)]
 
-    Attributes
-    ----------
-    columns : list of int32 arrays of shape (n,)
-        A few of them at random where they are many.
-    chances : float64 array of shape (c,)
-        How often two rows are equal in each.
-    rng : numpy.random.Generator
+
+def _narrowed(
+    columns: list[IntArray], chances: FloatArray, start: tuple[int, ...], rng: np.random.Generator
+) -> tuple[list[int], IndexArray | None]:
+    """Return the columns joined and codes by them, None where no group has several rows."""
+    joined, n = list(start), len(columns[0])
+    found: tuple[list[int], IndexArray | None] = (joined, None)
+    while True:
+        mixed = _mixed((columns[place] for place in joined), n)
+        order = np.argsort(mixed, kind="stable")
+        codes = np.empty(n, dtype=np.int64)
+        codes[order] = np.cumsum(np.r_[False, mixed[order[1:]] != mixed[order[:-1]]])
+        sizes = np.bincount(codes)
+        few = sizes <= _LARGEST
+        # The share of rows that are in groups of at most 30 when enough columns have joined.
+        narrow = bool(sizes[few].sum() >= 0.8 * n)
+        if narrow and sizes[few & (sizes > 1)].sum() < 0.2 * n:
+            return found
+        if narrow:
+            found = list(joined), without_large(codes)
+        best, lift = next_column(columns, chances, sizes, order, joined, rng)
+        # Equal so many times as often as any two rows: a column that is the person's, it seems.
+        if len(joined) == 6 or best < 0 or (narrow and lift < 1.5):
+            return found
+        joined.append(best)
+
+
+def next_column(
+    columns: list[IntArray],
+    chances: FloatArray,
+    sizes: IndexArray,
+    order: IndexArray,
+    joined: list[int],
+    rng: np.random.Generator,
+) -> tuple[int, float]:
+    """Return the column in which rows of a group are most clearly equal above chance.
+
+    And how many times as often as any two rows; −1 where no column is left. ``chances``: how often
+    two rows are equal in each column; ``sizes``: of the groups of rows in ``order``.
     """
+    left = [j for j in range(len(columns)) if j not in joined]
+    places = rng.integers(0, len(order), _pairs(len(order)))
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)[places]
+    partners = first + rng.integers(0, np.repeat(sizes, sizes)[places])
+    differ = places != partners
+    if not left or not differ.any():
+        return -1, 0.0
+    pairs = order[places[differ]], order[partners[differ]]
+    usual = chances[left] + _LEAST_SHARE
+    excess = _equal_shares([columns[j] for j in left], *pairs) + _LEAST_SHARE - usual
+    spread = np.maximum(usual * (1 - usual), 0.0) + _LEAST_SHARE
+    best = int(np.argmax(excess / np.sqrt(spread)))
+    return left[best], float(1 + excess[best] / usual[best])
 
-    columns: list[IntArray]
-    chances: FloatArray
-    rng: np.random.Generator
 
-    @classmethod
-    def of(cls, columns: list[IntArray], rng: np.random.Generator) -> "_Search":
-        """Choose columns: each start looks at all of them."""
-        n = len(columns[0])
-        most = int(np.clip(_CELLS // n, 16, _MOST_COLUMNS))
-        chosen = [columns[j] for j in rng.permutation(len(columns))[:most]]
-        pairs = rng.integers(0, n, (2, _MOST_PAIRS))
-        return cls(chosen, _equal_shares(chosen, pairs[0], pairs[1]), rng)
-
-    def starts(self, most: int) -> list[tuple[int, ...]]:
-        """Return columns to start from: a quarter of them single ones, the others pairs."""
-        places = self.rng.permutation(len(self.columns))
-        singles: list[tuple[int, ...]] = [(int(j),) for j in places[: most // 4]]
-        if len(places) < 2:
-            return singles
-        pairs = (self.rng.choice(len(places), 2, replace=False) for _ in range(most - most // 4))
-        return [*singles, *((int(a), int(b)) for a, b in pairs)]
-
-    def narrowed(self, start: tuple[int, ...]) -> tuple[list[int], IndexArray | None]:
-        """Return the columns joined and codes by them, None where no group has several rows."""
-        joined = list(start)
-        found: tuple[list[int], IndexArray | None] = (joined, None)
-        while True:
-            mixed = _mixed((self.columns[place] for place in joined), len(self.columns[0]))
-            order = np.argsort(mixed, kind="stable")
-            codes = _codes(mixed, order)
-            sizes = np.bincount(codes)
-            few = sizes <= _LARGEST
-            narrow = bool(sizes[few].sum() >= _NARROW * len(codes))
-            if narrow and sizes[few & (sizes > 1)].sum() < 0.2 * len(codes):
-                return found
-            if narrow:
-                found = list(joined), without_large(codes)
-            best, lift = self._next(sizes, order, joined)
-            # Equal so many times as often as any two rows: a column that is the person's, it seems.
-            if len(joined) == 6 or best < 0 or (narrow and lift < 1.5):
-                return found
-            joined.append(best)
-
-    def _next(self, sizes: IndexArray, order: IndexArray, joined: list[int]) -> tuple[int, float]:
-        """Return the column in which rows of a group are most clearly equal above chance.
-
-        And how many times as often as any two rows; −1 where no column is left. ``sizes``: of the
-        groups of rows in ``order``.
-        """
-        left = [j for j in range(len(self.columns)) if j not in joined]
-        places = self.rng.integers(0, len(order), _MOST_PAIRS)
-        starts = np.repeat(np.cumsum(sizes) - sizes, sizes)[places]
-        partners = starts + self.rng.integers(0, np.repeat(sizes, sizes)[places])
-        differ = places != partners
-        if not left or not differ.any():
-            return -1, 0.0
-        pairs = order[places[differ]], order[partners[differ]]
-        shares = _equal_shares([self.columns[j] for j in left], *pairs)
-        usual = self.chances[left] + _LEAST_SHARE
-        excess = shares + _LEAST_SHARE - usual
-        spread = np.maximum(usual * (1 - usual), 0.0) + _LEAST_SHARE
-        best = int(np.argmax(excess / np.sqrt(spread)))
-        return left[best], float(1 + excess[best] / usual[best])
+def _pairs(n: int) -> int:
+    """Return how many random pairs of n rows show how often two are equal."""
+    return min(5 * n, 50_000)
 
 
 def _equal_shares(columns: list[IntArray], first: IndexArray, second: IndexArray) -> FloatArray:
     return np.array([np.mean(column[first] == column[second]) for column in columns])
-
-
-def _codes(mixed: _Mixed, order: IndexArray) -> IndexArray:
-    steps = np.concatenate([[False], mixed[order[1:]] != mixed[order[:-1]]])
-    codes = np.empty(len(order), dtype=np.int64)
-    codes[order] = np.cumsum(steps)
-    return codes
 
 
 def equal_ranks(features: FeatureTable) -> Iterator[tuple[int, IndexArray]]:
@@ -158,7 +131,7 @@ def equal_ranks(features: FeatureTable) -> Iterator[tuple[int, IndexArray]]:
     the same noise.
     """
     for place, column in enumerate((*features.numeric.T, *features.categorical.T)):
-        if len(np.unique(column[:_MOST_PAIRS])) > FEW_VALUES:
+        if len(np.unique(column[:50_000])) > FEW_VALUES:
             continue
         values, codes = np.unique(column, return_inverse=True)
         if 1 < len(values) <= FEW_VALUES:
@@ -177,7 +150,7 @@ def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 
     """
     places = _projected(features, rng)
     links = []
-    for _ in range(_SHIFTS):
+    for _ in range(3):
         shift = rng.random(places.shape[1])
         # Nearly equal: by less than this share of a standard deviation in any direction.
         cells = np.floor(places / (0.1 * width) + shift).astype(np.int32)
@@ -191,35 +164,24 @@ def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 
 
 def _projected(features: FeatureTable, rng: np.random.Generator) -> FloatArray:
     """Return rows on random directions in standard deviations; levels are random numbers."""
-    columns = features.width
-    directions = rng.standard_normal((columns, min(_DIRECTIONS, columns)))
+    columns, n, numeric = features.width, len(features), features.numeric
+    directions = rng.standard_normal((columns, min(4, columns)))
     levels = [rng.standard_normal(size + 1) for size in features.cardinalities]
-    standardised = _standardised(features.numeric)
-    places = np.empty((len(features), directions.shape[1]))
-    for rows in gen_batches(len(features), _rows_at_once(columns)):
+    scaler, places = StandardScaler(), np.empty((n, directions.shape[1]))
+    for rows in _batches(n, numeric.shape[1]) if numeric.size else ():
+        with np.errstate(invalid="ignore"):
+            scaler.partial_fit(numeric[rows].astype(np.float64))
+    for rows in _batches(n, columns):
+        numbers = numeric[rows].astype(np.float64)
+        scaled = np.nan_to_num(scaler.transform(numbers)) if numbers.shape[1] else numbers
         pairs = zip(levels, features.categorical[rows].T, strict=True)
         drawn = [level[codes + 1, None] for level, codes in pairs]
-        places[rows] = np.hstack([standardised(rows), *drawn]) @ directions
+        places[rows] = np.hstack([scaled, *drawn]) @ directions
     return np.asarray(places / np.maximum(places.std(axis=0), 1e-12))
 
 
-def _standardised(numeric: Float32Array) -> Callable[[slice], FloatArray]:
-    """Return a function from rows to their numbers in standard deviations, 0 where missing."""
-    scaler, n = StandardScaler(), len(numeric)
-    # Of no rows there are no batches: scikit-learn refuses to make any.
-    for rows in gen_batches(n, _rows_at_once(numeric.shape[1])) if numeric.size else ():
-        with np.errstate(invalid="ignore"):  # A column may have no value at all.
-            scaler.partial_fit(numeric[rows].astype(np.float64))
-
-    def scaled(rows: slice) -> FloatArray:
-        values = numeric[rows].astype(np.float64)
-        return np.nan_to_num(scaler.transform(values)) if values.shape[1] else values
-
-    return scaled
-
-
-def _rows_at_once(columns: int) -> int:
-    return max(_ENTRIES // max(columns, 1), 1)
+def _batches(n: int, columns: int) -> Iterator[slice]:
+    return iter(gen_batches(n, max((1 << 18) // max(columns, 1), 1)))
 
 
 def _mixed(columns: Iterable[IntArray], n: int) -> _Mixed:

@@ -23,7 +23,6 @@ _PRIOR_ROWS: Final = 5.0
 _CELLS: Final = 1_500_000
 _FEWEST_ROWS: Final = 4_000
 _MOST_ROWS: Final = 50_000
-_ITERATIONS: Final = 40
 # No chance is taken to be smaller.
 _SUREST: Final = 1e-3
 
@@ -162,7 +161,8 @@ class Columns:
             share = (known.sum() + 0.5) / (len(known) + 1.0)
             return np.full(len(halves.test), np.log(share / (1 - share)))
         model: Any = HistGradientBoostingClassifier(
-            max_iter=_ITERATIONS,
+            # Few rows support few trees.
+            max_iter=int(np.clip(len(known) // 50, 10, 40)),
             max_leaf_nodes=5 if small else 15,
             early_stopping=False,
             categorical_features=self.categorical,
