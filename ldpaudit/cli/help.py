@@ -25,7 +25,7 @@ _GROUPS: Final = {
     "Reading": "features drop keep separator decimal encoding sheet header projection",
     "Expert": (
         "only skip attack slice answers canaries public-posterior held-out queries neighbors "
-        "metric exact seed seeds-tried made-on threads force details "
+        "metric exact smoothness smoothness-power seed seeds-tried made-on threads force details "
         "processes device memory cluster cluster-without-tls confidence experimental floor "
         "private-prior synthetic-rows debug"
     ),

@@ -184,7 +184,13 @@ class PartFile:
         except OutputError:
             raise
         except Exception as error:
-            raise _unwritable(self.path, error) from None
+            shown = quoted(self.path.name or str(self.path))
+            # The text of a library's error may hold a cell.
+            why = f"The file {shown} cannot be written ({type(error).__name__})."
+            if isinstance(error, OSError):
+                reason = (error.strerror or "the system gives no reason").lower()
+                why = f"The file {shown} cannot be written: {reason}."
+            raise OutputError(why) from None
 
     def check_free(self) -> None:
         """Refuse to replace a file unless that is allowed."""
@@ -207,10 +213,15 @@ class PartFile:
             former.unlink(missing_ok=True)
             if self._target.exists():
                 self._former = former
-                _duplicate(self._target, former)
+                if not _linked(self._target, former):
+                    # For its owner only from the first byte on: it may hold true labels.
+                    os.close(os.open(former, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                    shutil.copy2(self._target, former)
             if not self.private:
+                mask = os.umask(0o077)  # The only way to ask: stricter, for a moment.
+                os.umask(mask)
                 known = self._former is not None
-                mode = self._target.stat().st_mode & 0o7777 if known else usual_mode()
+                mode = self._target.stat().st_mode & 0o7777 if known else 0o666 & ~mask
                 with suppress(PermissionError):  # Some file systems have one mode only.
                     self._draft.chmod(mode)
 
@@ -225,8 +236,11 @@ class PartFile:
 
     def settle(self) -> None:
         """Force the new name to the disk."""
-        with self.writing():
-            _sync_folder(self._target.parent)
+        with self.writing(), ExitStack() as opened, suppress(OSError):
+            # Where the system can do that for a folder.
+            descriptor = os.open(self._target.parent, os.O_RDONLY)
+            opened.callback(os.close, descriptor)
+            os.fsync(descriptor)
 
     def undo(self) -> str:
         """Restore what was there before; return in words what could not be restored."""
@@ -269,15 +283,6 @@ class PartFile:
             finish()
 
 
-def _unwritable(path: Path, error: Exception) -> OutputError:
-    shown = quoted(path.name or str(path))
-    if not isinstance(error, OSError):
-        # The text of a library's error may hold a cell.
-        return OutputError(f"The file {shown} cannot be written ({type(error).__name__}).")
-    why = (error.strerror or "the system gives no reason").lower()
-    return OutputError(f"The file {shown} cannot be written: {why}.")
-
-
 def hold(descriptor: int, *, certainly: bool = False) -> bool:
     """Hold the lock of a file as long as its descriptor is open; False if another one holds it.
 
@@ -288,13 +293,6 @@ def hold(descriptor: int, *, certainly: bool = False) -> bool:
     except OSError as error:
         return not certainly and error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
     return True
-
-
-def usual_mode() -> int:
-    """Return the mode that this user's new files have."""
-    mask = os.umask(0o077)  # The only way to ask: stricter, for a moment.
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _companion(target: Path, kind: str) -> Path:
@@ -330,14 +328,6 @@ def place_of(path: Path) -> Path:
     return target
 
 
-def _duplicate(source: Path, target: Path) -> None:
-    if _linked(source, target):
-        return
-    # For its owner only from the first byte on: it may hold true labels.
-    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    shutil.copy2(source, target)
-
-
 def _linked(source: Path, target: Path) -> bool:
     """Give a file a second name that nothing has; return whether the file system can do that."""
     try:
@@ -355,13 +345,3 @@ def _twice(action: Callable[[], object]) -> None:
         action()
     except OSError:
         action()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force a rename to the disk, where the system can do that for a folder."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -347,7 +347,10 @@ def check_cluster(place: ClusterPlace | None, *, without_tls: bool = False) -> N
         if not _ADDRESS.fullmatch(place):
             raise InputError("The cluster must be an address such as tls://host:8786, or local:4.")
         scheme, host = urlsplit(place).scheme, urlsplit(place).hostname or ""
-        if scheme not in _ENCRYPTED and not _is_here(host) and not without_tls:
+        here = host == "localhost"
+        with suppress(ValueError):
+            here = ip_address(host).is_loopback
+        if scheme not in _ENCRYPTED and not here and not without_tls:
             raise InputError(
                 "The cluster is on another machine and its traffic is not encrypted: who can read "
                 "or change it can run code here. Use tls://, or give --cluster-without-tls."
@@ -356,12 +359,6 @@ def check_cluster(place: ClusterPlace | None, *, without_tls: bool = False) -> N
         raise MissingDependencyError(
             "--cluster needs Dask; install it with: pip install 'ldpaudit[cluster]'"
         )
-
-
-def _is_here(host: str) -> bool:
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host == "localhost"
 
 
 @contextmanager
@@ -401,7 +398,18 @@ def open_cluster(
             raise InputError("The 'cluster' must be a client that is not asynchronous.")
         if not place.nthreads():
             progress.step("waiting for a worker of the cluster")
-        _check_versions(place)
+        try:
+            # A cluster that grows on demand starts a worker for a task.
+            place.submit(os.getpid, pure=False).result(timeout=_PATIENCE)
+            found: Any = place.get_versions(packages=["ldpaudit"])
+        except Exception as error:
+            late = isinstance(error, TimeoutError)
+            why = f"none came within {_PATIENCE} s" if late else "it failed"
+            raise InputError(
+                f"The cluster has no worker that can be used: {why} ({type(error).__name__})."
+            ) from None
+        for line in differences(found):
+            raise InputError(line)
         yield Pool(-1, client=place)
 
 
@@ -467,21 +475,6 @@ def _started(workers: int, memory: float | None, folder: Path) -> "Iterator[Clie
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
-
-
-def _check_versions(client: "Client") -> None:
-    """Wait for a worker, and refuse a cluster of other versions (InputError)."""
-    try:
-        # A cluster that grows on demand starts a worker for a task.
-        client.submit(os.getpid, pure=False).result(timeout=_PATIENCE)
-        found: Any = client.get_versions(packages=["ldpaudit"])
-    except Exception as error:
-        why = f"none came within {_PATIENCE} s" if isinstance(error, TimeoutError) else "it failed"
-        raise InputError(
-            f"The cluster has no worker that can be used: {why} ({type(error).__name__})."
-        ) from None
-    for line in differences(found):
-        raise InputError(line)
 
 
 def differences(versions: Mapping[str, Any]) -> Iterator[str]:
