@@ -28,6 +28,9 @@ _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
 _COMPLETING = "_LDPAUDIT_COMPLETE"
 _MEANT: Final = {"audit": "run", "check": "run", "anonymize": "privatize", "noise": "privatize"}
 """What people call commands."""
+_NO_MEMORY: Final = re.compile(
+    "can(not|'t) allocate memory|failed to map segment|bad_alloc", re.IGNORECASE
+)
 _BY_CTRL_C = 130
 """What typer makes of Ctrl-C."""
 
@@ -148,7 +151,11 @@ def _one_line(error: Exception) -> str:
         said = said.replace("be a integer", "be a whole number")
         said = said.rstrip(".") + _suggested(error, said)
         return _with_variables(" ".join(said.split()))
-    if isinstance(error, MemoryError) or _lacks_memory(error):
+    # A library may say so in a way of its own: while it is loaded, or in C++.
+    lacks = isinstance(error, OSError | ImportError | RuntimeError) and _NO_MEMORY.search(
+        str(error)
+    )
+    if isinstance(error, MemoryError) or lacks:
         return "This needs more memory than there is, or than the process may use."
     if isinstance(error, OSError) and error.strerror:
         return f"A file could not be used: {error.strerror}."
@@ -210,18 +217,6 @@ def _variables(command: Any) -> Iterator[str]:
     yield from (one.envvar for one in command.params if isinstance(one.envvar, str))
     for member in getattr(command, "commands", {}).values():
         yield from _variables(member)
-
-
-def _lacks_memory(error: Exception) -> bool:
-    """Return whether a library says so in a way of its own: while it is loaded, or in C++."""
-    words = (
-        "cannot allocate memory",
-        "failed to map segment",
-        "can't allocate memory",
-        "bad_alloc",
-    )
-    of_library = isinstance(error, OSError | ImportError | RuntimeError)
-    return of_library and any(word in str(error).lower() for word in words)
 
 
 def _stop(message: str, debug: bool) -> None:

@@ -60,43 +60,36 @@ class Parameter:
 
     def for_typer(self) -> inspect.Parameter:
         """Return the parameter that typer reads."""
-        kind, default = self.type, self.default
+        option, kind, default = self.declared, self.type, self.default
+        names: Any = StrEnum
+        # What stands for its value in ``--help``; None: typer's own, or that of a choice.
+        metavar = "NUMBER" if kind in (int, float) else None if self.flag else "TEXT"
+        metavar = "FILE" if getattr(option, "file", False) or kind is Path else metavar
         if self.repeatable:
             kind, default = list[str], MISSING if default is MISSING else None
         elif get_origin(kind) is Literal:
-            named: Any = StrEnum
-            kind = named("Choice", {choice: choice for choice in get_args(kind)})
-            default = default if default in (None, MISSING) else kind(default)
+            kind = names("Choice", {choice: choice for choice in get_args(kind)})
+            default, metavar = default if default in (None, MISSING) else kind(default), None
+        if isinstance(option, Argument):
+            completing = completer(self.name)
+            about: Any = typer.Argument(
+                help=option.help, metavar=option.metavar, autocompletion=completing
+            )
+        else:
+            about = typer.Option(
+                *(self.long, option.short) if option.short else (self.long,),
+                help=option.help,
+                envvar=self._variable,
+                show_envvar=False,
+                autocompletion=completer(self.long),
+                metavar=metavar,
+            )
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if default is MISSING else default,
-            annotation=Annotated[kind | None if default is None else kind, self._information()],
+            annotation=Annotated[kind | None if default is None else kind, about],
         )
-
-    def _information(self) -> Any:
-        option, long = self.declared, self.long
-        if isinstance(option, Argument):
-            return typer.Argument(
-                help=option.help, metavar=option.metavar, autocompletion=completer(self.name)
-            )
-        return typer.Option(
-            *(long, option.short) if option.short else (long,),
-            help=option.help,
-            envvar=self._variable,
-            show_envvar=False,
-            autocompletion=completer(long),
-            metavar=self._metavar,
-        )
-
-    @property
-    def _metavar(self) -> str | None:
-        """What stands for its value in ``--help``; None: typer's own, or that of a choice."""
-        if self.flag or get_origin(self.type) is Literal:
-            return None
-        if getattr(self.declared, "file", False) or self.type is Path:
-            return "FILE"
-        return "NUMBER" if self.type in (int, float) else "TEXT"
 
     def recorded(self, text: str) -> str:
         """Return what a stored result repeats of a value."""
@@ -106,16 +99,13 @@ class Parameter:
         """Return the command's argument for the value that typer read."""
         if not parsed and (self.repeatable or parsed is None):
             return self.default
-        read = getattr(self.declared, "read", None)
         value = parsed.value if isinstance(parsed, StrEnum) else parsed
-        value = self._listed(value) if self.repeatable else value
+        if self.repeatable:  # Typer has split those of the environment.
+            stated = os.environ.get(self._variable, "")
+            whole = getattr(self.declared, "lines", False) and [*parsed] == stated.split()
+            value = tuple(stated.splitlines() if whole else parsed)
+        read = getattr(self.declared, "read", None)
         return read(value) if read else value
-
-    def _listed(self, values: Sequence[str]) -> tuple[str, ...]:
-        """Return the values of a repeatable option; typer has split those of the environment."""
-        stated = os.environ.get(self._variable, "")
-        whole = getattr(self.declared, "lines", False) and [*values] == stated.split()
-        return tuple(stated.splitlines() if whole else values)
 
     @property
     def _variable(self) -> str:
