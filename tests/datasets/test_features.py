@@ -20,74 +20,54 @@ def encoded(values: Any, kind: pa.DataType | None = None) -> FeatureTable:
     return encode_features([("x", pa.chunked_array([array]))], len(array), ["x"]).table()
 
 
-def numbers(values: Any, kind: pa.DataType | None = None) -> list[Any]:
+INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64())
+DAYS = {
+    pa.timestamp("s"): 86_400,
+    pa.timestamp("ns", "Europe/Berlin"): 86_400 * 10**9,
+    pa.duration("us"): 86_400 * 10**6,
+    pa.date32(): 1,
+    pa.date64(): 86_400_000,
+}
+LISTS = (pa.list_(pa.float64()), pa.large_list(pa.int32()), pa.list_view(pa.float64()))
+IMAGE = [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]
+FLAT = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]
+
+
+def days(kind: pa.DataType, units: int) -> pa.Array:
+    whole = pa.int32() if units == 1 else pa.int64()
+    return pa.array([units * 20_000, units * 20_003, None], whole).cast(kind)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        *(([3, None, 1], kind, [[3], [None], [1]]) for kind in (*INTEGERS, pa.float64())),
+        ([np.float16(3), None, np.float16(1)], pa.float16(), [[3], [None], [1]]),
+        ([Decimal("3"), None, Decimal("1")], pa.decimal128(9, 2), [[3], [None], [1]]),
+        ([Decimal("3"), None, Decimal("1")], pa.decimal256(50, 2), [[3], [None], [1]]),
+        ([True, None, False], None, [[1], [None], [0]]),
+        ([None, None], pa.null(), [[None], [None]]),
+        ([np.nan, None], pa.float64(), [[None], [None]]),
+        ([None, None], pa.int64(), [[None], [None]]),
+        *((days(kind, units), None, [[0], [3], [None]]) for kind, units in DAYS.items()),
+        ([datetime.time(0), datetime.time(18)], pa.time32("s"), [[0], [0.75]]),
+        *(
+            ([[1, 0], None, [0, None]], kind, [[1, 0], [None, None], [0, None]])
+            for kind in (*LISTS, pa.list_(pa.float32(), 2))
+        ),
+        ([[True, False], None], pa.list_(pa.bool_()), [[1, 0], [None, None]]),
+        (IMAGE, None, FLAT),
+        (IMAGE, pa.list_(pa.list_(pa.float64(), 2), 2), FLAT),
+        (pa.FixedShapeTensorArray.from_numpy_ndarray(np.array(IMAGE)), None, FLAT),
+    ],
+)
+def test_numbers_dates_and_lists(values: Any, kind: Any, expected: list[list[Any]]) -> None:
     table = encoded(values, kind)
     assert table.numeric.dtype == np.float32
     assert table.categorical.shape == (len(table), 0)
-    return [[None if np.isnan(v) else v for v in row] for row in table.numeric.tolist()]
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint64(), pa.float16(),
-     pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.decimal256(50, 2)],
-)  # fmt: skip
-def test_numbers(kind: pa.DataType) -> None:
-    values: list[Any] = [3, None, 1]
-    if pa.types.is_decimal(kind):
-        values = [Decimal("3.00"), None, Decimal("1.00")]
-    if pa.types.is_float16(kind):
-        values = [np.float16(3), None, np.float16(1)]
-    assert numbers(values, kind) == [[3.0], [None], [1.0]]
-
-
-def test_booleans_and_columns_without_any_value() -> None:
-    assert numbers([True, None, False]) == [[1.0], [None], [0.0]]
-    assert numbers([None, None], pa.null()) == [[None], [None]]
-    assert numbers([np.nan, None], pa.float64()) == [[None], [None]]
-    assert numbers([None, None], pa.int64()) == [[None], [None]]
-
-
-@pytest.mark.parametrize(
-    ("kind", "days"),
-    [
-        (pa.timestamp("s"), 86_400),
-        (pa.timestamp("ns", "Europe/Berlin"), 86_400 * 10**9),
-        (pa.duration("us"), 86_400 * 10**6),
-        (pa.date32(), 1),
-        (pa.date64(), 86_400_000),
-    ],
-)
-def test_dates_are_days(kind: pa.DataType, days: int) -> None:
-    whole = pa.array([days * 20_000, days * 20_003, None], pa.int32() if days == 1 else pa.int64())
-    assert numbers(whole.cast(kind)) == [[0.0], [3.0], [None]]
-
-
-def test_times_of_day() -> None:
-    times = pa.array([datetime.time(0), datetime.time(18)], pa.time32("s"))
-    assert numbers(times) == [[0.0], [0.75]]
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [pa.list_(pa.float64()), pa.large_list(pa.int32()), pa.list_(pa.float32(), 2),
-     pa.list_view(pa.float64()), pa.list_(pa.bool_())],
-)  # fmt: skip
-def test_lists_lie_side_by_side(kind: pa.DataType) -> None:
-    values = [[1, 0], None, [0, None]]
-    if pa.types.is_boolean(kind.value_type):
-        values = [[True, False], None, [False, None]]
-    assert numbers(values, kind) == [[1.0, 0.0], [None, None], [0.0, None]]
-
-
-def test_images_and_tensors() -> None:
-    image = [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]
-    flat = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]
-    assert numbers(image) == flat
-    assert numbers(image, pa.list_(pa.list_(pa.float64(), 2), 2)) == flat
-    tensor = pa.FixedShapeTensorArray.from_numpy_ndarray(np.array(image))
-    assert numbers(tensor) == flat
-    assert encoded(image).columns == 1
+    assert table.columns == 1
+    found = [[None if np.isnan(v) else v for v in row] for row in table.numeric.tolist()]
+    assert found == expected
 
 
 def test_lists_in_slices_and_chunks() -> None:
