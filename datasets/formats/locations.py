@@ -256,10 +256,23 @@ def locate(path: str | os.PathLike[str]) -> Location:
     name = bare.rstrip("/").rsplit("/", 1)[-1] or "release"
     if not text.isascii() and text.encode(errors="ignore") != os.fsencode(text):
         raise InputError(f"The name of {quoted(name)} is not in UTF-8; rename the file.")
-    system, place = _file_system(text, name)
+    try:
+        # A file that is there is meant, though its name may look like an address of fsspec's.
+        if "://" not in text and os.path.lexists(text):
+            system, place = fsspec.filesystem("file"), str(Path(text).absolute())
+        else:
+            system, place = fsspec.core.url_to_fs(text)
+    except ImportError:
+        scheme = text.split("://", 1)[0]
+        raise MissingDependencyError(
+            f"Reading {quoted(scheme)} URLs needs the fsspec library for them."
+        ) from None
+    except Exception as error:  # each file system has errors of its own, with hosts and paths
+        kind = type(error).__name__
+        raise InputError(f"The place of {quoted(name)} cannot be reached ({kind}).") from None
     with unreadable(name, "cannot be reached"):
         try:
-            paths, folder = _files(system, place, name)
+            paths, folder = _files(system, str(place), name)
         except (LookupError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -280,26 +293,12 @@ def locate(path: str | os.PathLike[str]) -> Location:
     return location
 
 
-def _file_system(text: str, name: str) -> tuple[Any, str]:
-    try:
-        # A file that is there is meant, though its name may look like an address of fsspec's.
-        if "://" not in text and os.path.lexists(text):
-            return fsspec.filesystem("file"), str(Path(text).absolute())
-        system, place = fsspec.core.url_to_fs(text)
-    except ImportError:
-        scheme = text.split("://", 1)[0]
-        raise MissingDependencyError(
-            f"Reading {quoted(scheme)} URLs needs the fsspec library for them."
-        ) from None
-    except Exception as error:  # each file system has errors of its own, with hosts and paths
-        kind = type(error).__name__
-        raise InputError(f"The place of {quoted(name)} cannot be reached ({kind}).") from None
-    return system, str(place)
-
-
 def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
     """Return the files at a place, and the folder if it is one."""
-    if system.isdir(place):
+    kind = ""
+    with contextlib.suppress(FileNotFoundError):
+        kind = system.info(place)["type"]
+    if kind == "directory":
         found, folder = [], place
         for path in sorted(system.find(place)):
             parts = PurePosixPath(path).relative_to(PurePosixPath(place)).parts
@@ -308,7 +307,7 @@ def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
                 found.append(path)
         if not found:
             raise InputError(f"The folder {quoted(name)} holds no Parquet file.")
-    elif system.exists(place):
+    elif kind:
         return [place], None
     elif any(mark in place for mark in "*?["):
         found, folder = sorted(p for p in system.glob(place) if system.isfile(p)), None
@@ -335,26 +334,19 @@ def check_unchanged() -> None:
 
 
 @contextlib.contextmanager
-def watching() -> Iterator[None]:
-    """Note the files that are opened in the block, for a block around it as well."""
+def watching(noted: bool = True) -> Iterator[None]:
+    """Note the files that are opened in the block, for a block around it as well.
+
+    ``noted``: False for a block that opens what may change: files that are replaced later.
+    """
     around, seen = _seen.get(), _Seen()
-    token = _seen.set(seen)
+    token = _seen.set(seen if noted else None)
     try:
         yield
     finally:
         _seen.reset(token)
     if around is not None:
         around.extend(seen)
-
-
-@contextlib.contextmanager
-def unwatched() -> Iterator[None]:
-    """Open in the block what may change: files that are replaced later."""
-    token = _seen.set(None)
-    try:
-        yield
-    finally:
-        _seen.reset(token)
 
 
 @contextlib.contextmanager

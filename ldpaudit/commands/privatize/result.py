@@ -12,7 +12,7 @@ from ldpaudit.commands.privatize.columns import PrivateColumns
 from ldpaudit.commands.privatize.features import FittedGenerator, sample_rows
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
-from ldpaudit.datasets.formats.locations import unwatched
+from ldpaudit.datasets.formats.locations import watching
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY
 from ldpaudit.datasets.names import quoted
@@ -133,7 +133,7 @@ def _held(path: Path, *, declares: bool) -> frozenset[str]:
     if not path.is_file():
         return frozenset()
     try:
-        with unwatched():
+        with watching(noted=False):
             table = open_table(path)
     except (LdpAuditError, OSError, pa.ArrowException):
         return frozenset()
