@@ -30,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import as_seen_by, without_truth
 from ldpaudit.attacks.scoring import ACCURACY, lower_bound, score_fold, upper_bound
-from ldpaudit.audits.label_inference.estimates import best_estimates
+from ldpaudit.audits.label_inference.estimates import best_parts
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.estimators.advantage import advantage_ceiling
 from ldpaudit.estimators.intervals.ranking import auc
@@ -294,7 +294,7 @@ def coverage(releases: int) -> None:
         folds = next(run.folds for run in runs if run.name == "bayes")
         for level in levels:
             low, high = (b(folds, ACCURACY, (1 - level) / 2) for b in (lower_bound, upper_bound))
-            best = best_estimates(runs, level)[0][0]
+            best = next(iter(best_parts(runs, level)))
             held[level] += (
                 low <= true["bayes"] <= high,
                 best.low <= max(true.values()) <= best.high,

@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
+from ldpaudit.audits.instance_loss.audit import AUDIT
 from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel, measured_shares
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.models import cross_fitted_posterior
@@ -166,7 +166,7 @@ def audit_table(n: int, threads: int) -> Iterator[str]:
         start = time.perf_counter()
         cross_fitted_posterior(context, "released" if truth is None else "truth")
         middle = time.perf_counter()
-        finding = InstanceLossAudit().run(context)
+        finding = AUDIT.run(context)
         end = time.perf_counter()
         mode = "outsider (if the claim holds)" if truth is None else "insider"
         share = finding.estimates[0].value / TRUTH

@@ -22,7 +22,7 @@ import pyarrow as pa
 from real_releases import Dataset, adult, diabetes, fertility
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
+from ldpaudit.audits.label_inference.audit import AUDIT
 from ldpaudit.datasets.features import encode_features
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Release, ReleasedLabels, TrueLabels
@@ -85,7 +85,7 @@ def measure(arguments: argparse.Namespace) -> None:
             for draw in range(DRAWS):
                 context = released(dataset, arguments.rows, epsilon, draw)
                 start = time.process_time()
-                found = LabelInferenceAudit().run(context).estimates
+                found = AUDIT.run(context).estimates
                 seconds = time.process_time() - start
                 scored = {e.id.split(".")[1]: e.value for e in found if _is_accuracy(e.id)}
                 line = {"table": name, "epsilon": epsilon, "draw": draw, "seconds": seconds}

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, OverReleases, Plan, Views
-from ldpaudit.audits.person.audit import PersonAudit
+from ldpaudit.audits.person.audit import AUDIT
 from ldpaudit.estimators.person import Noise, releases_evidence
 from ldpaudit.mechanisms import RandomizedResponse, from_declaration
 from ldpaudit.release import (
@@ -71,7 +71,7 @@ def audited(releases: ColumnReleases, noise: Noise | None, seed: int) -> Finding
     last = releases.releases[-1]
     claim = from_declaration(last.declaration, last.classes)
     context = AuditContext(last, claim, Plan(seed), views=Views(over=OverReleases(releases, noise)))
-    return PersonAudit().run(context)
+    return AUDIT.run(context)
 
 
 def looks(finding: Finding) -> str:

@@ -26,7 +26,7 @@ from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.renyi.audit import RenyiAudit
+from ldpaudit.audits.renyi.audit import AUDIT
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
 from ldpaudit.mechanisms import RandomizedResponse
@@ -150,7 +150,7 @@ def audit_row(n: int, d: int) -> str:
     released = ReleasedLabels(claim.sample(codes, rng))
     release = Release(table, released, (0, 1), (0, 1), TrueLabels(codes))
     start, busy = time.perf_counter(), time.process_time()
-    finding = RenyiAudit().run(AuditContext(release, claim, Plan(seed=1)))
+    finding = AUDIT.run(AuditContext(release, claim, Plan(seed=1)))
     seconds, busy = time.perf_counter() - start, time.process_time() - busy
     curve = next(c for c in finding.curves if c.id == "renyi.release")
     truth = 2.0 * 1.0 / 2 + claim.channel.rdp(2.0)

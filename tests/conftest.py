@@ -26,15 +26,12 @@ import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 from ldpaudit import cli  # noqa: E402
-from ldpaudit.estimators.seeds import written_seeds  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 FULL_MODELS = {"attacks", "golden"}
 """Folders and files of tests in which the models of the labels are as large as for users."""
 FULL_GUARDS = {"estimators", "assumptions", "golden", "zoo"}
-"""… and those models that look for groups of rows, and for columns made from the label."""
-ALL_SEEDS = {"golden", "zoo"}
-"""Folders of tests in which the audit of seeds tries as many as for users."""
+"""… and those models that look for columns made from the label, and audits in full effort."""
 
 # The examples are the same on each run; `make validate` draws many, anew. A slow machine is no
 # failure.
@@ -91,12 +88,9 @@ def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) 
 def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
     """Let models grow few trees, and try few seeds."""
     if not FULL_GUARDS & path:
-        patch.setattr("ldpaudit.audits.mechanism.evidence._ITERATIONS", 15)
+        patch.setenv("LDPAUDIT_EFFORT", "small")
     if "test_columns.py" not in path:
         patch.setattr("ldpaudit.commands.privatize.scan._TREES", 8)
-    if not ALL_SEEDS & path:
-        patch.setattr("ldpaudit.audits.seeds.COUNTED", 512)
-        patch.setattr("ldpaudit.audits.seeds.written_seeds", lambda *of: written_seeds(*of)[:64])
 
 
 DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">

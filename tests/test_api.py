@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def test_a_fault_names_its_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("secret cell")
 
-    monkeypatch.setattr(power.PowerAudit, "run", broken)
+    monkeypatch.setattr(power, "AUDIT", replace(power.AUDIT, parts=broken))
     frame, truth = frames(rows=300)
     with pytest.raises(LdpAuditError, match="audit 'power' \\(ZeroDivisionError\\)") as caught:
         ldpaudit.audit(frame, truth, CLAIMS[0], 1, only=FAST)

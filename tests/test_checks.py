@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 from worlds import feature_table
 
-from ldpaudit.audits.instance_loss.audit import InstanceLossAudit
+from ldpaudit.audits.instance_loss.audit import AUDIT
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, check_names
@@ -196,7 +196,7 @@ def test_people_who_lose_too_much_are_found_at_any_confidence() -> None:
         classes=(0, 1),
         truth=TrueLabels(truth),
     )
-    finding = InstanceLossAudit().run(AuditContext(release, CLAIM, Plan(seed=1, confidence=0.99)))
+    finding = AUDIT.run(AuditContext(release, CLAIM, Plan(seed=1, confidence=0.99)))
     others = [FOUND[name](False) for name in FOUND if name != "instance-loss-exceedance"]
     content = {"schema": 1, "audit": {"confidence": 0.99}, "checks": SECTIONS}
     today = datetime.date(2026, 6, 1)

@@ -1,8 +1,10 @@
 """Worlds that many tests share: feature tables, and releases whose features go with labels."""
 
+import json
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
@@ -28,3 +30,13 @@ def gaussian_release(
     mechanism = RandomizedResponse.from_epsilon(tuple(f"c{i}" for i in range(k)), epsilon)
     labels, names = ReleasedLabels(mechanism.sample(truth, rng)), mechanism.classes
     return Release(feature_table(values), labels, names, names, TrueLabels(truth)), mechanism
+
+
+def by_stratum(table: pa.Table, classes: tuple[str, ...], epsilons: dict[str, float]) -> pa.Table:
+    """Return a table whose label ``a`` declares randomized response for each ``region``."""
+    known = {"name": "randomized-response", "classes": list(classes)}
+    strata = [{"value": v, "mechanism": {**known, "epsilon": e}} for v, e in epsilons.items()]
+    mechanism = {"name": "by-stratum", "strata": strata}
+    labels = [{"label": "a", "by": "region", "mechanism": mechanism}]
+    stated = json.dumps({"version": 2, "labels": labels}).encode()
+    return table.replace_schema_metadata({b"ldpaudit": stated})

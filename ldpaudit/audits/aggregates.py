@@ -6,14 +6,14 @@ one half of the bags and scored on the other, both ways, and every interval coun
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from ldpaudit.attacks.scoring import RowValues, between, row_measure
-from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.advantage import (
@@ -24,8 +24,8 @@ from ldpaudit.estimators.advantage import (
 from ldpaudit.estimators.intervals.binomial import clopper_pearson, trials_lower, trials_upper
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.models.label_model import fit_posterior
-from ldpaudit.release import Bags, FloatArray, IndexArray
-from ldpaudit.result import Curve, Details, Estimate, Finding, Note, Unit
+from ldpaudit.release import Bags, FloatArray
+from ldpaudit.result import Curve, Details, Estimate, Note, Unit
 
 AUDIT_ID: Final = "aggregates"
 LOWER: Final = "aggregates.epsilon_lower"
@@ -36,8 +36,7 @@ TITLES: Final = {
     "bag": "The bag’s released share",
     "posterior": "Features and the bag’s released share",
 }
-ATTACKS: Final = ("bag", "posterior")
-"""What uses the release; the others are references."""
+ATTACKS: Final = ("bag", "posterior")  # What uses the release; the others are references.
 _REFERENCE: Final = "Busa-Fekete et al. (2024)"
 _SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 6.01, 0.25), 2))
 _RIGHT: Final = "labels guessed right, as a share of each bag, averaged over held-out bags"
@@ -80,60 +79,38 @@ _EXPECTED: Final[dict[str, tuple[str, Unit, str]]] = {
 }
 
 
-class AggregatesAudit:
-    """Attacks the labels in bags whose sums were released."""
-
-    id = AUDIT_ID
-    counts: Counts = "rows"
-    needs: tuple[Need, ...] = ("labels",)
-
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why it does not apply, None where it does."""
-        if context.release.bags is None or context.claim.offers(BagSums) is None:
-            return "the release is not one of aggregates of labels"
-        return None
-
-    def run(self, context: AuditContext) -> Finding:
-        """Run it.
-
-        Raise InsufficientDataError with fewer than 20 bags, InputError if a bag is too large for
-        its exact posterior to be computed.
-        """
-        bags, claim = context.bags, context.claim.offers(BagSums)
-        assert claim is not None
-        if len(bags.released) < MIN_BAGS:
-            raise InsufficientDataError(
-                f"Attacks on bags need at least {MIN_BAGS} bags; there are {len(bags.released)}."
-            )
-        context.progress.step("the posterior of every label in its bag")
-        if context.release.truth is None:
-            # The share of the second class that all released sums imply.
-            rows = len(bags.members)
-            share = float(np.clip(bags.released.sum() / rows, 0.5 / rows, 1 - 0.5 / rows))
-            priors = np.full(rows, share)
-            curves, expected = expectation_findings(context, claim, priors, "the bags' own sums")
-            return Finding(estimates=tuple(expected), curves=curves, notes=_limits(claim))
-        return _insider(context, claim)
+def _unavailable(context: AuditContext) -> str | None:
+    apart = context.release.bags is None or context.claim.offers(BagSums) is None
+    return "the release is not one of aggregates of labels" if apart else None
 
 
-def _insider(context: AuditContext, claim: BagSums) -> Finding:
-    runs, priors = run_attacks(context, claim)
-    estimates, bounds = attack_estimates(runs, context.plan.confidence)
-    curves, expected = expectation_findings(context, claim, priors, "a model of other bags")
-    every = (*estimates, *expected, *_noise_estimates(context, claim))
-    if claim.noise != "none":
-        bounds = {**bounds, LOWER: partial(bag_bound, residuals(context)[1])}
-    return Finding(estimates=every, curves=curves, notes=_limits(claim), bounds=bounds)
+def _parts(context: AuditContext) -> Iterator[Part]:
+    bags, claim, rows = context.bags, context.claim.offers(BagSums), len(context.bags.members)
+    assert claim is not None
+    if len(bags.released) < MIN_BAGS:
+        raise InsufficientDataError(
+            f"Attacks on bags need at least {MIN_BAGS} bags; there are {len(bags.released)}."
+        )
+    context.progress.step("the posterior of every label in its bag")
+    # The share of the second class that all released sums imply.
+    share = float(np.clip(bags.released.sum() / rows, 0.5 / rows, 1 - 0.5 / rows))
+    priors, source = np.full(rows, share), "the bags' own sums"
+    if context.release.truth is not None:
+        runs, priors = run_attacks(context, claim)
+        source = "a model of other bags"
+        yield from attack_parts(runs, context.plan.confidence)
+    yield from _expectations(context, claim, priors, source)
+    if claim.noise == "none":
+        text = (
+            "Without noise no ε holds: where all labels of a bag are the same, its sum reveals "
+            "every one, and the multiplicative advantage is infinite."
+        )
+        yield Note.warning(AUDIT_ID, text)
+    elif context.release.truth is not None:
+        yield from _noise_parts(context, claim)
 
 
-def _limits(claim: BagSums) -> tuple[Note, ...]:
-    if claim.noise != "none":
-        return ()
-    text = (
-        "Without noise no ε holds: where all labels of a bag are the same, its sum reveals every "
-        "one, and the multiplicative advantage is infinite."
-    )
-    return (Note.warning(AUDIT_ID, text),)
+AUDIT: Final = BuiltIn(AUDIT_ID, _parts, _unavailable, needs=("labels",))
 
 
 def run_attacks(
@@ -168,14 +145,19 @@ def run_attacks(
         name: np.bincount(bags.members, weights=(chance > 0.5) == yes) / sizes
         for name, chance in chances.items()
     }
-
+    gained = {name: values - right["features-only"] for name, values in right.items()}
     bags_of = [np.flatnonzero(half == one) for one in (0, 1)]
-
-    def fold(name: str, bag: IndexArray) -> RowValues:
-        gained = right[name] - right["features-only"]
-        return RowValues({"accuracy": right[name][bag], "advantage": gained[bag]}, len(bag))
-
-    runs = [Scored(n, title, tuple(fold(n, bag) for bag in bags_of)) for n, title in TITLES.items()]
+    runs = [
+        Scored(
+            name,
+            title,
+            tuple(
+                RowValues({"accuracy": right[name][bag], "advantage": gained[name][bag]}, len(bag))
+                for bag in bags_of
+            ),
+        )
+        for name, title in TITLES.items()
+    ]
     return runs, features
 
 
@@ -183,34 +165,29 @@ def _posterior(priors: FloatArray, bags: Bags, claim: BagSums) -> FloatArray:
     return bag_posterior(priors, bags.members, bags.released, claim.log_likelihood, claim.epsilon)
 
 
-def attack_estimates(
-    runs: Sequence[Scored[RowValues]], confidence: float
-) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
-    """Return accuracy and advantage of every attack, and of the strongest, certified."""
+def attack_parts(runs: Sequence[Scored[RowValues]], confidence: float) -> Iterator[Part]:
+    """Yield accuracy and advantage of the strongest attack, and of every one, certified."""
     stated = Details(assumptions=(_BAGS,), reference=_REFERENCE)
-    estimates = [
-        score_estimate(run, measure, confidence, AUDIT_ID, **stated)
-        for run in runs
-        for measure in ((ACCURACY, ADVANTAGE) if run.name in ATTACKS else (ACCURACY,))
-    ]
-    attacks = [run for run in runs if run.name in ATTACKS]
-    title = "Strongest attack on bags"
-    best, strength = best_estimate(
-        attacks, ADVANTAGE, confidence, len(attacks), title, _CHOSEN, AUDIT_ID, **stated
-    )
-    return [best, *estimates], {best.id: strength}
+    attacks, title = [run for run in runs if run.name in ATTACKS], "Strongest attack on bags"
+    asked = attacks, ADVANTAGE, confidence, len(attacks), title, _CHOSEN, AUDIT_ID
+    best, strength = best_estimate(*asked, **stated)
+    yield best
+    yield best.id, strength
+    for run in runs:
+        for measure in (ACCURACY, ADVANTAGE) if run.name in ATTACKS else (ACCURACY,):
+            yield score_estimate(run, measure, confidence, AUDIT_ID, **stated)
 
 
-def expectation_findings(
+def _expectations(
     context: AuditContext, claim: BagSums, priors: FloatArray, source: str
-) -> tuple[tuple[Curve, ...], list[Estimate]]:
-    """Return the accuracy that the exact posterior expects of itself, given P(label | features).
+) -> Iterator[Part]:
+    """Yield the accuracy that the exact posterior expects of itself, given P(label | features).
 
     ``priors``: P(second class | features) before the release, float64 of shape (n,), from
     ``source``.
     """
     bags = context.bags
-    posterior = _posterior(priors, bags, claim)
+    posterior, sizes = _posterior(priors, bags, claim), np.bincount(bags.members)
     expected = float(np.maximum(posterior, 1 - posterior).mean())
     gain = expected - float(np.maximum(priors, 1 - priors).mean())
     given = (
@@ -218,27 +195,56 @@ def expectation_findings(
         f"P(label | features) is that of {source}",
         "the claim holds",
     )
-    values = {
-        "expected_accuracy": expected,
-        "additive_advantage": gain,
-        "equivalent_epsilon": equivalent_epsilon(priors, gain),
-    }
-    estimates = [_expected(name, value, len(priors), given) for name, value in values.items()]
-    estimates += _certainty(context, claim, priors, given)
+
+    def estimate(name: str, value: float) -> Estimate:
+        title, unit, method = _EXPECTED[name]
+        return Estimate.estimated(
+            f"aggregates.{name}",
+            title,
+            value,
+            axis="epsilon" if unit == "nats" else None,
+            unit=unit,
+            n=len(priors),
+            method=method,
+            assumptions=given,
+            reference=_REFERENCE,
+        )
+
+    yield estimate("expected_accuracy", expected)
+    yield estimate("additive_advantage", gain)
+    yield estimate("equivalent_epsilon", equivalent_epsilon(priors, gain))
+    if claim.noise == "none":
+        pure = int(((bags.released == 0) | (bags.released == sizes)).sum())
+        low, high = clopper_pearson(pure, len(sizes), 1 - context.plan.confidence)
+        yield Estimate.interval(
+            "aggregates.certain_share",
+            "Share of people whose label the release reveals",
+            pure / len(sizes),
+            (float(low), float(high)),
+            context.plan.confidence,
+            unit="proportion",
+            n=len(sizes),
+            count=pure,
+            method="bags whose sum reveals every label because all are the same; the "
+            "multiplicative advantage is infinite there",
+            assumptions=(_BAGS,),
+            reference=_REFERENCE,
+        )
+        logs = np.stack([np.log(np.clip(p, 1e-300, 1)) for p in (priors, 1 - priors)])
+        alike = [np.exp(np.bincount(bags.members, weights=part)).mean() for part in logs]
+        yield estimate("expected_certain_share", float(sum(alike)))
     shift = log_odds_shift(priors, posterior)
-    return (_multiplicative(shift, given),), estimates
-
-
-def _expected(name: str, value: float, n: int, given: tuple[str, ...]) -> Estimate:
-    title, unit, method = _EXPECTED[name]
-    return Estimate.estimated(
-        f"aggregates.{name}",
-        title,
-        value,
-        axis="epsilon" if unit == "nats" else None,
-        unit=unit,
-        n=n,
-        method=method,
+    yield Curve(
+        id="aggregates.multiplicative",
+        title="Share of people whose log-odds shift by τ or more",
+        axis="share of people",
+        kind="estimated",
+        x=_SHIFTS,
+        value=tuple(float((shift >= tau).mean()) for tau in _SHIFTS),
+        x_label="τ: by how much the released sum shifts the log-odds of a label, nats",
+        unit="proportion",
+        n=len(shift),
+        method="|logit posterior − logit prior|, the multiplicative advantage",
         assumptions=given,
         reference=_REFERENCE,
     )
@@ -260,53 +266,6 @@ def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
     if advantage <= 0:
         return 0.0
     return math.inf if excess(_LARGEST) <= 0 else float(brentq(excess, 0.0, _LARGEST))
-
-
-def _certainty(
-    context: AuditContext, claim: BagSums, priors: FloatArray, given: tuple[str, ...]
-) -> Iterator[Estimate]:
-    """Yield the share of bags whose labels are all the same, where the sum reveals it."""
-    bags = context.bags
-    if claim.noise != "none":
-        return
-    sizes = np.bincount(bags.members)
-    pure = int(((bags.released == 0) | (bags.released == sizes)).sum())
-    low, high = clopper_pearson(pure, len(sizes), 1 - context.plan.confidence)
-    yield Estimate.interval(
-        "aggregates.certain_share",
-        "Share of people whose label the release reveals",
-        pure / len(sizes),
-        (float(low), float(high)),
-        context.plan.confidence,
-        unit="proportion",
-        n=len(sizes),
-        count=pure,
-        method="bags whose sum reveals every label because all are the same; the multiplicative "
-        "advantage is infinite there",
-        assumptions=(_BAGS,),
-        reference=_REFERENCE,
-    )
-    logs = np.stack([np.log(np.clip(p, 1e-300, 1)) for p in (priors, 1 - priors)])
-    alike = [np.exp(np.bincount(bags.members, weights=part)).mean() for part in logs]
-    yield _expected("expected_certain_share", float(sum(alike)), len(priors), given)
-
-
-def _multiplicative(shift: FloatArray, given: tuple[str, ...]) -> Curve:
-    share = tuple(float((shift >= tau).mean()) for tau in _SHIFTS)
-    return Curve(
-        id="aggregates.multiplicative",
-        title="Share of people whose log-odds shift by τ or more",
-        axis="share of people",
-        kind="estimated",
-        x=_SHIFTS,
-        value=share,
-        x_label="τ: by how much the released sum shifts the log-odds of a label, nats",
-        unit="proportion",
-        n=len(shift),
-        method="|logit posterior − logit prior|, the multiplicative advantage",
-        assumptions=given,
-        reference=_REFERENCE,
-    )
 
 
 def residuals(context: AuditContext) -> tuple[FloatArray, FloatArray]:
@@ -339,13 +298,12 @@ def _tail_bound(residuals: FloatArray, alpha: float) -> float:
     return math.log(low / high) if low > 0 else 0.0
 
 
-def _noise_estimates(context: AuditContext, claim: BagSums) -> Iterator[Estimate]:
-    """Yield how the noise of the released sums agrees with the claim, where some is claimed."""
-    if claim.noise == "none":
-        return
+def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
+    """Yield how the noise of the released sums agrees with the claim."""
     confidence, (every, mixed) = context.plan.confidence, residuals(context)
+    yield LOWER, partial(bag_bound, mixed)
     yield Estimate.lower_bound(
-        "aggregates.epsilon_lower",
+        LOWER,
         "Noise of the released sums",
         bag_bound(mixed, 1 - confidence),
         confidence,

@@ -4,23 +4,22 @@ With or without true labels. What the best column, a row near by or the order of
 part of every audit.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from ldpaudit.audits.assumptions.standing import derived_columns
-from ldpaudit.audits.claimed_channel import aligned_channel, why_no_channel
-from ldpaudit.audits.interface import AuditContext
-from ldpaudit.columns import ColumnSurvey, Concern
+from ldpaudit.audits.interface import AuditContext, Part, collected, notes
+from ldpaudit.audits.models import aligned_channel, why_no_channel
+from ldpaudit.columns import Concern
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.columns import (
     LEAST_SHARE,
     MOST_ERROR,
     MOST_SCANNED,
-    Decided,
-    Scan,
+    Values,
     decided,
     rows_to_scan,
     scan,
@@ -64,54 +63,53 @@ class Labels:
     weights: FloatArray
     most_equal: float | None = None
 
-    @property
-    def known(self) -> bool:
-        """Whether the codes are true labels."""
-        return self.most_equal is None
-
 
 def columns_finding(context: AuditContext) -> Finding:
     """Return what the columns of a release may reveal besides what the noise allows."""
-    release, found = context.release, telling(context)
-    estimates, notes = [*found.estimates], [*found.notes]
+    return collected([*_telling(context), *_surveyed(context)]).in_section("columns")
+
+
+def _surveyed(context: AuditContext) -> Iterator[Part]:
+    """Yield what the columns' names and values look like."""
+    release = context.release
     for concern, (name, title) in _CONCERNS.items():
-        alike = [column for column in release.columns if column.concern == concern]
+        alike = [column.name for column in release.columns if column.concern == concern]
         if release.columns:
             method, given = "by the columns' values and names", ("a column is what it looks like",)
-            estimates.append(
-                Estimate.estimated(name, title, len(alike), method=method, assumptions=given)
-            )
+            yield Estimate.estimated(name, title, len(alike), method=method, assumptions=given)
         if alike:
             more = f" and {len(alike) - _LISTED} more" if len(alike) > _LISTED else ""
-            names = ", ".join(column.name for column in alike[:_LISTED])
-            notes.append(Note.warning("columns", f"{title}: {names}{more}."))
+            yield Note.warning("columns", f"{title}: {', '.join(alike[:_LISTED])}{more}.")
     if release.holds_truth:
         method = "the true labels were read from the release itself (--truth-column)"
         title = "Columns of true labels in the release"
-        estimates.append(Estimate.exact("columns.truth", title, 1, method=method))
+        yield Estimate.exact("columns.truth", title, 1, method=method)
     if release.sketch is not None and release.sketch.shared:
-        estimates += _distortion(release.sketch)
-    if left_out := release.left_out:
-        text = (
+        yield from _distortion(release.sketch)
+    left_out, unused = release.left_out, sum(column.unused > 0 for column in release.columns)
+    yield from notes(
+        "columns",
+        (
+            "warning",
+            left_out,
             f"{left_out} column{'s' if left_out > 1 else ''} of the release took no part in this "
             "audit (--drop, --features): what such a column reveals about labels is not known, so "
-            "publish the file without it."
-        )
-        notes.append(Note.warning("columns", text))
-    if unused := sum(column.unused > 0 for column in release.columns):
-        text = (
+            "publish the file without it.",
+        ),
+        (
+            "warning",
+            unused,
             "Categories that no row has are in the file, perhaps of people who were left out "
-            f"({unused} columns). Write it without them."
-        )
-        notes.append(Note.warning("columns", text))
-    return Finding(tuple(estimates), notes=tuple(notes)).in_section("columns")
+            f"({unused} columns). Write it without them.",
+        ),
+    )
 
 
-def telling(context: AuditContext) -> Finding:
-    """Return what columns and the order of the rows show; nothing where no label is known."""
+def _telling(context: AuditContext) -> Iterator[Part]:
+    """Yield what columns and the order of the rows show; nothing where no label is known."""
     release, labels = context.release, _labels_of(context)
     if labels is None or len(release) < _FEWEST or labels.classes < 2:
-        return Finding()
+        return
     left_out, width = set(derived_columns(context)), release.features.width
     places = [j for j in range(width) if j not in left_out]
     looked = min(len(places), MOST_SCANNED)
@@ -120,23 +118,15 @@ def telling(context: AuditContext) -> Finding:
         places = worth_scanning(release.features, labels.codes, rows, places)
     every = (*release.features.numeric.T, *release.features.categorical.T, *release.keys)
     places += range(width, len(every))
-    arrays, codes = [every[place] for place in places], labels.codes[rows]
-    known = codes if labels.known else None
-    found = scan(arrays, rows, labels.weights[codes], known)
-    some = []
-    if known is not None:
-        some = [decided(array[rows], known, release.released[rows]) for array in arrays]
-    columns = _columns(found, labels, _Names(release.columns, places), some)
-    order = _order(context, labels)
-    notes = [*columns.notes, *order.notes]
+    yield from _of_columns(context, labels, rows, {place: every[place] for place in places})
+    yield from _order(context, labels)
     if width > MOST_SCANNED:
-        text = (
+        yield Note.info(
+            "columns",
             f"Of {width} feature columns about {MOST_SCANNED} were looked at one by one for "
             "labels that they tell: those that go most clearly with the label of their row, or of "
-            "a row near by."
+            "a row near by.",
         )
-        notes.append(Note.info("columns", text))
-    return Finding((*columns.estimates, *order.estimates), notes=tuple(notes))
 
 
 def _labels_of(context: AuditContext) -> Labels | None:
@@ -174,46 +164,36 @@ def _places(counts: FloatArray | IndexArray) -> tuple[IntArray, int]:
     return places, _MOST
 
 
-class _Names:
-    """Which columns of the file the arrays come from."""
+def _of_columns(
+    context: AuditContext, labels: Labels, rows: IndexArray, looked_at: dict[int, Values]
+) -> Iterator[Part]:
+    """Yield what single columns show: of their row's label, of rows near by, of some people.
 
-    def __init__(self, columns: Sequence[ColumnSurvey], places: list[int]) -> None:
-        self._of = {place: i for i, column in enumerate(columns) for place in column.arrays}
-        self._places, self._names = places, [column.name for column in columns]
+    ``looked_at``: arrays of single columns, by their places among all of the release's.
+    """
+    release, known = context.release, labels.most_equal is None
+    places, arrays = list(looked_at), list(looked_at.values())
+    codes, surveyed = labels.codes[rows], release.columns
+    of = {place: i for i, column in enumerate(surveyed) for place in column.arrays}
+    found = scan(arrays, rows, labels.weights[codes], codes if known else None)
 
-    def columns(self, arrays: Iterable[int]) -> list[int]:
-        """Return the columns of the file, each once, by the positions of their arrays."""
-        places = [self._places[i] for i in arrays]
-        return list(dict.fromkeys(self._of.get(place, place) for place in places))
+    def columns(some: Iterable[int]) -> list[int]:
+        """Return the columns of the file that arrays come from, each once."""
+        return list(dict.fromkeys(of.get(places[i], places[i]) for i in some))
 
-    def of(self, array: int) -> str:
-        """Return what the column of an array is called."""
-        place = self._of.get(self._places[array])
-        return "A column" if place is None else f"Column {self._names[place]}"
-
-    def counted(self, arrays: Iterable[int]) -> str:
-        """Return how many columns there are, named if that was asked for."""
-        columns = self.columns(arrays)
-        names = f" ({', '.join(self._names[i] for i in columns)})" if self._names else ""
-        return f"{len(columns)} column{'s' if len(columns) > 1 else ''}{names}"
-
-
-def _columns(found: Scan, labels: Labels, names: _Names, some: list[Decided]) -> Finding:
-    """Return what single columns show: of their row's label, of rows near by, of some people."""
-    method, given = _HOW[labels.known], (_ASSUMED[labels.known],)
+    method, given = _HOW[known], (_ASSUMED[known],)
     deciding, lagged = (*found.deciding, *found.flags), [i for i, _ in found.lagged]
-    estimates, notes = [], []
-    for name, title, arrays in (
+    for name, title, some in (
         ("columns.deciding", "Columns that reveal, or follow from, 98 % of the labels", deciding),
         ("columns.lagged", "Columns that reveal 98 % of the labels of nearby rows", lagged),
     ):
-        count = len(names.columns(arrays))
-        estimates.append(Estimate.estimated(name, title, count, method=method, assumptions=given))
+        count = len(columns(some))
+        yield Estimate.estimated(name, title, count, method=method, assumptions=given)
     told = [("columns.told", "Labels that the best single column reveals", found.best)]
-    if labels.known or found.position.error <= MOST_ERROR:
+    if known or found.position.error <= MOST_ERROR:
         told.append(("columns.position", "Labels that the row number reveals", found.position))
     for name, title, one in told:
-        best = Estimate.estimated(
+        yield Estimate.estimated(
             name,
             title,
             one.share,
@@ -222,22 +202,23 @@ def _columns(found: Scan, labels: Labels, names: _Names, some: list[Decided]) ->
             method=method,
             assumptions=given,
         )
-        estimates.append(best)
-    by = "" if labels.known else ", by estimate from the released ones"
-    for arrays, words in (
+    for some, words in (
         (found.deciding, "at least 98 % of the true labels"),
         (found.flags, "which group of true labels a person is in, in at least 98 % of the rows"),
         (lagged, "at least 98 % of the true labels of rows near by"),
     ):
-        if arrays:
-            tell = "tells" if len(names.columns(arrays)) == 1 else "tell, each by itself,"
-            text = f"{names.counted(arrays)} {tell} {words}{by}."
-            notes.append(Note.warning("columns", text))
-    if some:
-        decided_by_one = Estimate.estimated(
+        if which := columns(some):
+            names = f" ({', '.join(surveyed[i].name for i in which)})" if surveyed else ""
+            tell = "tells" if len(which) == 1 else "tell, each by itself,"
+            counted = f"{len(which)} column{'s' if len(which) > 1 else ''}{names}"
+            by = "" if known else ", by estimate from the released ones"
+            yield Note.warning("columns", f"{counted} {tell} {words}{by}.")
+    values = [decided(a[rows], codes, release.released[rows]) for a in arrays] if known else []
+    if values:
+        yield Estimate.estimated(
             "columns.decided",
             "People whose label the value of one column decides",
-            max(one.share for one in some),
+            max(one.share for one in values),
             unit="proportion",
             n=found.rows,
             method="values whose rows nearly all have one true label, chosen on one half of the "
@@ -245,44 +226,41 @@ def _columns(found: Scan, labels: Labels, names: _Names, some: list[Decided]) ->
             "just below and above explain it; exact binomial tests at 0.1 % a column",
             assumptions=(_ASSUMED[True],),
         )
-        estimates.append(decided_by_one)
-    for place, value in enumerate(some):
-        if value.share >= LEAST_SHARE and place not in found.deciding:
-            values = "a value decides" if value.values == 1 else f"{value.values} values decide"
-            text = (
-                f"{names.of(place)}: {values} the true "
+    for i, value in enumerate(values):
+        if value.share >= LEAST_SHARE and i not in found.deciding:
+            name = f"Column {surveyed[of[places[i]]].name}" if places[i] in of else "A column"
+            decide = "a value decides" if value.values == 1 else f"{value.values} values decide"
+            yield Note.warning(
+                "columns",
+                f"{name}: {decide} the true "
                 f"label of {100 * value.share:.2g} % of the people, whatever the noise on it. The "
                 "column may be computed from true labels (target encoding, missing values filled "
                 "in by class), or predict the label by nature; anybody who reads it knows those "
-                "labels."
+                "labels.",
             )
-            notes.append(Note.warning("columns", text))
-    return Finding(tuple(estimates), notes=tuple(notes))
 
 
-def _order(context: AuditContext, labels: Labels) -> Finding:
-    """Return whether the order of the rows reveals true labels."""
-    known = labels.known
+def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
+    """Yield whether the order of the rows reveals true labels."""
+    known = labels.most_equal is None
     released = context.release.released if known else None
     order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1, released)
     if order is None:
-        return Finding()
+        return
     # Noise makes the excess of equal released labels smaller than that of true ones. Rows sorted by
     # the released label, or with noise in common, agree more than true labels could.
     excess = order.excess / (labels.most_equal or 1.0)
     beyond = abs(order.z) >= _LEAST_Z and abs(order.excess) >= _LEAST_EXCESS[known]
     reveals = beyond and abs(excess) <= _ALL
-    estimates = [
-        Estimate.estimated(
-            "columns.ordered",
-            "Whether the order of the rows reveals labels (1: yes)",
-            float(reveals),
-            method="rows near each other agree more or less often than by chance, by six standard "
-            f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more",
-        )
-    ]
+    yield Estimate.estimated(
+        "columns.ordered",
+        "Whether the order of the rows reveals labels (1: yes)",
+        float(reveals),
+        method="rows near each other agree more or less often than by chance, by six standard "
+        f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more",
+    )
     if (labels.most_equal or np.inf) * order.pairs**0.5 >= _LEAST_KNOWN:
-        how_often = Estimate.estimated(
+        yield Estimate.estimated(
             "columns.row_order",
             "Rows near each other with the same label, beyond chance",
             excess,
@@ -292,23 +270,23 @@ def _order(context: AuditContext, labels: Labels) -> Finding:
             "chance, 1 always the same true label",
             assumptions=("each row has noise of its own",),
         )
-        estimates.append(how_often)
-    notes: tuple[Note, ...] = ()
-    if reveals:
-        which, cause = ("true", "") if known else ("released", " (or rows share their noise)")
-        text = (
+    which, cause = ("true", "") if known else ("released", " (or rows share their noise)")
+    yield from notes(
+        "columns",
+        (
+            "warning",
+            reveals,
             "The order of the rows reveals labels: rows near each other have the same "
             f"{which} label far {'more' if order.excess > 0 else 'less'} often than by "
-            f"chance{cause}. Shuffle the rows before a release."
-        )
-        notes = (Note.warning("columns", text),)
-    elif beyond:
-        text = (
+            f"chance{cause}. Shuffle the rows before a release.",
+        ),
+        (
+            "warning",
+            beyond and not reveals,
             "Rows near each other agree in their released labels more often than any true labels "
-            "could explain: the rows are sorted by the released label, or share noise."
-        )
-        notes = (Note.warning("columns", text),)
-    return Finding(tuple(estimates), notes=notes)
+            "could explain: the rows are sorted by the released label, or share noise.",
+        ),
+    )
 
 
 def _distortion(sketch: Sketch) -> Iterator[Estimate]:

@@ -1,16 +1,17 @@
-"""What every audit implements, and what it is given."""
+"""What every audit implements, what it is given, and which rows that are."""
 
 import datetime
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from ldpaudit.arrays import HalfArray
+from ldpaudit.arrays import BoolArray, FloatArray, HalfArray
 from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
-from ldpaudit.audits.held_out_guesses import HeldOutGuesses
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
@@ -24,7 +25,8 @@ from ldpaudit.release import (
     Release,
     Slices,
 )
-from ldpaudit.result import Finding
+from ldpaudit.result import Curve, Estimate, Finding, Histogram, Note, merged
+from ldpaudit.work.memory import most_rows, rows_looked_at
 from ldpaudit.work.progress import NoProgress, Progress, Stop
 from ldpaudit.work.tasks import Tasks, Threads
 
@@ -32,6 +34,11 @@ T = TypeVar("T")
 
 Counts = Literal["people", "rows"]
 Need = Literal["truth", "labels", "rows", "order"]
+Effort = Literal["full", "small"]
+
+
+def _effort() -> Effort:
+    return "small" if os.environ.get("LDPAUDIT_EFFORT") == "small" else "full"
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,8 @@ class Plan:
         When the noise was drawn: the seconds of that day are tried as seeds, too.
     timeout : float or None
         Seconds after which the audit ends with what it has; None: when it is done.
+    effort : {"full", "small"}
+        Small: fewer seeds and trees, to try things out. Default: ``LDPAUDIT_EFFORT``, else full.
     """
 
     seed: int
@@ -91,6 +100,7 @@ class Plan:
     made_on: datetime.date | None = None
     timeout: float | None = None
     memory: int | None = None
+    effort: Effort = field(default_factory=_effort)
 
 
 @dataclass(frozen=True)
@@ -113,20 +123,15 @@ class Companions:
     claim: JointMechanism | None = None
     rows: IndexArray | None = None
 
-    def with_companions(self) -> Release:
-        """Return the column with the other released columns among its features."""
-        return self._taken(self.file.columns[self.position])
-
-    def alone(self) -> Release:
-        """Return the column without them."""
-        return self._taken(self.file.alone(self.position))
+    def release(self, *, alone: bool) -> Release:
+        """Return the column, or its features without the other released columns (``alone``)."""
+        file, place = self.file, self.position
+        release = file.alone(place) if alone else file.columns[place]
+        return release if self.rows is None else release.take(self.rows)
 
     def take(self, rows: IndexArray) -> "Companions":
         """Return the same for some of its rows."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
-
-    def _taken(self, release: Release) -> Release:
-        return release if self.rows is None else release.take(self.rows)
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,7 @@ class Views:
     Attributes
     ----------
     every_row : Release or None
-        The release, where the audit looks at a part of them (:mod:`ldpaudit.audits.part`).
+        The release, where the audit looks at a part of them (:func:`in_part`).
     companions : Companions or None
         The other private columns of its file.
     over : OverReleases or None
@@ -161,6 +166,43 @@ class Views:
     every_row: Release | None = None
     companions: Companions | None = None
     over: OverReleases | None = None
+
+
+NOT_ASKED: Final = -1  # An attack was not asked about a row.
+
+
+@dataclass
+class HeldOutGuesses:
+    """Every attack's right and wrong held-out guesses, row by row, while releases are compared.
+
+    Nothing here is ever written, printed or put into a result: only counts and bounds made of
+    several releases together leave a comparison.
+
+    ``outcomes``, dict from the attack's name to an int8 (n,): 1 (right), 0 (wrong) or
+    :data:`NOT_ASKED`. ``values``, dict from "<attack>.<measure>" to a float64 (n,): of attacks on
+    numeric labels: squared errors, or whether a guess was near; NaN where the attack was not asked.
+    ``halves``, int8 (n,): in which half a row is: the rows of one half are the held-out rows of one
+    fold.
+    """
+
+    outcomes: dict[str, npt.NDArray[np.int8]] = field(default_factory=dict, repr=False)
+    values: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    halves: HalfArray = field(default_factory=lambda: np.empty(0, dtype=np.int8), repr=False)
+
+    def record(self, name: str, rows: IndexArray, right: BoolArray, halves: HalfArray) -> None:
+        """Remember for which held-out rows, by position in the release, the guess was right."""
+        self.halves = halves
+        unasked = np.full(len(halves), NOT_ASKED, dtype=np.int8)
+        self.outcomes.setdefault(name, unasked)[rows] = right
+
+    def record_values(
+        self, name: str, rows: IndexArray, measured: Mapping[str, FloatArray], halves: HalfArray
+    ) -> None:
+        """Remember the values of an attack on numeric labels by measure, on some held-out rows."""
+        self.halves = halves
+        for measure, values in measured.items():
+            unasked = np.full(len(halves), np.nan)
+            self.values.setdefault(f"{name}.{measure}", unasked)[rows] = values
 
 
 @dataclass(frozen=True)
@@ -284,6 +326,27 @@ class AuditContext:
         return halves if codes is None else halves[codes]
 
 
+def in_part(context: AuditContext) -> AuditContext:
+    """Return the context of a part of the rows, drawn blind to labels; the same where all are seen.
+
+    Rows that were released in bags, and those of a comparison, are never left out.
+    """
+    release, plan = context.release, context.plan
+    whole = release.bags is not None or context.run.guesses is not None
+    most = most_rows(release.features.width, len(release.classes))
+    rows = None if whole else rows_looked_at(len(release), plan.seed, most)
+    return context if rows is None else of_rows(context, rows, whole=release)
+
+
+def of_rows(context: AuditContext, rows: IndexArray, whole: Release | None = None) -> AuditContext:
+    """Return the context of some rows."""
+    slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
+    companions = None if context.views.companions is None else context.views.companions.take(rows)
+    views = Views(whole, companions, context.views.over)
+    plan, release = replace(context.plan, slices=slices), context.release.take(rows)
+    return replace(context, release=release, plan=plan, views=views, known={})
+
+
 def remembered(
     key: str,
 ) -> Callable[[Callable[[AuditContext], T]], Callable[[AuditContext], T]]:
@@ -297,6 +360,36 @@ def remembered(
         return ask
 
     return decorate
+
+
+Bound = Callable[[float], float]
+Part = Estimate | Curve | Histogram | Note | Finding | tuple[str, Bound]
+
+
+_FIELDS: Final[dict[Any, str]] = {
+    Estimate: "estimates",
+    Curve: "curves",
+    Histogram: "histograms",
+    Note: "notes",
+}
+
+
+def collected(parts: Iterable[Part]) -> Finding:
+    """Return what an audit yields as one finding: numbers, notes, and bounds by id."""
+
+    def alone(part: Part) -> Finding:
+        if isinstance(part, Finding):
+            return part
+        named: Any = {"bounds": dict([part])} if isinstance(part, tuple) else None
+        return Finding(**(named or {_FIELDS[type(part)]: (part,)}))
+
+    return merged(map(alone, parts))
+
+
+def notes(about: str, *rows: tuple[Literal["info", "warning"], object, str]) -> tuple[Note, ...]:
+    """Return the notes of an audit that apply, of rows of level, whether it applies, and text."""
+    made = (Note(audit=about, text=text, level=level) for level, applies, text in rows if applies)
+    return tuple(made)
 
 
 class Audit(Protocol):
@@ -328,3 +421,18 @@ class Audit(Protocol):
         ldpaudit.errors.InsufficientDataError
             If there are too few rows; the audit is then recorded as skipped with that reason.
         """
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """An audit of this package: a function that yields what it found, and when it applies."""
+
+    id: str
+    parts: Callable[[AuditContext], Iterable[Part]]
+    unavailable: Callable[[AuditContext], str | None] = lambda context: None  # noqa: ARG005
+    counts: Counts = "rows"
+    needs: tuple[Need, ...] = ("labels", "rows")
+
+    def run(self, context: AuditContext) -> Finding:
+        """Return everything that was found."""
+        return collected(self.parts(context))

@@ -4,25 +4,25 @@ from collections.abc import Mapping
 from typing import Final
 
 AUDITS: Final[Mapping[str, str]] = {
-    "assumptions": "ldpaudit.audits.assumptions.audit:AssumptionsAudit",
-    "mechanism": "ldpaudit.audits.mechanism.audit:MechanismAudit",
-    "instance-loss": "ldpaudit.audits.instance_loss.audit:InstanceLossAudit",
-    "label-inference": "ldpaudit.audits.label_inference.audit:LabelInferenceAudit",
-    "numeric-inference": "ldpaudit.audits.numeric_inference:NumericInferenceAudit",
-    "observational": "ldpaudit.audits.observational.audit:ObservationalAudit",
-    "aggregates": "ldpaudit.audits.aggregates:AggregatesAudit",
-    "renyi": "ldpaudit.audits.renyi.audit:RenyiAudit",
-    "synthetic": "ldpaudit.audits.synthetic:SyntheticAudit",
-    "seeds": "ldpaudit.audits.seeds:SeedsAudit",
-    "power": "ldpaudit.audits.power:PowerAudit",
+    "assumptions": "ldpaudit.audits.assumptions.audit:AUDIT",
+    "mechanism": "ldpaudit.audits.mechanism.audit:AUDIT",
+    "instance-loss": "ldpaudit.audits.instance_loss.audit:AUDIT",
+    "label-inference": "ldpaudit.audits.label_inference.audit:AUDIT",
+    "numeric-inference": "ldpaudit.audits.numeric_inference:AUDIT",
+    "observational": "ldpaudit.audits.observational.audit:AUDIT",
+    "aggregates": "ldpaudit.audits.aggregates:AUDIT",
+    "renyi": "ldpaudit.audits.renyi.audit:AUDIT",
+    "synthetic": "ldpaudit.audits.synthetic:AUDIT",
+    "seeds": "ldpaudit.audits.seeds:AUDIT",
+    "power": "ldpaudit.audits.power:AUDIT",
 }
 """The built-in audits in the order in which they run; imported when they do."""
 
 OF_COLUMNS: Final[Mapping[str, str]] = {
-    "companions": "ldpaudit.audits.person.guessing:OtherColumnsAudit",
+    "companions": "ldpaudit.audits.person.guessing:OTHER_COLUMNS",
 }
 """Those of one of several private columns, besides."""
-OF_SEVERAL: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.audit:PersonAudit"}
+OF_SEVERAL: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.audit:AUDIT"}
 """Those of several columns or releases of the same people together."""
 BUILT_IN: Final = frozenset().union(AUDITS, OF_COLUMNS, OF_SEVERAL, ("columns",))
 """The names that no audit of others may have."""

@@ -6,7 +6,7 @@ scored on the other, both ways, and is compared with guessing without the releas
 of other people alone, and with the features too.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ldpaudit.attacks.numeric import (
@@ -19,16 +19,15 @@ from ldpaudit.attacks.numeric import (
 )
 from ldpaudit.attacks.scoring import Measure, RowValues
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
-from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
 from ldpaudit.audits.models import half_model
 from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.interface import NumericMechanism
-from ldpaudit.result import Details, Estimate, Finding
+from ldpaudit.result import Details, Estimate
 
 MIN_ROWS: Final = 40
-_MOST_ROWS: Final = 100_000
-"""Of each half, a random sample of so many rows is scored."""
+_MOST_ROWS: Final = 100_000  # Of each half, a random sample of so many rows is scored.
 _REFERENCE: Final = "Busa-Fekete et al. (2024), expected attack utility, for numbers"
 _GAINS: Final = ("mse_gain", "bin_advantage")
 _AGAINST_ITSELF: Final = frozenset(
@@ -41,39 +40,30 @@ _CHOSEN: Final = (
 )
 
 
-class NumericInferenceAudit:
-    """Runs every attack on numeric labels and compares it with its references."""
+def _unavailable(context: AuditContext) -> str | None:
+    apart = context.release.numeric is None
+    return "the declared mechanism is not one on numbers" if apart else None
 
-    id = "numeric-inference"
-    counts: Counts = "rows"
-    needs: tuple[Need, ...] = ("truth", "labels", "rows")
 
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why it does not apply, None where it does."""
-        if context.release.numeric is None:
-            return "the declared mechanism is not one on numbers"
-        return None
+def _parts(context: AuditContext) -> Iterator[Part]:
+    if len(context.release) < MIN_ROWS:
+        raise InsufficientDataError(f"Attacks on numbers need at least {MIN_ROWS} rows.")
+    if context.run.guesses is None:  # A comparison pairs guesses row by row: it asks all rows.
+        context = one_row_of_each_group(context)
+    folds, grids = zip(*(_fold(context, half) for half in (0, 1)), strict=True)
+    every, titles = measures(grids[0].width, grids[0].complete), {**REFERENCES, **ATTACKS}
+    runs = [Scored(n, titles[n], tuple(fold[n] for fold in folds)) for n in folds[0]]
+    yield Estimate.exact(
+        "numeric.range",
+        "Width of the declared range",
+        grids[0].width,
+        unit="label units",
+        method="the highest declared label less the lowest",
+    )
+    yield as_it_stands(context, collected(score_parts(runs, every, context.plan.confidence)))
 
-    def run(self, context: AuditContext) -> Finding:
-        """Run it; with fewer than 40 rows raise InsufficientDataError."""
-        if len(context.release) < MIN_ROWS:
-            raise InsufficientDataError(f"Attacks on numbers need at least {MIN_ROWS} rows.")
-        if context.run.guesses is None:  # A comparison pairs guesses row by row: it asks all rows.
-            context = one_row_of_each_group(context)
-        folds, grids = zip(*(_fold(context, half) for half in (0, 1)), strict=True)
-        every, confidence = measures(grids[0].width, grids[0].complete), context.plan.confidence
-        titles = {**REFERENCES, **ATTACKS}
-        runs = [Scored(n, titles[n], tuple(fold[n] for fold in folds)) for n in folds[0]]
-        own = [estimate for run in runs for estimate in run_estimates(run, every, confidence)]
-        best, bounds = best_estimates([r for r in runs if r.name in ATTACKS], every, confidence)
-        width = Estimate.exact(
-            "numeric.range",
-            "Width of the declared range",
-            grids[0].width,
-            unit="label units",
-            method="the highest declared label less the lowest",
-        )
-        return as_it_stands(context, Finding(estimates=(width, *best, *own), bounds=bounds))
+
+AUDIT: Final = BuiltIn("numeric-inference", _parts, _unavailable, needs=("truth", "labels", "rows"))
 
 
 def _fold(context: AuditContext, half: int) -> tuple[dict[str, RowValues], LabelGrid]:
@@ -98,41 +88,26 @@ def _fold(context: AuditContext, half: int) -> tuple[dict[str, RowValues], Label
     return {name: RowValues(found, len(others)) for name, found in values.items()}, grid
 
 
-Run = Scored[RowValues]
+def score_parts(
+    runs: Sequence[Scored[RowValues]], every: Sequence[Measure[RowValues]], confidence: float
+) -> Iterator[Part]:
+    """Yield each measure of its strongest attack, corrected for choosing it, then every score.
 
-
-def _able(runs: Sequence[Run], measure: Measure[RowValues]) -> list[Run]:
-    """Return those that have values of a measure."""
-    return [run for run in runs if measure.name in run.folds[0].values]
-
-
-def run_estimates(
-    run: Run, every: Sequence[Measure[RowValues]], confidence: float
-) -> Iterator[Estimate]:
-    """Yield every score of one attack, certified on both sides."""
-    for measure in every:
-        if _able([run], measure) and (run.name, measure.name) not in _AGAINST_ITSELF:
-            stated = Details(reference=_REFERENCE if measure.name in _GAINS else None)
-            yield score_estimate(run, measure, confidence, "numeric", **stated)
-
-
-def best_estimates(
-    attacks: Sequence[Run], every: Sequence[Measure[RowValues]], confidence: float
-) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
-    """Return each measure of its strongest attack, corrected for choosing it.
-
-    The bounds are how strong that is at least, by id, for measures whose large values are strong
-    attacks.
+    The bounds are how strong the strongest is at least, for measures whose large values are strong
+    attacks. All are certified on both sides.
     """
-    estimates: list[Estimate] = []
-    bounds: dict[str, Callable[[float], float]] = {}
     for measure in every:
-        able = _able(attacks, measure)
+        able = [run for run in runs if measure.name in run.folds[0].values]
+        attacks = [run for run in able if run.name in ATTACKS]
         stated = Details(reference=_REFERENCE if measure.name in _GAINS else None)
-        estimate, strength = best_estimate(
-            able, measure, confidence, len(able), _BEST, _CHOSEN, "numeric", **stated
-        )
-        estimates.append(estimate)
+        asked = measure, confidence, len(attacks), _BEST, _CHOSEN, "numeric"
+        estimate, strength = best_estimate(attacks, *asked, **stated)
+        yield estimate
         if measure.better > 0:
-            bounds[estimate.id] = strength
-    return estimates, bounds
+            yield estimate.id, strength
+    for run in runs:
+        for measure in every:
+            known = measure.name in run.folds[0].values
+            if known and (run.name, measure.name) not in _AGAINST_ITSELF:
+                stated = Details(reference=_REFERENCE if measure.name in _GAINS else None)
+                yield score_estimate(run, measure, confidence, "numeric", **stated)

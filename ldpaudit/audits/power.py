@@ -9,23 +9,13 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.noise import lags_that_agree
-from ldpaudit.audits.assumptions.rows import noise_clusters
+from ldpaudit.audits.assumptions.rows import lags_that_agree, noise_clusters
 from ldpaudit.audits.assumptions.standing import label_counts
-from ldpaudit.audits.assumptions.stated import FEATURE_BLIND
-from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
-from ldpaudit.audits.epsilon_proofs import (
-    EXCESS,
-    EXCESS_TITLE,
-    INSIDER,
-    INSIDER_SHARES,
-    SUBGROUPS,
-)
-from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.interface import AuditContext, Bound, BuiltIn, Part, in_part, of_rows
 from ldpaudit.audits.mechanism.evidence import (
     FITTED_SHARE,
     insider_evidence,
@@ -33,8 +23,16 @@ from ldpaudit.audits.mechanism.evidence import (
     report_counts,
     subgroup_evidence,
 )
-from ldpaudit.audits.observational.power import observational_power
-from ldpaudit.audits.part import in_part, of_rows
+from ldpaudit.audits.models import aligned_channel, feature_dependence
+from ldpaudit.audits.observational.evidence import observational_power
+from ldpaudit.audits.stated import (
+    EXCESS,
+    EXCESS_TITLE,
+    FEATURE_BLIND,
+    INSIDER,
+    INSIDER_SHARES,
+    SUBGROUPS,
+)
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.bounds import class_counts
@@ -55,17 +53,15 @@ from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
-from ldpaudit.result import Estimate, Finding, Note
+from ldpaudit.result import Estimate, Note
 
 CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
 ROWS_NEEDED = "power.rows_needed"
 WITH_TRUTH = "power.with_truth.min_detectable_excess"
 ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
-_NEARLY = 1e-9
-_HEAD = 4_000
-_ERROR = 0.05
-"""How often one of the classes may be smaller than the released labels say."""
-_GROUP_DRAWS = 1000
+_NEARLY, _HEAD, _GROUP_DRAWS = 1e-9, 4_000, 1000
+_ERROR = 0.05  # How often one of the classes may be smaller than the released labels say.
+_SHARES_IMPLY = "the claimed channel made the released labels: their shares imply the true ones"
 _FAMILY = (
     "a release at a larger ε is made by the claimed channel with every entry raised to one power "
     "(for randomized response: randomized response)"
@@ -79,72 +75,63 @@ _OUTSIDER = (
 )
 
 
-class PowerAudit:
-    """Simulates what the bounds of ε would have found."""
-
-    id = "power"
-    counts: Counts = "rows"
-    needs: tuple[Need, ...] = ("rows",)
-
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why the power is not known, None where it is."""
-        if context.claim.by_stratum:
-            return "each stratum has its own claim, and an audit of its own"
-        dependent = feature_dependence(context)
-        if dependent is not None and context.claim.offers(PublicModelLabel) is None:
-            return f"no bound of ε applies: {dependent}"
-        epsilon = context.claim.epsilon
-        if epsilon is not None and math.isinf(epsilon):
-            return "the claimed ε is infinite: there is no excess to find"
-        if context.release.truth is None and outsiders_channel(context) is None:
-            return "there are no true labels, and no channel is declared that could be sharpened"
-        return None
-
-    def run(self, context: AuditContext) -> Finding:
-        """Run it; raise InsufficientDataError if no bound of ε could be computed at all."""
-        if context.claim.offers(PublicModelLabel) is not None:
-            return observational_power(context)
-        channel, released = aligned_channel(context), context.release.released
-        if (
-            context.release.constant
-            and channel is not None
-            and bool(np.all(channel.matrix[:, released[0]] > 1 - _NEARLY))
-        ):
-            return _constant(context)
-        if context.release.truth is None:
-            outsiders = outsiders_channel(context)
-            assert outsiders is not None
-            return _outsiders_power(context, outsiders)
-        if insider_evidence(context) is None:
-            raise InsufficientDataError("fewer than two classes occur among the true labels")
-        reports = report_counts(context)
-        if reports is not None:
-            return _reports_power(context, reports)
-        sizes = class_counts(label_counts(context))
-        if channel is None:
-            return _unclaimed(context, sizes)
-        return _insiders_power(context, channel, sizes)
+def _unavailable(context: AuditContext) -> str | None:
+    epsilon, dependent = context.claim.epsilon, feature_dependence(context)
+    if context.claim.by_stratum:
+        return "each stratum has its own claim, and an audit of its own"
+    if dependent is not None and context.claim.offers(PublicModelLabel) is None:
+        return f"no bound of ε applies: {dependent}"
+    if epsilon is not None and math.isinf(epsilon):
+        return "the claimed ε is infinite: there is no excess to find"
+    if context.release.truth is None and outsiders_channel(context) is None:
+        return "there are no true labels, and no channel is declared that could be sharpened"
+    return None
 
 
-def _constant(context: AuditContext) -> Finding:
-    """Return the power where the claim gives everybody one label, and the release has just that."""
-    estimate = Estimate.estimated(
-        EXCESS,
-        EXCESS_TITLE,
-        0.0,
-        unit="nats",
-        n=len(context.release),
-        method="every row has the same released label, whatever the true one",
-        assumptions=("a mechanism that gave anybody another label would have done so in one row",),
-    )
-    return Finding(estimates=(estimate,))
+def _parts(context: AuditContext) -> Iterator[Part]:
+    """Yield the power; raise InsufficientDataError if no bound of ε could be computed at all."""
+    channel, release = aligned_channel(context), context.release
+    outsiders, reports = outsiders_channel(context), report_counts(context)
+    if context.claim.offers(PublicModelLabel) is not None:
+        yield from observational_power(context)
+    elif release.constant and channel is not None and _always(channel, release.released[0]):
+        # The claim gives everybody one label, and the release has just that.
+        given = "a mechanism that gave anybody another label would have done so in one row"
+        yield Estimate.estimated(
+            EXCESS,
+            EXCESS_TITLE,
+            0.0,
+            unit="nats",
+            n=len(release),
+            method="every row has the same released label, whatever the true one",
+            assumptions=(given,),
+        )
+    elif release.truth is None:
+        assert outsiders is not None
+        yield from _outsiders_power(context, outsiders)
+    elif insider_evidence(context) is None:
+        raise InsufficientDataError("fewer than two classes occur among the true labels")
+    elif reports is not None:
+        yield from _reports_power(context, reports)
+    elif channel is None:
+        yield from _unclaimed(context, class_counts(label_counts(context)))
+    else:
+        yield from _insiders_power(context, channel, class_counts(label_counts(context)))
 
 
-def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
+AUDIT: Final = BuiltIn("power", _parts, _unavailable, needs=("rows",))
+
+
+def _always(channel: Channel, output: int) -> bool:
+    return bool(np.all(channel.matrix[:, output] > 1 - _NEARLY))
+
+
+def _unclaimed(context: AuditContext, sizes: IndexArray) -> Iterator[Part]:
     release, alpha = context.release, 1 - context.plan.confidence
     if len(release.outputs) != len(release.classes):
         text = "Without a claim the power is computed only where outputs and classes are the same."
-        return Finding(notes=(Note.info("power", text),))
+        yield Note.info("power", text)
+        return
     used = (sizes - (PILOT_SHARE * sizes).astype(np.int64)).astype(np.int64)
 
     def found(epsilon: float) -> bool:
@@ -154,7 +141,7 @@ def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
             lambda draws, rng: design.exceeding(used, matrix, 0.0, alpha, draws, rng)
         )
 
-    estimate = Estimate.estimated(
+    yield Estimate.estimated(
         "power.detectable_epsilon",
         "Smallest ε found to be above 0 with 90 % power",
         smallest_excess(found, 0.0),
@@ -167,11 +154,10 @@ def _unclaimed(context: AuditContext, sizes: IndexArray) -> Finding:
             "the method is chosen as well as if its ε were known",
         ),
     )
-    return Finding(estimates=(estimate,))
 
 
-def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) -> Finding:
-    """Return the smallest excess, group and share of rows that true labels would have shown."""
+def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) -> Iterator[Part]:
+    """Yield the smallest excess, group and share of rows that true labels would have shown."""
     limit, alpha = _limit_of(context, channel), 1 - context.plan.confidence
     target, n = context.plan.max_undetected_excess.at(limit), int(sizes.sum())
     claimed, share = Claimed(sizes, channel, limit), INSIDER_SHARES[INSIDER]
@@ -180,14 +166,15 @@ def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) 
         part = claimed.smallest_clear_group(error * INSIDER_SHARES[SUBGROUPS], FITTED_SHARE / 2)
         return math.ceil(n * part) if math.isfinite(part) else math.inf
 
-    bounds: dict[str, Callable[[float], float]] = {
+    bounds: dict[str, Bound] = {
         EXCESS: lambda error: claimed.smallest_excess(error * share),
         ROWS_NEEDED: lambda error: claimed.further_rows(limit + target, error * share),
         CLEAR_SHARE: lambda error: claimed.smallest_clear_share(error * share),
     }
     if not isinstance(subgroup_evidence(context), str):
         bounds[CLEAR_GROUP] = group
-    estimate, notes = _excess(
+    yield from bounds.items()
+    yield from _excess(
         bounds[EXCESS](alpha),
         n=n,
         method="the smallest excess, shared by all rows, at which the certified bound from true "
@@ -195,13 +182,13 @@ def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) 
         "simulated releases",
         assumptions=(_FAMILY,),
     )
-    rows = _rows(bounds[ROWS_NEEDED](alpha), target, (_FAMILY,))
-    clear = (
-        Estimate.estimated(name, title, value, unit=unit, n=n, method=method, assumptions=given)
-        for name, title, unit, method, given in _CLEAR
-        if name in bounds and math.isfinite(value := bounds[name](alpha))
-    )
-    return Finding(estimates=(estimate, rows, *clear), notes=notes, bounds=bounds)
+    yield _rows(bounds[ROWS_NEEDED](alpha), target, (_FAMILY,))
+    for name, title, unit, method, given in _CLEAR:
+        value = bounds[name](alpha) if name in bounds else math.inf
+        if math.isfinite(value):
+            yield Estimate.estimated(
+                name, title, value, unit=unit, n=n, method=method, assumptions=given
+            )
 
 
 _CLEAR: Any = (
@@ -227,14 +214,15 @@ _CLEAR: Any = (
 )
 
 
-def _reports_power(context: AuditContext, counts: GuessCounts) -> Finding:
-    """Return what the bound from recorded reports could have found."""
+def _reports_power(context: AuditContext, counts: GuessCounts) -> Iterator[Part]:
+    """Yield what the bound from recorded reports could have found."""
     limit = context.claim.epsilon or 0.0
 
     def excess(alpha: float) -> float:
         return detectable_epsilon(counts, limit, alpha * INSIDER_SHARES[INSIDER]) - limit
 
-    estimate, notes = _excess(
+    yield EXCESS, excess
+    yield from _excess(
         excess(1 - context.plan.confidence),
         n=counts.candidates,
         method="the smallest excess at which the certified bound from the reports' likelihood "
@@ -243,7 +231,6 @@ def _reports_power(context: AuditContext, counts: GuessCounts) -> Finding:
             "a protocol at a larger ε lets guesses be made as often as the declared one did here",
         ),
     )
-    return Finding(estimates=(estimate,), notes=notes, bounds={EXCESS: excess})
 
 
 def outsiders_channel(context: AuditContext) -> Channel | None:
@@ -254,10 +241,11 @@ def outsiders_channel(context: AuditContext) -> Channel | None:
     return channel
 
 
-def _outsiders_power(context: AuditContext, channel: Channel) -> Finding:
-    """Return the smallest excess that the release alone would have shown, and the rows it needs.
+def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
+    """Yield the smallest excess that the release alone would have shown, and the rows it needs.
 
-    Raise InsufficientDataError if no bound of ε could be computed at all.
+    And what the true labels would show: the publisher's audit of the same release. Raise
+    InsufficientDataError if no bound of ε could be computed at all.
     """
     evidence = outsider_evidence(context)
     if isinstance(evidence, str):
@@ -268,22 +256,42 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Finding:
     def excess(error: float) -> float:
         return smallest_excess(lambda epsilon: found(epsilon, error, 1.0), limit)
 
-    estimate, notes = _excess(
-        excess(alpha),
+    value, target, rows = excess(alpha), context.plan.max_undetected_excess.at(limit), 0.0
+    if value > target:
+        worse = partial(found, limit + target, alpha)
+        # Where even a thousand times as many rows would not do, the features are what is missing.
+        rows = further_rows(worse, len(context.release)) if worse(1e3) else math.inf
+    yield EXCESS, excess
+    yield from _excess(
+        value,
         n=evidence.bound(alpha).n,
         method="the smallest excess at which the certified bound from the release alone exceeds "
         f"the claim in {WANTED_POWER:.0%} of simulated releases, for the groups of rows that gave "
         "the bound",
         assumptions=_OUTSIDER,
     )
-    target, rows = context.plan.max_undetected_excess.at(limit), 0.0
-    if estimate.value > target:
-        worse = partial(found, limit + target, alpha)
-        # Where even a thousand times as many rows would not do, the features are what is missing.
-        rows = further_rows(worse, len(context.release)) if worse(1e3) else math.inf
-    needed = _rows(rows, target, _OUTSIDER)
-    estimates = (estimate, needed, *_with_truth(context, channel, limit, target))
-    return Finding(estimates=estimates, notes=notes, bounds={EXCESS: excess})
+    yield _rows(rows, target, _OUTSIDER)
+    level = alpha * INSIDER_SHARES[INSIDER]
+    sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
+    if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
+        return
+    claimed, given = Claimed(sizes, channel, limit), (_SHARES_IMPLY,)
+    yield Estimate.estimated(
+        WITH_TRUTH,
+        "Smallest excess ε found with 90 % power if the true labels were given",
+        claimed.smallest_excess(level),
+        unit="nats",
+        method="the power of the bound from true labels, for as many rows",
+        assumptions=given,
+    )
+    yield Estimate.estimated(
+        ROWS_WITH_TRUTH,
+        "Further rows for the wanted power if the true labels were given",
+        claimed.further_rows(limit + target, level),
+        unit="rows",
+        method=f"as many rows again until an excess of {target:g} nats is found",
+        assumptions=given,
+    )
 
 
 def _simulated(
@@ -325,36 +333,6 @@ def _simulated(
         )
 
     return found
-
-
-def _with_truth(
-    context: AuditContext, channel: Channel, limit: float, target: float
-) -> Iterator[Estimate]:
-    """Yield what the true labels would show: the publisher's audit of the same release."""
-    level = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
-    sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
-    if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
-        return
-    claimed = Claimed(sizes, channel, limit)
-    assumptions = (
-        "the claimed channel made the released labels: their shares imply the true ones",
-    )
-    yield Estimate.estimated(
-        WITH_TRUTH,
-        "Smallest excess ε found with 90 % power if the true labels were given",
-        claimed.smallest_excess(level),
-        unit="nats",
-        method="the power of the bound from true labels, for as many rows",
-        assumptions=assumptions,
-    )
-    yield Estimate.estimated(
-        ROWS_WITH_TRUTH,
-        "Further rows for the wanted power if the true labels were given",
-        claimed.further_rows(limit + target, level),
-        unit="rows",
-        method=f"as many rows again until an excess of {target:g} nats is found",
-        assumptions=assumptions,
-    )
 
 
 def excess_by_released_labels(context: AuditContext, alpha: float) -> float | None:
@@ -425,14 +403,15 @@ def _limit_of(context: AuditContext, channel: Channel) -> float:
     return channel.epsilon if context.claim.epsilon is None else context.claim.epsilon
 
 
-def _excess(value: float, **details: Any) -> tuple[Estimate, tuple[Note, ...]]:
-    """Return the smallest excess found, and a warning where none would be."""
-    text = (
-        "With these rows and features no excess over the claim, however large, would be found "
-        "reliably."
-    )
-    notes = (Note.warning("power", text),) if math.isinf(value) else ()
-    return Estimate.estimated(EXCESS, EXCESS_TITLE, value, unit="nats", **details), notes
+def _excess(value: float, **details: Any) -> Iterator[Part]:
+    """Yield the smallest excess found, and a warning where none would be."""
+    yield Estimate.estimated(EXCESS, EXCESS_TITLE, value, unit="nats", **details)
+    if math.isinf(value):
+        text = (
+            "With these rows and features no excess over the claim, however large, would be found "
+            "reliably."
+        )
+        yield Note.warning("power", text)
 
 
 def _rows(rows: float, target: float, assumptions: tuple[str, ...]) -> Estimate:

@@ -1,22 +1,16 @@
-"""Running audits: which apply, and which end early."""
+"""Running audits: which apply, what each may see, and which end early."""
 
 import importlib.metadata
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from typing import Final, get_args
+from dataclasses import replace
+from typing import Any, Final, get_args
 
 from ldpaudit.attacks import taken_names
 from ldpaudit.attacks.foreign import given_attacks
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
-from ldpaudit.audits.interface import (
-    Audit,
-    AuditContext,
-    Counts,
-    Need,
-    Plan,
-)
+from ldpaudit.audits.interface import Audit, AuditContext, Counts, Need, Plan, notes
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.mechanisms import Mechanism
@@ -31,14 +25,9 @@ from ldpaudit.plugins import (
     used,
     watched,
 )
-from ldpaudit.result import (
-    AuditRecord,
-    Finding,
-    Note,
-    PlugIn,
-    PlugInKind,
-)
+from ldpaudit.result import AuditRecord, Finding, Note, PlugIn, PlugInKind
 from ldpaudit.result.dictionary import meaning
+from ldpaudit.work.memory import FIRST_ROWS, RUN
 from ldpaudit.work.progress import Stopped
 
 # Why an audit is skipped that needs what the release does not have.
@@ -49,66 +38,45 @@ _LACKS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Job:
-    """An audit that was asked for.
-
-    ``reason``: why it does not apply; None where it does. ``number``: its place among those that
-    apply, from 0.
-    """
-
-    name: str
-    audit: Audit
-    reason: str | None
-    number: int
-
-
 def run_audits(
     chosen: Mapping[str, str], context: AuditContext
 ) -> tuple[tuple[AuditRecord, ...], tuple[Finding, ...]]:
     """Return of each audit that was asked for whether it ran, and what it found.
 
-    ``chosen``: places, ``MODULE:CLASS``, by id. Raise LdpAuditError if one failed for another
+    ``chosen``: places, ``MODULE:NAME``, by id. Raise LdpAuditError if one failed for another
     reason than too few rows, or a library that is not installed.
     """
-    jobs: list[_Job] = []
-    for name, path in chosen.items():
-        audit = _loaded(name, path)
-        with _watched(name):
-            reason = _unavailable(name, audit, context)
-        number = sum(job.reason is None for job in jobs)
-        jobs.append(_Job(name, audit, reason, number))
-    at_work = [job for job in jobs if job.reason is None]
-    context.progress.phases([job.name.replace("-", " ") for job in at_work])
-    outcomes = [_outcome(job, context) for job in jobs]
-    return tuple(record for record, _ in outcomes), tuple(finding for _, finding in outcomes)
-
-
-def _outcome(job: _Job, context: AuditContext) -> tuple[AuditRecord, Finding]:
-    start, context.run.stop.obeyed = time.perf_counter(), False
-    reason, finding = job.reason, Finding()
-    if reason is None:
-        try:
-            context.progress.phase(job.number)
-            finding = _found(job, context)
-        except Stopped:
-            pass
-        except (InsufficientDataError, MissingDependencyError) as error:
-            reason = str(error)
-    status = "ran" if reason is None else "skipped"
-    if reason is None and context.run.stop.obeyed:
-        status, reason = "stopped", context.run.stop.reason
-    seconds = round(time.perf_counter() - start, 3)
-    record = AuditRecord.model_validate(
-        {"id": job.name, "status": status, "reason": reason or "", "seconds": seconds}
-    )
-    return record, finding
+    audits = {name: _loaded(name, path) for name, path in chosen.items()}
+    reasons = {name: _unavailable(name, audit, context) for name, audit in audits.items()}
+    at_work = [name for name in audits if reasons[name] is None]
+    context.progress.phases([name.replace("-", " ") for name in at_work])
+    records, findings = [], []
+    for name, audit in audits.items():
+        start, context.run.stop.obeyed = time.perf_counter(), False
+        reason, finding = reasons[name], Finding()
+        if reason is None:
+            try:
+                context.progress.phase(at_work.index(name))
+                finding = _found(name, audit, context)
+            except Stopped:
+                pass
+            except (InsufficientDataError, MissingDependencyError) as error:
+                reason = str(error)
+        status = "ran" if reason is None else "skipped"
+        if reason is None and context.run.stop.obeyed:
+            status, reason = "stopped", context.run.stop.reason
+        seconds = round(time.perf_counter() - start, 3)
+        said = {"id": name, "status": status, "reason": reason or "", "seconds": seconds}
+        records.append(AuditRecord.model_validate(said))
+        findings.append(finding)
+    return tuple(records), tuple(findings)
 
 
 def load(path: str) -> Audit:
-    """Return the audit at a place."""
+    """Return the audit at a place, which may be its class."""
     entry = importlib.metadata.EntryPoint(name="", value=path, group="ldpaudit.audits")
-    audit: Audit = entry.load()()
+    found = entry.load()
+    audit: Audit = found() if isinstance(found, type) else found
     return audit
 
 
@@ -148,66 +116,81 @@ def _own_numbers(name: str, finding: Finding) -> Finding:
     return finding
 
 
+def _stated(name: str, audit: Audit) -> tuple[Counts, tuple[Need, ...]]:
+    """Return what an audit counts and needs (InputError where that is nothing it may)."""
+    counts: Any = getattr(audit, "counts", "people")
+    needs: Any = getattr(audit, "needs", ("labels", "rows"))
+    if counts not in get_args(Counts):
+        raise InputError(f"The audit {name!r} must count 'people' or 'rows'.")
+    if not isinstance(needs, tuple) or not set(needs) <= set(get_args(Need)):
+        known = ", ".join(map(repr, get_args(Need)))
+        raise InputError(f"What the audit {name!r} needs must be a tuple of some of {known}.")
+    return counts, needs
+
+
 def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
-    release, needs = context.release, _needs(name, audit)
-    has = {"labels": not release.constant, "rows": release.bags is None}
-    for need, there in has.items():
-        if need in needs and not there:
-            return _LACKS[need]
-    reason = audit.unavailable(context)
-    if reason is not None and not isinstance(reason, str):
-        raise InputError(f"The audit {name!r} must say in words why it is unavailable, or None.")
+    with _watched(name):
+        release, (_, needs) = context.release, _stated(name, audit)
+        has = {"labels": not release.constant, "rows": release.bags is None}
+        lacking = [need for need, there in has.items() if need in needs and not there]
+        reason = _LACKS[lacking[0]] if lacking else audit.unavailable(context)
+        if reason is not None and not isinstance(reason, str):
+            raise InputError(
+                f"The audit {name!r} must say in words why it is unavailable, or None."
+            )
     # True labels are asked for last: where an audit does not apply, giving them would not help.
     lacks = reason is None and "truth" in needs and release.truth is None
     return _LACKS["truth"] if lacks else reason
 
 
-def _found(job: _Job, context: AuditContext) -> Finding:
+def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
+    """Return what an audit finds in what it may see: what it counts, or all rows in their order."""
+    counts, needs = _stated(name, audit)
     try:
-        with _watched(job.name):
-            seen = _seen(job, context)
-            finding = job.audit.run(seen)
+        with _watched(name):
+            if "order" in needs and context.views.every_row is not None:
+                views = replace(context.views, every_row=None)
+                context = replace(context, release=context.views.every_row, views=views)
+            if counts == "people":
+                context = one_row_of_each_group(context)
+            if name not in BUILT_IN:
+                context = replace(context, release=read_only(context.release))
+            finding = audit.run(context)
             if not isinstance(finding, Finding):
-                raise InputError(f"The audit {job.name!r} must return a Finding.")
-            if _counts(job.name, job.audit) == "people":
-                finding = as_it_stands(seen, finding)
-            return _own_numbers(job.name, finding.in_section(job.name))
+                raise InputError(f"The audit {name!r} must return a Finding.")
+            if counts == "people":
+                finding = as_it_stands(context, finding)
+            return _own_numbers(name, finding.in_section(name))
     except (LdpAuditError, MemoryError):
         raise
     except Exception as error:
         raise LdpAuditError(
-            f"Internal fault in the audit {job.name!r} ({type(error).__name__}); leave it out with "
-            f"--skip {job.name}, or run again with --debug and report it."
+            f"Internal fault in the audit {name!r} ({type(error).__name__}); leave it out with "
+            f"--skip {name}, or run again with --debug and report it."
         ) from error
 
 
-def _seen(job: _Job, context: AuditContext) -> AuditContext:
-    """Return what an audit may see of a release: what it counts, or all rows in their order."""
-    if "order" in _needs(job.name, job.audit) and context.views.every_row is not None:
-        whole = replace(context.views, every_row=None)
-        context = replace(context, release=context.views.every_row, views=whole)
-    if _counts(job.name, job.audit) == "people":
-        context = one_row_of_each_group(context)
-    if job.name not in BUILT_IN:
-        return replace(context, release=read_only(context.release))
-    return context
-
-
-def _counts(name: str, audit: Audit) -> Counts:
-    """Return what an audit counts (InputError where that is neither people nor rows)."""
-    counts: Counts = getattr(audit, "counts", "people")
-    if counts not in get_args(Counts):
-        raise InputError(f"The audit {name!r} must count 'people' or 'rows'.")
-    return counts
-
-
-def _needs(name: str, audit: Audit) -> tuple[Need, ...]:
-    """Return what an audit needs (InputError where that is nothing an audit may need)."""
-    needs: object = getattr(audit, "needs", ("labels", "rows"))
-    if not isinstance(needs, tuple) or not set(needs) <= set(get_args(Need)):
-        known = ", ".join(map(repr, get_args(Need)))
-        raise InputError(f"What the audit {name!r} needs must be a tuple of some of {known}.")
-    return needs
+def part_note(context: AuditContext) -> tuple[Note, ...]:
+    """Return notes on the rows that were looked at, where those are not all."""
+    whole, guesses = context.views.every_row, context.run.guesses
+    part = f"{len(context.release):,} of the {len(whole or ()):,} rows"
+    return notes(
+        "reading",
+        (
+            "info",
+            whole is not None,
+            f"Audits looked at {part}: the first {FIRST_ROWS:,}, and runs of {RUN} that follow "
+            "each other, drawn blind to all labels. Unless rows share noise or belong together "
+            "(--group), labels were counted in all rows, and neighbours looked for there.",
+        ),
+        (
+            "info",
+            context.release.groups is not None,
+            f"Losses{', guesses of numbers' if guesses is None else ''} and Rényi divergences were "
+            "measured on one row of each group (--group, a repeated --id), drawn at random: rows "
+            "that belong together count once.",
+        ),
+    )
 
 
 def taking_part(

@@ -6,84 +6,92 @@ the same then, so without true labels nothing is certified.
 """
 
 import math
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
 import numpy as np
 
 from ldpaudit.audits.assumptions.standing import sound_features
-from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError, quoted
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.estimators.seeds import (
-    COUNTED,
-    Evidence,
-    Outcomes,
-    generators,
-    try_all,
-    written_seeds,
-)
+from ldpaudit.estimators.seeds import COUNTED, Outcomes, generators, try_all, written_seeds
 from ldpaudit.release import BoolArray, FloatArray, IntArray
-from ldpaudit.result import Estimate, Finding, Note
+from ldpaudit.result import Estimate, Note
 
-_P_VALUE: Final = "seeds.p_value"
 MIN_ROWS: Final = 100
 _ALIKE: Final = "rows with the same true label are independent and alike"
 _IN_NO_ORDER: Final = "rows are independent, and neither their order nor a checksum reveals labels"
 _NOT_SIMULATED: Final = "the true labels were not drawn with such a seed, as in simulated data"
-FOUND: Final = 1e-9
-"""A source counts as found up to this p-value, however many checks a policy has."""
-# Of one core, for all generators together.
-_SECONDS_PER_SEED: Final = 5e-5
+FOUND: Final = 1e-9  # A source counts as found up to this, however many checks a policy has.
+# Seeds from 0, and of those that people write the first.
+_TRIED: Final = {"full": (COUNTED, None), "small": (512, 64)}
+_SECONDS_PER_SEED: Final = 5e-5  # Of one core, for all generators together.
 
 
-class SeedsAudit:
-    """Tries the seeds that people choose, and checksums of columns."""
+def _unavailable(context: AuditContext) -> str | None:
+    if len(context.release) < MIN_ROWS:
+        return f"trying seeds needs at least {MIN_ROWS} rows"
+    one = len(np.unique(context.release.released)) < 2
+    return "all released labels are the same" if one else None
 
-    id = "seeds"
-    counts: Counts = "rows"
-    needs: tuple[Need, ...] = ("labels", "rows", "order")
 
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why it does not apply, None where it does."""
-        if len(context.release) < MIN_ROWS:
-            return f"trying seeds needs at least {MIN_ROWS} rows"
-        if len(np.unique(context.release.released)) < 2:
-            return "all released labels are the same"
-        return None
+def _parts(context: AuditContext) -> Iterator[Part]:
+    release, plan = context.release, context.plan
+    most, written = _TRIED[plan.effort]
+    counted = most if plan.seeds_tried is None else plan.seeds_tried
+    others, alone = written_seeds(counted, plan.made_on)[:written], release.truth is None
+    total = counted + len(others)
 
-    def run(self, context: AuditContext) -> Finding:
-        """Run it."""
-        counted = COUNTED if context.plan.seeds_tried is None else context.plan.seeds_tried
-        others = written_seeds(counted, context.plan.made_on)
-        total = counted + len(others)
+    def progress(done: int) -> None:
+        left = timedelta(seconds=round((total - done) * _SECONDS_PER_SEED))
+        context.progress.step(f"trying seeds: {done:,} of {total:,}, about {left} left")
 
-        def progress(done: int) -> None:
-            left = timedelta(seconds=round((total - done) * _SECONDS_PER_SEED))
-            context.progress.step(f"trying seeds: {done:,} of {total:,}, about {left} left")
+    progress(0)
+    outcomes = _of_released_labels(context) if alone else _of_noise(context)
+    heads = {column.name: column.head for column in release.columns if column.head is not None}
+    columns = {name: head for name, head in heads.items() if len(head) <= len(release)}
+    found = try_all(outcomes, counted, others, columns, progress)
+    yield Estimate.upper_bound(
+        "seeds.p_value",
+        "Noise that anybody can compute (p-value)",
+        max(found.p_value, SMALLEST_P_VALUE),
+        plan.confidence,
+        unit="p-value",
+        n=len(release),
+        method=f"p-value: {found.seeds:,} seeds of {len(generators())} streams of common "
+        "generators, one for the table or one for each row, and checksums of "
+        f"{found.columns} column(s); corrected for all",
+        assumptions=(_IN_NO_ORDER, _NOT_SIMULATED) if alone else (_ALIKE,),
+        kind="estimated" if alone else "certified",
+        reference="Hoeffding (1963), Theorem 4",
+    )
+    if found.p_value <= FOUND:
+        chance = max(math.ceil(found.log_p_value / math.log(10)), -300)
+        yield Note.warning(
+            "seeds",
+            f"{'The released labels follow' if alone else 'The noise comes from'} "
+            f"{found.source.format(quoted(found.column or ''))}: anybody can compute it and "
+            f"recover every true label (chance otherwise: 1e{chance}). Draw the noise again from "
+            "the operating system's randomness, and do not publish this release."
+            + " It means nothing only if the true labels were simulated in the same way."
+            * alone,
+        )
 
-        progress(0)
-        alone = context.release.truth is None
-        outcomes = _of_released_labels(context) if alone else _of_noise(context)
-        columns = {
-            column.name: column.head
-            for column in context.release.columns
-            if column.head is not None and len(column.head) <= len(context.release)
-        }
-        evidence = try_all(outcomes, counted, others, columns, progress)
-        return _finding(context, evidence, alone)
+
+AUDIT: Final = BuiltIn("seeds", _parts, _unavailable, needs=("labels", "rows", "order"))
 
 
 def _of_noise(context: AuditContext) -> list[Outcomes]:
     """Return which labels were released high, changed, or with much noise, given the true ones."""
-    release, strata = context.release, context.truth.astype(np.int64)
-    hits = [_high(release.released)]
+    release, hits = context.release, [_high(context.release.released)]
     if release.outputs == release.classes:
         hits.append(release.released != release.truth)
     if release.numeric is not None and release.numeric.truth is not None:
         hits.append(_high(release.numeric.released - release.numeric.truth))
-    return [Outcomes(one, strata) for one in hits]
+    return [Outcomes(one, context.truth.astype(np.int64)) for one in hits]
 
 
 def _of_released_labels(context: AuditContext) -> list[Outcomes]:
@@ -108,33 +116,3 @@ def _high(values: FloatArray | IntArray) -> BoolArray:
     """Return which values are in the upper half, or are not the least, where that is most."""
     high = values > np.median(values)
     return high if high.any() else values > values.min()
-
-
-def _finding(context: AuditContext, evidence: Evidence, alone: bool) -> Finding:
-    estimate = Estimate.upper_bound(
-        _P_VALUE,
-        "Noise that anybody can compute (p-value)",
-        max(evidence.p_value, SMALLEST_P_VALUE),
-        context.plan.confidence,
-        unit="p-value",
-        n=len(context.release),
-        method=f"p-value: {evidence.seeds:,} seeds of {len(generators())} streams of common "
-        "generators, one for the table or one for each row, and checksums of "
-        f"{evidence.columns} column(s); corrected for all",
-        assumptions=(_IN_NO_ORDER, _NOT_SIMULATED) if alone else (_ALIKE,),
-        kind="estimated" if alone else "certified",
-        reference="Hoeffding (1963), Theorem 4",
-    )
-    if evidence.p_value > FOUND:
-        return Finding(estimates=(estimate,))
-    source = evidence.source.format(quoted(evidence.column or ""))
-    chance = max(math.ceil(evidence.log_p_value / math.log(10)), -300)
-    what = "The released labels follow" if alone else "The noise comes from"
-    text = (
-        f"{what} {source}: anybody can compute it and recover every true label (chance "
-        f"otherwise: 1e{chance}). Draw the noise again from the operating system's randomness, "
-        "and do not publish this release."
-    )
-    if alone:
-        text += " It means nothing only if the true labels were simulated in the same way."
-    return Finding(estimates=(estimate,), notes=(Note.warning("seeds", text),))

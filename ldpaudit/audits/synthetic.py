@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, Counts
-from ldpaudit.audits.renyi.synthetic import as_matrix, replaced_rows
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.renyi.curves import as_matrix, replaced_rows
 from ldpaudit.audits.synthetic_attacks import attack_estimates
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
@@ -27,12 +27,32 @@ from ldpaudit.estimators.synthetic import (
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import FeatureTable, Float32Array, IndexArray, joined
-from ldpaudit.result import Estimate, Finding, Note
+from ldpaudit.result import Estimate, Note
 
 AUDIT_ID = "synthetic"
 _REFERENCE = "Steinke et al. (2023), Theorem 5.2 with δ = 0"
 _MOST_RECORDS = 20_000
 _MOST_SYNTHETIC = 40_000
+FEWEST = 100  # The fewest synthetic rows that are audited.
+_FEWEST_DISTINCT, _MOST_ROWS, _MOST_COMPARED = 80, 40_000, 10_000
+_COPIES = (
+    (
+        "copies",
+        "Synthetic rows that equal an original row",
+        "synthetic rows that equal some",
+        "copies are a sign of memorisation only where true rows hardly ever repeat",
+    ),
+    (
+        "repeats",
+        "Original rows that equal another original row",
+        "original rows that equal another",
+        "the share of copies to expect where synthetic rows copy nobody",
+    ),
+)
+_POPULATION = (
+    "audited and held-out rows are independent rows of one population",
+    "a synthetic row does not depend on the row that it replaces, nor on that row's true label",
+)
 
 
 def _own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
@@ -63,12 +83,12 @@ def _own_row_estimate(context: AuditContext, original: FeatureTable, rows: Index
     )
 
 
-def _held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estimate, ...]:
-    """Return whether the generator has seen audited rows; nothing without held-out rows."""
+def _held_out_estimates(context: AuditContext, rows: IndexArray) -> Iterator[Estimate]:
+    """Yield whether the generator has seen audited rows; nothing without held-out rows."""
     release = context.release
     original, held_out = release.original, release.held_out
     if original is None or held_out is None:
-        return ()
+        return
     context.progress.step("comparing synthetic rows with audited and held-out rows")
     rng = context.rng(AUDIT_ID, "memorisation")
     audited = original.take(rng.permutation(len(original))[:_MOST_RECORDS])
@@ -76,78 +96,47 @@ def _held_out_estimates(context: AuditContext, rows: IndexArray) -> tuple[Estima
     # The scale comes from both sets in the same measure, so that it cannot tell them apart.
     size = min(len(audited), len(others))
     scale = joined(audited.take(np.arange(size)), others.take(np.arange(size)))
-    metric = fit_metric(scale, "l2", rng=rng)
+    at = fit_metric(scale, "l2", rng=rng).transform
     made = release.features.take(rng.permutation(rows)[:_MOST_SYNTHETIC])
     try:
-        at = metric.transform
         counts = count_memorisation(at(audited), at(others), at(made), rng)
     except InsufficientDataError:
-        return ()
-    alpha = 1 - context.plan.confidence
-    strongest = counts.strongest(alpha)
-    given = (
-        "audited and held-out rows are independent rows of one population",
-        "a synthetic row does not depend on the row that it replaces, nor on that row's true label",
+        return
+    level = context.plan.confidence
+    strongest = counts.strongest(1 - level)
+    yield Estimate.lower_bound(
+        "synthetic.memorisation_share",
+        "Synthetic rows nearer to audited than to held-out rows",
+        counts.share_lower(1 - level),
+        level,
+        unit="proportion",
+        count=strongest.wins,
+        method="pairs of an audited and a held-out row: which is the closest record of more "
+        "synthetic rows? A fair coin where the generator saw neither; Clopper–Pearson over "
+        "decisive pairs, of all pairs or of the most one-sided tenth, hundredth …, corrected for "
+        "that choice",
+        n=strongest.decisive,
+        assumptions=_POPULATION,
+        reference=_REFERENCE,
     )
-    method = (
-        "pairs of an audited and a held-out row: which is the closest record of more synthetic "
-        "rows? A fair coin where the generator saw neither; Clopper–Pearson over decisive pairs, "
-        "of all pairs or of the most one-sided tenth, hundredth …, corrected for that choice"
+    yield Estimate.lower_bound(
+        "synthetic.training_epsilon_lower",
+        "ε of the generator’s training",
+        counts.epsilon_lower(1 - level),
+        level,
+        unit="nats",
+        method="the same pairs: ε of exchanging one training row of the generator",
+        n=strongest.decisive,
+        assumptions=_POPULATION,
+        reference=_REFERENCE,
     )
-    return (
-        Estimate.lower_bound(
-            "synthetic.memorisation_share",
-            "Synthetic rows nearer to audited than to held-out rows",
-            counts.share_lower(alpha),
-            context.plan.confidence,
-            unit="proportion",
-            count=strongest.wins,
-            n=strongest.decisive,
-            method=method,
-            assumptions=given,
-            reference=_REFERENCE,
-        ),
-        Estimate.lower_bound(
-            "synthetic.training_epsilon_lower",
-            "ε of the generator’s training",
-            counts.epsilon_lower(alpha),
-            context.plan.confidence,
-            unit="nats",
-            method="the same pairs: ε of exchanging one training row of the generator",
-            n=strongest.decisive,
-            assumptions=given,
-            reference=_REFERENCE,
-        ),
-    )
-
-
-_FEWEST_DISTINCT = 80
-_MOST_ROWS = 40_000
-_MOST_COMPARED = 10_000
 
 
 def _copies(made: Float32Array, originals: Float32Array) -> Iterator[Estimate]:
     """Yield the share of copies, and of original rows that repeat: what copies mean."""
     _, inverse, counts = np.unique(row_keys(originals), return_inverse=True, return_counts=True)
-    for name, title, found, given in (
-        (
-            "copies",
-            "Synthetic rows that equal an original row",
-            exact_copies(made, originals),
-            "copies are a sign of memorisation only where true rows hardly ever repeat",
-        ),
-        (
-            "repeats",
-            "Original rows that equal another original row",
-            counts[inverse] > 1,
-            "the share of copies to expect where synthetic rows copy nobody",
-        ),
-    ):
-        kind = (
-            "synthetic rows that equal some"
-            if name == "copies"
-            else "original rows that equal another"
-        )
+    copied, repeated = exact_copies(made, originals), counts[inverse] > 1
+    for found, (name, title, rows, given) in zip((copied, repeated), _COPIES, strict=True):
         yield Estimate.estimated(
             f"synthetic.{name}_share",
             title,
@@ -155,7 +144,7 @@ def _copies(made: Float32Array, originals: Float32Array) -> Iterator[Estimate]:
             unit="proportion",
             n=len(found),
             count=int(found.sum()),
-            method=f"{kind} original row in every column, counted",
+            method=f"{rows} original row in every column, counted",
             assumptions=(given,),
         )
 
@@ -190,7 +179,7 @@ def _nearness(context: AuditContext, original: FeatureTable, rows: IndexArray) -
 
 def _discriminator(
     context: AuditContext, original: FeatureTable, rows: IndexArray
-) -> tuple[Estimate, ...]:
+) -> Iterator[Estimate]:
     context.progress.step("distinguishing synthetic from true rows")
     rng = context.rng(AUDIT_ID, "discriminator")
     released, _ = as_matrix(context.release.features.take(rows))
@@ -200,7 +189,7 @@ def _discriminator(
     p, categorical = as_matrix(original.take(_balanced(context, len(original), rng)[:_MOST_ROWS]))
     size = min(len(p), len(q))
     if size < _FEWEST_DISTINCT * 2:
-        return ()
+        return
     half = size // 2
     p, q = p[: 2 * half], q[: 2 * half]
     model = fit_discriminator(
@@ -214,22 +203,20 @@ def _discriminator(
     )
     value = auc(model.log_ratio(p[half:]), model.log_ratio(q[half:]))
     alpha = (1 - context.plan.confidence) / 2
-    return (
-        Estimate.interval(
-            "synthetic.discriminator_auc",
-            "AUC of distinguishing synthetic from true rows",
-            value,
-            (auc_lower(value, half, alpha), auc_upper(value, half, alpha)),
-            context.plan.confidence,
-            kind="estimated",
-            unit="1",
-            n=2 * half,
-            method="AUC of a discriminator of true against distinct synthetic rows, on rows that "
-            "it was not fitted on; ½: it cannot tell them apart",
-            assumptions=(
-                "a better discriminator would tell them apart better",
-                "the distinct synthetic rows are independent draws of their generator",
-            ),
+    yield Estimate.interval(
+        "synthetic.discriminator_auc",
+        "AUC of distinguishing synthetic from true rows",
+        value,
+        (auc_lower(value, half, alpha), auc_upper(value, half, alpha)),
+        context.plan.confidence,
+        kind="estimated",
+        unit="1",
+        n=2 * half,
+        method="AUC of a discriminator of true against distinct synthetic rows, on rows that "
+        "it was not fitted on; ½: it cannot tell them apart",
+        assumptions=(
+            "a better discriminator would tell them apart better",
+            "the distinct synthetic rows are independent draws of their generator",
         ),
     )
 
@@ -245,50 +232,41 @@ def _balanced(context: AuditContext, n: int, rng: np.random.Generator) -> IndexA
     return np.asarray(rng.permutation(np.concatenate([rows[:each] for rows in labels])))
 
 
-FEWEST = 100
-"""The fewest synthetic rows that are audited."""
+def _unavailable(context: AuditContext) -> str | None:
+    release, claim = context.release, context.claim
+    if release.features.width == 0:
+        return "the release has no features"
+    if release.original is None:
+        return "synthetic rows can be recognised only with the original features (--original)"
+    if not claim.traits.features_replaced:
+        return f"the claimed mechanism {claim.name} replaces no features"
+    constant = release.original.is_constant()
+    return "the original features do not distinguish the rows" if constant else None
 
 
-class SyntheticAudit:
-    """Compares synthetic features with the true ones."""
-
-    id = AUDIT_ID
-    counts: Counts = "rows"
-
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why nothing can be compared, None where something can."""
-        release = context.release
-        if release.features.width == 0:
-            return "the release has no features"
-        if release.original is None:
-            return "synthetic rows can be recognised only with the original features (--original)"
-        if not context.claim.traits.features_replaced:
-            return f"the claimed mechanism {context.claim.name} replaces no features"
-        if release.original.is_constant():
-            return "the original features do not distinguish the rows"
-        return None
-
-    def run(self, context: AuditContext) -> Finding:
-        """Run it; with fewer than 100 synthetic rows raise InsufficientDataError."""
-        release = context.release
-        original = release.original
-        assert original is not None
-        rows = np.flatnonzero(replaced_rows(original, release.features)).astype(np.int64)
-        if len(rows) < FEWEST:
-            raise InsufficientDataError(
-                f"Synthetic features need at least {FEWEST} rows whose released features differ "
-                "from the original ones."
-            )
-        estimates = (
-            replaced_share(len(rows), len(release), context.plan.confidence),
-            _own_row_estimate(context, original, rows),
-            *_copies(as_matrix(release.features.take(rows))[0], as_matrix(original)[0]),
-            _nearness(context, original, rows),
-            *_discriminator(context, original, rows),
-            *_held_out_estimates(context, rows),
-            *attack_estimates(context, original, rows),
+def _parts(context: AuditContext) -> Iterator[Part]:
+    release, original = context.release, context.release.original
+    assert original is not None
+    rows = np.flatnonzero(replaced_rows(original, release.features)).astype(np.int64)
+    if len(rows) < FEWEST:
+        raise InsufficientDataError(
+            f"Synthetic features need at least {FEWEST} rows whose released features differ "
+            "from the original ones."
         )
-        return Finding(estimates=estimates, notes=tuple(_notes(context, estimates)))
+    estimates = (
+        replaced_share(len(rows), len(release), context.plan.confidence),
+        _own_row_estimate(context, original, rows),
+        *_copies(as_matrix(release.features.take(rows))[0], as_matrix(original)[0]),
+        _nearness(context, original, rows),
+        *_discriminator(context, original, rows),
+        *_held_out_estimates(context, rows),
+        *attack_estimates(context, original, rows),
+    )
+    yield from estimates
+    yield from _notes(context, estimates)
+
+
+AUDIT = BuiltIn(AUDIT_ID, _parts, _unavailable)
 
 
 def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:

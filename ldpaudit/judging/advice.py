@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
-from ldpaudit.audits.assumptions import stated
-from ldpaudit.audits.epsilon_proofs import INSIDER, LATTICE, SUBGROUPS
+from ldpaudit.audits import stated
+from ldpaudit.audits.stated import INSIDER, LATTICE, SUBGROUPS
 from ldpaudit.judging import fits
 from ldpaudit.judging.checks.claimed_epsilon import IN_DOUBT, POWER_UNKNOWN
 from ldpaudit.judging.checks.interface import POWER, Case

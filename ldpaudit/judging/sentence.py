@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER
+from ldpaudit.audits.stated import INSIDER, OUTSIDER
 from ldpaudit.judging.advice import one_in
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.waivers import waived_words

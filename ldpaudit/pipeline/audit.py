@@ -16,15 +16,13 @@ import numpy as np
 import ldpaudit
 from ldpaudit.audits.assumptions.rows import clusters
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
-from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.columns import columns_finding
-from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import AuditContext, Plan, Run
+from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
-from ldpaudit.audits.part import in_part, part_note
-from ldpaudit.audits.person.audit import person_finding
+from ldpaudit.audits.models import aligned_channel
+from ldpaudit.audits.person.audit import person_parts
 from ldpaudit.audits.person.noise import noise_between_files, odd_words
-from ldpaudit.audits.running import refusals, run_audits, taking_part
+from ldpaudit.audits.running import part_note, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
@@ -235,7 +233,7 @@ class _Walk:
         if node.files is not None:
             d, names = len(node.columns), [f"column {one.leaves[-1].label}" for one in node.columns]
             rng = child_generator(self.plan.seed, "person", "draws")
-            found = person_finding(
+            found = person_parts(
                 dict(zip(names, parts[:d], strict=True)),
                 parts[d:],
                 noise_between_files(node.files, rng, self.plan.confidence),
@@ -243,7 +241,7 @@ class _Walk:
                 self.plan.confidence,
                 adds_up=node.adds_up,
             )
-            return (), found
+            return (), collected(found)
         leaf = node.leaves[0 if node.kind == "columns" else -1]
         run = replace(run, guesses=None)
         context = AuditContext(leaf, claim_of(leaf), self.plan, node.views, run)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
+from ldpaudit.audits.mechanism.audit import exact_curves, exact_estimates
 from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.errors import InputError

@@ -13,7 +13,7 @@ import pytest
 from ldpaudit.api import plan_of
 from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
+from ldpaudit.audits.label_inference.audit import AUDIT
 from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.options import AuditOptions
@@ -65,7 +65,7 @@ def release():
 
 
 def scored(release, plan):
-    return LabelInferenceAudit().run(AuditContext(release, MECHANISM, plan))
+    return AUDIT.run(AuditContext(release, MECHANISM, plan))
 
 
 def test_the_example_is_short_scored_and_right(installed, release):

@@ -17,10 +17,9 @@ from ldpaudit.attacks.scoring import (
     score_fold,
     upper_bound,
 )
-from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import AuditContext, Plan, Run
+from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run
 from ldpaudit.audits.label_inference import runs
-from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
+from ldpaudit.audits.label_inference.audit import AUDIT
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.release import FeatureTable, FloatArray, Release, ReleasedLabels, TrueLabels
@@ -113,7 +112,7 @@ def few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def finding(release: Release, mechanism: Mechanism) -> Finding:
-    return LabelInferenceAudit().run(AuditContext(release, mechanism, Plan(seed=1)))
+    return AUDIT.run(AuditContext(release, mechanism, Plan(seed=1)))
 
 
 @pytest.mark.usefixtures("few_attacks")
@@ -144,9 +143,7 @@ def test_a_comparison_does_not_ask_it() -> None:
     release, mechanism, _ = population(300, 1.0, 6)
     guesses = HeldOutGuesses()
     plan = Plan(seed=1)
-    result = LabelInferenceAudit().run(
-        AuditContext(release, mechanism, plan, run=Run(guesses=guesses))
-    )
+    result = AUDIT.run(AuditContext(release, mechanism, plan, run=Run(guesses=guesses)))
     assert NAME not in guesses.outcomes
     assert not any(NAME in e.id for e in result.estimates)
     assert any(NAME in note.text and "pairs guesses" in note.text for note in result.notes)

@@ -12,7 +12,7 @@ import pytest
 import ldpaudit
 from ldpaudit.attacks.scoring import RowValues
 from ldpaudit.audits.aggregates import (
-    attack_estimates,
+    attack_parts,
     bag_bound,
     equivalent_epsilon,
     residuals,
@@ -23,6 +23,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.advantage import bag_posterior, randomized_response_advantage
 from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import Bags, FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.result import Estimate
 
 CLASSES = ("no", "yes")
 
@@ -141,10 +142,10 @@ def test_clipped_sums_are_not_accused():
 def test_the_intervals_count_bags_and_hold_the_exact_accuracy():
     """At even odds and bags of four the posterior is right with probability 0.6875 exactly.
 
-    Of 40 samples at 90 % more than 13 misses have a probability below 1e-4.
+    Of 20 samples at 90 % more than 9 misses have a probability below 1e-4.
     """
     missed, lows, made = 0, [], claim(statistic="sum")
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         truth, members = rng.integers(0, 2, 480).astype(np.int32), np.repeat(np.arange(120), 4)
         sums = made.release(truth, members)[::4]
@@ -153,11 +154,11 @@ def test_the_intervals_count_bags_and_hold_the_exact_accuracy():
         right = ((found > 0.5) == (truth == 1)).reshape(120, 4).mean(axis=1)
         folds = [RowValues({"accuracy": h, "advantage": h - 0.5}, 60) for h in np.split(right, 2)]
         run = Scored("posterior", "P", tuple(folds))
-        estimates, _ = attack_estimates([run], 0.9)
+        estimates = [p for p in attack_parts([run], 0.9) if isinstance(p, Estimate)]
         accuracy = next(e for e in estimates if e.id.endswith("accuracy"))
         missed += not accuracy.low <= 0.6875 <= accuracy.high
         lows.append(accuracy.low)
-    assert missed <= 13
+    assert missed <= 9
     assert np.median(lows) > 0.6
 
 

@@ -7,8 +7,8 @@ import pytest
 from worlds import feature_table
 
 from ldpaudit.audits.assumptions.standing import over_all_rows
-from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.part import in_part, part_note
+from ldpaudit.audits.interface import AuditContext, Plan, in_part
+from ldpaudit.audits.running import part_note
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import Release, ReleasedLabels, Slices, TrueLabels

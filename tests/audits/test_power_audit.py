@@ -7,10 +7,11 @@ from scipy.stats import binom
 from worlds import feature_table
 
 from ldpaudit.audits.allowed_excess import AllowedExcess
-from ldpaudit.audits.epsilon_proofs import EXCESS, INSIDER_SHARES
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism.audit import INSIDER, MechanismAudit
-from ldpaudit.audits.power import PowerAudit, excess_by_released_labels
+from ldpaudit.audits.mechanism.audit import AUDIT, INSIDER
+from ldpaudit.audits.power import AUDIT as POWER
+from ldpaudit.audits.power import excess_by_released_labels
+from ldpaudit.audits.stated import EXCESS, INSIDER_SHARES
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
 from ldpaudit.mechanisms.double_rr import DoubleRR
@@ -51,28 +52,28 @@ def context(
 
 
 def value(audited: AuditContext, identifier: str = EXCESS) -> float:
-    estimates = {e.id: e for e in PowerAudit().run(audited).estimates}
+    estimates = {e.id: e for e in POWER.run(audited).estimates}
     return estimates[identifier].value
 
 
 def test_more_rows_find_less() -> None:
-    excess = [value(context(binary(1.0), n)) for n in (1000, 10_000, 100_000)]
+    excess = [value(context(binary(1.0), n)) for n in (1000, 5_000, 25_000)]
     assert excess == sorted(excess, reverse=True)
-    assert excess[0] / excess[2] == pytest.approx(10, rel=0.3)
+    assert excess[0] / excess[2] == pytest.approx(5, rel=0.3)
 
 
 def test_a_release_at_the_stated_excess_is_found_nine_times_in_ten() -> None:
-    n, runs, hits, level = 1000, 100, 0, 0.05 * INSIDER_SHARES[INSIDER]
+    n, runs, hits, level = 1000, 50, 0, 0.05 * INSIDER_SHARES[INSIDER]
     excess = value(context(binary(1.0), n, features=False))
     for seed in range(runs):
         audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, features=False)
-        hits += MechanismAudit().run(audited).bounds[INSIDER](level) > 1.0
-    # Binomial(100, 0.9) lies within these with probability 1 − 1e-4; the seeds are fixed.
-    assert 77 <= hits <= 99
+        hits += AUDIT.run(audited).bounds[INSIDER](level) > 1.0
+    # Binomial(50, 0.9) lies within these with probability 1 − 1e-4; the seeds are fixed.
+    assert 36 <= hits <= 50
 
 
 def test_the_level_is_the_insiders_share() -> None:
-    finding = PowerAudit().run(context(binary(1.0), 3000))
+    finding = POWER.run(context(binary(1.0), 3000))
     bound, excess = finding.bounds[EXCESS], finding.estimates[0]
     assert bound(0.05) == pytest.approx(excess.value, abs=1e-3)
     assert f"at level {1 - 0.05 * INSIDER_SHARES[INSIDER]:.4g}" in excess.method
@@ -86,18 +87,18 @@ def test_rows_needed() -> None:
     assert value(small) > 0.5
     enough = context(binary(1.0), int(100 + 1.03 * more))
     assert value(enough) <= 1.02 * 0.5
-    assert value(context(binary(1.0), 100_000), "power.rows_needed") == 0
+    assert value(context(binary(1.0), 40_000), "power.rows_needed") == 0
 
 
 def test_no_excess_can_be_found_in_few_rows() -> None:
-    finding = PowerAudit().run(context(binary(6.0), 100))
+    finding = POWER.run(context(binary(6.0), 100))
     assert finding.estimates[0].value == math.inf
     assert finding.estimates[0].kind == "estimated"
     assert any("no excess" in note.text for note in finding.notes)
 
 
 def test_without_truth_the_power_is_estimated() -> None:
-    finding = PowerAudit().run(context(binary(1.0), 4000, with_truth=False))
+    finding = POWER.run(context(binary(1.0), 4000, with_truth=False))
     estimate, rows, with_truth, _ = finding.estimates
     assert rows.id == "power.rows_needed"
     assert rows.kind == "estimated"
@@ -117,16 +118,16 @@ def test_the_outsiders_estimate_is_about_right() -> None:
     for seed in range(1, 5):
         audited = context(binary(1.0), n, epsilon=1.0 + excess, seed=seed, with_truth=False)
         # Balls alone are quick; the model's groups would only add to it.
-        found = MechanismAudit().run(audited).bounds["release_only.epsilon_lower"](0.05)
+        found = AUDIT.run(audited).bounds["release_only.epsilon_lower"](0.05)
         hits += found > 1.0
     assert hits >= 3
 
 
 def test_a_claimed_channel_has_its_own_family() -> None:
     channel = Channel(np.array([[0.9, 0.1], [0.5, 0.5]]), (0, 1), (0, 1))
-    found = PowerAudit().run(context(ExplicitChannel(channel), 8_000))
+    found = POWER.run(context(ExplicitChannel(channel), 8_000))
     assert 0.0 < found.estimates[0].value < 0.5
-    outsider = PowerAudit().run(context(ExplicitChannel(channel), 8_000, with_truth=False))
+    outsider = POWER.run(context(ExplicitChannel(channel), 8_000, with_truth=False))
     # Half of one label's outputs are always wrong: no such channel lets the release alone show it.
     assert outsider.estimates[0].value == math.inf
     assert any("no excess" in note.text for note in outsider.notes)
@@ -138,7 +139,7 @@ def test_without_a_claim_the_detectable_epsilon_is_told() -> None:
 
 
 def test_when_nothing_can_be_said() -> None:
-    audit = PowerAudit()
+    audit = POWER
     assert audit.unavailable(context(binary(1.0), 1000)) is None
     nothing = audit.unavailable(context(UnknownMechanism(), 1000, with_truth=False))
     assert nothing is not None
@@ -169,7 +170,7 @@ def test_a_claim_of_nothing_has_a_power() -> None:
 def test_numbers_in_the_clear() -> None:
     """What is stated to be found is found: a share of all rows, and a group told apart."""
     n, seed = 8000, 3
-    finding = PowerAudit().run(context(binary(1.0), n, seed=seed))
+    finding = POWER.run(context(binary(1.0), n, seed=seed))
     found = {e.id: e for e in finding.estimates}
     share, group = found["power.smallest_clear_share"], found["power.smallest_clear_group"]
     assert (share.kind, group.kind) == ("estimated", "estimated")

@@ -23,22 +23,23 @@ def audited(
     return ldpaudit.audit(frame, truth, "rr", epsilon=epsilon, only=QUICK, threads=1)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rare", [9, 12])
-def test_a_few_people_in_the_clear_are_not_published(seed: int, rare: int) -> None:
+def test_a_few_people_in_the_clear_are_not_published(rare: int) -> None:
     """Nine honest people all keep their label once in 10,000 draws at ε = 0.1."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rare)
     truth = rng.permutation(np.repeat([0, 1, 2], [3000, 2000 - rare, rare]))
     released = claimed(truth, 0.1, rng)
     released[truth == 2] = 2
     assert audited(truth, released, 0.1).decision != "publish"
 
 
-def test_one_person_of_a_class_is_no_violation() -> None:
+@pytest.mark.parametrize("sizes", [[1300, 699, 1], [1999, 1]])
+def test_one_person_of_a_class_is_no_violation(sizes: list[int]) -> None:
     rng = np.random.default_rng(1)
-    truth = rng.permutation(np.repeat([0, 1, 2], [1300, 699, 1]))
+    truth = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     result = audited(truth, claimed(truth, 1.0, rng), 1.0)
     assert result.verdict != "fail"
+    assert result.release.truth
 
 
 def test_a_label_that_a_large_class_never_gets_is_found_where_few_have_it() -> None:
@@ -61,11 +62,3 @@ def test_a_leak_through_features_and_the_label_of_a_small_class_is_found() -> No
     leaks = first & (column == truth) & (rng.random(n) < third)
     released = np.where(leaks, 2, np.where(first, 0, 1))
     assert audited(truth, released, 1.0, column=column).verdict == "fail"
-
-
-def test_two_classes_one_of_them_of_one_person_use_the_true_labels() -> None:
-    rng = np.random.default_rng(1)
-    truth = np.r_[np.zeros(1999, int), 1]
-    result = audited(truth, claimed(truth, 1.0, rng), 1.0)
-    assert result.verdict != "fail"
-    assert result.release.truth

@@ -6,8 +6,7 @@ import pytest
 from judging.cases import drafted, evidence, judged, p_value
 from judging.test_node import node
 
-from ldpaudit.audits.assumptions.stated import COMPOSED_EPSILON
-from ldpaudit.audits.epsilon_proofs import FEATURE_BLIND_TEST
+from ldpaudit.audits.stated import COMPOSED_EPSILON, FEATURE_BLIND_TEST
 from ldpaudit.judging.checks.interface import CLEAR_SHARE, POWER
 from ldpaudit.judging.node import drafts_of
 from ldpaudit.judging.policy import Policy, default_policy

@@ -153,7 +153,7 @@ OTHER_MEANINGS = {
     ("datasets/domains.py", "frequency-oracle"): "part of the key of a random stream",
     ("ldpaudit/audits/synthetic.py", "unknown"): "a trait: what is released of features",
     ("ldpaudit/audits/mechanism/audit.py", "unknown"): "a trait: what is released of labels",
-    ("ldpaudit/audits/claimed_channel.py", "channel"): "the key of a shared computation",
+    ("ldpaudit/audits/models.py", "channel"): "the key of a shared computation",
     ("ldpaudit/commands/mechanism/analysis.py", "channel"): "a key of the JSON result",
     ("ldpaudit/commands/privatize/columns.py", "channel"): "the option --channel",
     ("ldpaudit/commands/declare/work.py", "channel"): "the option --channel",

@@ -6,12 +6,12 @@ from typing import Final, Literal
 
 import numpy as np
 
-from ldpaudit.audits.assumptions import stated
-from ldpaudit.audits.assumptions.noise import agreement_along_the_file
+from ldpaudit.audits import stated
 from ldpaudit.audits.assumptions.rows import (
     BOUND,
     GROUPS,
     RANKS,
+    agreement_along_the_file,
     counted,
     equal_share,
     neighbour_bound,
@@ -22,10 +22,10 @@ from ldpaudit.audits.assumptions.rows import (
     tested,
 )
 from ldpaudit.audits.assumptions.standing import column_evidence, selected, uses_features
-from ldpaudit.audits.interface import AuditContext, Counts
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.estimators.assumptions.order import BLOCKS, STRETCH, Stretch
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.result import Details, Estimate, Finding, Note
+from ldpaudit.result import Details, Estimate, Note
 
 _BETS: Final = "Shafer & Vovk (2019); Ville (1939)"
 _NATURAL: Final[Details] = {"assumptions": ("no natural feature looks like that",)}
@@ -89,6 +89,7 @@ def _counted_rows(context: AuditContext) -> float | None:
     return None if rows is None else len(rows)
 
 
+# What is tested, in the order in which it is shown.
 TESTS: Final = (
     Test(
         stated.FEATURE_BLIND_TEST,
@@ -193,46 +194,28 @@ TESTS: Final = (
         {"assumptions": ("such rows are not one person's",), "reference": _BETS},
     ),
 )
-"""What is tested, in the order in which it is shown."""
 
 
-class AssumptionsAudit:
-    """Tests that noise is drawn for each row, from its true label alone."""
-
-    id = "assumptions"
-    counts: Counts = "rows"
-
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why nothing can be tested, None where something can."""
-        if tested(context):
-            return None
-        return "the claimed mechanism uses features, or releases several rows as one"
-
-    def run(self, context: AuditContext) -> Finding:
-        """Run it."""
-        bounds: dict[str, Callable[[float], float]] = {}
-        counts = neighbour_counts(context)
-        if counts is not None:
-            bounds[BOUND] = lambda alpha: neighbour_bound(context, counts, alpha).epsilon
-        made = (test.estimate(context) for test in TESTS)
-        estimates = [one for one in made if one is not None]
-        return Finding(
-            estimates=(*estimates, *_epsilons(context)),
-            notes=tuple(note for words in NOTES for note in words(context)),
-            bounds=bounds,
-        )
+def _unavailable(context: AuditContext) -> str | None:
+    words = "the claimed mechanism uses features, or releases several rows as one"
+    return None if tested(context) else words
 
 
-def _epsilons(context: AuditContext) -> Iterator[Estimate]:
-    """Yield what ε is where an assumption does not hold."""
-    counts = neighbour_counts(context)
+def _parts(context: AuditContext) -> Iterator[Part]:
+    level, counts, epsilon = (
+        context.plan.confidence,
+        neighbour_counts(context),
+        context.claim.epsilon,
+    )
+    yield from (one for test in TESTS if (one := test.estimate(context)) is not None)
     if counts is not None:
-        bound = neighbour_bound(context, counts, 1 - context.plan.confidence)
+        bound = neighbour_bound(context, counts, 1 - level)
+        yield BOUND, lambda alpha: neighbour_bound(context, counts, alpha).epsilon
         yield Estimate.lower_bound(
             BOUND,
             "What the noise of a neighbour reveals",
             bound.epsilon,
-            context.plan.confidence,
+            level,
             axis="epsilon",
             unit="nats",
             n=bound.n,
@@ -241,9 +224,8 @@ def _epsilons(context: AuditContext) -> Iterator[Estimate]:
             assumptions=("groups of rows that share noise were released independently",),
             reference="Steinke, Nasr & Jagielski (2023), Theorem 5.2",
         )
-    rows, epsilon = rows_of_one(context), context.claim.epsilon
+    rows, named = rows_of_one(context), context.release.groups is not None
     if rows and epsilon is not None:
-        named = context.release.groups is not None
         make = Estimate.exact if named else Estimate.estimated
         yield make(
             stated.COMPOSED_EPSILON,
@@ -255,6 +237,11 @@ def _epsilons(context: AuditContext) -> Iterator[Estimate]:
             assumptions=() if named else ("rows with equal features and labels are one person's",),
             reference="Dwork & Roth (2014), Theorem 3.14",
         )
+    for said in (_on_columns, _on_rows, _on_order, _on_agreement, _on_sums):
+        yield from said(context)
+
+
+AUDIT: Final = BuiltIn("assumptions", _parts, _unavailable)
 
 
 def _on_columns(context: AuditContext) -> Iterator[Note]:
@@ -374,7 +361,3 @@ def _on_sums(context: AuditContext) -> Iterator[Note]:
             f"person with that many rows the claim is ε = {rows * epsilon:.4g}, not {epsilon:.4g}."
         )
     yield Note.warning("assumptions", text)
-
-
-NOTES: Final = (_on_columns, _on_rows, _on_order, _on_agreement, _on_sums)
-"""What the tests say to people."""

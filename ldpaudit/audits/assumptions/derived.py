@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.arrays import HalfArray
-from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import aligned_channel
 from ldpaudit.estimators.assumptions.afterwards import (
     Signals,
     bin_frequencies,

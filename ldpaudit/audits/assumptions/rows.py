@@ -1,4 +1,4 @@
-"""Which rows bounds may count: where noise is shared, one of each group; and what that reveals."""
+"""What noise did to each label, which rows share it, and so which rows bounds may count."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +8,8 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.derived import first_look
-from ldpaudit.audits.assumptions.noise import (
-    centred_by_features,
-    clusters_that_agree,
-    label_noise,
-    lags_that_agree,
-)
 from ldpaudit.audits.interface import AuditContext, remembered
+from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.estimators.assumptions.clusters import (
     alike_rows,
     equal_ranks,
@@ -24,12 +19,18 @@ from ldpaudit.estimators.assumptions.clusters import (
     one_of_each,
     partly_equal_rows,
 )
+from ldpaudit.estimators.assumptions.columns import Columns, Halves, label_sides, sampled
 from ldpaudit.estimators.assumptions.noise import (
     LagTest,
+    agreement_p_value,
+    bet_at,
     bet_on_pairs,
     disjoint_pairs,
+    flip_chances,
     lag_test,
+    largest_agreement,
     neighbour_guesses,
+    of_some,
     p_value,
     tried,
 )
@@ -40,12 +41,201 @@ from ldpaudit.estimators.assumptions.order import (
     STRETCH,
     NoiseTest,
     OrderTest,
+    Stretch,
+    least_clear,
     noise_test,
+    sharpness_test,
     stretch_test,
 )
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.release import BoolArray, FeatureTable, IndexArray, IntArray
+from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
+
+_QUANTILES: Final = 64
+_SUREST: Final = 0.001
+
+
+@dataclass(frozen=True, eq=False)
+class LabelNoise:
+    """What noise did to each label, as 0 or 1.
+
+    ``outcomes``, float64 (n,): 1 where noise changed the label (or raised it, for numbers), else 0.
+    ``chances``, float64 (n,): the share of ones among rows with the same true label.
+    ``by_released``, float64 (n,): the share of ones among rows with the same released label: what
+    their order says where it was made from released labels.
+    """
+
+    outcomes: FloatArray
+    chances: FloatArray
+    by_released: FloatArray
+
+    def order(self) -> OrderTest:
+        """Test what noise shows along the file.
+
+        The order may have been made from the true labels, or from the released ones (a file that
+        is sorted by them): each explains some of what noise did, so both are asked.
+        """
+        return OrderTest.of(self.outcomes, self.chances, self.by_released)
+
+    def lags(self, rows: IndexArray) -> LagTest:
+        """Test whether some rows, at a fixed distance, share noise."""
+        some = (of_some(chances, rows) for chances in (self.chances, self.by_released))
+        return least_clear(lag_test, self.outcomes, *some)
+
+    def bet_at(self, lag: int, taking_part: BoolArray) -> float:
+        """Bet on the pairs of rows at one distance, as :meth:`lags` does; the logarithm."""
+        every = (self.chances, self.by_released)
+        return min(bet_at(self.outcomes, chances, lag, taking_part) for chances in every)
+
+
+@remembered("assumptions.noise")
+def label_noise(context: AuditContext) -> LabelNoise:
+    """Return what noise did to each label; the true labels must be known."""
+    release, truth = context.release, context.truth
+    known: IntArray | FloatArray = truth
+    released: IntArray | FloatArray = release.released
+    if release.numeric is not None and release.numeric.truth is not None:
+        known, released = release.numeric.truth, release.numeric.released
+        outcomes = released > known
+    elif release.outputs == release.classes:
+        outcomes = release.released != truth
+    else:
+        outcomes = label_sides(truth, release.released, same_labels=False)[1] == 1
+    # Not drawn to the mean: what is far below every label was never raised, and a chance of that
+    # would make rows sorted by what was released look as if they shared noise.
+    by_released = flip_chances(outcomes, _strata(released), prior_rows=0.0)
+    chances = flip_chances(outcomes, _strata(known))
+    return LabelNoise(outcomes.astype(np.float64), chances, by_released)
+
+
+def _strata(values: FloatArray | IntArray) -> IndexArray:
+    if values.dtype.kind == "i":
+        return values.astype(np.int64)
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
+    return np.searchsorted(edges, values).astype(np.int64)
+
+
+def centred_by_features(
+    context: AuditContext, features: FeatureTable, noise: LabelNoise, clusters: IndexArray
+) -> FloatArray:
+    """Return the chance of each outcome given features and true label, float64 (n,).
+
+    By models fitted on other clusters: in a release whose channel uses features alike rows have
+    alike chances, and that is no shared noise.
+    """
+    rng = context.rng("assumptions", "centred")
+    columns = Columns.of(features).beside(noise.chances)
+    outcomes = noise.outcomes.astype(np.int32)
+    count = int(clusters.max()) + 1
+    if count < 2:  # There are no others.
+        return np.clip(noise.chances, _SUREST, 1 - _SUREST)
+    chosen = rng.random(count) < 0.5
+    if chosen.all() or not chosen.any():  # Of few clusters all can be in one half.
+        chosen = rng.permutation(count) < count / 2
+    halves = chosen[clusters]
+    chances = np.empty(len(outcomes))
+    for half in (False, True):
+        test = np.flatnonzero(halves == half)
+        learn = sampled(np.flatnonzero(halves != half), features.width, rng)
+        odds = columns.log_odds(outcomes, Halves(learn, test), int(rng.integers(2**31)))
+        chances[test] = 1 / (1 + np.exp(-odds))
+    return np.clip(chances, _SUREST, 1 - _SUREST)
+
+
+_AGREE: Final = 0.01
+# How many times as far apart the rows are that clusters are compared with.
+_FURTHER: Final = 4.0
+
+
+def clusters_that_agree(
+    context: AuditContext, kinds: Mapping[str, IndexArray], features: FeatureTable | None
+) -> list[str]:
+    """Return the kinds of clusters whose released labels agree too often for noise of their own.
+
+    Too often: more than two labels released independently agree at most, whatever the true ones
+    are. A release with less noise than claimed has that too; there, rows a little further apart
+    agree about as often, and clusters are not the cause; without ``features`` that is not asked.
+    """
+    channel = aligned_channel(context)
+    if channel is None:
+        return []
+    most = largest_agreement(channel.matrix)
+    labels, shared = context.release.released, []
+    for name, codes in kinds.items():
+        first, second = disjoint_pairs(codes, context.rng("agreement", name))
+        if len(first) < FEWEST_PAIRS or agreement_p_value(labels, first, second, most) > _AGREE:
+            continue
+        if features is None:
+            shared.append(name)
+            continue
+        near = float(np.mean(labels[first] == labels[second]))
+        one, other = _further_pairs(context, features, codes, first)
+        far = float(np.mean(labels[one] == labels[other])) if len(one) >= FEWEST_PAIRS else most
+        if far < (near + most) / 2:
+            shared.append(name)
+    return shared
+
+
+def _further_pairs(
+    context: AuditContext, features: FeatureTable, codes: IndexArray, members: IndexArray
+) -> tuple[IndexArray, IndexArray]:
+    """Return pairs of a member of a cluster and a row near it, but of no cluster with it."""
+    coarse = alike_rows(features, context.rng("further rows"), _FURTHER)
+    order = np.lexsort((context.rng("further", "order").permutation(len(codes)), coarse))
+    inside = np.zeros(len(codes), dtype=np.bool_)
+    inside[members] = True
+    one, other = order[:-1], order[1:]
+    fits = (coarse[one] == coarse[other]) & (codes[one] != codes[other])
+    fits &= inside[one] | inside[other]
+    return one[fits], other[fits]
+
+
+def lags_that_agree(context: AuditContext, rows: IndexArray | None) -> LagTest | None:
+    """Return the distance at which noise seems to be shared, None where it does not.
+
+    A model of the released label says for each row what to expect. Whether it came goes together
+    with rows nearby, and more often than two labels released independently can.
+    """
+    release, channel = context.release, aligned_channel(context)
+    if channel is None or release.features.is_constant() or release.outputs != release.classes:
+        return None
+    if not np.ptp(context.halves()):  # All rows belong together.
+        return None
+    places = np.arange(len(release)) if rows is None else rows
+    expected = cross_fitted_posterior(context, "released").argmax(axis=1)
+    surprised = release.released != expected
+    strata = (expected, release.released.astype(np.int64))
+    chances = (of_some(flip_chances(surprised, codes), places) for codes in strata)
+    test = least_clear(lag_test, surprised.astype(np.float64), *chances)
+    if test.p_value > _AGREE:
+        return None
+    most = float(np.max(channel.matrix**2 + (1 - channel.matrix) ** 2))
+    first, second = test.pairs(len(release))
+    both = np.isin(first, places) & np.isin(second, places)
+    first, second = first[both], second[both]
+    agree = agreement_p_value(surprised.astype(np.int32), first, second, most)
+    return test if agree <= _AGREE else None
+
+
+@remembered("assumptions.agreement")
+def agreement_along_the_file(context: AuditContext) -> Stretch | None:
+    """Return the stretch in which released labels go with features unlike elsewhere.
+
+    Noise that is the same for all rows weakens what features say of a label everywhere alike. None
+    with true labels, where the noise itself is tested, and where there is no such channel.
+    """
+    release, channel = context.release, aligned_channel(context)
+    features = release.features
+    if release.truth is not None or channel is None or features.is_constant():
+        return None
+    if len(np.unique(release.released)) < 2:
+        return None
+    expected = cross_fitted_posterior(context, "released")
+    codes = np.arange(expected.shape[1], dtype=np.int32)
+    by_code, sides = label_sides(codes, release.released, same_labels=True)
+    chances = channel.matrix @ by_code
+    return sharpness_test(sides, expected @ by_code, (chances.min(), chances.max()))
+
 
 GROUPS: Final = "groups"
 EQUAL: Final = "equal rows"
@@ -128,7 +318,14 @@ def noise_clusters(context: AuditContext) -> Clusters:
     if not tested(context):
         return Clusters({}, (), None)
     found = _look(context)
-    if not _suspicious(context, found):
+    # Do equal or nearly equal rows agree too often, for whatever reason?
+    if found.test is None:
+        alike = {name: codes for name, codes in found.kinds.items() if name != GROUPS}
+        suspicious = bool(clusters_that_agree(context, alike, None))
+    else:
+        lags = found.test.corrected(LAGS) <= SHARED
+        suspicious = lags or bool(found.along) or bool(set(found.shared) - {GROUPS})
+    if not suspicious:
         return found
     # A column computed from the released label makes rows alike whose released labels agree.
     together = _together(found.kinds, [*_alike(found.kinds), *found.shared])
@@ -138,63 +335,40 @@ def noise_clusters(context: AuditContext) -> Clusters:
     return _look(context, seen.derived, ordered) if seen.derived or ordered else found
 
 
-def _suspicious(context: AuditContext, found: Clusters) -> bool:
-    """Return whether equal or nearly equal rows agree too often, for whatever reason."""
-    if found.test is not None:
-        lags = found.test.corrected(LAGS) <= SHARED
-        return lags or bool(found.along) or bool(set(found.shared) - {GROUPS})
-    alike = {name: codes for name, codes in found.kinds.items() if name != GROUPS}
-    return bool(clusters_that_agree(context, alike, None))
-
-
 def _look(context: AuditContext, derived: tuple[int, ...] = (), ordered: bool = False) -> Clusters:
-    features = context.release.features.without(derived)
-    kinds = _kinds(context, features)
-    if context.release.truth is None:
-        shared = clusters_that_agree(context, kinds, features)
-        partly = [name for name in shared if name.startswith(_PARTLY)]
-        shared = [name for name in shared if name not in partly[1:]]
-        # Without true labels nothing shows that a group's rows do not share noise.
-        if GROUPS in kinds and GROUPS not in shared:
-            shared.append(GROUPS)
-        return Clusters(kinds, tuple(shared), _together(kinds, shared), features=features)
-    shares = dict.fromkeys(kinds, _ALIKE_SHARE / max(len(kinds), 1))
-    kept = [j for j in range(context.release.features.width) if j not in derived]
-    ranked, kinds[RANKS], shares[RANKS] = _clearest_ranks(context, features, kept)
-    test = _test(context, kinds, shares, features, ordered)
-    shared = _shared(test)
-    together = _together(kinds, shared)
-    return Clusters(kinds, tuple(shared), together, test, features, ranked, ordered)
-
-
-def _clearest_ranks(
-    context: AuditContext, features: FeatureTable, places: list[int]
-) -> tuple[int, IndexArray, float]:
-    """Return the column whose rows of equal rank share noise most clearly, them, and their share.
-
-    The column by its number among all; no two rows have one rank where no column has few values.
-    """
-    noise, rng = label_noise(context), context.rng("equal ranks")
-    found = [
-        (bet_on_pairs(noise.outcomes, noise.chances, *disjoint_pairs(ranks, rng)), place, ranks)
-        for place, ranks in islice(equal_ranks(features), _MOST_RANKED)
-    ]
-    if not found:
-        return -1, np.arange(len(context.release)), _RANKS_SHARE
-    _, place, ranks = max(found, key=lambda one: one[0])
-    return places[place], ranks, _RANKS_SHARE / len(found)
-
-
-def _kinds(context: AuditContext, features: FeatureTable) -> dict[str, IndexArray]:
-    kinds = {}
-    if context.release.groups is not None:
-        kinds[GROUPS] = context.release.groups
+    """Return which rows share noise, without columns computed from the released label."""
+    release, kinds = context.release, dict[str, IndexArray]()
+    features = release.features.without(derived)
+    if release.groups is not None:
+        kinds[GROUPS] = release.groups
     if not features.is_constant():
         kinds[EQUAL] = equal_rows(features)
         kinds["nearly equal rows"] = alike_rows(features, context.rng("alike rows"))
         partly = partly_equal_rows(features, context.rng("partly equal rows"))
         kinds |= {f"{_PARTLY} ({place})": codes for place, codes in enumerate(partly, 1)}
-    return kinds
+    if release.truth is None:
+        shared = clusters_that_agree(context, kinds, features)
+        partly_shared = [name for name in shared if name.startswith(_PARTLY)]
+        shared = [name for name in shared if name not in partly_shared[1:]]
+        # Without true labels nothing shows that a group's rows do not share noise.
+        if GROUPS in kinds and GROUPS not in shared:
+            shared.append(GROUPS)
+        return Clusters(kinds, tuple(shared), _together(kinds, shared), features=features)
+    shares = dict.fromkeys(kinds, _ALIKE_SHARE / max(len(kinds), 1))
+    # The column whose rows of equal rank share noise most clearly, if a column has few values.
+    noise, rng = label_noise(context), context.rng("equal ranks")
+    ranks = [
+        (bet_on_pairs(noise.outcomes, noise.chances, *disjoint_pairs(codes, rng)), place, codes)
+        for place, codes in islice(equal_ranks(features), _MOST_RANKED)
+    ]
+    nothing = (0.0, -1, np.arange(len(release)))
+    _, place, kinds[RANKS] = max(ranks, key=lambda one: one[0], default=nothing)
+    shares[RANKS] = _RANKS_SHARE / max(len(ranks), 1)
+    kept = [j for j in range(release.features.width) if j not in derived]
+    test = _test(context, kinds, shares, features, ordered)
+    shared, ranked = _shared(test), kept[place] if ranks else -1
+    together = _together(kinds, shared)
+    return Clusters(kinds, tuple(shared), together, test, features, ranked, ordered)
 
 
 def _alike(kinds: Mapping[str, IndexArray]) -> list[str]:
@@ -269,13 +443,19 @@ def _test(
 @remembered("assumptions.counted")
 def counted(context: AuditContext) -> Counted:
     """Return the rows that bounds count, and why."""
-    found, rows = noise_clusters(context), None
+    found, every = noise_clusters(context), np.arange(len(context.release))
+    rows, lags = None, None
     if found.codes is not None:
         rows = one_of_each(found.codes, context.rng("counted rows"))
-    lags = _lags(context, found, rows)
+    # The distances at which rows share noise, also after one of each cluster is taken.
+    if tested(context) and found.test is None:
+        lags = lags_that_agree(context, rows)
+    elif found.test is not None and found.test.corrected(LAGS) <= SHARED:
+        left = found.test.order.lags if rows is None else label_noise(context).lags(rows)
+        lags = left if rows is None or left.p_value <= SHARED else None
     if lags is None:
         return Counted(rows, None, rows is None or not _some_left(context, found, rows))
-    rows = lags.apart(np.arange(len(context.release)) if rows is None else rows)
+    rows = lags.apart(every if rows is None else rows)
     untested = context.release.truth is None or found.ordered
     holds = untested or label_noise(context).lags(rows).p_value > _STILL_SHARED
     return Counted(rows, lags, holds)
@@ -292,18 +472,6 @@ def _some_left(context: AuditContext, found: Clusters, rows: IndexArray) -> bool
         return False
     outcomes, chances = noise.outcomes[rows], noise.chances[rows]
     return p_value(bet_on_pairs(outcomes, chances, *disjoint_pairs(codes, rng))) <= _STILL_SHARED
-
-
-def _lags(context: AuditContext, found: Clusters, rows: IndexArray | None) -> LagTest | None:
-    """Return the distances at which rows share noise, also after one of each cluster is taken."""
-    if not tested(context):
-        return None
-    if found.test is None:
-        return lags_that_agree(context, rows)
-    if found.test.corrected(LAGS) > SHARED:
-        return None
-    left = found.test.order.lags if rows is None else label_noise(context).lags(rows)
-    return left if rows is None or left.p_value <= SHARED else None
 
 
 # The share of groups with one true label from which a group is one person.
@@ -329,19 +497,15 @@ def rows_of_one(context: AuditContext) -> int:
         groups, shares = found.kinds[EQUAL], np.bincount(truth) / len(truth)
         if float(shares @ shares) > _ANY_TWO:
             return 0
-    if truth is not None and _of_one_label(groups, truth) < _ONE_ANSWER:
-        return 0
-    return int(np.bincount(groups).max())
-
-
-def _of_one_label(groups: IndexArray, truth: IntArray) -> float:
-    """Return the share of groups of several rows in which all true labels are the same."""
     sizes = np.bincount(groups)
-    first = np.zeros(len(sizes), dtype=np.int64)
-    first[groups] = truth
-    differing = np.bincount(groups, weights=truth != first[groups])
-    several = sizes > 1
-    return float(np.mean(differing[several] == 0)) if several.any() else 0.0
+    if truth is not None:
+        # The share of groups of several rows in which all true labels are the same.
+        first, several = np.zeros(len(sizes), dtype=np.int64), sizes > 1
+        first[groups] = truth
+        differing = np.bincount(groups, weights=truth != first[groups])
+        if not several.any() or np.mean(differing[several] == 0) < _ONE_ANSWER:
+            return 0
+    return int(sizes.max())
 
 
 def equal_share(context: AuditContext) -> float:
@@ -414,18 +578,13 @@ def shared_with_others(context: AuditContext) -> float | None:
         p_values.append(p_value(wealth) / found.test.shares[name])
     lag = found.test.order.lags.strongest
     if lag < len(truth) and not found.ordered:
-        wealth = noise.bet_at(lag, _of_others(truth, lag))
+        # Certainly not one person's: those with different labels; at a distance where labels agree
+        # no more than any two, all.
+        apart: BoolArray = truth[:-lag] != truth[lag:]
+        shares = np.bincount(truth) / len(truth)
+        chance = float(shares @ shares)
+        spread = np.sqrt(chance * (1 - chance) / len(apart))
+        some = 1 - apart.mean() > chance + 2 * spread
+        wealth = noise.bet_at(lag, apart if some else np.ones_like(apart))
         p_values.append(tried(lag, len(truth)) * p_value(wealth) / found.test.shares[LAGS])
     return max(found.test.p_value, min(1.0, *p_values))
-
-
-def _of_others(truth: IntArray, lag: int) -> BoolArray:
-    """Return which pairs of rows at a distance are certainly not one person's, bool (n − lag,).
-
-    Those with different labels; all, where labels at that distance agree no more than any two.
-    """
-    differ: BoolArray = truth[:-lag] != truth[lag:]
-    shares = np.bincount(truth) / len(truth)
-    chance = float(shares @ shares)
-    spread = np.sqrt(chance * (1 - chance) / len(differ))
-    return differ if 1 - differ.mean() > chance + 2 * spread else np.ones_like(differ)

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.models import Target, cross_fitted_posterior, half_model
+from ldpaudit.audits.models import (
+    Target,
+    aligned_channel,
+    cross_fitted_posterior,
+    feature_dependence,
+    half_model,
+)
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.estimators.instance_loss import SMOOTHING, PosteriorBox, smoothness_bias
@@ -25,9 +29,18 @@ from ldpaudit.randomness import integer_seed
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
 from ldpaudit.work.memory import allowance, shown
 
-_ChannelSource = Literal["declared", "measured", "none"]
-REFUTED = 0.001
-"""A declared channel is not used where the counts disagree with it at this p-value."""
+REFUTED = 0.001  # A declared channel is not used where the counts disagree with it at this p-value.
+MIN_ROWS = 100  # With fewer rows neither half is of any use.
+# Rows that ask by default: chance moves a share of them by .35 percentage points (one sd).
+QUERIES: Final = 20_000
+# Of larger halves a random sample of so many rows is scored: more would not make bounds tighter
+# than a thousandth. Up to so many rows in all, every row is scored once for all audits.
+_MOST_SCORED, _SHARED_UP_TO, _BLOCK = 4_000_000, 1_000_000, 250_000
+# Of a larger half so many rows, drawn at random, are the index; or fewer, where rows times
+# coordinates are more.
+_MOST_INDEXED, MOST_CELLS, _PLACED_AT_ONCE = 2_500_000, 1 << 26, 262_144
+_MOST_HOURS: Final = 1.0
+_NO_FEATURES = "no features: every person has the same neighbours"
 
 
 @dataclass(frozen=True)
@@ -43,23 +56,20 @@ class LossLabels:
 
     truth: IntArray | None
     released: IntArray
-    classes: npt.NDArray[np.int64]
+    classes: IndexArray
     outputs: int
     prior: FloatArray
     prior_low: FloatArray
     prior_high: FloatArray
     channel: FloatArray | None
-    source: _ChannelSource
+    source: Literal["declared", "measured", "none"]
 
     @property
-    def counted(self) -> IntArray:
-        """The labels that are counted among neighbours: true ones, or an outsider's released."""
-        return self.released if self.truth is None else self.truth
-
-    @property
-    def n_counted(self) -> int:
-        """How many labels are counted."""
-        return self.outputs if self.truth is None else len(self.classes)
+    def counted(self) -> tuple[IntArray, int]:
+        """Labels that are counted among neighbours, and how many: true, an outsider's released."""
+        if self.truth is None:
+            return self.released, self.outputs
+        return self.truth, len(self.classes)
 
     def box(self, counts: IntArray, totals: IntArray, error: float) -> PosteriorBox:
         """Return the posteriors of true labels that counts of the counted labels imply."""
@@ -68,14 +78,6 @@ class LossLabels:
             return box
         assert self.channel is not None
         return box.through(self.channel)
-
-
-def loss_labels(context: AuditContext, error: float) -> LossLabels:
-    """Return the labels of a release; the shares' intervals fail with probability ``error``.
-
-    Raise InsufficientDataError if only one true label occurs.
-    """
-    return _outsider(context, error) if context.release.truth is None else _insider(context, error)
 
 
 def measured_channel(labels: IntArray, released: IntArray, k: int, m: int) -> FloatArray:
@@ -95,56 +97,6 @@ def measured_shares(labels: IntArray, k: int) -> FloatArray:
     return np.asarray((counts + SMOOTHING) / (len(labels) + SMOOTHING * k))
 
 
-def _insider(context: AuditContext, error: float) -> LossLabels:
-    released, m = context.release.released, len(context.release.outputs)
-    occurs = np.bincount(context.truth) > 0
-    classes = np.flatnonzero(occurs)
-    if len(classes) < 2:
-        raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
-    truth = context.truth
-    if not occurs.all():
-        truth = (np.cumsum(occurs, dtype=np.int32) - 1)[truth]
-    counts, n = np.bincount(truth), len(truth)
-    tail = error / (2 * len(counts))
-    low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
-    channel, source = _channel(context, truth, classes, m)
-    return LossLabels(truth, released, classes, m, counts / n, low, high, channel, source)
-
-
-def _channel(
-    context: AuditContext, truth: IntArray, classes: npt.NDArray[np.int64], m: int
-) -> tuple[FloatArray | None, _ChannelSource]:
-    """Return the declared channel unless the counts refute it, else the measured one."""
-    if feature_dependence(context) is not None:
-        return None, "none"
-    declared = aligned_channel(context)
-    released = context.release.released
-    if declared is not None:
-        matrix = declared.matrix[classes]
-        counts = label_table(truth, released, len(classes), m)
-        if channel_consistency(counts, matrix, REFUTED).p_value > REFUTED:
-            return matrix, "declared"
-    return measured_channel(truth, released, len(classes), m), "measured"
-
-
-def _outsider(context: AuditContext, error: float) -> LossLabels:
-    declared = aligned_channel(context)
-    assert declared is not None
-    released, matrix = context.release.released, declared.matrix
-    box = prior_box(released, matrix, error)
-    return LossLabels(
-        None,
-        released,
-        np.arange(len(matrix)),
-        matrix.shape[1],
-        box.estimate[0],
-        np.clip(box.low[0], 1e-12, None),
-        np.clip(box.high[0], None, 1 - 1e-12),
-        matrix,
-        "declared",
-    )
-
-
 def prior_box(released: IntArray, channel: FloatArray, error: float) -> PosteriorBox:
     """Return the shares of true labels, one row, that released labels imply through a channel."""
     counts = np.bincount(released, minlength=channel.shape[1]).astype(np.int32)
@@ -152,12 +104,37 @@ def prior_box(released: IntArray, channel: FloatArray, error: float) -> Posterio
     return PosteriorBox.from_counts(counts[None], total, error).through(channel)
 
 
-# Of larger halves a random sample of so many rows is scored: more would not make bounds tighter
-# than a thousandth.
-_MOST_SCORED: Final = 4_000_000
-# Up to so many rows in all, every row is scored once for all audits.
-_SHARED_UP_TO: Final = 1_000_000
-_BLOCK: Final = 250_000
+def loss_labels(context: AuditContext, error: float) -> LossLabels:
+    """Return the labels of a release; the shares' intervals fail with probability ``error``.
+
+    The declared channel counts unless the counts refute it, else the measured one. Raise
+    InsufficientDataError if only one true label occurs.
+    """
+    release, declared = context.release, aligned_channel(context)
+    released, m, truth = release.released, len(release.outputs), release.truth
+    if truth is None:
+        assert declared is not None
+        matrix = declared.matrix
+        box, classes = prior_box(released, matrix, error), np.arange(len(matrix))
+        low, high = np.clip(box.low[0], 1e-12, None), np.clip(box.high[0], None, 1 - 1e-12)
+        implied = box.estimate[0]
+        return LossLabels(None, released, classes, m, implied, low, high, matrix, "declared")
+    occurs = np.bincount(truth) > 0
+    classes = np.flatnonzero(occurs)
+    if len(classes) < 2:
+        raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
+    codes: IntArray = truth if occurs.all() else (np.cumsum(occurs, dtype=np.int32) - 1)[truth]
+    counts, n = np.bincount(codes), len(codes)
+    tail = error / (2 * len(counts))
+    low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
+    shares = codes, released, classes, m, counts / n, low, high
+    if feature_dependence(context) is not None:
+        return LossLabels(*shares, None, "none")
+    if declared is not None:
+        matrix, table = declared.matrix[classes], label_table(codes, released, len(classes), m)
+        if channel_consistency(table, matrix, REFUTED).p_value > REFUTED:
+            return LossLabels(*shares, matrix, "declared")
+    return LossLabels(*shares, measured_channel(codes, released, len(classes), m), "measured")
 
 
 def scored_rows(context: AuditContext) -> IndexArray:
@@ -172,49 +149,31 @@ def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArra
     """
     if len(context.release) <= _SHARED_UP_TO:
         return cross_fitted_posterior(context, target)[rows]
-    known = context.once(f"instance-loss.scores.{target}", lambda: _score(context, target))
-    return known[np.searchsorted(scored_rows(context), rows)]
+    every = scored_rows(context)
 
+    def score() -> FloatArray:
+        model, features = half_model(context, target, 1), context.release.features
+        parts = (every[start : start + _BLOCK] for start in range(0, len(every), _BLOCK))
+        return np.concatenate([model.predict(features.take(part)) for part in parts])
 
-def _score(context: AuditContext, target: Target) -> FloatArray:
-    rows = scored_rows(context)
-    model, features = half_model(context, target, 1), context.release.features
-    starts = range(0, len(rows), _BLOCK)
-    parts = (rows[start : start + _BLOCK] for start in starts)
-    return np.concatenate([model.predict(features.take(part)) for part in parts])
-
-
-Rows = npt.NDArray[np.int64]
-MIN_ROWS = 100
-"""With fewer rows neither half is of any use."""
-QUERIES: Final = 20_000
-"""Rows that ask by default: chance moves a share of them by .35 percentage points (one sd)."""
-# Of a larger half so many rows, drawn at random, are the index …
-_MOST_INDEXED: Final = 2_500_000
-MOST_CELLS: Final = 1 << 26
-"""… or fewer, where rows times coordinates are more."""
-_PLACED_AT_ONCE: Final = 262_144
-_MOST_HOURS: Final = 1.0
-_NO_FEATURES = "no features: every person has the same neighbours"
+    known = context.once(f"instance-loss.scores.{target}", score)
+    return known[np.searchsorted(every, rows)]
 
 
 @dataclass(frozen=True)
 class Neighborhoods:
     """Label counts around each query.
 
-    ``queries``, int64 (q,): rows that ask. ``counts``, int32 (q, K). ``totals``, int32 (q,).
-    ``index_rows``: how many rows could be neighbours. ``k``: the wanted neighbourhood size.
-    ``method``: the search and the metric, in words. ``features``: whether any feature distinguishes
-    rows. ``smoothness``: C and β, where they are given.
+    ``queries``, int64 (q,): rows that ask. ``counts``, int32 (q, K). ``index_rows``: how many rows
+    could be neighbours. ``k``: the wanted neighbourhood size. ``method``: the search and the
+    metric, in words. ``smoothness``: C and β, where they are given.
     """
 
-    queries: Rows
+    queries: IndexArray
     counts: IntArray
-    totals: IntArray
     index_rows: int
     k: int
     method: str
-    features: bool
     smoothness: tuple[float, float] | None = None
 
     def box(self, labels: LossLabels, error: float) -> PosteriorBox:
@@ -227,6 +186,16 @@ class Neighborhoods:
         bias = smoothness_bias(self.index_rows, self.k, error / 2, *self.smoothness)
         return labels.box(self.counts, self.totals, error / 2).widened(bias)
 
+    @property
+    def totals(self) -> IntArray:
+        """How many labels were counted around each query, int32 (q,)."""
+        return np.asarray(self.counts.sum(axis=1, dtype=np.int32))
+
+    @property
+    def features(self) -> bool:
+        """Whether any feature distinguishes rows."""
+        return self.method != _NO_FEATURES
+
 
 def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
     """Count labels around randomly chosen queries, index rows and queries being disjoint.
@@ -237,15 +206,23 @@ def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
     """
     if len(context.release) < MIN_ROWS:
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
-    index, asking = _split(context)
-    queries = _sample(context, asking)
-    del asking  # Half of a large table's row numbers.
+    plan, (codes, kinds) = context.plan, labels.counted
+    index, queries = context.half(1), context.half(0)
+    if plan.metric == "learned" and has_features(context):
+        rows = context.rng("instance-loss", "learned").permutation(scored_rows(context))
+        index, queries = np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
+    wanted = QUERIES if plan.queries is None else plan.queries
+    if wanted != "all":
+        if wanted < 1:
+            raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
+        queries = context.sample(queries, wanted, "instance-loss", "queries")
     placed = _placed(context, labels)
     if placed is None:
-        return _without_features(labels, index, queries)
+        shared = np.bincount(codes[index], minlength=kinds).astype(np.int32)
+        counts = np.broadcast_to(shared, (len(queries), len(shared)))
+        return Neighborhoods(queries, counts, len(index), len(index), _NO_FEATURES)
     points, words = placed
     width = points(queries[:1]).shape[1]
-    plan = context.plan
     # A ball that some of its rows are missing from would be larger than its count says.
     exact = plan.exact or plan.smoothness is not None
     if exact:
@@ -255,24 +232,16 @@ def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
         index = context.sample(index, most, "instance-loss", "index")
     k = min(plan.neighbors or default_neighbors(len(index), width), len(index))
     context.progress.step("counting the labels of nearest neighbours")
-    search = neighbor_search(
-        points(index),
-        labels.counted[index],
-        k,
-        labels.n_counted,
-        len(queries),
-        seed=integer_seed(context.rng("instance-loss", "search")),
-        exact=exact,
-    )
-    counts = np.empty((len(queries), labels.n_counted), dtype=np.int32)
+    seed = integer_seed(context.rng("instance-loss", "search"))
+    asked = points(index), codes[index], k, kinds, len(queries)
+    search = neighbor_search(*asked, seed=seed, exact=exact)
+    counts = np.empty((len(queries), kinds), dtype=np.int32)
     for start in range(0, len(queries), _PLACED_AT_ONCE):
         part = slice(start, start + _PLACED_AT_ONCE)
         at_queries = points(queries[part])
         counts[part] = count_labels(search, at_queries, context.run.tasks, context.progress)
-    totals = counts.sum(axis=1, dtype=np.int32)
-    method = f"{words}; {search.method}"
     smooth = None if plan.smoothness is None else (plan.smoothness, plan.smoothness_power)
-    return Neighborhoods(queries, counts, totals, len(index), k, method, True, smooth)
+    return Neighborhoods(queries, counts, len(index), k, f"{words}; {search.method}", smooth)
 
 
 def _check_exact(context: AuditContext, queries: int, rows: int, width: int) -> None:
@@ -287,48 +256,24 @@ def _check_exact(context: AuditContext, queries: int, rows: int, width: int) -> 
         )
 
 
-def _split(context: AuditContext) -> tuple[Rows, Rows]:
-    if context.plan.metric != "learned" or not has_features(context):
-        return context.half(1), context.half(0)
-    rows = context.rng("instance-loss", "learned").permutation(scored_rows(context))
-    return np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
-
-
 def has_features(context: AuditContext) -> bool:
     """Return whether any feature column distinguishes two rows."""
     features = context.release.features
     return context.once("features.useful", lambda: not features.is_constant())
 
 
-def _sample(context: AuditContext, rows: Rows) -> Rows:
-    wanted = QUERIES if context.plan.queries is None else context.plan.queries
-    if wanted == "all":
-        return rows
-    if wanted < 1:
-        raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
-    return context.sample(rows, wanted, "instance-loss", "queries")
-
-
 def _placed(
     context: AuditContext, labels: LossLabels
-) -> tuple[Callable[[Rows], Float32Array], str] | None:
+) -> tuple[Callable[[IndexArray], Float32Array], str] | None:
     """Return what places rows in the metric, and the metric in words; None without features."""
+    name, features = context.plan.metric, context.release.features
     if not has_features(context):
         return None
-    name = context.plan.metric
     if name == "learned":
         target: Target = "released" if labels.truth is None else "truth"
         return lambda rows: score_space(scores(context, target, rows)), LEARNED_DESCRIPTION
-    features = context.release.features
     try:
         metric = fit_metric(features, name, rng=context.rng("instance-loss", "metric"))
     except InputError:
         return None
     return lambda rows: metric.transform(features, rows), metric.description
-
-
-def _without_features(labels: LossLabels, index: Rows, queries: Rows) -> Neighborhoods:
-    counts = np.bincount(labels.counted[index], minlength=labels.n_counted).astype(np.int32)
-    shared = np.broadcast_to(counts, (len(queries), len(counts)))
-    totals = np.full(len(queries), len(index), dtype=np.int32)
-    return Neighborhoods(queries, shared, totals, len(index), len(index), _NO_FEATURES, False)

@@ -6,7 +6,7 @@ with an attacker who has the features but no release, and with what the claim al
 no better than the features alone is what good privacy looks like.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,29 +16,25 @@ from ldpaudit.attacks.interface import Attack, Knowledge
 from ldpaudit.attacks.scoring import (
     ACCURACY,
     ADVANTAGE,
-    Measure,
     RowValues,
     average,
     between,
     row_measure,
 )
 from ldpaudit.audits.assumptions.standing import as_it_stands
-from ldpaudit.audits.claimed_channel import aligned_channel, why_unscored
-from ldpaudit.audits.interface import AuditContext, Counts
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
 from ldpaudit.audits.label_inference.estimates import (
     AUDIT_ID,
     BEST_TITLE,
-    best_estimates,
-    ceiling_estimates,
-    class_estimates,
+    best_parts,
+    claim_parts,
+    class_parts,
     confidence_curve,
     score_estimates,
-    slice_estimates,
+    slice_parts,
     strongest,
-    utility_estimate,
 )
 from ldpaudit.audits.label_inference.runs import (
-    AttackRun,
     LeftOut,
     folds_of,
     knowledge_of,
@@ -46,85 +42,61 @@ from ldpaudit.audits.label_inference.runs import (
     run_each,
     sample_asked,
 )
-from ldpaudit.audits.models import learning_rows, side_by_side
+from ldpaudit.audits.models import aligned_channel, learning_rows, side_by_side, why_unscored
 from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.models.screening import MOST_COLUMNS, TREE_COLUMNS, merged, unrepeated
 from ldpaudit.randomness import seed_from
 from ldpaudit.release import FloatArray, IndexArray, Release, ReleasedLabels
-from ldpaudit.result import Curve, Estimate, Finding, Note
+from ldpaudit.result import Estimate, Note
 from ldpaudit.result.estimate import Bounded
 
-MIN_ROWS = 40
-"""With fewer rows there is nothing to fit and score an attack on."""
+MIN_ROWS = 40  # With fewer rows there is nothing to fit and score an attack on.
 
 
-class LabelInferenceAudit:
-    """Runs every attack and compares it with its references."""
-
-    id = AUDIT_ID
-    counts: Counts = "rows"
-
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why no attack can be scored, None where one can."""
-        return why_unscored(context, "an attack cannot be scored")
-
-    def run(self, context: AuditContext) -> Finding:
-        """Fit every attack on one half of the rows, score it on the other, and the reverse.
-
-        Raise InsufficientDataError with fewer than 40 rows: each half must suffice for fitting.
-        """
-        if len(context.release) < MIN_ROWS:
-            raise InsufficientDataError(f"Attacks need at least {MIN_ROWS} rows.")
-        channel = aligned_channel(context)
-        if context.release.truth is None:
-            assert channel is not None
-            estimates, missing = outsider_estimates(context, channel)
-            ceilings = ceiling_estimates(context, channel, None)
-            utility, notes = utility_estimate(context, channel)
-            every, said = (*estimates, *ceilings, *utility), (*notes, *_remarks(context, missing))
-            return as_it_stands(context, Finding(estimates=every, notes=said))
-        return as_it_stands(context, _insider(context, channel))
+def _parts(context: AuditContext) -> Iterator[Part]:
+    if len(context.release) < MIN_ROWS:
+        raise InsufficientDataError(f"Attacks need at least {MIN_ROWS} rows.")
+    channel = aligned_channel(context)
+    if context.release.truth is not None:
+        yield as_it_stands(context, collected(_insider(context, channel)))
+        return
+    assert channel is not None
+    yield as_it_stands(context, collected(_outsider(context, channel)))
 
 
-def _insider(context: AuditContext, channel: Channel | None) -> Finding:
+AUDIT: Final = BuiltIn(
+    AUDIT_ID, _parts, lambda context: why_unscored(context, "an attack cannot be scored")
+)
+
+
+def _insider(context: AuditContext, channel: Channel | None) -> Iterator[Part]:
     confidence, folds = context.plan.confidence, folds_of(context)
     runs, missing = run_attacks(context, folds)
-    estimates = [e for run in runs for e in score_estimates(run, confidence)]
-    best, bounds = best_estimates(runs, confidence, missing.possible)
-    closer, curves, remarks = _closer(context, runs, missing.possible)
     model, champion = np.concatenate([fold.posterior for fold in folds]), strongest(runs)
     reached = 0.0 if champion is None else average(champion.folds, ACCURACY.value)
-    ceilings = ceiling_estimates(context, channel, model, reached)
-    utility, notes = utility_estimate(context, channel)
-    return Finding(
-        estimates=(*best, *closer, *estimates, *ceilings, *utility),
-        curves=curves,
-        notes=(*notes, *remarks, *_sampling(context, len(model)), *_remarks(context, missing)),
-        bounds=bounds,
-    )
-
-
-def _closer(
-    context: AuditContext, runs: Sequence[AttackRun], possible: int
-) -> tuple[list[Estimate], tuple[Curve, ...], list[Note]]:
-    """Return the strongest attack by class and slice, and its curve against confidence."""
-    champion = strongest(runs)
-    if champion is None:
-        return [], (), []
+    claimed = collected(claim_parts(context, channel, model, reached))
+    yield from best_parts(runs, confidence, missing.possible)
+    yield from claimed.notes
     blind = strongest([run for run in runs if not run.given_release])
-    classes, remarks = ([], []) if blind is None else class_estimates(context, blind, possible)
-    if classes and blind is not None and blind is not champion:
-        text = (
-            f"For each class the attack {blind.name} is scored, the strongest of those that learn "
-            "nothing from the rows they guess."
-        )
-        remarks.append(Note.info(AUDIT_ID, text))
-    slices, names = slice_estimates(context, champion, possible)
-    curve = confidence_curve(champion, context.plan.confidence, possible)
-    curves = () if curve is None else (curve,)
-    return classes + slices, curves, remarks + names
+    if blind is not None and champion is not None:
+        yield from (classes := list(class_parts(context, blind, missing.possible)))
+        if blind is not champion and any(isinstance(part, Estimate) for part in classes):
+            text = (
+                f"For each class the attack {blind.name} is scored, the strongest of those that "
+                "learn nothing from the rows they guess."
+            )
+            yield Note.info(AUDIT_ID, text)
+    if champion is not None:
+        yield from slice_parts(context, champion, missing.possible)
+        curve = confidence_curve(champion, confidence, missing.possible)
+        yield from () if curve is None else (curve,)
+    for run in runs:
+        yield from score_estimates(run, confidence)
+    yield from claimed.estimates
+    yield from _sampling(context, len(model))
+    yield from _remarks(context, missing)
 
 
 def _sampling(context: AuditContext, scored: int) -> Iterator[Note]:
@@ -202,8 +174,8 @@ class _Fold:
 Run = Scored[RowValues]
 
 
-def outsider_estimates(context: AuditContext, channel: Channel) -> tuple[list[Estimate], LeftOut]:
-    """Return the estimated accuracy of each attack that needs no true label, and what did not run.
+def _outsider(context: AuditContext, channel: Channel) -> Iterator[Part]:
+    """Yield the estimated accuracy of each attack that needs no true label, and what did not run.
 
     The channel is the claimed one, aligned with the release; raise InputError if it has no inverse.
 
@@ -221,19 +193,25 @@ def outsider_estimates(context: AuditContext, channel: Channel) -> tuple[list[Es
 
     known = [fold.knowledge for fold in folds]
     runs, missing = run_each(context, context.release, known, run, _NOT_BLIND)
-    low, high = _range(channel)
+    # Bounds of the values that hold for every attack, since each c_y lies in [0, 1].
+    low = float(np.minimum(channel.inverse, 0).sum(axis=1).min())
+    high = float(np.maximum(channel.inverse, 0).sum(axis=1).max())
     right = row_measure("accuracy", ACCURACY.title, _METHOD, between(low, high))
     gained = row_measure("advantage", ADVANTAGE.title, _METHOD, between(low - high, high - low))
-    estimates = _estimates(context, runs, right)
     references = {run.name: run for run in runs if run.name in _REFERENCES}
     baseline = next((references[name] for name in _REFERENCES if name in references), None)
-    if baseline is not None:
-        attacks = (_against(run, baseline) for run in runs if run.name not in _REFERENCES)
-        same_rows = [run for run in attacks if run is not None]
-        estimates += _estimates(context, same_rows, gained)
-        estimates += _best(context, same_rows, gained, missing.possible)
+    others = [run for run in runs if run.name not in _REFERENCES] if baseline is not None else []
+    against = [one for run in others if baseline and (one := _against(run, baseline)) is not None]
     candidates = [run for run in runs if run.name != "prior"]
-    return estimates + _best(context, candidates, right, missing.possible), missing
+    confidence, chosen = context.plan.confidence, "the strongest of {count}, here {best}; {method}"
+    for scored, measure in ((runs, right), (against, gained)):
+        yield from (score_estimate(run, measure, confidence, **_STATED) for run in scored)
+    for scored, measure in ((against, gained), (candidates, right)):
+        if scored:
+            asked = scored, measure, confidence, missing.possible, BEST_TITLE, chosen
+            yield best_estimate(*asked, **_STATED)[0]
+    yield from claim_parts(context, channel, None)
+    yield from _remarks(context, missing)
 
 
 def _fold(context: AuditContext, half: int, channel: Channel) -> _Fold:
@@ -272,13 +250,6 @@ def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> Flo
     return np.asarray((channel.inverse[release.released] * right).sum(axis=1))
 
 
-def _range(channel: Channel) -> tuple[float, float]:
-    """Return bounds of the values that hold for every attack, since each c_y lies in [0, 1]."""
-    inverse = channel.inverse
-    low, high = np.minimum(inverse, 0).sum(axis=1), np.maximum(inverse, 0).sum(axis=1)
-    return float(low.min()), float(high.max())
-
-
 def _against(run: Run, baseline: Run) -> Run | None:
     """Return what a run gains row by row, None where it was asked about a sample of the rows."""
     pairs = list(zip(run.folds, baseline.folds, strict=True))
@@ -287,19 +258,3 @@ def _against(run: Run, baseline: Run) -> Run | None:
     gained = [ours.values["accuracy"] - theirs.values["accuracy"] for ours, theirs in pairs]
     folds = tuple(RowValues({"advantage": part}, len(part)) for part in gained)
     return replace(run, folds=folds)
-
-
-def _estimates(
-    context: AuditContext, runs: list[Run], measure: Measure[RowValues]
-) -> list[Estimate]:
-    return [score_estimate(run, measure, context.plan.confidence, **_STATED) for run in runs]
-
-
-def _best(
-    context: AuditContext, runs: list[Run], measure: Measure[RowValues], possible: int
-) -> list[Estimate]:
-    if not runs:
-        return []
-    words, confidence = "the strongest of {count}, here {best}; {method}", context.plan.confidence
-    best = best_estimate(runs, measure, confidence, possible, BEST_TITLE, words, **_STATED)
-    return [best[0]]

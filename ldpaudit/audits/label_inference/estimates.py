@@ -4,7 +4,7 @@ Every attack and reference has its scores; the strongest is also shown by class,
 confidence, corrected for choosing it; the claim implies ceilings.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,7 +20,7 @@ from ldpaudit.attacks.scoring import (
     Measure,
     average,
 )
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.audits.label_inference.runs import AttackRun
 from ldpaudit.audits.scores import BEST, best_estimate, score_estimate, score_id, score_of
 from ldpaudit.estimators.advantage import (
@@ -32,7 +32,7 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_upper
 from ldpaudit.estimators.intervals.ranking import auc_lower as chernoff_lower
 from ldpaudit.estimators.intervals.ranking import auc_upper as chernoff_upper
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.release import FloatArray, Slices
+from ldpaudit.release import FloatArray
 from ldpaudit.result import Curve, Estimate, Note, Score
 
 _REFERENCE: Final = "Busa-Fekete et al. (2024); Wu et al. (2023)"
@@ -44,81 +44,98 @@ GIVEN: Final = (
     "; of these people, given all that is released and the true labels of the other fold: rows are "
     "then independent but not alike (Hoeffding 1956, Theorem 5)"
 )
-
-
+AUDIT_ID: Final = "label-inference"
 BEST_TITLE: Final = "Strongest attack"
+MOST_CLASSES: Final = 20  # With more classes none is shown separately.
+_UTILITY_BOUND = ("attack.utility_bound", "Bound on every attack’s accuracy")
+_OF_FEATURES = "features are released unchanged, so the claim alone bounds no attack"
+_FEATURES_NOTE = (
+    "The claim protects the label given the features. It does not bound what the features "
+    "themselves give away, so the bound on any attack's accuracy is 1."
+)
+_OF_DOUBLE = (
+    "the bound needs the divergence of true from synthetic features, which the claim does not state"
+)
+_DOUBLE_NOTE = (
+    "What the features themselves give away depends on the divergence of true from synthetic "
+    "features, which the claim does not state: without it, the bound on any attack's accuracy is "
+    "1. The audit renyi estimates that divergence, and the bound that follows from it."
+)
+_CEILING = (
+    "ceiling-estimate",
+    "Ceiling of the claim, estimated",
+    "p e^ε/(1 + p(e^ε − 1)) with p the largest P(label | features), averaged over rows; the "
+    "strongest attack's accuracy where that is higher",
+    "Wu et al. (2023)",
+)
+_OPTIMUM = (
+    "optimum",
+    "Optimum against the claim, estimated",
+    "Σ_z max_y P(y | features) T[y, z], averaged over rows",
+    "Busa-Fekete et al. (2024)",
+)
+_MODEL = "P(label | features) is as the cross-fitted model has it"
 
 
-def score_estimates(run: AttackRun, confidence: float) -> list[Estimate]:
-    """Return every score of one attack and, where there is one, its in-sample accuracy.
+def score_estimates(run: AttackRun, confidence: float) -> Iterator[Estimate]:
+    """Yield every score of one attack and, where there is one, its in-sample accuracy.
 
     Scores are certified; for an attack that learns from the rows it guesses, only those that need
     no more than independent rows.
     """
-    return [
-        *(_estimate(run, measure, confidence) for measure in SCORES),
-        *(_estimate(run, measure, confidence) for measure in GAINS if run.uses_release),
-        *([_in_sample(run)] if run.fitted_n else []),
-    ]
-
-
-def _estimate(run: AttackRun, measure: Measure[FoldScore], confidence: float) -> Estimate:
-    if run.given_release and not measure.unlike:
-        score = score_of(run.name, run.title, measure)
-        return Estimate.estimated(
+    for measure in (*SCORES, *(GAINS if run.uses_release else ())):
+        if run.given_release and not measure.unlike:
+            score = score_of(run.name, run.title, measure)
+            yield Estimate.estimated(
+                score_id(score),
+                score.title,
+                average(run.folds, measure.value),
+                score=score,
+                unit=measure.unit,
+                n=sum(fold.n for fold in run.folds),
+                method="as counted, mean over labels and folds; no interval: the attack learns "
+                "from the rows that it guesses, and an interval would need rows that are alike",
+                assumptions=("the number describes these people only",),
+            )
+            continue
+        yield score_estimate(
+            run,
+            measure,
+            confidence,
+            count=sum(fold.correct for fold in run.folds) if measure is ACCURACY else None,
+            method=measure.method + (GIVEN if run.given_release else ""),
+            reference=_REFERENCE if measure in GAINS else None,
+        )
+    if run.fitted_n:
+        measured = {"measure": "in_sample.accuracy", "column": "Accuracy in sample"}
+        score = Score(subject=run.name, row=run.title, **measured)
+        yield Estimate.estimated(
             score_id(score),
             score.title,
-            average(run.folds, measure.value),
+            run.fitted_correct / run.fitted_n,
             score=score,
-            unit=measure.unit,
-            n=sum(fold.n for fold in run.folds),
-            method="as counted, mean over labels and folds; no interval: the attack learns from "
-            "the rows that it guesses, and an interval would need rows that are alike",
-            assumptions=("the number describes these people only",),
+            unit="proportion",
+            n=run.fitted_n,
+            count=run.fitted_correct,
+            method="guesses on rows that the attack was fitted on (of large releases, a sample)",
+            assumptions=(
+                "exact for these rows; an attack that memorises its rows does differently on new "
+                "ones",
+            ),
         )
-    return score_estimate(
-        run,
-        measure,
-        confidence,
-        count=sum(fold.correct for fold in run.folds) if measure is ACCURACY else None,
-        method=measure.method + (GIVEN if run.given_release else ""),
-        reference=_REFERENCE if measure in GAINS else None,
-    )
 
 
-def _in_sample(run: AttackRun) -> Estimate:
-    measure, column = "in_sample.accuracy", "Accuracy in sample"
-    score = Score(subject=run.name, measure=measure, row=run.title, column=column)
-    return Estimate.estimated(
-        score_id(score),
-        score.title,
-        run.fitted_correct / run.fitted_n,
-        score=score,
-        unit="proportion",
-        n=run.fitted_n,
-        count=run.fitted_correct,
-        method="guesses on rows that the attack was fitted on (of large releases, a sample)",
-        assumptions=(
-            "exact for these rows; an attack that memorises its rows does differently on new ones",
-        ),
-    )
-
-
-def best_estimates(
-    runs: Sequence[AttackRun], confidence: float, possible: int = 1
-) -> tuple[list[Estimate], dict[str, Callable[[float], float]]]:
-    """Return accuracy and advantage of the strongest attack, corrected for choosing it.
+def best_parts(runs: Sequence[AttackRun], confidence: float, possible: int = 1) -> Iterator[Part]:
+    """Yield accuracy and advantage of the strongest attack, corrected for choosing it.
 
     The lower end is the largest lower bound, each at the error probability divided by the number
     of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
     bound, which needs no correction: the strongest attack's own bound is among them. Where one
     learns from the rows it guesses, all are bounded given what is released, so that chance does not
-    decide which is the strongest. The second result is by id the lower bound as a function of its
-    error probability.
+    decide which is the strongest. The lower bound is also yielded as a function of its error
+    probability.
     """
     attacks = [run for run in runs if run.uses_release]
-    if not attacks:
-        return [], {}
     given = any(run.given_release for run in attacks)
     if given:
         attacks = [
@@ -126,19 +143,12 @@ def best_estimates(
             for run in attacks
         ]
     words = _CHOSEN + (GIVEN if given else "")
-    found = [
-        best_estimate(
-            attacks,
-            measure,
-            confidence,
-            possible,
-            BEST_TITLE,
-            words,
-            reference=_REFERENCE if measure is ADVANTAGE else None,
-        )
-        for measure in (ACCURACY, ADVANTAGE)
-    ]
-    return [estimate for estimate, _ in found], {e.id: strength for e, strength in found}
+    for measure in (ACCURACY, ADVANTAGE) if attacks else ():
+        asked = attacks, measure, confidence, possible, BEST_TITLE, words
+        reference = _REFERENCE if measure is ADVANTAGE else None
+        estimate, strength = best_estimate(*asked, reference=reference)
+        yield estimate
+        yield estimate.id, strength
 
 
 def strongest(runs: Sequence[AttackRun]) -> AttackRun | None:
@@ -147,19 +157,12 @@ def strongest(runs: Sequence[AttackRun]) -> AttackRun | None:
     return max(attacks, key=lambda run: average(run.folds, ACCURACY.value), default=None)
 
 
-AUDIT_ID: Final = "label-inference"
-MOST_CLASSES: Final = 20
-"""With more classes none is shown separately."""
-
-
 _Group = tuple[str, str, str, list[FoldScore]]
-"""Some rows: their key in ids, title, words, and of each fold what was counted on them."""
+# Some rows: their key in ids, title, words, and of each fold what was counted on them.
 
 
-def class_estimates(
-    context: AuditContext, run: AttackRun, attacks: int
-) -> tuple[list[Estimate], list[Note]]:
-    """Return how many people of each class the strongest attack guesses right.
+def class_parts(context: AuditContext, run: AttackRun, attacks: int) -> Iterator[Part]:
+    """Yield how many people of each class the strongest attack guesses right.
 
     Every interval holds at once with all others, and for whichever of the attacks is the strongest.
     The number of people in a class depends on their true labels, so only an attack that learns
@@ -168,45 +171,36 @@ def class_estimates(
     k = len(context.release.classes)
     if k > MOST_CLASSES:
         text = f"With {k} classes the strongest attack is not scored for each class separately."
-        return [], [Note.info(AUDIT_ID, text)]
+        yield Note.info(AUDIT_ID, text)
+        return
     groups: list[_Group] = []
     for y, name in enumerate(context.release.classes):
         counted = [(f, int(f.class_rows[y]), int(f.class_correct[y])) for f in run.folds]
         folds = [replace(fold, n=rows, correct=right) for fold, rows, right in counted]
         groups.append((f"class-{y + 1}", f"class {name}", f"people of class {name}", folds))
-    return _of_groups(run, groups, ACCURACY, context.plan.confidence, attacks), []
+    yield from _of_groups(run, groups, ACCURACY, context.plan.confidence, attacks)
 
 
-def slice_estimates(
-    context: AuditContext, run: AttackRun, attacks: int
-) -> tuple[list[Estimate], list[Note]]:
-    """Return accuracy and advantage of the strongest attack in each slice, and what slices are."""
+def slice_parts(context: AuditContext, run: AttackRun, attacks: int) -> Iterator[Part]:
+    """Yield accuracy and advantage of the strongest attack in each slice, and what slices are."""
     confidence, slices = context.plan.confidence, context.plan.slices
-    estimates: list[Estimate] = []
-    notes: list[Note] = []
+    shape, names = [len(column) for column in slices], ("n", "correct", "gained", "lost")
     for place, column in enumerate(slices):
-        groups = _groups(run, slices, place)
-        estimates += _of_groups(run, groups, ACCURACY, confidence, attacks)
-        estimates += _of_groups(run, groups, ADVANTAGE, confidence, attacks)
-        named = (f"{i + 1}: {name}" for i, name in enumerate(column.names))
-        text = f"Slices {place + 1} are by the column {column.column}: {'; '.join(named)}."
-        notes.append(Note.info(AUDIT_ID, text))
-    return estimates, notes
-
-
-def _groups(run: AttackRun, slices: Sequence[Slices], place: int) -> list[_Group]:
-    shape, folds = [len(column) for column in slices], list[list[FoldScore]]()
-    for fold in run.folds:
-        table = np.zeros((int(np.prod(shape)), 4), dtype=np.int64)
-        table[: len(fold.slices)] = fold.slices
-        others = tuple(i for i in range(len(shape)) if i != place)
-        counts = table.reshape(*shape, 4).sum(axis=others).tolist()
-        names = "n", "correct", "gained", "lost"
-        folds.append([replace(fold, **dict(zip(names, one, strict=True))) for one in counts])
-    return [
-        (f"slice-{place + 1}-{i}", f"column {place + 1}, slice {i}", f"rows of slice {i}", [*both])
-        for i, both in enumerate(zip(*folds, strict=True), 1)
-    ]
+        folds, at = list[list[FoldScore]](), place + 1
+        for fold in run.folds:
+            table = np.zeros((int(np.prod(shape)), 4), dtype=np.int64)
+            table[: len(fold.slices)] = fold.slices
+            others = tuple(i for i in range(len(shape)) if i != place)
+            counts = table.reshape(*shape, 4).sum(axis=others).tolist()
+            folds.append([replace(fold, **dict(zip(names, one, strict=True))) for one in counts])
+        groups: list[_Group] = [
+            (f"slice-{at}-{i}", f"column {at}, slice {i}", f"rows of slice {i}", [*both])
+            for i, both in enumerate(zip(*folds, strict=True), 1)
+        ]
+        for measure in (ACCURACY, ADVANTAGE):
+            yield from _of_groups(run, groups, measure, confidence, attacks)
+        named = "; ".join(f"{i}: {name}" for i, name in enumerate(column.names, 1))
+        yield Note.info(AUDIT_ID, f"Slices {at} are by the column {column.column}: {named}.")
 
 
 def _of_groups(
@@ -215,25 +209,26 @@ def _of_groups(
     measure: Measure[FoldScore],
     confidence: float,
     attacks: int,
-) -> list[Estimate]:
-    """Return a measure of each group, all of them at once and for whichever attack was chosen."""
-    alpha, estimates = (1 - confidence) / 2 / (2 * len(groups) * attacks), []
+) -> Iterator[Estimate]:
+    """Yield a measure of each group, all of them at once and for whichever attack was chosen."""
+    alpha = (1 - confidence) / 2 / (2 * len(groups) * attacks)
     for key, title, words, every in groups:
         folds = [fold for fold in every if fold.n]
         if not folds:
             continue
-        low = average(folds, lambda fold: measure.lower(fold, alpha))
-        high = average(folds, lambda fold: measure.upper(fold, alpha))
+        score = score_of(BEST, title, measure).model_copy(update={"group": key})
         method = (
             f"{run.name}, chosen among {attacks} attacks, on {words}; on each of two folds, "
             f"error probability divided by {len(groups)} groups and {attacks} attacks"
         )
-        score = score_of(BEST, title, measure).model_copy(update={"group": key})
-        found = Estimate.interval(
+        yield Estimate.interval(
             score_id(score),
             f"{BEST_TITLE}, {score.title}",
             average(folds, measure.value),
-            (low, high),
+            (
+                average(folds, lambda fold: measure.lower(fold, alpha)),
+                average(folds, lambda fold: measure.upper(fold, alpha)),
+            ),
             confidence,
             score=score,
             unit="proportion",
@@ -241,8 +236,6 @@ def _of_groups(
             count=sum(fold.correct for fold in folds) if measure is ACCURACY else None,
             method=method + (GIVEN if run.given_release else ""),
         )
-        estimates.append(found)
-    return estimates
 
 
 def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Curve | None:
@@ -265,7 +258,13 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
     if not ends:
         return None
     tail = (1 - confidence) / 2 / (len(counts) * len(SHARES) * attacks)
-    points = [_curve_point([fold[end].tolist() for fold in counts], tail) for end in ends]
+    points = list[tuple[float, float, float, float]]()
+    for end in ends:
+        folds = [fold[end].tolist() for fold in counts]
+        rows, correct = (sum(both) for both in zip(*folds, strict=True))
+        low = sum(n / rows * chernoff_lower(right / n, n, tail) for n, right in folds if n)
+        high = sum(n / rows * chernoff_upper(right / n, n, tail) for n, right in folds if n)
+        points.append((rows, correct / rows, low, high))
     last = points[-1][0]
     return Curve(
         id="attack.best.accuracy_by_confidence",
@@ -291,131 +290,76 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
     )
 
 
-def _curve_point(folds: list[list[int]], tail: float) -> tuple[float, float, float, float]:
-    """Return rows, the share right, and its bounds averaged over folds by their rows."""
-    rows, correct = (sum(counts) for counts in zip(*folds, strict=True))
-    low = high = 0.0
-    for n, right in folds:
-        if n:
-            low += n / rows * chernoff_lower(right / n, n, tail)
-            high += n / rows * chernoff_upper(right / n, n, tail)
-    return float(rows), correct / rows, low, high
-
-
-_UTILITY_BOUND = ("attack.utility_bound", "Bound on every attack’s accuracy")
-_OF_FEATURES = "features are released unchanged, so the claim alone bounds no attack"
-_FEATURES_NOTE = (
-    "The claim protects the label given the features. It does not bound what the features "
-    "themselves give away, so the bound on any attack's accuracy is 1."
-)
-_OF_DOUBLE = (
-    "the bound needs the divergence of true from synthetic features, which the claim does not state"
-)
-_DOUBLE_NOTE = (
-    "What the features themselves give away depends on the divergence of true from synthetic "
-    "features, which the claim does not state: without it, the bound on any attack's accuracy is "
-    "1. The audit renyi estimates that divergence, and the bound that follows from it."
-)
-_MODEL = "P(label | features) is as the cross-fitted model has it"
-
-
-def ceiling_estimates(
+def claim_parts(
     context: AuditContext,
     channel: Channel | None,
     posterior: FloatArray | None,
     best: float = 0.0,
-) -> list[Estimate]:
-    """Return the ceilings of accuracy and advantage under the claim.
+) -> Iterator[Part]:
+    """Yield the ceilings of accuracy and advantage under the claim, and the bound on accuracy.
 
     The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape
     (n, k), is P(y | x) for each row, from the features alone; ``best`` is the strongest
     attack's accuracy.
+
+    The bound on every attack's accuracy is that of Rényi label privacy. The features leave a
+    release unprotected, so with features that vary it is 1 and a note says why. Without any, the
+    claimed channel is all there is, and the frequency of the most frequent label is bounded from
+    above where true labels are known.
     """
-    epsilon, k = context.claim.epsilon, len(context.release.classes)
-    if epsilon is None:
-        return []
-    score = score_of("ceiling", "Ceiling of the claim", ADVANTAGE)
-    highest = Estimate.exact(
-        score_id(score),
-        score.title,
-        advantage_ceiling(epsilon, k),
-        score=score,
-        unit="proportion",
-        method="½ tanh(ε/2), over all priors" if k == 2 else "tanh(ε/4), over all priors",
-        reference="tight form of the bound of Wu et al. (2023)",
-    )
-    if posterior is None:
-        return [highest]
-    ceiling = max(float(accuracy_ceiling(posterior.max(axis=1), epsilon).mean()), best)
-    how = (
-        "p e^ε/(1 + p(e^ε − 1)) with p the largest P(label | features), averaged over rows; the "
-        "strongest attack's accuracy where that is higher"
-    )
-    names = "ceiling-estimate", "Ceiling of the claim, estimated"
-    found = [(names, ceiling, how, "Wu et al. (2023)")]
-    if channel is not None:
-        optimum = float(channel.informed_accuracy(posterior).mean())
-        how, source = (
-            "Σ_z max_y P(y | features) T[y, z], averaged over rows",
-            "Busa-Fekete et al. (2024)",
-        )
-        found.append((("optimum", "Optimum against the claim, estimated"), optimum, how, source))
-    estimates = [highest]
-    for (name, title), value, method, reference in found:
-        score = score_of(name, title, ACCURACY)
-        one = Estimate.estimated(
+    epsilon, k, truth = context.claim.epsilon, len(context.release.classes), context.release.truth
+    if epsilon is not None:
+        score = score_of("ceiling", "Ceiling of the claim", ADVANTAGE)
+        yield Estimate.exact(
             score_id(score),
             score.title,
-            value,
+            advantage_ceiling(epsilon, k),
             score=score,
             unit="proportion",
-            n=len(posterior),
-            method=method,
-            assumptions=(_MODEL, "the claim holds"),
-            reference=reference,
+            method="½ tanh(ε/2), over all priors" if k == 2 else "tanh(ε/4), over all priors",
+            reference="tight form of the bound of Wu et al. (2023)",
         )
-        estimates.append(one)
-    return estimates
-
-
-def utility_estimate(
-    context: AuditContext, channel: Channel | None
-) -> tuple[list[Estimate], list[Note]]:
-    """Return the bound on every attack's accuracy that Rényi label privacy of the claim implies.
-
-    The features leave a release unprotected, so with features that vary the bound is 1 and a note
-    says why. Without any, the claimed channel is all there is, and the frequency of the most
-    frequent label is bounded from above where true labels are known.
-    """
-    if channel is None:
-        return [], []
-    reference, truth = "Busa-Fekete et al. (2023), Theorem 5.2", context.release.truth
-    if not context.release.features.is_constant():
+    if epsilon is not None and posterior is not None:
+        ceiling = max(float(accuracy_ceiling(posterior.max(axis=1), epsilon).mean()), best)
+        found = [(*_CEILING, ceiling)]
+        if channel is not None:
+            found.append((*_OPTIMUM, float(channel.informed_accuracy(posterior).mean())))
+        for name, title, method, reference, value in found:
+            score = score_of(name, title, ACCURACY)
+            yield Estimate.estimated(
+                score_id(score),
+                score.title,
+                value,
+                score=score,
+                unit="proportion",
+                n=len(posterior),
+                method=method,
+                assumptions=(_MODEL, "the claim holds"),
+                reference=reference,
+            )
+    source = "Busa-Fekete et al. (2023), Theorem 5.2"
+    if channel is not None and not context.release.features.is_constant():
         double = context.claim.traits.features == "partly synthetic"
-        bound = Estimate.exact(
+        yield Estimate.exact(
             *_UTILITY_BOUND,
             1.0,
             unit="proportion",
             method=_OF_DOUBLE if double else _OF_FEATURES,
-            reference=f"{reference} with Theorem 7.1" if double else reference,
+            reference=f"{source} with Theorem 7.1" if double else source,
         )
-        text = _DOUBLE_NOTE if double else _FEATURES_NOTE
-        return [bound], [Note.info(AUDIT_ID, text)]
-    if truth is None:
-        return [], []
-    alpha, k = 1 - context.plan.confidence, len(context.release.classes)
-    # The largest of k frequencies: a bound for each at alpha/k.
-    counts = np.bincount(truth, minlength=k)
-    p_star = float(clopper_pearson_upper(counts, len(truth), alpha / k).max())
-    bound = Estimate.upper_bound(
-        *_UTILITY_BOUND,
-        utility_bound(channel.rdp, p_star, k),
-        context.plan.confidence,
-        unit="proportion",
-        n=len(truth),
-        method="no feature varies: Rényi divergence of the claimed channel, minimised over δ and "
-        "α; the most frequent label's share bounded from above",
-        assumptions=("the claim holds",),
-        reference=reference,
-    )
-    return [bound], []
+        yield Note.info(AUDIT_ID, _DOUBLE_NOTE if double else _FEATURES_NOTE)
+    elif channel is not None and truth is not None:
+        # The largest of k frequencies: a bound for each at alpha/k.
+        counts, alpha = np.bincount(truth, minlength=k), 1 - context.plan.confidence
+        p_star = float(clopper_pearson_upper(counts, len(truth), alpha / k).max())
+        yield Estimate.upper_bound(
+            *_UTILITY_BOUND,
+            utility_bound(channel.rdp, p_star, k),
+            context.plan.confidence,
+            unit="proportion",
+            n=len(truth),
+            method="no feature varies: Rényi divergence of the claimed channel, minimised over δ "
+            "and α; the most frequent label's share bounded from above",
+            assumptions=("the claim holds",),
+            reference=source,
+        )

@@ -18,9 +18,9 @@ from ldpaudit.attacks.interface import (
 )
 from ldpaudit.attacks.model_attack import TRUTH_MODEL
 from ldpaudit.attacks.scoring import FoldScore, score_fold
-from ldpaudit.audits.claimed_channel import attackers_channel
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import (
+    attackers_channel,
     fit_halves,
     half_model,
     held_out_posterior,
@@ -170,7 +170,11 @@ def run_attacks(context: AuditContext, folds: Sequence[Fold]) -> tuple[list[Atta
     """Fit and score every attack that applies, on both folds."""
 
     def run(name: str, attacks: list[Attack]) -> AttackRun:
-        return _run(context, folds, name, attacks)
+        pairs, first = list(zip(attacks, folds, strict=True)), attacks[0]
+        found = side_by_side(context).map(_run_fold, pairs, shared=context)
+        scores, right, rows = zip(*found, strict=True)
+        counts = first.uses_release, sum(right), sum(rows), first.learns_from_asked
+        return AttackRun(name, first.title, tuple(scores), *counts)
 
     blind = None if context.run.guesses is None else _NOT_PAIRED
     known = [fold.knowledge for fold in folds]
@@ -220,24 +224,6 @@ def one_of_each_group(context: AuditContext, rows: IndexArray, name: str) -> Boo
     scored = np.zeros(len(rows), dtype=np.bool_)
     scored[one_of_each(groups[rows], context.rng("label-inference", "group", name))] = True
     return scored
-
-
-def _run(
-    context: AuditContext, folds: Sequence[Fold], name: str, attacks: list[Attack]
-) -> AttackRun:
-    pairs = list(zip(attacks, folds, strict=True))
-    found = list(side_by_side(context).map(_run_fold, pairs, shared=context))
-    scores, right, rows = zip(*found, strict=True)
-    first = attacks[0]
-    return AttackRun(
-        name,
-        first.title,
-        tuple(scores),
-        first.uses_release,
-        sum(right),
-        sum(rows),
-        first.learns_from_asked,
-    )
 
 
 def _run_fold(pair: tuple[Attack, Fold], context: AuditContext) -> tuple[FoldScore, int, int]:

@@ -2,44 +2,64 @@
 
 Exact numbers come from the claim alone. With true labels ε is bounded from below by true against
 released labels, and without (as a cross-check also with them) by the release alone. An audit can
-refute a claim; it cannot prove one.
+refute a claim; it cannot prove one. What counts of all rows hide is looked at besides: rare
+classes, and numbers whose digits come through the noise.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.rows import counted
+from ldpaudit.audits.assumptions.rows import counted, counted_rows
 from ldpaudit.audits.assumptions.standing import label_counts, over_all_rows, standing
-from ldpaudit.audits.assumptions.stated import (
-    FEATURE_BLIND,
-    INDEPENDENT,
-    NOT_DERIVED,
-    UNSELECTED,
-)
-from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
-from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES, OUTSIDER, SUBGROUPS
-from ldpaudit.audits.interface import AuditContext, Counts, Need
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected, notes
 from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
     outsider_evidence,
     report_counts,
     subgroup_evidence,
 )
-from ldpaudit.audits.mechanism.exact import exact_curves, exact_estimates
-from ldpaudit.audits.mechanism.special_cases import lattice_finding, rare_finding
+from ldpaudit.audits.models import aligned_channel, feature_dependence
+from ldpaudit.audits.stated import (
+    FEATURE_BLIND,
+    INDEPENDENT,
+    INSIDER,
+    INSIDER_SHARES,
+    LATTICE,
+    LATTICE_SHARE,
+    NOT_DERIVED,
+    OUTSIDER,
+    RARE_CLASSES,
+    SUBGROUPS,
+    UNSELECTED,
+)
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
+    HELD_UP,
+    MOST_PEOPLE,
     SMALLEST_P_VALUE,
+    RareClass,
     channel_consistency,
     likelihood_ratio_p_value,
     marginal_consistency,
+    rare_classes,
+    usual_outputs,
 )
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
-from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence
+from ldpaudit.estimators.epsilon.lattice import lattice_evidence, repeated_numbers
+from ldpaudit.estimators.epsilon.strongest import SELECTED
+from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.result import Estimate, Finding, Note
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.numeric_labels import NumericLabels
+from ldpaudit.release import FloatArray, IndexArray, label_table
+from ldpaudit.result import Curve, Estimate, Note
 
+_LISTED, _ODDS, _ON_STEP = 5, 100, 1e-6
+_MOST_REPEATED: Final = 0.01  # The share of rows with repeated numbers from which a warning is due.
 _GROUP_SOURCES = {
     "scores": "groups of rows that a model fitted on other rows is surest about",
     "anchors": "balls in feature space, chosen on other rows",
@@ -58,64 +78,278 @@ _REFERENCES = {
 }
 
 
-class MechanismAudit:
-    """Compares the released labels with the claim."""
+def _parts(context: AuditContext) -> Iterator[Part]:
+    yield from exact_estimates(context.claim)
+    yield from exact_curves(context.claim)
+    if context.release.strata is not None and context.claim.by_stratum:
+        return  # Each stratum is bounded by itself.
+    found = collected(
+        [*_agreement(context), *rare_parts(context), *lattice_parts(context), *_bounds(context)]
+    )
+    yield found if counted(context).holds else replace(found, bounds={})
+    dependent, truth = feature_dependence(context), context.release.truth
+    groups, outsider = subgroup_evidence(context), outsider_evidence(context)
+    if dependent is not None:
+        yield Note.warning("mechanism", f"Counts of labels alone give no bound of ε: {dependent}.")
+        return
+    one_class = truth is not None and insider_evidence(context) is None
+    yield from notes(
+        "mechanism",
+        (
+            "warning",
+            one_class,
+            "True labels give no bound of ε: fewer than two classes occur among them.",
+        ),
+        (
+            "info",
+            truth is not None and not one_class and isinstance(groups, str),
+            f"Groups of rows were not bounded by themselves: {groups}.",
+        ),
+        (
+            "info",
+            isinstance(outsider, str),
+            f"No bound of ε from the release alone: {outsider}.",
+        ),
+        (
+            "info",
+            context.claim.traits.outputs == "unknown",
+            "No mechanism is declared. The bounds of ε assume that the released label was drawn "
+            "from the true label alone; for a mechanism that uses the features they do not hold.",
+        ),
+    )
 
-    id = "mechanism"
-    counts: Counts = "rows"
-    needs: tuple[Need, ...] = ()
 
-    def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
-        """Return None: the audit always applies."""
-        return None
+AUDIT: Final = BuiltIn("mechanism", _parts, needs=())
 
-    def run(self, context: AuditContext) -> Finding:
-        """Run it."""
-        exact, curves = exact_estimates(context.claim), tuple(exact_curves(context.claim))
-        if context.release.strata is not None and context.claim.by_stratum:
-            # Each stratum is bounded by itself.
-            return Finding(tuple(exact), curves)
-        noise = counted(context)
-        agreement, differing = _agreement(context)
-        rare, lattice = rare_finding(context), lattice_finding(context)
-        found = list(_bounds(context))
-        estimates = [*exact, *agreement, *rare.estimates, *lattice.estimates]
-        bounds = {identifier: bound for identifier, bound, _ in found}
-        return Finding(
-            estimates=(*estimates, *(one for _, _, shown in found for one in shown)),
-            curves=curves,
-            notes=(*differing, *rare.notes, *lattice.notes, *_notes(context)),
-            bounds={**lattice.bounds, **bounds} if noise.holds else {},
+
+def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
+    """Yield the exact numbers of a claimed mechanism; none where nothing is claimed."""
+    if claim.epsilon is not None:
+        yield Estimate.exact(
+            "mechanism.epsilon",
+            "Declared ε",
+            claim.epsilon,
+            axis="epsilon",
+            unit="nats",
+            method="the largest log-ratio of two entries in one column of the channel",
+        )
+    if claim.channel is not None:
+        yield Estimate.exact(
+            "mechanism.total_variation",
+            "Total variation between two labels' outputs",
+            min(claim.channel.total_variation, 1.0),
+            unit="proportion",
+            method="the largest total variation distance between two rows of the channel",
+        )
+    yield from claim.exact_estimates()
+    errors = label_errors(claim) if claim.traits.numeric else None
+    if errors is None:
+        return
+    where = "over all labels" if errors.every else "at evenly spaced labels"
+    yield Estimate.exact(
+        "mechanism.max_bias",
+        "Largest bias of a released label",
+        errors.largest_bias,
+        unit="label units",
+        method=f"the largest |E[ŷ | y] − y| {where}",
+    )
+    yield Estimate.exact(
+        "mechanism.max_mean_squared_error",
+        "Largest mean squared error of a released label",
+        float((errors.bias**2 + errors.variance).max()),
+        unit="squared label units",
+        method=f"the largest E[(ŷ − y)² | y] {where}",
+    )
+
+
+def exact_curves(claim: Mechanism) -> Iterator[Curve]:
+    """Yield the Rényi curve and δ(ε) of a claim; none where they are not known, or too much."""
+    if claim.epsilon is None or claim.offers(AnalysedMechanism) is None:
+        return
+    privacy = privacy_of(claim)
+    if not privacy.points:
+        return
+    orders, divergences = zip(*(p for p in rdp_curve(privacy) if math.isfinite(p[0])), strict=True)
+    yield Curve(
+        id="mechanism.rdp",
+        title="Rényi divergence of the declared mechanism",
+        section="renyi",
+        kind="exact",
+        axis="divergence",
+        x=orders,
+        value=divergences,
+        x_label="order α",
+        unit="nats",
+        method="the largest Rényi divergence of order α between two labels' outputs",
+        reference="Busa-Fekete et al. (2023), Definition 4.2",
+    )
+    grid, deltas = zip(*delta_curve(privacy), strict=True)
+    yield Curve(
+        id="mechanism.delta",
+        title="δ(ε) of the declared mechanism",
+        section="renyi",
+        kind="exact",
+        x=grid,
+        value=tuple(min(max(delta, 0.0), 1.0) for delta in deltas),
+        x_label="ε",
+        unit="proportion",
+        method="the smallest δ for which the mechanism is (ε, δ)-label-DP",
+    )
+
+
+def rare_parts(context: AuditContext) -> Iterator[Part]:
+    """Yield whether rare classes were released as claimed; nothing where it cannot be known."""
+    channel = aligned_channel(context)
+    if channel is None or context.release.truth is None:
+        return
+    usual = usual_outputs(channel.matrix, channel.classes, channel.outputs)
+    found = rare_classes(_people(context), channel.matrix, channel.epsilon, usual)
+    if found is None:
+        return
+    first, unseen = found.classes[0], [one for one in found.classes if not one.can_be_seen]
+    tested = len(unseen) < len(found.classes)  # Decided by the classes' sizes alone.
+    title = "Labels of rare classes against the declared channel"
+    if tested and found.p_value <= HELD_UP:
+        label, output = channel.classes[first.label], channel.outputs[first.output]
+        title = (
+            f"{first.count} of the {first.people} people of class {label} were released "
+            f"{'unchanged' if label == output else f'as {output}'}, which the claim allows "
+            f"{_once_in(first.chance)}"
+        )
+        yield Note.warning("mechanism", f"{title[0].upper()}{title[1:]}.")
+    if unseen:
+        yield Note.info("mechanism", _unseen(channel, unseen))
+    if tested:
+        kind, assumptions = standing(context, INDEPENDENT)
+        yield Estimate.upper_bound(
+            RARE_CLASSES,
+            title,
+            max(found.p_value, SMALLEST_P_VALUE),
+            context.plan.confidence,
+            kind=kind,
+            unit="p-value",
+            method="p-value: exact binomial tests of the labels of each class with at most "
+            f"{MOST_PEOPLE} people ({len(found.classes)} here), most of it for labels released "
+            "unchanged; the smallest against its own distribution",
+            assumptions=assumptions,
+            reference="Tarone (1990)",
         )
 
 
-_Found = tuple[str, Callable[[float], float], Iterable[Estimate]]
+def _people(context: AuditContext) -> IndexArray:
+    """Return people by label and output: of a group one row of each true label."""
+    every = over_all_rows(context)
+    release, groups = every.release, every.release.groups
+    if groups is None:
+        return label_counts(context)
+    rows, k = counted_rows(every), len(release.classes)
+    rows = np.arange(len(release)) if rows is None else rows
+    rows = rows[np.unique(groups[rows] * k + every.truth[rows], return_index=True)[1]]
+    return label_table(every.truth[rows], release.released[rows], k, len(release.outputs))
 
 
-def _bounds(context: AuditContext) -> Iterator[_Found]:
-    """Yield every lower bound of ε: its id, the bound at any level, and the numbers to show."""
-    further: tuple[str, ...]
-    alpha, reports = 1 - context.plan.confidence, report_counts(context)
-    title, insider = "True labels, strongest bound", insider_evidence(context)
-    if insider is not None:
-        shown = list(_insider(context, insider))
-        if reports is None:
-            words = (
-                f"the stronger of {' and '.join(insider.methods)}, here "
-                f"'{insider.bound(alpha).method}'; corrected: '{insider.design.primary}', chosen "
-                "before the outcomes were seen, has "
-                f"{insider.design.weights[insider.design.primary]:.0%} of the error probability"
+def _unseen(channel: Channel, classes: Sequence[RareClass]) -> str:
+    largest = sorted(classes, key=lambda one: one.all_alike)
+    first = largest[0]
+    names = [f"{channel.classes[one.label]} ({one.people})" for one in largest[1 : _LISTED + 1]]
+    more = f" and {len(largest) - 1 - _LISTED} more" if len(largest) > _LISTED + 1 else ""
+    others = f" The same holds for smaller classes: {', '.join(names)}{more}." if names else ""
+    who = "its only label" if first.people == 1 else f"the labels of all {first.people} people"
+    return (
+        f"Too few people have class {channel.classes[first.label]}: even if {who} were released "
+        f"unchanged, that would happen {_once_in(first.all_alike)} under the claim, so a full "
+        f"disclosure of this class could not be noticed.{others}"
+    )
+
+
+def _once_in(chance: float) -> str:
+    """Return a chance in words, never smaller than it is."""
+    times = math.floor(1 / max(chance, SMALLEST_P_VALUE))
+    if times < 2:
+        return "more often than not"
+    step = 10 ** max(len(str(times)) - 2, 0) if times >= _ODDS else 1
+    return f"once in {times // step * step:,} times"
+
+
+def lattice_parts(context: AuditContext) -> Iterator[Part]:
+    """Yield what remainders and digits reveal, where outputs are seen in bins alone."""
+    numbers, claim = context.release.numeric, context.claim.offers(NumericMechanism)
+    if numbers is None or not numbers.view.outputs.grouped or claim is None:
+        return
+    if claim.output_values is None:
+        share = repeated_numbers(_off_steps(claim, numbers)) / len(numbers.released)
+        if share >= _MOST_REPEATED:
+            text = (
+                f"{share:.0%} of the rows have a released number, to the last digit, that another "
+                "row has too: the noise has few values, and its digits may reveal it. Draw it from "
+                "a sampler made for privacy (ldpaudit privatize), or release rounded numbers."
             )
-            if insider.methods == SELECTED:
-                words = (
-                    "the odds ratio of two labels and two outputs, which a selection does not "
-                    "change"
-                )
-            further = () if insider.methods == SELECTED else (UNSELECTED,)
-            best = _bound(context, (INSIDER, title), insider.bound(alpha), words, None, *further)
-            shown.insert(0, best)
-        yield INSIDER, lambda level: insider.bound(level).epsilon, shown
-    groups = subgroup_evidence(context)
+            yield Note.warning("mechanism", text)
+    if numbers.truth is None or feature_dependence(context) is not None:
+        return
+    rows = counted_rows(context)
+    rows = np.arange(len(numbers.truth)) if rows is None else rows
+    rng = context.rng("epsilon", "lattice")
+    found = lattice_evidence(numbers.truth[rows], numbers.released[rows], rng)
+    if found is None:
+        return
+    alpha, evidence = (1 - context.plan.confidence) * LATTICE_SHARE, found.bounds
+    bound = evidence.bound(alpha)
+    if claim.epsilon is not None and bound.epsilon > claim.epsilon:
+        text = (
+            "The digits of a released number reveal which noise was added: for "
+            f"{found.right:.0%} of the rows the true number is read off. The noise takes few "
+            "values; draw it from a sampler made for privacy."
+        )
+        if found.modulus is not None:
+            text = (
+                "The noise lies on a lattice: the remainder of the true number, divided by "
+                f"{found.modulus * found.step:g}, can be read off the released one more often than "
+                "the claim allows. Draw noise in steps of the labels."
+            )
+        yield Note.warning("mechanism", text)
+    words = (
+        "the strongest bound from the remainders of true and released numbers (by 2 to 10, or the "
+        "digits between labels), chosen on one half of the rows and counted on the other"
+    )
+    names = LATTICE, "True labels, remainders of numbers"
+    yield _bound(context, names, bound, words, "Mironov (2012), for the digits")
+    yield LATTICE, lambda level: evidence.bound(level).epsilon
+
+
+def _off_steps(claim: NumericMechanism, numbers: NumericLabels) -> FloatArray:
+    """Return the released numbers that are no outputs of the claimed noise in steps."""
+    if claim.output_step is None:
+        return numbers.released
+    steps = (numbers.released - claim.label_bounds[0]) / claim.output_step
+    return np.asarray(numbers.released[np.abs(steps - np.rint(steps)) > _ON_STEP])
+
+
+def _bounds(context: AuditContext) -> Iterator[Part]:
+    """Yield every lower bound of ε, at any level too, and the numbers beside it."""
+    alpha, reports = 1 - context.plan.confidence, report_counts(context)
+    names, insider = (INSIDER, "True labels, strongest bound"), insider_evidence(context)
+    groups, outsider = subgroup_evidence(context), outsider_evidence(context)
+    if insider is not None:
+        selected, best = insider.methods == SELECTED, insider.bound(alpha)
+        further = () if selected else (UNSELECTED,)
+        words = "the odds ratio of two labels and two outputs, which a selection does not change"
+        if not selected:
+            primary = insider.design.primary
+            words = (
+                f"the stronger of {' and '.join(insider.methods)}, here '{best.method}'; "
+                f"corrected: '{primary}', chosen before the outcomes were seen, has "
+                f"{insider.design.weights[primary]:.0%} of the error probability"
+            )
+        if reports is None:
+            yield _bound(context, names, best, words, None, *further)
+        for method in insider.methods:
+            own = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
+            words = f"{_METHODS[method]}; at its own level, not corrected for the other method"
+            bound, reference = insider.by_method(method, alpha), _REFERENCES[method]
+            yield _bound(context, own, bound, words, reference, *further)
+        yield from _observed(label_counts(context))
+        yield INSIDER, lambda level: insider.bound(level).epsilon
     if not isinstance(groups, str):
         words = (
             "the strongest bound within groups of rows whose released label equals the true one "
@@ -123,13 +357,10 @@ def _bounds(context: AuditContext) -> Iterator[_Found]:
             f"both ways round, corrected for {len(groups.tests)} groups"
         )
         # At the level at which it counts against a claim: other bounds have the rest.
-        bound, names = (
-            groups.bound(alpha * INSIDER_SHARES[SUBGROUPS]),
-            "True labels, groups of rows",
-        )
-        further = (NOT_DERIVED, UNSELECTED)
-        shown = [_bound(context, (SUBGROUPS, names), bound, words, None, *further)]
-        yield SUBGROUPS, lambda level: groups.bound(level).epsilon, shown
+        bound = groups.bound(alpha * INSIDER_SHARES[SUBGROUPS])
+        own = SUBGROUPS, "True labels, groups of rows"
+        yield _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
+        yield SUBGROUPS, lambda level: groups.bound(level).epsilon
     if reports is not None:
         # The reports show more than the labels drawn from them.
         words = (
@@ -138,10 +369,8 @@ def _bounds(context: AuditContext) -> Iterator[_Found]:
             "the reports"
         )
         reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
-        bound = epsilon_lower(reports, alpha)
-        shown = [_bound(context, (INSIDER, title), bound, words, reference)]
-        yield INSIDER, lambda level: epsilon_lower(reports, level).epsilon, shown
-    outsider = outsider_evidence(context)
+        yield _bound(context, names, epsilon_lower(reports, alpha), words, reference)
+        yield INSIDER, lambda level: epsilon_lower(reports, level).epsilon
     if not isinstance(outsider, str):
         bound = outsider.bound(alpha)
         words = (
@@ -149,20 +378,12 @@ def _bounds(context: AuditContext) -> Iterator[_Found]:
             f"for {len(outsider.tests)} tests"
         )
         reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
-        names, further = "The release alone", (NOT_DERIVED, UNSELECTED)
-        shown = [_bound(context, (OUTSIDER, names), bound, words, reference, *further)]
-        yield OUTSIDER, lambda level: outsider.bound(level).epsilon, shown
+        alone = OUTSIDER, "The release alone"
+        yield _bound(context, alone, bound, words, reference, NOT_DERIVED, UNSELECTED)
+        yield OUTSIDER, lambda level: outsider.bound(level).epsilon
 
 
-def _insider(context: AuditContext, evidence: BoundEvidence) -> Iterator[Estimate]:
-    """Yield each method's bound at its own level, and the observed frequencies."""
-    alpha, counts = 1 - context.plan.confidence, label_counts(context)
-    further = () if evidence.methods == SELECTED else (UNSELECTED,)
-    for method in evidence.methods:
-        names = f"{INSIDER}.{method}", f"True labels, {method.replace('-', ' ')}"
-        words = f"{_METHODS[method]}; at its own level, not corrected for the other method"
-        bound, reference = evidence.by_method(method, alpha), _REFERENCES[method]
-        yield _bound(context, names, bound, words, reference, *further)
+def _observed(counts: IndexArray) -> Iterator[Estimate]:
     table = counts[counts.sum(axis=1) > 0] + 0.5
     if len(table) < 2:
         return
@@ -206,64 +427,58 @@ def _bound(
     )
 
 
-def _agreement(context: AuditContext) -> tuple[list[Estimate], list[Note]]:
+def _agreement(context: AuditContext) -> Iterator[Part]:
     """Compare the counts with the claimed channel."""
-    channel = aligned_channel(context)
+    channel, alpha = aligned_channel(context), 1 - context.plan.confidence
     if channel is None:
-        return [], []
+        return
     every = over_all_rows(context)
     rows, labels = counted(every).rows, every.release.released
     seen = labels if rows is None else labels[rows]
-    released = np.bincount(seen, minlength=len(channel.outputs))
-    estimates, alpha = [], 1 - context.plan.confidence
-    p_value = marginal_consistency(released.astype(np.int64), channel.matrix)
-    if p_value is not None:
+    released = np.bincount(seen, minlength=len(channel.outputs)).astype(np.int64)
+    p_values = [marginal_consistency(released, channel.matrix)]
+    if p_values[0] is not None:
         words = (
             "the smallest level at which no mixture of the claimed channel's rows lies within the "
             "simultaneous Clopper–Pearson intervals of the released labels' frequencies"
         )
         title = "Released shares against the declaration (p-value)"
-        names = ("mechanism.marginal_consistency", title)
-        estimates.append(_p_value(context, names, p_value, words))
+        yield _p_value(context, ("mechanism.marginal_consistency", title), p_values[0], words)
     if context.release.truth is not None:
-        estimates += _cell_agreement(context, channel, alpha)
-    p_values = [e.value for e in estimates if e.side == "upper"]
-    if not any(value <= alpha / len(p_values) for value in p_values):
-        return estimates, []
-    text = (
-        "The released labels do not follow the claimed mechanism: an honest release would look "
-        f"like this at most {alpha:.0%} of the time. The claimed λ or ε may be in another "
-        "parametrisation, or labels may have been changed afterwards."
-    )
-    return estimates, [Note.warning("mechanism", text)]
-
-
-def _cell_agreement(context: AuditContext, channel: Channel, alpha: float) -> Iterator[Estimate]:
-    counts = label_counts(context)
-    test = channel_consistency(counts, channel.matrix, alpha)
-    words = f"exact binomial tests of {test.cells} entries of the channel, Bonferroni"
-    title = "Counts against the declared channel (p-value)"
-    names = ("mechanism.channel_consistency", title)
-    yield _p_value(context, names, test.p_value, words)
-    yield Estimate.lower_bound(
-        "mechanism.inconsistent_entries",
-        "Entries of the channel outside their intervals",
-        test.inconsistent,
-        context.plan.confidence,
-        method=f"entries of the channel, of {test.cells}, outside their simultaneous intervals",
-        assumptions=(INDEPENDENT,),
-        reference="Clopper & Pearson (1934)",
-    )
-    yield Estimate.estimated(
-        "mechanism.channel_consistency.g-test",
-        "Counts against the declared channel, G test (p-value)",
-        max(likelihood_ratio_p_value(counts, channel.matrix), SMALLEST_P_VALUE),
-        n=int(counts.sum()),
-        unit="p-value",
-        method="p-value of the likelihood-ratio (G) test of all entries at once",
-        assumptions=("counts are large: the χ² distribution is an approximation",),
-        reference="Wilks (1938)",
-    )
+        counts = label_counts(context)
+        test = channel_consistency(counts, channel.matrix, alpha)
+        p_values.append(test.p_value)
+        words = f"exact binomial tests of {test.cells} entries of the channel, Bonferroni"
+        title = "Counts against the declared channel (p-value)"
+        names = ("mechanism.channel_consistency", title)
+        yield _p_value(context, names, test.p_value, words)
+        yield Estimate.lower_bound(
+            "mechanism.inconsistent_entries",
+            "Entries of the channel outside their intervals",
+            test.inconsistent,
+            context.plan.confidence,
+            method=f"entries of the channel, of {test.cells}, outside their simultaneous intervals",
+            assumptions=(INDEPENDENT,),
+            reference="Clopper & Pearson (1934)",
+        )
+        yield Estimate.estimated(
+            "mechanism.channel_consistency.g-test",
+            "Counts against the declared channel, G test (p-value)",
+            max(likelihood_ratio_p_value(counts, channel.matrix), SMALLEST_P_VALUE),
+            n=int(counts.sum()),
+            unit="p-value",
+            method="p-value of the likelihood-ratio (G) test of all entries at once",
+            assumptions=("counts are large: the χ² distribution is an approximation",),
+            reference="Wilks (1938)",
+        )
+    shown = [max(p, SMALLEST_P_VALUE) for p in p_values if p is not None]
+    if any(p_value <= alpha / len(shown) for p_value in shown):
+        text = (
+            "The released labels do not follow the claimed mechanism: an honest release would look "
+            f"like this at most {alpha:.0%} of the time. The claimed λ or ε may be in another "
+            "parametrisation, or labels may have been changed afterwards."
+        )
+        yield Note.warning("mechanism", text)
 
 
 def _p_value(
@@ -287,26 +502,3 @@ def _p_value(
         assumptions=assumptions,
         reference="Clopper & Pearson (1934)",
     )
-
-
-def _notes(context: AuditContext) -> Iterator[Note]:
-    dependent, truth = feature_dependence(context), context.release.truth
-    groups, outsider = subgroup_evidence(context), outsider_evidence(context)
-    if dependent is not None:
-        text = f"Counts of labels alone give no bound of ε: {dependent}."
-        yield Note.warning("mechanism", text)
-        return
-    if truth is not None and insider_evidence(context) is None:
-        text = "True labels give no bound of ε: fewer than two classes occur among them."
-        yield Note.warning("mechanism", text)
-    elif truth is not None and isinstance(groups, str):
-        text = f"Groups of rows were not bounded by themselves: {groups}."
-        yield Note.info("mechanism", text)
-    if isinstance(outsider, str):
-        yield Note.info("mechanism", f"No bound of ε from the release alone: {outsider}.")
-    if context.claim.traits.outputs == "unknown":
-        text = (
-            "No mechanism is declared. The bounds of ε assume that the released label was drawn "
-            "from the true label alone; for a mechanism that uses the features they do not hold."
-        )
-        yield Note.info("mechanism", text)

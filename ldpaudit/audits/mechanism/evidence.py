@@ -10,15 +10,15 @@ from dataclasses import replace
 import numpy as np
 
 from ldpaudit.audits.assumptions.standing import (
+    evidence_of,
     label_counts,
     selected,
     sound_and_numbered,
     sound_features,
     unchanged_rows,
 )
-from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
 from ldpaudit.audits.interface import AuditContext, remembered
-from ldpaudit.audits.mechanism.release_alone import evidence_of
+from ldpaudit.audits.models import aligned_channel, feature_dependence
 from ldpaudit.estimators.epsilon.bounds import Strongest, class_counts
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.estimators.epsilon.power import worth_looking_for
@@ -39,16 +39,15 @@ from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 
-SMALLEST_HALF = 200
-"""Rows that a half must have for groups to be worth looking for."""
+SMALLEST_HALF = 200  # Rows that a half must have for groups to be worth looking for.
+# The share of a half on which the model is fitted; groups are chosen on its other rows.
 FITTED_SHARE = 2 / 3
-"""The share of a half on which the model is fitted; groups are chosen on its other rows."""
 _MOST_ROWS = 240_000
 _MOST_FITTED = 40_000
-_ITERATIONS = 60
+_ITERATIONS = {"full": 60, "small": 15}
 _BATCH = 100_000
+# A report guesses where its log ratio is the largest that the protocol has, up to this share.
 _NEAR = 1e-9
-"""A report guesses where its log ratio is the largest that the protocol has, up to this share."""
 
 
 @remembered("epsilon.insider")
@@ -186,7 +185,7 @@ def _ranking(
         return lambda rows: scored(rows, np.zeros(len(rows)))
     model = HistGradientBoostingRegressor(
         learning_rate=0.1,
-        max_iter=_ITERATIONS,
+        max_iter=_ITERATIONS[context.plan.effort],
         max_leaf_nodes=8,
         l2_regularization=1.0,
         categorical_features=design.categorical(),

@@ -22,23 +22,22 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.stated import INDEPENDENT
-from ldpaudit.audits.claimed_channel import feature_dependence
-from ldpaudit.audits.interface import AuditContext, Counts, Need
-from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.models import cross_fitted_posterior, feature_dependence
 from ldpaudit.audits.observational.evidence import (
     Proof,
     evidence_at_hand,
     guessed_events,
     table_guess,
 )
+from ldpaudit.audits.stated import INDEPENDENT
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.models.label_model import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
-from ldpaudit.result import Curve, Estimate, Finding, Note
+from ldpaudit.result import Curve, Estimate, Note
 
 AUDIT_ID = "observational"
 LOWER = "observational.epsilon_lower"
@@ -52,58 +51,44 @@ _UNCERTIFIED = (
 _REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 5"
 
 
-class ObservationalAudit:
-    """Plays the game of true against re-drawn labels."""
+def _parts(context: AuditContext) -> Iterator[Part]:
+    """Yield what the game shows with rows that are alike, canaries, and a model of the labels.
 
-    id = AUDIT_ID
-    counts: Counts = "rows"
-    needs: tuple[Need, ...] = ("truth", "labels", "rows")
-
-    def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
-        """Return None: true labels are all that it needs."""
-        return None
-
-    def run(self, context: AuditContext) -> Finding:
-        """Play the game with rows that are alike, with canaries, and with a model of the labels.
-
-        Raise InsufficientDataError with fewer than 40 rows, and InputError if a public table or the
-        canaries cannot belong to the release.
-        """
-        if len(context.release) < MIN_ROWS:
-            raise InsufficientDataError(f"The observational audit needs at least {MIN_ROWS} rows.")
-        context.progress.step("true labels against re-drawn ones")
-        evidence = evidence_at_hand(context)
-        estimates = list(_certified(context, evidence))
-        game, curve = proxy_findings(context)
-        # Where no feature is used, the counts of the mechanism audit bound ε better, and a second
-        # bound would only use up part of their error probability.
-        needed = feature_dependence(context) is not None
-        return Finding(
-            estimates=(*estimates, *game),
-            curves=(curve,),
-            notes=(Note.info(AUDIT_ID, _UNCERTIFIED),) if needed and not evidence else (),
-            bounds={LOWER: partial(_strongest, evidence)} if needed and evidence else {},
-        )
-
-
-def _strongest(evidence: list[Proof], alpha: float) -> float:
-    return max(part.bound(alpha / len(evidence)).epsilon for part in evidence)
-
-
-def _certified(context: AuditContext, evidence: list[Proof]) -> Iterator[Estimate]:
-    alpha = 1 - context.plan.confidence
-    if not evidence:
-        return
-    found = [(part.bound(alpha / len(evidence)), part) for part in evidence]
-    best, strongest = max(found, key=lambda pair: pair[0].epsilon)
-    words = strongest.how(best)
-    if len(evidence) > 1:
-        words += f"; the stronger of {len(evidence)}, each at half the error probability"
-    yield _estimate(context, LOWER, _TITLE, best, words, strongest)
+    Raise InsufficientDataError with fewer than 40 rows, and InputError if a public table or the
+    canaries cannot belong to the release.
+    """
+    if len(context.release) < MIN_ROWS:
+        raise InsufficientDataError(f"The observational audit needs at least {MIN_ROWS} rows.")
+    context.progress.step("true labels against re-drawn ones")
+    evidence, alpha = evidence_at_hand(context), 1 - context.plan.confidence
+    if evidence:
+        found = [(part.bound(alpha / len(evidence)), part) for part in evidence]
+        best, strongest = max(found, key=lambda pair: pair[0].epsilon)
+        words = strongest.how(best)
+        if len(evidence) > 1:
+            words += f"; the stronger of {len(evidence)}, each at half the error probability"
+        yield _estimate(context, LOWER, _TITLE, best, words, strongest)
     for part in evidence:
         bound = part.bound(alpha)
         title, words = f"{_TITLE}, {part.title}", f"{part.how(bound)}; at its own level"
         yield _estimate(context, f"{LOWER}.{part.name}", title, bound, words, part)
+    yield from proxy_parts(context)
+    # Where no feature is used, the counts of the mechanism audit bound ε better, and a second
+    # bound would only use up part of their error probability.
+    if feature_dependence(context) is None:
+        return
+    if evidence:
+        yield LOWER, partial(strongest_bound, evidence)
+    else:
+        yield Note.info(AUDIT_ID, _UNCERTIFIED)
+
+
+AUDIT: Final = BuiltIn(AUDIT_ID, _parts, needs=("truth", "labels", "rows"))
+
+
+def strongest_bound(evidence: list[Proof], alpha: float) -> float:
+    """Return the largest bound of several kinds of evidence, which share the error equally."""
+    return max(part.bound(alpha / len(evidence)).epsilon for part in evidence)
 
 
 def _estimate(
@@ -139,8 +124,8 @@ _EVEN: Final = "the model's log-odds are off by no more than the shift, the same
 _GAME: Final = "Kalemaj et al. (2025)"
 
 
-def proxy_findings(context: AuditContext) -> tuple[list[Estimate], Curve]:
-    """Return the game's estimates, and the bound by assumed shift.
+def proxy_parts(context: AuditContext) -> Iterator[Part]:
+    """Yield the game's estimates, and the bound by assumed shift.
 
     Shown a label, the attacker says "true" if it is the one that the released label points to.
     Over a fair coin and a label drawn from the model P̂, both averaged out, row i is answered
@@ -160,7 +145,9 @@ def proxy_findings(context: AuditContext) -> tuple[list[Estimate], Curve]:
     confidence, n = context.plan.confidence, len(rows)
     raw = shift_lower(prior, int(right.sum()), (1 - confidence) / 2)
     shift = max(shift_upper(control_prior, int(control_right.sum()), (1 - confidence) / 2), 0.0)
-    bound = Estimate.lower_bound(
+    yield _game(context, "accuracy", right, prior, source)
+    yield _game(context, "features_only", control_right, control_prior, source)
+    yield Estimate.lower_bound(
         "observational.epsilon",
         "Re-drawn labels, by a model",
         max(raw - shift, 0.0) if math.isfinite(shift) else 0.0,
@@ -174,7 +161,7 @@ def proxy_findings(context: AuditContext) -> tuple[list[Estimate], Curve]:
         assumptions=(_MODEL, _EVEN),
         reference=_GAME,
     )
-    off = Estimate.upper_bound(
+    yield Estimate.upper_bound(
         "observational.proxy_shift",
         "How far the model’s log-odds are off at most",
         shift,
@@ -187,7 +174,7 @@ def proxy_findings(context: AuditContext) -> tuple[list[Estimate], Curve]:
         assumptions=(_EVEN,),
     )
     values = tuple(max(raw - shift, 0.0) for shift in _SHIFTS)
-    curve = Curve(
+    yield Curve(
         id="observational.epsilon_by_shift",
         title="Re-drawn labels, by how far the model is off",
         kind="estimated",
@@ -204,9 +191,6 @@ def proxy_findings(context: AuditContext) -> tuple[list[Estimate], Curve]:
         assumptions=("the model's log-odds are off by at most x in every row",),
         reference=_GAME,
     )
-    with_release = _game(context, "accuracy", right, prior, source)
-    without = _game(context, "features_only", control_right, control_prior, source)
-    return [with_release, without, bound, off], curve
 
 
 def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:

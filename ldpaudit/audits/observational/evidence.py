@@ -1,47 +1,58 @@
-"""The kinds of certified evidence about a channel that may use the features.
+"""The kinds of certified evidence about a channel that may use the features, and their power.
 
 Rows with equal features; canaries, whose labels the auditor drew; and the public model that the
-claim says labels were drawn from.
+claim says labels were drawn from. For the power the supposed violation is the claimed model-based
+randomized response with less noise, the same model and the same floor. How improbable the model
+finds the released labels of the rows at hand is taken from their counts, at the less informative
+end of a confidence interval, and without believing the claim's λ.
 """
 
+import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, logit
 
-from ldpaudit.audits.claimed_channel import model_claim
-from ldpaudit.audits.interface import AuditContext, remembered
-from ldpaudit.audits.models import cross_fitted_posterior
-from ldpaudit.errors import InputError
+from ldpaudit.audits.interface import AuditContext, Part, remembered
+from ldpaudit.audits.models import cross_fitted_posterior, model_claim
+from ldpaudit.audits.stated import EXCESS, EXCESS_TITLE
+from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, GroupTest, Strongest
 from ldpaudit.estimators.epsilon.matched import (
     RATIOS,
     Matching,
+    ModelBasedFamily,
     designed_matching,
+    guessed_chance,
     match,
     matched_tests,
+    target_chance,
 )
+from ldpaudit.estimators.epsilon.power import WANTED_POWER, is_found, smallest_excess
 from ldpaudit.estimators.intervals.binomial import (
     ShiftedCoins,
     shift_lower,
     trials_lower,
     trials_upper,
 )
+from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, label_table
+from ldpaudit.result import Estimate, Note
 
 _FEWEST_MATCHES: Final = 20
 _SAME_DIGITS: Final = 6
 _FEWEST_CANARIES: Final = 20
 _FEWEST_WRONG: Final = 5.0
 _CHOSEN_SHARE: Final = 0.75
-_QUANTILE: Final = 2.2
-"""Normal deviations that the guesses lose to their confidence bound, about."""
+_QUANTILE: Final = 2.2  # Normal deviations that the guesses lose to their confidence bound, about.
+# Canary labels less probable than this do not have the stated probabilities.
 _INCREDIBLE: Final = 1e-9
-"""Canary labels less probable than this do not have the stated probabilities."""
 _PARTS: Final = 4
 _DOUBT: Final = 0.001
 
@@ -356,3 +367,148 @@ def table_guess(table: BoolArray, context: AuditContext) -> IntArray:
     channel = _learnt_channel(context)
     lift = np.where(table, channel / channel.mean(axis=0), 0.0)
     return np.asarray(lift.argmax(axis=0), dtype=np.int32)
+
+
+_FAMILY: Final = (
+    "a violation is the claimed mechanism with less noise, the same model and the same floor"
+)
+_DRAWN: Final = (
+    "the public probabilities are those that the mechanism draws from, where the counts do not "
+    "contradict them"
+)
+# From the error probability of a kind of evidence, the true ε, a number of releases and their
+# randomness: in which of them the test finds more than is claimed, bool.
+Find = Callable[[float, float, int, np.random.Generator], BoolArray]
+
+
+def observational_power(context: AuditContext) -> Iterator[Part]:
+    """Yield the smallest excess over the claim that is found with 90 % probability.
+
+    Raise InsufficientDataError if there is no certified bound for the mechanism.
+    """
+    claim, release = context.claim.offers(PublicModelLabel), context.release
+    assert claim is not None
+    if release.outputs != release.classes:
+        raise InsufficientDataError("the released values are not the classes")
+    evidence = evidence_at_hand(context)
+    if not evidence:
+        raise InsufficientDataError(
+            "too few rows have the same features as a row with another true label, and neither "
+            "canaries nor the public model are given"
+        )
+    family, limit, alpha = ModelBasedFamily(claim.floor), claim.epsilon, 1 - context.plan.confidence
+    known = release.public_posterior is not None
+    finds, chances = zip(
+        *(_find(test, part, family, limit, alpha) for part in evidence for test in part.tests),
+        strict=True,
+    )
+
+    def excess(error: float) -> float:
+        share = error / len(evidence)
+        return smallest_excess(
+            lambda epsilon: any(is_found(partial(find, share, epsilon)) for find in finds), limit
+        )
+
+    value, wanted = excess(alpha), context.plan.max_undetected_excess.at(limit)
+    found = "as stated" if known else "counted, at the less informative end of an interval"
+    yield EXCESS, excess
+    yield Estimate.estimated(
+        EXCESS,
+        EXCESS_TITLE,
+        value,
+        unit="nats",
+        n=sum(max(test.bound(alpha).n for test in part.tests) for part in evidence),
+        method="the smallest excess at which the certified bound from rows with equal features, "
+        "canaries or the public model exceeds the claim in "
+        f"{WANTED_POWER:.0%} of simulated releases; how improbable the released labels there are "
+        f"to the model is {found}",
+        assumptions=(
+            _FAMILY,
+            "as many guesses could be made at a larger ε as were made here",
+            *((_DRAWN,) if known else ()),
+        ),
+    )
+    if value <= wanted:
+        return
+    # What the release lacks for the wanted power.
+    blind = min(family.blind_up_to(limit, chance) - limit for chance in chances)
+    text = (
+        f"Too few rows can be compared to find an excess of {wanted:g} nats. That needs more "
+        "rows with equal features and different true labels, or more canaries, where the model "
+        "finds one label improbable."
+    )
+    if blind > wanted:
+        text = (
+            f"However many rows like these there were, an excess up to "
+            f"{math.ceil(100 * blind) / 100:g} nats would go unnoticed: ε is reached only in rows "
+            "in which the model gives a label its floor, and the rows that can be compared lie "
+            "above it. More power needs rows with equal features, or canaries, for which the model "
+            "finds one label as improbable as the floor."
+        )
+    yield Note.warning("power", text)
+
+
+def _find(
+    test: GroupTest | CanaryGuesses | ModelEvidence,
+    part: Proof,
+    family: ModelBasedFamily,
+    limit: float,
+    alpha: float,
+) -> tuple[Find, float]:
+    """Return how a test fares in releases with another ε of the claimed family.
+
+    And what the model gives the released labels behind the bound, on average.
+    """
+    if isinstance(test, GroupTest):
+        target = min(max(target_chance(test, alpha), family.floor), 1 - family.floor)
+
+        def matched(
+            error: float, epsilon: float, draws: int, rng: np.random.Generator
+        ) -> BoolArray:
+            outputs = family.outputs(epsilon, target)
+            return test.simulated(outputs, error, draws, rng) > limit
+
+        return matched, min(target, 1 - target)
+    if isinstance(test, CanaryGuesses):
+        chance, fewest = _guessed(part, test, family, alpha), cache(partial(test.fewest, limit))
+
+        def guessed(
+            error: float, epsilon: float, draws: int, rng: np.random.Generator
+        ) -> BoolArray:
+            with np.errstate(divide="ignore"):
+                right = expit(logit(test.priors) + family.shift(epsilon, chance))
+            return ShiftedCoins.of(right, up=False).draw(draws, rng) >= fewest(error)
+
+        return guessed, float(np.mean(chance))
+
+    def changed(error: float, epsilon: float, draws: int, rng: np.random.Generator) -> BoolArray:
+        # The binomial distribution spreads at least as far as the changes do.
+        share = min(family.noise(epsilon) * test.drawn_otherwise, 1.0)
+        return test.epsilon(rng.binomial(test.rows, share, draws), error) > limit
+
+    return changed, family.floor
+
+
+def _guessed(
+    part: Proof, guesses: CanaryGuesses, family: ModelBasedFamily, alpha: float
+) -> FloatArray | float:
+    """Return what the model gives the guessed labels: as stated, or at most, as counts show.
+
+    A released label is the canary's own more often than another label drawn for it would be, by
+    (1 − λ) times the probability that the two differ: that gives λ, without the claim.
+    """
+    every = part.tests[-1]
+    assert isinstance(every, CanaryGuesses)
+    other = float(every.priors.mean())
+    right = [
+        float(end(every.correct, len(every.priors), alpha / 2))
+        for end in (trials_upper, trials_lower)
+    ]
+    least, most = (min(max(1 - (r - other) / part.spread, 1e-12), 1.0) for r in right)
+    low, high = guessed_chance(
+        guesses.priors, guesses.correct, (least, most), family.floor, alpha / 2
+    )
+    # The harmonic mean represents all of them: the shifts' average is what is seen.
+    if guesses.chances is not None and low <= float(1 / np.mean(1 / guesses.chances)) <= high:
+        return guesses.chances
+    return high

@@ -14,8 +14,8 @@ import numpy as np
 from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.standing import standing
-from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.models import aligned_channel, feature_dependence
 from ldpaudit.estimators.person import Noise
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum

@@ -15,13 +15,13 @@ import numpy as np
 from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.audits.assumptions.rows import Counted
 from ldpaudit.audits.assumptions.standing import derived_columns
-from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
-from ldpaudit.audits.interface import AuditContext, Counts
+from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, notes
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
-from ldpaudit.audits.mechanism.release_alone import evidence_of as evidence_alone
 from ldpaudit.audits.person.answers import EPSILON, EXCESS, LOWER, NOISE, Answers
-from ldpaudit.audits.person.guessing import guess_curve, votes_finding
+from ldpaudit.audits.person.guessing import guess_curve, votes
 from ldpaudit.audits.person.noise import columns_noise, noise_finding, releases_noise
+from ldpaudit.audits.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.datasets.several import same_features
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, worth_looking_for
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
@@ -44,19 +44,17 @@ from ldpaudit.estimators.person import (
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import Release, ReleasedLabels, label_table
-from ldpaudit.result import Estimate, Finding, Note, merged
+from ldpaudit.result import Details, Estimate, Finding, Note
 
+# The bound of a release that was simulated as claimed.
 AS_CLAIMED: Final = "person.epsilon_lower.as_claimed"
-"""The bound of a release that was simulated as claimed."""
 RELEASE_ONLY: Final = "person.release_only_epsilon_lower"
-REFUTED_COLUMNS: Final = 0.05
-"""The p-value of the test of independent draws from which the columns' bounds are not added up."""
-_REFUTED_RELEASES: Final = 0.001
-"""That of fresh noise from which the releases' bounds are not."""
-FEWEST: Final = 40
-"""People with a label that did not change, for a bound of all releases."""
+# The p-value of the test of independent draws from which the columns' bounds are not added up, and
+# that of fresh noise from which the releases' bounds are not.
+REFUTED_COLUMNS, _REFUTED_RELEASES = 0.05, 0.001
+FEWEST: Final = 40  # People with a label that did not change, for a bound of all releases.
+# Of the error probability, where the columns' bounds may be added up and counted as one label.
 _ALONE_SHARE: Final = 0.7
-"""Of the error probability, where the columns' bounds may be added up and counted as one label."""
 _MOST_VALUES: Final = 16
 UNCHANGED: Final = "of a person whose true label is the same in all releases"
 OWN_DRAWS: Final = "the columns of a row were drawn independently of each other"
@@ -102,89 +100,84 @@ _NO_TRUTH: Final = (
 )
 
 
-class PersonAudit:
-    """Bounds ε of several answers of each person, and tests how their noise goes together."""
-
-    id = "person"
-    counts: Counts = "rows"
-
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why it does not apply, None where it does."""
-        if context.views.over is not None:
-            return None
-        if context.views.companions is None:
-            return "the release has one private column"
-        if any(column.bags is not None for column in context.views.companions.file.columns):
-            return "labels were released in bags, not row by row"
+def _unavailable(context: AuditContext) -> str | None:
+    companions = context.views.companions
+    if context.views.over is not None:
         return None
+    if companions is None:
+        return "the release has one private column"
+    bags = any(column.bags is not None for column in companions.file.columns)
+    return "labels were released in bags, not row by row" if bags else None
 
-    def run(self, context: AuditContext) -> Finding:
-        """Run it."""
-        answers = Answers.of(context)
-        return _columns(answers) if answers.joined is None else _releases(answers)
+
+def _parts(context: AuditContext) -> Iterator[Part]:
+    answers = Answers.of(context)
+    yield from _of_columns(answers) if answers.joined is None else _of_releases(answers)
 
 
-def _columns(answers: Answers) -> Finding:
-    epsilon, context, claimed = answers.epsilon(None), answers.context, Finding()
+AUDIT: Final = BuiltIn("person", _parts, _unavailable, needs=("labels", "rows"))
+
+
+def _of_columns(answers: Answers) -> Iterator[Part]:
+    epsilon, reason = answers.epsilon(None), answers.refusal()
     if answers.joint is not None and epsilon is not None:
         added = "the columns' ε added up" if answers.independent else "the exact joint channel"
-        claimed = Finding((_exact(EPSILON, "Claimed ε of all columns together", epsilon, added),))
-    reason = answers.refusal()
+        yield _exact(EPSILON, "Claimed ε of all columns together", epsilon, added)
     if reason is not None:
-        return merged([claimed, _not_bounded(answers, reason)])
-    p_value, noise = columns_noise(answers, context.rng("person", "draws"))
+        yield _not_bounded(answers, reason)
+        return
+    p_value, noise = columns_noise(answers, answers.context.rng("person", "draws"))
     adds_up = p_value is None or p_value > REFUTED_COLUMNS
-    if not answers.knows_truth:
-        return merged([claimed, noise, _alone(answers, adds_up=adds_up)])
-    return merged([claimed, noise, _bounds(answers, epsilon, adds_up=adds_up)])
+    yield noise
+    if answers.knows_truth:
+        yield from _bounds(answers, epsilon, adds_up=adds_up)
+    else:
+        yield from _alone(answers, adds_up=adds_up and answers.independent)
 
 
-def _releases(answers: Answers) -> Finding:
-    context = answers.context
+def _of_releases(answers: Answers) -> Iterator[Part]:
+    context, reason = answers.context, answers.refusal()
     context.progress.step("comparing the noise of the releases")
     noise, epsilon = releases_noise(answers), answers.epsilon(answers.noise)
-    each = {f"{EPSILON}_if_{kind}": (*_CLAIMS[kind], answers.epsilon(kind)) for kind in _CLAIMS}
-    if answers.noise is not None:
+    yield from _people(answers)
+    if answers.noise is not None and epsilon is not None:
         title = f"Claimed ε of all releases together, {answers.noise} noise"
-        each = {EPSILON: (title, _CLAIMS[answers.noise][1], epsilon)} | each
-    claims = [_exact(n, title, e, how) for n, (title, how, e) in each.items() if e is not None]
-    findings = [
-        _people(answers),
-        Finding(tuple(claims), (*guess_curve(answers),)),
-        noise_finding(answers, noise),
-    ]
+        yield _exact(EPSILON, title, epsilon, _CLAIMS[answers.noise][1])
+    for kind, (title, how) in _CLAIMS.items():
+        value = answers.epsilon(kind)
+        if value is not None:
+            yield _exact(f"{EPSILON}_if_{kind}", title, value, how)
+    yield from guess_curve(answers)
+    yield noise_finding(answers, noise)
     if not answers.knows_truth:
-        return merged([*findings, Finding(notes=(Note.info("person", _NO_TRUTH),))])
-    reason = answers.refusal()
+        yield Note.info("person", _NO_TRUTH)
+        return
     if reason is None and len(answers.bounded) < FEWEST:
         reason = f"fewer than {FEWEST} people are in all of them with a label that did not change"
     if reason is None:
         fresh = noise.looks == "fresh" or (answers.noise == "fresh" and noise.looks == "unclear")
         refuted = noise.p_values.get("fresh")
         adds_up = fresh and (refuted is None or refuted > _REFUTED_RELEASES)
-        findings.append(_bounds(answers, epsilon, adds_up=adds_up))
+        yield from _bounds(answers, epsilon, adds_up=adds_up)
     else:
-        findings.append(_not_bounded(answers, reason))
+        yield _not_bounded(answers, reason)
     if not context.out_of_time():
         context.progress.step("guessing labels by vote over the releases")
-        findings.append(votes_finding(answers, once=noise.looks == "remembered"))
-    return merged(findings)
+        yield from votes(answers, once=noise.looks == "remembered")
 
 
 def _exact(name: str, title: str, value: float, method: str) -> Estimate:
     return Estimate.exact(name, title, value, axis="epsilon", unit="nats", method=method)
 
 
-def _not_bounded(answers: Answers, reason: str) -> Finding:
-    text = f"The {answers.kind} together were not bounded: {reason}."
-    return Finding(notes=(Note.warning("person", text),))
+def _not_bounded(answers: Answers, reason: str) -> Note:
+    return Note.warning("person", f"The {answers.kind} together were not bounded: {reason}.")
 
 
-def _people(answers: Answers) -> Finding:
-    """Return how many people are in the releases, how many changed, and what the join found."""
-    releases = answers.joined
+def _people(answers: Answers) -> Iterator[Part]:
+    """Yield how many people are in the releases, how many changed, and what the join found."""
+    releases, people, inside = answers.joined, len(answers.rows), answers.people()
     assert releases is not None
-    people, inside = len(answers.rows), answers.people()
     how = "rows joined on their ids" if releases.by_id else "rows in the same order"
     counts = [
         ("people", "People in any of the releases", people, people, how),
@@ -195,10 +188,9 @@ def _people(answers: Answers) -> Finding:
         same = int((truth == truth[:, :1]).all(axis=1).sum())
         title = "People in all releases whose true label stayed the same"
         counts.append(("unchanged", title, same, len(inside), "true labels"))
-    estimates = [
-        Estimate.exact(f"person.{k}", title, count, unit="people", n=n, count=count, method=method)
-        for k, title, count, n, method in counts
-    ]
+    for name, title, count, n, method in counts:
+        shown: Details = {"unit": "people", "n": n, "count": count, "method": method}
+        yield Estimate.exact(f"person.{name}", title, count, **shown)
     changed = total = 0
     for one, two in answers.neighbours:
         rows = answers.rows[answers.people((one, two))]
@@ -207,7 +199,7 @@ def _people(answers: Answers) -> Finding:
         if kept is not None:
             changed, total = changed + int(np.sum(~kept)), total + len(rows)
     if total:
-        features = Estimate.estimated(
+        yield Estimate.estimated(
             "person.changed_features",
             "People with other features than in the release before",
             changed / total,
@@ -217,13 +209,17 @@ def _people(answers: Answers) -> Finding:
             method="columns of the same name compared, from each release to the next",
             assumptions=("a category that most people keep is the same one in both releases",),
         )
-        estimates.append(features)
-    notes = [] if releases.by_id else [Note.warning("person", _BY_ORDER)]
-    for count, words in ((releases.repeated, _REPEATED), (people - len(inside), _MISSING)):
-        if count:
-            who = f"{count:,} people {words[1]}" if count > 1 else f"1 person {words[0]}"
-            notes.append(Note.info("person", f"{who} {words[2]}"))
-    return Finding(tuple(estimates), notes=tuple(notes))
+    repeated, missing = releases.repeated, people - len(inside)
+    yield from notes(
+        "person",
+        ("warning", not releases.by_id, _BY_ORDER),
+        ("info", repeated, _counted_people(repeated, *_REPEATED)),
+        ("info", missing, _counted_people(missing, *_MISSING)),
+    )
+
+
+def _counted_people(count: int, one: str, several: str, words: str) -> str:
+    return f"{count:,} people {several} {words}" if count > 1 else f"1 person {one} {words}"
 
 
 def evidence_of(
@@ -231,7 +227,7 @@ def evidence_of(
 ) -> AnswersEvidence | None:
     """Count what was released of true labels, or simulated; None where nothing can be counted."""
     if answers.joined is not None:
-        return _of_releases(answers, rng, drawn)
+        return _releases_evidence(answers, rng, drawn)
     people, columns, codes = answers.bounded, [], list[BoundEvidence]()
     truth = answers.truth[people]
     released, strata = answers.released[people] if drawn is None else drawn, answers.strata[people]
@@ -270,7 +266,7 @@ def _looked_for(answers: Answers, place: int, person: int = 0) -> FloatArray | N
     return worth_looking_for(Channel(matrix, *answers.labels_of(place))).matrix
 
 
-def _of_releases(
+def _releases_evidence(
     answers: Answers, rng: np.random.Generator, drawn: IntArray | None
 ) -> AnswersEvidence | None:
     people, places = answers.bounded, range(len(answers.contexts))
@@ -290,50 +286,43 @@ def _of_releases(
     return releases_evidence(answers.truth[people, 0], released, known, answers.noise, rng)
 
 
-def bound_as_claimed(
-    answers: Answers, rng: np.random.Generator, *, adds_up: bool = True
-) -> Bound | None:
-    """Return the bound of a release simulated as claimed; None where nothing can be simulated."""
-    drawn = answers.simulated(rng)
-    evidence = None if drawn is None else evidence_of(answers, rng, drawn)
-    if evidence is not None and answers.joined is not None and not adds_up:
-        evidence = evidence.without_sums()
-    return None if evidence is None else evidence.epsilon
-
-
-def _bounds(answers: Answers, limit: float | None, *, adds_up: bool) -> Finding:
-    """Return the bounds with true labels, and the excess over the limit that they would find."""
+def _bounds(answers: Answers, limit: float | None, *, adds_up: bool) -> Iterator[Part]:
+    """Yield the bounds with true labels, and the excess over the limit that they would find."""
     context, columns = answers.context, answers.joined is None
     context.progress.step(f"bounding ε of all {answers.kind} together")
     evidence = evidence_of(answers, context.rng("person", "epsilon"))
     if evidence is not None and not adds_up:
         evidence = evidence.without_sums(all_of_it=columns)
     if evidence is None:
-        reason = "fewer than two classes occur among unchanged labels"
-        return Finding() if columns else _not_bounded(answers, reason)
-    estimates = list(_estimates(answers, evidence))
+        if not columns:
+            yield _not_bounded(answers, "fewer than two classes occur among unchanged labels")
+        return
+    yield from (estimates := list(_estimates(answers, evidence)))
     if estimates[0].kind != "certified":
-        return Finding(tuple(estimates))
-    bounds: dict[str, Bound] = {LOWER: evidence.epsilon}
-    simulated = bound_as_claimed(answers, context.rng("person", "power"), adds_up=adds_up)
+        return
+    yield LOWER, evidence.epsilon
+    # What a release simulated as claimed would have shown.
+    rng = context.rng("person", "power")
+    drawn = answers.simulated(rng)
+    simulated = None if drawn is None else evidence_of(answers, rng, drawn)
+    if simulated is not None and not columns and not adds_up:
+        simulated = simulated.without_sums()
     if simulated is not None:
-        bounds[AS_CLAIMED] = simulated
+        yield AS_CLAIMED, simulated.epsilon
         called = f"all {answers.kind} together"
-        estimates += _power(bounds, limit, answers.alpha, called)
-    return Finding(tuple(estimates), bounds=bounds)
+        yield from _power(simulated.epsilon, limit, answers.alpha, called)
 
 
-def _power(
-    bounds: dict[str, Bound], limit: float | None, alpha: float, called: str
-) -> Iterator[Estimate]:
-    """Yield the excess that would be found, and keep it as a function of its level."""
+def _power(as_claimed: Bound, limit: float | None, alpha: float, called: str) -> Iterator[Part]:
+    """Yield the excess that would be found, also as a function of its level."""
     if limit is None or not 0 < limit < inf:
         return
-    bounds[EXCESS] = detectable_excess(bounds[AS_CLAIMED], limit, WANTED_POWER)
+    excess = detectable_excess(as_claimed, limit, WANTED_POWER)
+    yield EXCESS, excess
     yield Estimate.estimated(
         EXCESS,
         f"Smallest excess over the claim of {called} that would be found",
-        bounds[EXCESS](alpha),
+        excess(alpha),
         unit="nats",
         method="from a simulated release as claimed: an excess that the bound would exceed the "
         f"claim by with probability {WANTED_POWER:.0%}",
@@ -373,19 +362,18 @@ def _estimates(answers: Answers, evidence: AnswersEvidence) -> Iterator[Estimate
         )
 
 
-def _alone(answers: Answers, *, adds_up: bool) -> Finding:
-    """Return the bound of the columns from the release alone: the largest of the strata's."""
-    adds_up = adds_up and answers.independent
+def _alone(answers: Answers, *, adds_up: bool) -> Iterator[Part]:
+    """Yield the bound of the columns from the release alone: the largest of the strata's."""
     found = [_bound_alone(one, adds_up=adds_up) for one in answers.within_strata()]
     known = [bound for bound in found if bound is not None]
     if not known:
-        return Finding()
+        return
     kind, assumptions = answers.standing(FEATURE_BLIND, INDEPENDENT, NOT_DERIVED)
 
     def bound(alpha: float) -> float:
         return max(one(alpha / len(known)) for one in known)
 
-    estimate = Estimate.lower_bound(
+    yield Estimate.lower_bound(
         RELEASE_ONLY,
         "All columns together, the release alone",
         bound(answers.alpha),
@@ -400,7 +388,8 @@ def _alone(answers: Answers, *, adds_up: bool) -> Finding:
         assumptions=(*assumptions, *((OWN_DRAWS,) if adds_up else ())),
         reference="Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5",
     )
-    return Finding((estimate,), bounds={RELEASE_ONLY: bound} if kind == "certified" else {})
+    if kind == "certified":
+        yield RELEASE_ONLY, bound
 
 
 def _bound_alone(answers: Answers, *, adds_up: bool) -> Bound | None:
@@ -416,35 +405,27 @@ def _bound_alone(answers: Answers, *, adds_up: bool) -> Bound | None:
     if prod(sizes) <= _MOST_VALUES:
         codes = np.ravel_multi_index(tuple(one.release.released for one in answers.contexts), sizes)
         names = tuple(range(prod(sizes)))
-        release = Release(
-            first.release.features,
-            ReleasedLabels(codes.astype(np.int32)),
-            names,
-            names,
-            groups=first.release.groups,
-        )
+        labels, groups = ReleasedLabels(codes.astype(np.int32)), first.release.groups
+        release = Release(first.release.features, labels, names, names, groups=groups)
         every = len(answers.counted) == len(answers.rows)
         known_rows = {"assumptions.counted": Counted(None if every else answers.counted)}
         claim = from_declaration(None, names)
         context = first.of(release, claim=claim, known=known_rows)
         derived = {column for one in answers.contexts for column in derived_columns(one)}
         as_one = evidence_alone(context, release.features.without(derived))
-    known = isinstance(as_one, ReleaseOnlyEvidence)
-    if not columns and not known:
+    whole = as_one if isinstance(as_one, ReleaseOnlyEvidence) else None
+    if not columns and whole is None:
         return None
 
     def bound(alpha: float) -> float:
-        share = (_ALONE_SHARE if known else 1.0) if columns else 0.0
+        share = (1.0 if whole is None else _ALONE_SHARE) if columns else 0.0
         parts = [one.bound(share * alpha / len(columns)).epsilon for one in columns]
-        whole = 0.0
-        if isinstance(as_one, ReleaseOnlyEvidence):
-            whole = as_one.bound((1 - share) * alpha).epsilon
-        return max(sum(parts), whole)
+        return max(sum(parts), 0.0 if whole is None else whole.bound((1 - share) * alpha).epsilon)
 
     return bound
 
 
-def person_finding(
+def person_parts(
     columns: Mapping[str, Finding],
     files: Sequence[Finding],
     between: Estimate | None,
@@ -452,73 +433,71 @@ def person_finding(
     confidence: float,
     *,
     adds_up: bool,
-) -> Finding:
-    """Return ε of everything that was released of a person: as declared, and at least.
+) -> Iterator[Part]:
+    """Yield ε of everything that was released of a person: as declared, and at least.
 
     ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
     columns of each file together; ``between``: the test of noise between columns of different
     files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
     declared to add up to it, with no column in one file alone.
     """
-    estimates, notes = [], []
     if epsilon is not None:
         title = "Claimed ε of everything that was released of a person"
         method = (
             "the ε of each column over the releases, added up; of columns that one mechanism "
             "released together that of the mechanism, for each release"
         )
-        estimates.append(_exact(EPSILON, title, epsilon, method))
+        yield _exact(EPSILON, title, epsilon, method)
     if between is not None:
-        estimates.append(between)
-    certified = {
-        called: found
+        yield between
+    behind = {
+        called: bound
         for called, found in columns.items()
-        if LOWER in found.bounds
-        and any(e.id == LOWER and e.kind == "certified" for e in found.estimates)
+        for bound in found.estimates
+        if bound.id == LOWER and bound.kind == "certified" and LOWER in found.bounds
     }
-    open_ones = [called for called in columns if called not in certified]
+    open_ones = [called for called in columns if called not in behind]
     if open_ones:
         which = "any column" if len(open_ones) == len(columns) > 1 else ", ".join(open_ones)
         text = f"Everything of a person was not bounded in {which}: see there."
-        notes.append(Note.info("person", text))
-    if not certified:
-        return Finding(tuple(estimates), notes=tuple(notes))
+        yield Note.info("person", text)
+    if not behind:
+        return
     tests = [e.value for f in files for e in f.estimates if e.id == NOISE]
     tests += [] if between is None else [between.value]
     apart = all(p_value > REFUTED_COLUMNS for p_value in tests)
-    bounds: dict[str, Bound] = {
-        name: partial(_all_columns, [f.bounds[name] for f in certified.values()], apart)
+    every = [columns[called].bounds for called in behind]
+    bounds = {
+        name: partial(_all_columns, [own[name] for own in every], apart)
         for name in (LOWER, AS_CLAIMED)
-        if all(name in f.bounds for f in certified.values())
+        if all(name in own for own in every)
     }
-    behind = [e for f in certified.values() for e in f.estimates if e.id == LOWER]
-    assumptions = dict.fromkeys(text for e in behind for text in e.assumptions)
-    estimates.append(
-        Estimate.lower_bound(
-            LOWER,
-            "Everything of a person, strongest bound",
-            bounds[LOWER](1 - confidence),
-            confidence,
-            kind="certified",
-            axis="epsilon",
-            unit="nats",
-            n=min((e.n for e in behind if e.n is not None), default=None),
-            method=f"the bounds of the columns over the releases, {_ADDED}"
-            if apart
-            else "the largest bound of a column over the releases, corrected for the choice",
-            assumptions=(*assumptions, *((OWN_DRAWS,) if apart else ())),
-            reference="Fisher (1932), section 21.1",
-        )
+    yield from bounds.items()
+    assumptions = dict.fromkeys(text for e in behind.values() for text in e.assumptions)
+    yield Estimate.lower_bound(
+        LOWER,
+        "Everything of a person, strongest bound",
+        bounds[LOWER](1 - confidence),
+        confidence,
+        kind="certified",
+        axis="epsilon",
+        unit="nats",
+        n=min((e.n for e in behind.values() if e.n is not None), default=None),
+        method=f"the bounds of the columns over the releases, {_ADDED}"
+        if apart
+        else "the largest bound of a column over the releases, corrected for the choice",
+        assumptions=(*assumptions, *((OWN_DRAWS,) if apart else ())),
+        reference="Fisher (1932), section 21.1",
     )
+    power = list[Part]()
     if AS_CLAIMED in bounds and adds_up and not open_ones:
-        estimates += _power(bounds, epsilon, 1 - confidence, "everything of a person")
-    if EXCESS not in bounds:
-        text = (
-            "It is not known what excess over the claim of everything of a person would be found: "
-            "the columns' bounds do not add up to it."
-        )
-        notes.append(Note.info("person", text))
-    return Finding(tuple(estimates), notes=tuple(notes), bounds=bounds)
+        called = "everything of a person"
+        power = [*_power(bounds[AS_CLAIMED], epsilon, 1 - confidence, called)]
+    unknown = (
+        "It is not known what excess over the claim of everything of a person would be found: the "
+        "columns' bounds do not add up to it."
+    )
+    yield from power or [Note.info("person", unknown)]
 
 
 def _all_columns(bounds: Sequence[Bound], apart: bool, alpha: float) -> float:

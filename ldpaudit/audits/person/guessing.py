@@ -6,27 +6,27 @@ label; one sees the other released columns, too. They are compared on the same p
 half.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
+from ldpaudit.arrays import BoolArray, FloatArray
 from ldpaudit.attacks.interface import conditioned
-from ldpaudit.audits.assumptions.stated import INDEPENDENT
 from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel
-from ldpaudit.audits.interface import AuditContext, Counts
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.label_inference.runs import one_of_each_group
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.person.answers import Answers
+from ldpaudit.audits.stated import INDEPENDENT
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.bounded_mean import Folds, paired_interval
 from ldpaudit.estimators.person import best_guess, estimated_prior, guesses, log_likelihoods
 from ldpaudit.release import FeatureTable
-from ldpaudit.result import Curve, Estimate, Finding, Score
+from ldpaudit.result import Curve, Estimate, Score
 
 FEWEST_ROWS: Final = 80
 _FEWEST: Final = 40
@@ -77,17 +77,18 @@ def guess_curve(answers: Answers) -> Iterator[Curve]:
         )
 
 
-def votes_finding(answers: Answers, *, once: bool) -> Finding:
-    """Return how often true labels in the last release are guessed from all releases.
+def votes(answers: Answers, *, once: bool) -> Iterator[Part]:
+    """Yield how often true labels in the last release are guessed from all releases.
 
     ``once``: the noise looks remembered, so that the last answer holds what the others do.
     """
     matrices, people, last = answers.matrices, answers.counted, answers.context
     if matrices is None or len(people) < _FEWEST:
-        return Finding()
-    halves = last.halves()[answers.rows[people, -1]]
+        return
+    rows, level = answers.rows[people, -1], 1 - answers.alpha
+    halves = last.halves()[rows]
     if min(np.bincount(halves, minlength=2)) < _FEWEST // 4:
-        return Finding()
+        return
     released, truth, t = answers.released[people], answers.truth[people, -1], len(matrices)
 
     def right(used: int, prior: FloatArray | None = None) -> BoolArray:
@@ -98,139 +99,92 @@ def votes_finding(answers: Answers, *, once: bool) -> Finding:
             prior = np.stack([estimated_prior(logs[halves == 1 - half]) for half in (0, 1)])[halves]
         return np.asarray(guesses(some, table, prior) == truth)
 
+    def interval(hits: BoolArray) -> tuple[float, float, float]:
+        """Return the share of right guesses with a two-sided interval."""
+        ends = np.zeros(2)
+        for half in (0, 1):
+            mine = hits[halves == half]
+            each = (f(mine.sum(), len(mine), (1 - level) / 4) for f in (trials_lower, trials_upper))
+            ends += [end * len(mine) / len(hits) for end in each]
+        return float(hits.mean()), float(ends[0]), float(ends[1])
+
     used = 1 if once else t
     found = {"vote": right(used), "released-label": right(1), "prior": right(0)}
     if not (last.release.features.is_constant() or last.out_of_time()):
         with suppress(InsufficientDataError):
-            posterior = cross_fitted_posterior(last, "truth")[answers.rows[people, -1]]
+            posterior = cross_fitted_posterior(last, "truth")[rows]
             order = [last.release.classes.index(label) for label in answers.labels_of(-1)[0]]
             found["vote-with-features"] = right(used, posterior[:, order])
-    estimates = []
     kind, assumptions = answers.standing(INDEPENDENT)
     for name, hits in found.items():
-        row, method = _GUESSES[name]
+        (row, method), (value, low, high) = _GUESSES[name], interval(hits)
         score = Score(subject=name, measure="accuracy", row=row, column="Accuracy")
-        value, low, high = _interval(hits, halves, answers.alpha)
-        estimates.append(
-            Estimate.interval(
-                f"attack.{name}.accuracy",
-                score.title,
-                value,
-                (low, high),
-                1 - answers.alpha,
-                kind=kind,
-                assumptions=assumptions,
-                score=score,
-                unit="proportion",
-                n=len(hits),
-                count=int(hits.sum()),
-                method=f"{method}; of people in all releases, their label in the last one",
-            )
+        yield Estimate.interval(
+            f"attack.{name}.accuracy",
+            score.title,
+            value,
+            (low, high),
+            level,
+            kind=kind,
+            assumptions=assumptions,
+            score=score,
+            unit="proportion",
+            n=len(hits),
+            count=int(hits.sum()),
+            method=f"{method}; of people in all releases, their label in the last one",
         )
-    if used < 2:
-        return Finding(tuple(estimates))
-    ends = [_interval(right(some), halves, answers.alpha) for some in range(1, t + 1)]
-    values, lows, highs = zip(*ends, strict=True)
-    curve = Curve(
-        id="person.accuracy_by_releases",
-        title="Labels guessed right by vote, over the number of releases used",
-        kind="certified",
-        x=tuple(range(1, t + 1)),
-        value=values,
-        low=lows,
-        high=highs,
-        side="two-sided",
-        level=1 - answers.alpha,
-        x_label="the last releases used",
-        unit="proportion",
-        n=len(truth),
-        method=_GUESSES["vote"][1],
-    )
-    return Finding(tuple(estimates), (curve,))
+    if used > 1:
+        values, lows, highs = zip(*(interval(right(some)) for some in range(1, t + 1)), strict=True)
+        yield Curve(
+            id="person.accuracy_by_releases",
+            title="Labels guessed right by vote, over the number of releases used",
+            kind="certified",
+            x=tuple(range(1, t + 1)),
+            value=values,
+            low=lows,
+            high=highs,
+            side="two-sided",
+            level=level,
+            x_label="the last releases used",
+            unit="proportion",
+            n=len(truth),
+            method=_GUESSES["vote"][1],
+        )
 
 
-def _interval(right: BoolArray, halves: IndexArray, alpha: float) -> tuple[float, float, float]:
-    """Return the share of right guesses with a two-sided interval at level 1 − alpha."""
-    ends = np.zeros(2)
-    for half in (0, 1):
-        mine = right[halves == half]
-        hits, n = int(mine.sum()), len(mine)
-        ends += [f(hits, n, alpha / 4) * n / len(right) for f in (trials_lower, trials_upper)]
-    return float(right.mean()), float(ends[0]), float(ends[1])
+def _unavailable(context: AuditContext) -> str | None:
+    if context.views.companions is None:
+        return "the release has one private column"
+    return None if context.release.truth is not None else "it needs true labels"
 
 
-class OtherColumnsAudit:
-    """Compares what is learnt of a column with the other released columns and without them."""
-
-    id = "companions"
-    counts: Counts = "rows"
-
-    def unavailable(self, context: AuditContext) -> str | None:
-        """Return why it does not apply, None where the release has several private columns."""
-        if context.views.companions is None:
-            return "the release has one private column"
-        return None if context.release.truth is not None else "it needs true labels"
-
-    def run(self, context: AuditContext) -> Finding:
-        """Run it."""
-        companions, release = context.views.companions, context.release
-        assert companions is not None
-        if len(release) < FEWEST_ROWS:
-            raise InsufficientDataError(
-                f"What the other columns reveal needs at least {FEWEST_ROWS} rows."
-            )
-        seen, joint = companions.with_companions().features, companions.claim
-        apart = joint is None or joint.independent
-        if not apart:  # One mechanism drew all columns: the noise of one goes along with others'.
-            own = release.released[:, None].astype(np.int32)
-            seen = replace(
-                seen,
-                categorical=np.hstack([seen.categorical, own]),
-                cardinalities=(*seen.cardinalities, len(release.outputs)),
-                columns=seen.columns + 1,
-            )
-        others = _with_features(context, seen)
-        right = [
-            _right(others, own=apart),
-            _right(_with_features(context, companions.alone().features), own=True),
-        ]
-        return Finding(tuple(_gain(others, right)))
-
-
-def _with_features(context: AuditContext, features: FeatureTable) -> AuditContext:
-    """Return the context of the same rows with other features, and the same halves."""
-    if features.width == context.release.features.width:
-        return context
-    same = replace(context.release, features=features, columns=())
-    views = replace(context.views, every_row=None)
-    return context.of(same, views=views, known={"halves": context.halves()})
-
-
-def _right(context: AuditContext, *, own: bool) -> BoolArray:
-    """Return which rows are guessed right; ``own``: by the posterior and the released label."""
-    release, truth = context.release, context.truth
-    posterior, right = cross_fitted_posterior(context, "truth"), np.zeros(len(truth), np.bool_)
-    sizes = len(release.classes), len(release.outputs)
-    for half in (0, 1):
-        fitting, held_out = context.half(half), context.half(1 - half)
-        seen = posterior[held_out]
-        if own:
-            channel = measured_channel(truth[fitting], release.released[fitting], *sizes)
-            seen = conditioned(seen, channel.T[release.released[held_out]])
-        right[held_out] = seen.argmax(axis=1) == truth[held_out]
-    return right
-
-
-def _gain(context: AuditContext, right: Sequence[BoolArray]) -> Iterator[Estimate]:
-    """Yield what the other columns add; of a group of rows that was given one counts."""
+def _parts(context: AuditContext) -> Iterator[Part]:
+    """Yield what is learnt of a column with the other released columns, and without them."""
+    companions, release, level = context.views.companions, context.release, context.plan.confidence
+    assert companions is not None
+    if len(release) < FEWEST_ROWS:
+        raise InsufficientDataError(
+            f"What the other columns reveal needs at least {FEWEST_ROWS} rows."
+        )
+    seen, joint = companions.release(alone=False).features, companions.claim
+    apart = joint is None or joint.independent
+    if not apart:  # One mechanism drew all columns: the noise of one goes along with others'.
+        seen = replace(
+            seen,
+            categorical=np.hstack([seen.categorical, release.released[:, None].astype(np.int32)]),
+            cardinalities=(*seen.cardinalities, len(release.outputs)),
+            columns=seen.columns + 1,
+        )
+    others = _right(context, seen, own=apart)
+    alone = _right(context, companions.release(alone=True).features, own=True)
+    # Of a group of rows that was given one counts, drawn by those who see the other columns.
     scored = []
     for half in (0, 1):
         rows = context.half(half)
         some = one_of_each_group(context, rows, str(half))
         scored.append(rows if some is None else rows[some])
-    gains = (right[0][rows].astype(float) - right[1][rows] for rows in scored)
-    level = context.plan.confidence
-    found = paired_interval(Folds(tuple(gains)), 1 - level)
+    gains = (others[rows].astype(float) - alone[rows] for rows in scored)
+    found, every = paired_interval(Folds(tuple(gains)), 1 - level), np.concatenate(scored)
     yield Estimate.interval(
         "companions.attack_gain",
         "What an attack gains by the other released columns",
@@ -244,18 +198,42 @@ def _gain(context: AuditContext, right: Sequence[BoolArray]) -> Iterator[Estimat
         assumptions=(INDEPENDENT,),
         reference="Waudby-Smith & Ramdas (2024)",
     )
-    every = np.concatenate(scored)
     for name, title, hits in (
-        ("companions.accuracy_with", "Accuracy with the other released columns", right[0]),
-        ("companions.accuracy_without", "Accuracy without them", right[1]),
+        ("companions.accuracy_with", "Accuracy with the other released columns", others[every]),
+        ("companions.accuracy_without", "Accuracy without them", alone[every]),
     ):
         yield Estimate.estimated(
             name,
             title,
-            float(hits[every].mean()),
+            float(hits.mean()),
             unit="proportion",
             n=len(every),
-            count=int(hits[every].sum()),
+            count=int(hits.sum()),
             method="held-out guesses of the same attacker",
             assumptions=(INDEPENDENT,),
         )
+
+
+OTHER_COLUMNS: Final = BuiltIn("companions", _parts, _unavailable)
+
+
+def _right(context: AuditContext, features: FeatureTable, *, own: bool) -> BoolArray:
+    """Return which rows are guessed right by some features, with the same halves.
+
+    ``own``: by the posterior and the released label.
+    """
+    if features.width != context.release.features.width:
+        same = replace(context.release, features=features, columns=())
+        views = replace(context.views, every_row=None)
+        context = context.of(same, views=views, known={"halves": context.halves()})
+    release, truth = context.release, context.truth
+    posterior, right = cross_fitted_posterior(context, "truth"), np.zeros(len(truth), np.bool_)
+    sizes = len(release.classes), len(release.outputs)
+    for half in (0, 1):
+        fitting, held_out = context.half(half), context.half(1 - half)
+        guess = posterior[held_out]
+        if own:
+            channel = measured_channel(truth[fitting], release.released[fitting], *sizes)
+            guess = conditioned(guess, channel.T[release.released[held_out]])
+        right[held_out] = guess.argmax(axis=1) == truth[held_out]
+    return right

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ldpaudit.arrays import FloatArray
-from ldpaudit.audits.assumptions.stated import INDEPENDENT
 from ldpaudit.audits.person.answers import NOISE, Answers
+from ldpaudit.audits.stated import INDEPENDENT
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
 from ldpaudit.estimators.person import MOST_PAIRS
 from ldpaudit.estimators.person_noise import (
@@ -31,14 +31,9 @@ from ldpaudit.release import Release, ReleasedFiles, label_table
 from ldpaudit.result import Estimate, Finding, Kind, Note
 
 Looks = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"]
-"""What the noise of the releases looks like."""
-_CLEAR: Final = 0.005
-"""Noise is called by what refutes the other kinds at this level; verdicts have their own."""
-_ODD_LEVEL: Final = 0.01
-_FEWEST: Final = 30
-_MOST_REMEMBERED: Final = 0.25
-_CLEARLY_MORE: Final = 0.25
-"""Remembered noise that needs so many more labels to have changed is not believed."""
+# Noise is called by what refutes the other kinds at this level; verdicts have their own.
+_CLEAR, _ODD_LEVEL, _FEWEST, _MOST_REMEMBERED = 0.005, 0.01, 30, 0.25
+_CLEARLY_MORE: Final = 0.25  # Remembered noise that needs so many more changes is not believed.
 AS_DECLARED: Final = "released labels follow the declared mechanism in each release"
 _SAME_CHANNEL: Final = "each column's channel is the same for all rows of a stratum"
 _BIRCH: Final = "Birch (1964): the exact conditional test of several tables"
@@ -91,6 +86,16 @@ _LOOKS: Final[dict[Looks, str]] = {
 }
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """P-values of one hypothesis, and how they came about; none: why it was not tested."""
+
+    p_values: Sequence[float]
+    method: str
+    reference: str = "Clopper & Pearson (1934)"
+    assumed: tuple[str, ...] = ()
+
+
 def columns_noise(answers: Answers, rng: np.random.Generator) -> tuple[float | None, Finding]:
     """Test whether the columns of a row were drawn as declared; return the p-value, if any, too.
 
@@ -98,56 +103,69 @@ def columns_noise(answers: Answers, rng: np.random.Generator) -> tuple[float | N
     A joint mechanism: how often which columns show the true label. Without true labels: whether any
     true ones explain the released ones.
     """
-    released, joint, truth = answers.released, answers.joint, answers.knows_truth
-    p_values, method, reference = list[float](), _TOO_LARGE, "Clopper & Pearson (1934)"
-    assumed: tuple[str, ...] = ()
-    channel = None if joint is None or answers.independent else joint.channel()
-    if truth and answers.independent:
+    truth = answers.knows_truth
+    found = _with_labels(answers, rng) if truth else _by_mixtures(answers)
+    if not found.p_values:
+        text = f"How the columns' noise goes together was not tested: {found.method}."
+        return None, Finding(notes=(Note.info("person", text),))
+    p_value = _smallest(found.p_values) or 0.0
+    kind, assumptions = answers.standing(INDEPENDENT)
+    estimate = _p_value(
+        (NOISE, "Noise of the columns as declared (p-value)", p_value),
+        answers.context.plan.confidence,
+        n=len(answers.released),
+        kind=kind,
+        method=found.method,
+        assumptions=(*assumptions, *found.assumed),
+        reference=found.reference,
+    )
+    words = _NOT_JOINT if truth and not answers.independent else _SHARED
+    note = Note.warning("person", words.format(share=f"{answers.alpha:.0%}"))
+    return p_value, Finding((estimate,), notes=(note,) * (p_value <= answers.alpha))
+
+
+def _with_labels(answers: Answers, rng: np.random.Generator) -> _Compared:
+    if answers.independent:
         people = answers.counted
         if len(people) > MOST_ROWS:
             people = np.sort(rng.choice(people, MOST_ROWS, replace=False))
         some = answers.truth[people], answers.released[people], answers.strata[people]
         found = shared_noise(*some, same_labels=answers.same_labels)
-        method = "hardly any two rows have the same true labels of two columns"
-        if found.p_value is not None:
-            p_values, reference, assumed = [found.p_value], _BIRCH, (_SAME_CHANNEL,)
-            method = f"{_PAIRED}{found.tests} exact tests of pairs of columns, Bonferroni"
-    elif truth and channel is not None:
-        p_values = _pattern_p_values(answers, channel.matrix)
-        reference = "Hoeffding (1956), Theorem 4; Clopper & Pearson (1934)"
-        method = (
-            f"how often which columns show the true label, {len(p_values)} patterns, against the "
-            "joint mechanism; binomial tails, Bonferroni"
-        )
-    elif not truth and answers.strata.any():
-        method = "channels by stratum are compared with true labels only"
-    elif not truth:
-        if channel is not None and (joint := answers.domains) is not None:
-            _, outputs = answers.in_domains(released[:0], released)
-            codes = np.ravel_multi_index(tuple(outputs.T), joint.sizes)
-            mixed = mixture_p_value(np.bincount(codes, minlength=joint.size), channel.matrix)
-            p_values = [] if mixed is None else [mixed]
-        elif answers.independent:
-            p_values = list(_unexplained(answers))
-        if p_values:
-            method = f"{_ALONE}{len(p_values)} comparisons, Bonferroni"
-    if not p_values:
-        text = f"How the columns' noise goes together was not tested: {method}."
-        return None, Finding(notes=(Note.info("person", text),))
-    p_value = min(1.0, len(p_values) * min(p_values))
-    kind, assumptions = answers.standing(INDEPENDENT)
-    estimate = _p_value(
-        (NOISE, "Noise of the columns as declared (p-value)", p_value),
-        answers.context.plan.confidence,
-        n=len(released),
-        kind=kind,
-        method=method,
-        assumptions=(*assumptions, *assumed),
-        reference=reference,
+        if found.p_value is None:
+            return _Compared((), "hardly any two rows have the same true labels of two columns")
+        method = f"{_PAIRED}{found.tests} exact tests of pairs of columns, Bonferroni"
+        return _Compared([found.p_value], method, _BIRCH, (_SAME_CHANNEL,))
+    channel = None if answers.joint is None else answers.joint.channel()
+    if channel is None:
+        return _Compared((), _TOO_LARGE)
+    p_values = _pattern_p_values(answers, channel.matrix)
+    method = (
+        f"how often which columns show the true label, {len(p_values)} patterns, against the "
+        "joint mechanism; binomial tails, Bonferroni"
     )
-    words = _NOT_JOINT if truth and not answers.independent else _SHARED
-    note = Note.warning("person", words.format(share=f"{answers.alpha:.0%}"))
-    return p_value, Finding((estimate,), notes=(note,) * (p_value <= answers.alpha))
+    return _Compared(p_values, method, "Hoeffding (1956), Theorem 4; Clopper & Pearson (1934)")
+
+
+def _by_mixtures(answers: Answers) -> _Compared:
+    """Compare the released labels of columns with every distribution of true ones."""
+    if answers.strata.any():
+        return _Compared((), "channels by stratum are compared with true labels only")
+    released, domains, found = answers.released[answers.counted], answers.domains, list[float]()
+    if answers.independent:
+        for a, b in list(combinations(range(released.shape[1]), 2))[:MOST_PAIRS]:
+            one, two = answers.channels_of(a), answers.channels_of(b)
+            if one is None or two is None or one.size * two.size > LARGEST:
+                continue
+            counts = label_table(released[:, a], released[:, b], one.shape[2], two.shape[2])
+            p_value = fresh_p_value(counts, one[0], two[0], same_label=False)
+            found += [] if p_value is None else [p_value]
+    elif domains is not None and (channel := domains.channel()) is not None:
+        _, outputs = answers.in_domains(answers.released[:0], answers.released)
+        codes = np.ravel_multi_index(tuple(outputs.T), domains.sizes)
+        p_value = mixture_p_value(np.bincount(codes, minlength=domains.size), channel.matrix)
+        found += [] if p_value is None else [p_value]
+    method = f"{_ALONE}{len(found)} comparisons, Bonferroni"
+    return _Compared(found, method if found else _TOO_LARGE)
 
 
 def _pattern_p_values(answers: Answers, channel: FloatArray) -> list[float]:
@@ -164,19 +182,6 @@ def _pattern_p_values(answers: Answers, channel: FloatArray) -> list[float]:
     patterns = np.bincount((labels == outputs) @ bits, minlength=len(chances))
     n = len(labels)
     return [float(p) for p in binomial_p_value(patterns, np.asarray(n), chances / n)]
-
-
-def _unexplained(answers: Answers) -> Iterator[float]:
-    """Yield the p-value of each pair of columns under independent draws, without true labels."""
-    released = answers.released[answers.counted]
-    for a, b in list(combinations(range(released.shape[1]), 2))[:MOST_PAIRS]:
-        one, two = answers.channels_of(a), answers.channels_of(b)
-        if one is None or two is None or one.size * two.size > LARGEST:
-            continue
-        counts = label_table(released[:, a], released[:, b], one.shape[2], two.shape[2])
-        p_value = fresh_p_value(counts, one[0], two[0], same_label=False)
-        if p_value is not None:
-            yield p_value
 
 
 def noise_between_files(

@@ -8,18 +8,17 @@ features is measured as well, and what it implies.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.stated import FEATURE_BLIND, INDEPENDENT
-from ldpaudit.audits.claimed_channel import aligned_channel, feature_dependence
 from ldpaudit.audits.instance_loss.neighbourhoods import (
     has_features,
     measured_channel,
     measured_shares,
 )
-from ldpaudit.audits.interface import AuditContext, Counts, Need
-from ldpaudit.audits.models import half_model
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, notes
+from ldpaudit.audits.models import aligned_channel, feature_dependence, half_model
 from ldpaudit.audits.renyi.curves import (
     AUDIT_ID,
     MOST_LABELS,
@@ -27,12 +26,14 @@ from ldpaudit.audits.renyi.curves import (
     bound_functions,
     certified_curve,
     curve_consequences,
+    double_rr_curves,
     estimated_curve,
     largest_points,
     most_promising,
     support_estimates,
+    synthetic_parts,
 )
-from ldpaudit.audits.renyi.synthetic import SyntheticOutcome, double_rr_finding, synthetic_outcome
+from ldpaudit.audits.stated import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi import (
     FEWEST_ROWS,
@@ -46,59 +47,46 @@ from ldpaudit.estimators.renyi import (
 )
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
-from ldpaudit.result import Curve, Finding, Note, merged
+from ldpaudit.result import Curve
 
 # With fewer rows neither half has enough to fit a model and to bound a divergence.
 _MIN_ROWS = 400
 
 
-class RenyiAudit:
-    """Bounds and estimates Rényi divergences between released rows of two true labels."""
-
-    id = AUDIT_ID
-    counts: Counts = "people"
-    needs: tuple[Need, ...] = ("truth", "labels", "rows")
-
-    def unavailable(self, context: AuditContext) -> str | None:  # noqa: ARG002
-        """Return None: true labels are all that it needs."""
-        return None
-
-    def run(self, context: AuditContext) -> Finding:
-        """Run it.
-
-        Raise InsufficientDataError with fewer than 400 rows, or if fewer than two true labels have
-        enough rows.
-        """
-        if len(context.release) < _MIN_ROWS:
-            raise InsufficientDataError(f"The Rényi audit needs at least {_MIN_ROWS} rows.")
-        release, synthetic = release_finding(context), synthetic_outcome(context)
-        compared = synthetic or SyntheticOutcome(Finding())
-        double_rr = double_rr_finding(context, compared.estimate, compared.labelled)
-        notes = Finding(notes=tuple(_notes(context, synthetic is not None)))
-        return merged([release, compared.finding, double_rr, notes])
-
-
-def _notes(context: AuditContext, compared: bool) -> Iterator[Note]:
+def _parts(context: AuditContext) -> Iterator[Part]:
+    if len(context.release) < _MIN_ROWS:
+        raise InsufficientDataError(f"The Rényi audit needs at least {_MIN_ROWS} rows.")
     traits = context.claim.traits
-    if traits.features == "unchanged" and has_features(context):
-        yield Note.info(
-            AUDIT_ID,
+    yield from _of_release(context)
+    # Of synthetic features the estimated divergence is what double randomized response is told by.
+    compared = synthetic_parts(context)
+    yield from compared or ()
+    yield from double_rr_curves(context, compared or ())
+    yield from notes(
+        AUDIT_ID,
+        (
+            "info",
+            traits.features == "unchanged" and has_features(context),
             "The features are released unchanged, so the claim bounds no Rényi divergence "
             "between released rows of two labels (Theorems 6.1 and 6.4 of Busa-Fekete et al. "
             "2023): where features settle the label it is infinite, however small ε is.",
-        )
-    if traits.features == "partly synthetic" and not compared:
-        yield Note.info(
-            AUDIT_ID,
+        ),
+        (
+            "info",
+            traits.features == "partly synthetic" and compared is None,
             "How far synthetic features are from true ones was not measured: that needs the "
             "original features (--original) or the synthetic table (--synthetic).",
-        )
-    if traits.label_depends_on_features:
-        yield Note.info(
-            AUDIT_ID,
+        ),
+        (
+            "info",
+            traits.label_depends_on_features,
             "The model behind the bounds takes the released label to depend on the true label "
             "alone. Where it does not, the bounds remain valid but are weaker.",
-        )
+        ),
+    )
+
+
+AUDIT: Final = BuiltIn(AUDIT_ID, _parts, counts="people", needs=("truth", "labels", "rows"))
 
 
 _SCREENED_ROWS = 1_500
@@ -233,12 +221,12 @@ _TITLE = "Released rows of two labels"
 _DEFINITION = "Busa-Fekete et al. (2023), Definition 4.3"
 
 
-def release_finding(context: AuditContext) -> Finding:
-    """Return certified and estimated curves between released rows of two true labels.
+def _of_release(context: AuditContext) -> Iterator[Part]:
+    """Yield certified and estimated curves between released rows of two true labels.
 
     Raise InsufficientDataError if there are no two labels, or groups of them, with enough rows.
     """
-    release, confidence = context.release, context.plan.confidence
+    release = context.release
     classes, codes = np.unique(context.truth, return_inverse=True)
     if len(classes) < 2:
         raise InsufficientDataError("The Rényi audit needs two true labels that occur.")
@@ -255,7 +243,8 @@ def release_finding(context: AuditContext) -> Finding:
     context.progress.step("bounding Rényi divergences of the release")
     joint = GuessedRows(posterior * channel.T[release.released[held]], labels[held], prior)
     worst = worst_pair(joint, ORDERS, rng=context.rng(AUDIT_ID, "release"))
-    curves = [certified_curve(RELEASE, _TITLE, worst, confidence, _words(worst))]
+    yield certified_curve(RELEASE, _TITLE, worst, context.plan.confidence, _words(worst))
+    yield from bound_functions(RELEASE, worst.bounds)
     unseen = k - worst.estimated_labels
     given = f"{unseen} labels with fewer rows are no farther from the others than those compared"
     estimate = estimated_curve(
@@ -267,38 +256,49 @@ def release_finding(context: AuditContext) -> Finding:
         (given,) if unseen else (),
     )
     names = "model behind the Rényi estimates", "released rows"
-    estimates = [*support_estimates(RELEASE, names, worst)]
+    yield from support_estimates(RELEASE, names, worst)
     if estimate is not None:
-        curves.append(estimate)
         titles = "that the estimated curve implies", "by the estimated curve"
         which = "the estimated Rényi curve"
-        estimates += curve_consequences(context, estimate, RELEASE, which, titles, estimate.n)
+        yield estimate
+        yield from curve_consequences(context, estimate, RELEASE, which, titles, estimate.n)
     declared = aligned_channel(context)
     if declared is not None and not feature_dependence(context) and has_features(context):
         features = GuessedRows(posterior, labels[held], prior)
-        curves += _parts(context, features, declared, classes.astype(np.int64))
+        yield from _if_claim_holds(context, features, declared, classes.astype(np.int64))
     few = int((prior * 2 * len(available) < 100).sum())
     unsupported = [point.order for point in worst.points if not point.supported]
-    notes = {
-        f"{len(held)} of {len(available)} held-out rows were drawn at random for "
-        "Rényi divergences; the bounds remain valid.": len(available) > len(held),
-        f"{few} labels have fewer than 100 rows; they were compared only as part of a group, "
-        "for which a lower bound holds as well. Estimates leave them out.": few > 0,
-        "The Rényi divergence was not estimated: fewer than two labels have 50 held-out rows "
-        "each. The certified bound holds at every order.": not worst.points,
-        f"{worst.rows} rows cannot support an estimate of the Rényi divergence from order "
-        f"{min(unsupported, default=0):g} on: it would depend on fewer than 30 effective rows. The "
-        "certified bound holds at every order.": bool(unsupported),
-    }
-    return Finding(
-        estimates=tuple(estimates),
-        curves=tuple(curves),
-        notes=tuple(Note.info(AUDIT_ID, text) for text, applies in notes.items() if applies),
-        bounds=bound_functions(RELEASE, worst.bounds),
+    yield from notes(
+        AUDIT_ID,
+        (
+            "info",
+            len(available) > len(held),
+            f"{len(held)} of {len(available)} held-out rows were drawn at random for "
+            "Rényi divergences; the bounds remain valid.",
+        ),
+        (
+            "info",
+            few,
+            f"{few} labels have fewer than 100 rows; they were compared only as part of a group, "
+            "for which a lower bound holds as well. Estimates leave them out.",
+        ),
+        (
+            "info",
+            not worst.points,
+            "The Rényi divergence was not estimated: fewer than two labels have 50 held-out rows "
+            "each. The certified bound holds at every order.",
+        ),
+        (
+            "info",
+            unsupported,
+            f"{worst.rows} rows cannot support an estimate of the Rényi divergence from order "
+            f"{min(unsupported, default=0):g} on: it would depend on fewer than 30 effective rows. "
+            "The certified bound holds at every order.",
+        ),
     )
 
 
-def _parts(
+def _if_claim_holds(
     context: AuditContext, features: GuessedRows, channel: Channel, classes: IndexArray
 ) -> list[Curve]:
     """Return the features' own curve, and its sum with the exact one of the claimed channel.

@@ -23,7 +23,7 @@ from scipy.special import betaincinv
 
 from ldpaudit.arrays import FloatArray
 from ldpaudit.attacks.numeric import ATTACKS
-from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
+from ldpaudit.audits.interface import NOT_ASKED, HeldOutGuesses
 from ldpaudit.commands.utility.scores import Utility
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import (

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 
 import ldpaudit
 from ldpaudit.api import cluster_of, plan_of, policy_of, seed_of
-from ldpaudit.audits.held_out_guesses import HeldOutGuesses
-from ldpaudit.audits.interface import Plan
+from ldpaudit.audits.interface import HeldOutGuesses, Plan
 from ldpaudit.commands.compare.differences import Side, all_differences, attack_scores
 from ldpaudit.commands.compare.inputs import (
     Input,

@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.models import aligned_channel
 from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import Mechanism, from_declaration

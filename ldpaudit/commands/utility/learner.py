@@ -7,8 +7,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ldpaudit.audits.claimed_channel import aligned_channel
 from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.models import aligned_channel
 from ldpaudit.commands.utility import LearnerKind
 from ldpaudit.commands.utility.companions import OtherColumns, Way, row_likelihood
 from ldpaudit.device import DeviceName, torch_device

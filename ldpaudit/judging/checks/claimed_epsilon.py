@@ -4,15 +4,19 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ldpaudit.audits.assumptions.stated import (
+from ldpaudit.audits.stated import (
     CHANGED_ROWS,
     DOUBTFUL_COLUMNS,
     DOUBTFUL_ROWS,
     FEATURE_BLIND_TEST,
+    INSIDER,
+    INSIDER_SHARES,
     SELECTED,
+    SHARED_NOISE,
     SHARED_WITH_OTHERS,
+    SUBGROUPS,
+    shares,
 )
-from ldpaudit.audits.epsilon_proofs import INSIDER, INSIDER_SHARES, SHARED_NOISE, SUBGROUPS, shares
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.release import DeclaredColumns

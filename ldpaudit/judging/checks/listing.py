@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ldpaudit.audits.assumptions.stated import (
+from ldpaudit.audits.stated import (
     AGREEMENT_TEST,
     COMPOSED_EPSILON,
     NOT_INDEPENDENT,

@@ -13,8 +13,8 @@ from zoo.audited import audit
 from zoo.catalogue import FAULTS
 
 import ldpaudit
-from ldpaudit.audits.assumptions import stated
-from ldpaudit.audits.assumptions.noise import LabelNoise, centred_by_features
+from ldpaudit.audits import stated
+from ldpaudit.audits.assumptions.rows import LabelNoise, centred_by_features
 from ldpaudit.commands.selftest.planting import keep_chance, people, replaced
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy

@@ -7,7 +7,7 @@ from worlds import gaussian_release
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import as_seen_by, without_truth
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference.audit import LabelInferenceAudit, unbiased_accuracy
+from ldpaudit.audits.label_inference.audit import AUDIT, unbiased_accuracy
 from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism
 
 FALSE_ALARM = 1e-6
@@ -18,8 +18,8 @@ FALSE_ALARM = 1e-6
 def outsider():
     release, mechanism = gaussian_release(1500, 1.5, 0, k=3, shift=0.8)
     context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1))
-    finding = LabelInferenceAudit().run(context)
-    insider = LabelInferenceAudit().run(AuditContext(release, mechanism, Plan(seed=1)))
+    finding = AUDIT.run(context)
+    insider = AUDIT.run(AuditContext(release, mechanism, Plan(seed=1)))
     return finding, insider
 
 
@@ -64,4 +64,4 @@ def test_values_are_unbiased_for_the_accuracy_of_a_fixed_attack():
 def test_what_an_outsider_cannot_score_is_said(claim, reason):
     release, _ = gaussian_release(100, 1.0, 4, k=3, shift=0.8)
     context = AuditContext(replace(release, truth=None), claim, Plan(seed=1))
-    assert reason in LabelInferenceAudit().unavailable(context)
+    assert reason in AUDIT.unavailable(context)

@@ -11,8 +11,8 @@ import ldpaudit.audits.models as models_module
 from ldpaudit.attacks import ATTACKS
 from ldpaudit.attacks.scoring import ACCURACY, lower_bound
 from ldpaudit.audits.interface import AuditContext, Plan, Run
-from ldpaudit.audits.label_inference.audit import LabelInferenceAudit
-from ldpaudit.audits.label_inference.estimates import best_estimates
+from ldpaudit.audits.label_inference.audit import AUDIT
+from ldpaudit.audits.label_inference.estimates import best_parts
 from ldpaudit.audits.label_inference.runs import folds_of, run_attacks
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.release import Release, TrueLabels
@@ -23,7 +23,7 @@ CHEAP = ("prior", "released-label", "oracle")
 
 
 def finding(release: Release, claim: Mechanism, **plan: object) -> Finding:
-    return LabelInferenceAudit().run(AuditContext(release, claim, Plan(seed=1, **plan)))  # type: ignore[arg-type]
+    return AUDIT.run(AuditContext(release, claim, Plan(seed=1, **plan)))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_an_early_end_keeps_the_attacks_that_ran_and_their_correction() -> None:
     assert 0 < len(runs) < 3
     assert missing.stopped
     assert missing.possible == 2
-    result = LabelInferenceAudit().run(_context(release, claim, 4))
+    result = AUDIT.run(_context(release, claim, 4))
     assert any("Attacks are missing" in note.text for note in result.notes)
 
 
@@ -63,12 +63,12 @@ def test_the_strongest_is_corrected_for_all_that_could_have_run() -> None:
     release, claim = gaussian_release(300, 1.0, 3, shift=1.0)
     context = AuditContext(release, claim, Plan(seed=1))
     runs, missing = run_attacks(context, folds_of(context))
-    few, many = (best_estimates(runs, 0.95, possible) for possible in (missing.possible, 10))
+    few, many = (next(iter(best_parts(runs, 0.95, n))) for n in (missing.possible, 10))
     lower = max(lower_bound(run.folds, ACCURACY, 0.025 / 10) for run in runs if run.uses_release)
-    assert many[0][0].low == pytest.approx(lower)
-    assert many[0][0].low < few[0][0].low  # type: ignore[operator]
-    assert many[0][0].value == few[0][0].value
-    assert few[0][0].high == many[0][0].high
+    assert many.low == pytest.approx(lower)
+    assert many.low < few.low  # type: ignore[operator]
+    assert many.value == few.value
+    assert few.high == many.high
 
 
 @pytest.mark.usefixtures("few_attacks")

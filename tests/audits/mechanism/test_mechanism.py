@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpaudit.audits.epsilon_proofs import INSIDER, OUTSIDER, SUBGROUPS
+from ldpaudit.audits.assumptions import standing
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism import release_alone
-from ldpaudit.audits.mechanism.audit import MechanismAudit
+from ldpaudit.audits.mechanism.audit import AUDIT
+from ldpaudit.audits.stated import INSIDER, OUTSIDER, SUBGROUPS
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.mechanisms import (
     Channel,
@@ -52,7 +52,7 @@ def context(
 
 
 def run(audited: AuditContext) -> tuple[Finding, Mapping[str, Estimate]]:
-    finding = MechanismAudit().run(audited)
+    finding = AUDIT.run(audited)
     return finding, {e.id: e for e in finding.estimates}
 
 
@@ -217,7 +217,7 @@ def test_without_truth_a_model_helps(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(target)
         return np.full((len(audited.release), 2), 0.5)
 
-    monkeypatch.setattr(release_alone, "cross_fitted_posterior", scores)
+    monkeypatch.setattr(standing, "cross_fitted_posterior", scores)
     run(context(RR1, RR1))
     assert asked == []
     run(context(RR1, RR1, with_truth=False))

@@ -1,14 +1,13 @@
 """Rare classes in a release: who is counted, and what is said of them."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
+from worlds import by_stratum
 
 import ldpaudit
-from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism.special_cases import rare_finding
+from ldpaudit.audits.interface import AuditContext, Plan, collected
+from ldpaudit.audits.mechanism.audit import rare_parts
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -51,14 +50,14 @@ def released(
 def test_people_in_the_clear_are_named_with_the_odds(
     people: int, epsilon: float, words: str
 ) -> None:
-    found = rare_finding(released(people, epsilon))
+    found = collected(rare_parts(released(people, epsilon)))
     assert [note.text for note in found.notes] == [words]
     assert found.estimates[0].value < 0.013
     assert (found.estimates[0].title + ".", found.estimates[0].unit) == (words, "p-value")
 
 
 def test_what_too_few_people_cannot_show_is_said() -> None:
-    found = rare_finding(released(3))
+    found = collected(rare_parts(released(3)))
     assert found.estimates == ()
     assert found.notes[0].text == (
         "Too few people have class HIV: even if the labels of all 3 people were released "
@@ -68,13 +67,13 @@ def test_what_too_few_people_cannot_show_is_said() -> None:
 
 
 def test_rows_of_one_group_are_one_person() -> None:
-    assert rare_finding(released(9)).estimates
-    assert not rare_finding(released(9, one_group=True)).estimates
+    assert collected(rare_parts(released(9))).estimates
+    assert not collected(rare_parts(released(9, one_group=True))).estimates
 
 
 def test_large_classes_and_unknown_mechanisms_are_not_looked_at() -> None:
-    assert not rare_finding(released(51)).estimates
-    assert not rare_finding(released(9, claim=UnknownMechanism())).estimates
+    assert not collected(rare_parts(released(51))).estimates
+    assert not collected(rare_parts(released(9, claim=UnknownMechanism()))).estimates
 
 
 def test_a_rare_class_is_held_against_the_channel_of_its_stratum() -> None:
@@ -84,30 +83,12 @@ def test_a_rare_class_is_held_against_the_channel_of_its_stratum() -> None:
     drawn = [RandomizedResponse.from_epsilon(NAMES, e).sample(truth, rng) for e in claimed]
     labels = np.where(region == 0, *drawn)
     labels[:9] = 2
-    places = ("north", "south")
-    strata = [
-        {
-            "value": place,
-            "mechanism": {
-                "name": "randomized-response",
-                "classes": list(NAMES),
-                "epsilon": epsilon,
-            },
-        }
-        for place, epsilon in zip(places, claimed, strict=True)
-    ]
-    stated = {
-        "label": "a",
-        "by": "region",
-        "mechanism": {"name": "by-stratum", "strata": strata},
+    columns = {
+        "x": rng.normal(size=n),
+        "region": np.array(["north", "south"])[region],
+        "a": np.array(NAMES)[labels],
     }
-    table = pa.table(
-        {
-            "x": rng.normal(size=n),
-            "region": np.array(places)[region],
-            "a": np.array(NAMES)[labels],
-        }
-    ).replace_schema_metadata({b"ldpaudit": json.dumps({"version": 2, "labels": [stated]})})
+    table = by_stratum(pa.table(columns), NAMES, {"north": claimed[0], "south": claimed[1]})
     result = ldpaudit.audit(
         table, truth=np.array(NAMES)[truth], rng=0, only=("mechanism", "power"), threads=1
     )

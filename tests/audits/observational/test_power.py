@@ -9,9 +9,10 @@ from scipy.stats import binom
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.observational.audit import LOWER, ObservationalAudit
+from ldpaudit.audits.observational.audit import AUDIT, LOWER
 from ldpaudit.audits.observational.evidence import evidence_at_hand
-from ldpaudit.audits.power import EXCESS, PowerAudit
+from ldpaudit.audits.power import AUDIT as POWER
+from ldpaudit.audits.power import EXCESS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
@@ -59,7 +60,7 @@ def context(n=4000, *, excess=0.0, seed=0, known=True, canaries=0, stated=None, 
 
 
 def excess_of(audited):
-    return PowerAudit().run(audited).estimates[0].value
+    return POWER.run(audited).estimates[0].value
 
 
 def bound(audited, alpha=0.05):
@@ -74,7 +75,7 @@ def refuted(audited):
 @pytest.mark.parametrize("canaries", [0, 500])
 def test_the_audit_hands_this_bound_to_the_check(canaries):
     own = context(2000, canaries=canaries)
-    assert ObservationalAudit().run(own).bounds[LOWER](0.05) == bound(own)
+    assert AUDIT.run(own).bounds[LOWER](0.05) == bound(own)
 
 
 SETTINGS = {
@@ -91,7 +92,7 @@ def found(runs, **options):
     return sum(refuted(context(excess=planted, seed=s, **options)) for s in range(1, runs + 1))
 
 
-RUNS = [("cells", 40), ("canaries", 40)]
+RUNS = [("cells", 25), ("canaries", 25)]
 RUNS += [pytest.param(name, 300, marks=pytest.mark.validate) for name in SETTINGS]
 
 
@@ -109,10 +110,10 @@ def test_honest_releases_are_refuted_no_more_often_than_the_level_says(name, run
 
 
 def test_more_rows_find_less_and_a_smaller_error_probability_more():
-    excess = [excess_of(context(n)) for n in (1000, 4000, 16_000)]
+    excess = [excess_of(context(n)) for n in (1000, 3000, 9000)]
     assert excess == sorted(excess, reverse=True)
-    assert excess[2] < 0.5
-    by_level = PowerAudit().run(context()).bounds[EXCESS]
+    assert excess[2] < 0.7
+    by_level = POWER.run(context()).bounds[EXCESS]
     assert by_level(0.001) > by_level(0.05)
 
 
@@ -175,7 +176,7 @@ def test_a_planted_excess_fails():
 
 def test_without_rows_that_can_be_compared_there_is_no_power():
     with pytest.raises(InsufficientDataError, match="neither canaries"):
-        PowerAudit().run(context(cells=False))
+        POWER.run(context(cells=False))
 
 
 def test_the_public_probabilities_are_the_model_of_the_game():
@@ -196,4 +197,4 @@ def test_public_probabilities_that_rule_the_true_labels_out_are_refused():
         Release(**{**data.release.__dict__, "public_posterior": never}), CLAIM, data.plan
     )
     with pytest.raises(ldpaudit.errors.InputError, match=r"at least 20 rows'.*0 of 600 have"):
-        ObservationalAudit().run(data)
+        AUDIT.run(data)

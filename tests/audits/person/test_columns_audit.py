@@ -7,7 +7,7 @@ from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, v
 
 from ldpaudit.audits.interface import AuditContext, Companions, Plan, Views
 from ldpaudit.audits.person.answers import Answers
-from ldpaudit.audits.person.audit import PersonAudit
+from ldpaudit.audits.person.audit import AUDIT
 from ldpaudit.audits.person.noise import columns_noise
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
@@ -26,7 +26,7 @@ def context_of(file: FileColumns, seed: int = 0) -> AuditContext:
 
 
 def found(file: FileColumns):
-    return PersonAudit().run(context_of(file))
+    return AUDIT.run(context_of(file))
 
 
 def value(finding, name: str) -> float:
@@ -185,4 +185,4 @@ def test_true_labels_of_some_columns_are_not_enough():
 
 def test_the_audit_is_for_several_columns():
     alone = replace(context_of(released_vector(100)), views=Views())
-    assert PersonAudit().unavailable(alone) == "the release has one private column"
+    assert AUDIT.unavailable(alone) == "the release has one private column"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from estimators.intervals.test_paired import ALPHA, allowed, guesses
 
-from ldpaudit.audits.held_out_guesses import NOT_ASKED, HeldOutGuesses
+from ldpaudit.audits.interface import NOT_ASKED, HeldOutGuesses
 from ldpaudit.commands.compare.differences import REFERENCE, _best_of, best_counted, row_folds
 from ldpaudit.estimators.intervals.bounded_mean import paired_interval
 from ldpaudit.result import Estimate, Score

@@ -1,0 +1,70 @@
+"""What certified bounds assume, in the words that the code, the README and the report share.
+
+And the ids of numbers that checks look at: which lower bounds of ε are held against the claim, and
+each one's share of the error. The audits that compute the bounds, the power audit and the check of
+the claim all look here.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+INDEPENDENT: Final = "rows were released independently of each other"
+FEATURE_BLIND: Final = "the released label depends on the true label alone, not on the features"
+UNSELECTED: Final = "no row was left out or repeated after the noise because of its released label"
+NOT_DERIVED: Final = "no feature was computed from the released label"
+REFUTED: Final = " (refuted here)"
+NOT_INDEPENDENT: Final = INDEPENDENT + REFUTED
+
+# P-values: the channel uses no feature; rows share no noise; not with another person's row.
+FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
+SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
+SHARED_WITH_OTHERS: Final = "assumptions.shared_with_others"
+AGREEMENT_TEST: Final = "assumptions.agreement_along_the_file"
+DERIVED_COLUMNS: Final = "assumptions.derived_columns"
+COMPOSED_EPSILON: Final = "assumptions.composed_epsilon"
+RARE_CLASSES: Final = "mechanism.rare_classes"
+COUNTED_ROWS: Final = "assumptions.counted_rows"
+DOUBTFUL_COLUMNS: Final = "assumptions.doubtful_columns"
+DOUBTFUL_ROWS: Final = "assumptions.doubtful_rows"
+CHANGED_ROWS: Final = "assumptions.changed_rows"
+SELECTED: Final = "assumptions.selected"
+
+EXCESS = "power.min_detectable_excess"
+EXCESS_TITLE = "Smallest excess ε found with 90 % power"
+
+INSIDER = "mechanism.epsilon_lower"
+SUBGROUPS = "mechanism.subgroup_epsilon_lower"
+SHARED_NOISE = "mechanism.shared_noise_epsilon_lower"
+LATTICE = "mechanism.lattice_epsilon_lower"
+OUTSIDER = "release_only.epsilon_lower"
+# Bounds where one released label depends on more than one true label; one in an audit.
+OTHERS = ("observational.epsilon_lower", "aggregates.epsilon_lower")
+
+# With true labels: bounds, and the test of whether the released label depends on the features.
+INSIDER_SHARES: Mapping[str, float] = {
+    INSIDER: 0.8,
+    SUBGROUPS: 0.1,
+    # Half of it for the test of noise shared with another person's row.
+    SHARED_NOISE: 0.05,
+    FEATURE_BLIND_TEST: 0.05,
+}
+# Of numbers, the share of the bound from remainders; that test has so much less.
+LATTICE_SHARE = 0.02
+
+
+def shares(found: Collection[str]) -> dict[str, float]:
+    """Return the share of each proof that an audit has; they sum to at most 1.
+
+    With true labels the shares are fixed, whichever proofs there are, and the release-only bound
+    has none: it is the one to lean on where there are no true labels.
+
+    ``found``: ids of the audit's bounds and tests.
+    """
+    if not INSIDER_SHARES.keys().isdisjoint(found):
+        parts = dict(INSIDER_SHARES)
+        if LATTICE in found:
+            parts[FEATURE_BLIND_TEST] -= LATTICE_SHARE
+            parts[LATTICE] = LATTICE_SHARE
+        return {name: part for name, part in parts.items() if name in found}
+    alone = [name for name in (OUTSIDER, *OTHERS) if name in found]
+    return dict.fromkeys(alone[:1], 1.0)
