@@ -6,13 +6,28 @@ P(true label | what the attack sees). Other packages register attacks under the 
 """
 
 import importlib
-from collections.abc import Collection
-from typing import Final
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Self
 
-from ldpaudit.attacks.foreign import Factory, Given, foreign, given_attacks
-from ldpaudit.attacks.interface import Attack, Knowledge, conditioned
-from ldpaudit.errors import InputError, did_you_mean, quoted
-from ldpaudit.plugins import added, check_one, unloadable
+import numpy as np
+
+from ldpaudit.attacks.interface import NEEDS, Attack, Knowledge, conditioned
+from ldpaudit.errors import AttackError, InputError, LdpAuditError, did_you_mean, quoted
+from ldpaudit.plugins import (
+    added,
+    check_name,
+    check_one,
+    load_object,
+    read_only,
+    staying,
+    unloadable,
+    where,
+)
+from ldpaudit.release import FloatArray, Release
 from ldpaudit.result.dictionary import attacks_of_their_own
 
 __all__ = [
@@ -22,6 +37,7 @@ __all__ = [
     "available_attacks",
     "conditioned",
     "create_attack",
+    "given_attacks",
     "taken_names",
 ]
 
@@ -30,6 +46,15 @@ def __dir__() -> list[str]:
     return __all__
 
 
+STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
+_SLACK: Final = 1e-6
+_NAME: Final = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
+
+Factory = Callable[[Knowledge], Attack]
+# An attack that an audit is given: ``FILE.py:CLASS``, ``MODULE:CLASS``, or the class itself.
+Given = str | type
+
+# The built-in attacks in the order in which they run; imported when they do.
 ATTACKS: Final = {
     "prior": "ldpaudit.attacks.model_attack:PriorAttack",
     "features-only": "ldpaudit.attacks.model_attack:FeaturesOnlyAttack",
@@ -102,3 +127,110 @@ def _plugin(name: str, place: str) -> Factory:
         return _factory(place)
     except (Exception, SystemExit) as error:
         raise unloadable("attack", name, error) from error
+
+
+def given_attacks(
+    given: Collection[Given], taken: Collection[str] = ()
+) -> dict[str, str | Factory]:
+    """Return the classes of attacks that an audit is given, by the attacks' names.
+
+    Parameters
+    ----------
+    given : collection of str or class
+    taken : collection of str
+        Names that others have.
+
+    Raises
+    ------
+    InputError
+        If one cannot be imported, is no class of an attack, or has the name of another.
+    """
+    classes: dict[str, str | Factory] = {}
+    for one in given:
+        loaded = one if isinstance(one, type) else _loaded(one, _stamp(one))
+        name = getattr(loaded, "name", None)
+        if not isinstance(loaded, type) or not isinstance(name, str):
+            raise InputError(
+                "An attack must be a class with a 'name', such as the one in docs/how-to/attack.md."
+            )
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"An attack's name has small letters, digits and -. Got {quoted(name)}."
+            )
+        if name in taken or name in classes:
+            raise InputError(f"There is an attack called {name!r} already; call yours otherwise.")
+        classes[name] = loaded
+    return classes
+
+
+def _stamp(place: str) -> int:
+    """Return when the file of an attack was changed, so that a new one is read anew."""
+    file = Path(place.rpartition(":")[0])
+    return file.stat().st_mtime_ns if file.is_file() else 0
+
+
+@cache
+def _loaded(place: str, _stamp: int) -> Any:
+    return load_object(place, (str(Path.cwd()),), "attack", "CLASS")
+
+
+def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
+    """Build an attack of others, which then says in one line what goes wrong.
+
+    Raises
+    ------
+    InputError
+        If it does not state what every attack states.
+    AttackError
+        If it cannot be built.
+    """
+    with _faults(name):
+        attack = build(knowledge)
+        unstated = [member for member in STATED if not hasattr(attack, member)]
+    if unstated:
+        raise InputError(f"An attack must state {', '.join(unstated)}.")
+    check_name("attack", name, attack.name)
+    if not NEEDS.keys() >= set(attack.needs):
+        raise InputError(f"The needs of the attack {name!r} must be a set of: {', '.join(NEEDS)}.")
+    most: Any = attack.most_rows
+    if most is not None and not (isinstance(most, int) and most > 0):
+        raise InputError(f"The most_rows of the attack {name!r} must be a number of rows, or None.")
+    return _Foreign(name, attack)
+
+
+@contextmanager
+def _faults(name: str) -> Iterator[None]:
+    try:
+        with staying():
+            yield
+    except (LdpAuditError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise AttackError(f"The attack {name!r} failed: {where(error)}.") from error
+
+
+class _Foreign:
+    """An attack of others: what it raises is said without its text, and its answers are checked."""
+
+    def __init__(self, name: str, attack: Attack) -> None:
+        self.name, self._attack = name, attack
+        self.title, self.needs = str(attack.title), frozenset(attack.needs)
+        self.uses_release, self.learns_from_asked = attack.uses_release, attack.learns_from_asked
+        self.most_rows = attack.most_rows
+
+    def fit(self, release: Release, rng: np.random.Generator) -> Self:
+        with _faults(self.name):
+            self._attack = self._attack.fit(read_only(release), rng)
+        return self
+
+    def posterior(self, release: Release) -> FloatArray:
+        with _faults(self.name):
+            answer = np.asarray(self._attack.posterior(read_only(release)), dtype=np.float64)
+        shape = len(release), len(release.classes)
+        right = answer.shape == shape and np.isfinite(answer).all() and answer.min() >= -_SLACK
+        if not right or np.abs(answer.sum(axis=1) - 1).max() > _SLACK:
+            raise AttackError(
+                f"The attack {self.name!r} must return probabilities of the true labels: numbers "
+                f"of shape {shape}, each row summing to 1. Got {answer.shape}."
+            )
+        return answer

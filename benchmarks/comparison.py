@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from measuring import ran
 
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.synthesis import generator
 
 NOISE = 0.3

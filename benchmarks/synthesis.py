@@ -25,7 +25,7 @@ from ldpaudit.estimators.discriminators import fit_discriminator
 from ldpaudit.estimators.intervals.ranking import auc
 from ldpaudit.estimators.synthetic import count_memorisation
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.models.network import NetworkOptions
 from ldpaudit.synthesis import generator
 

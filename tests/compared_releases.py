@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 
 CLASSES = ("no", "yes")
 ROWS = 1500

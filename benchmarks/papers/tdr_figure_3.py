@@ -30,7 +30,7 @@ from ldpaudit.attacks.synthetic_aware import by_discriminator, original_share
 from ldpaudit.estimators.discriminators import fit_discriminator
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.models.network import NetworkOptions
 from ldpaudit.release import SyntheticTable
 

@@ -31,8 +31,8 @@ from ldpaudit.estimators.renyi import (
     renyi_points,
     split_scores,
 )
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.response import DummyFeaturesRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 
 ORDERS = (1.5, 2.0, 3.0, 5.0)
 NOISES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)

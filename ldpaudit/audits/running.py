@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Final, get_args
 
-from ldpaudit.attacks import taken_names
-from ldpaudit.attacks.foreign import given_attacks
+from ldpaudit.attacks import given_attacks, taken_names
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
 from ldpaudit.audits.interface import Audit, AuditContext, Counts, Need, Plan, notes
 from ldpaudit.audits.listing import BUILT_IN

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
     from ldpaudit.mechanisms.by_stratum import ByStratum
     from ldpaudit.mechanisms.channel import Channel
-    from ldpaudit.mechanisms.double_rr import DoubleRR
     from ldpaudit.mechanisms.finite import Family
     from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
     from ldpaudit.mechanisms.gaussian import GaussianRR
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ldpaudit.mechanisms.label_proportions import LabelProportions
     from ldpaudit.mechanisms.label_range import LabelRange
     from ldpaudit.mechanisms.listing import UNKNOWN
-    from ldpaudit.mechanisms.model_based import ModelBasedRR
     from ldpaudit.mechanisms.noise import (
         DiscreteLaplace,
         DiscreteStaircase,
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
         lambda_of_epsilon,
     )
     from ldpaudit.mechanisms.unbiased import OptimalUnbiased
+    from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 
 __all__ = [
     "UNKNOWN",
@@ -92,7 +91,6 @@ __getattr__, __dir__ = exported(
             "RROnBins",
         ),
         "channel": ("Channel",),
-        "double_rr": ("DoubleRR",),
         "finite": ("Family",),
         "frequency_oracles": ("FrequencyOracle",),
         "gaussian": ("GaussianRR",),
@@ -104,7 +102,6 @@ __getattr__, __dir__ = exported(
         "label_proportions": ("LabelProportions",),
         "label_range": ("LabelRange",),
         "listing": ("UNKNOWN",),
-        "model_based": ("ModelBasedRR",),
         "noise": (
             "DiscreteLaplace",
             "DiscreteStaircase",
@@ -129,5 +126,9 @@ __getattr__, __dir__ = exported(
             "lambda_of_epsilon",
         ),
         "unbiased": ("OptimalUnbiased",),
+        "with_features": (
+            "DoubleRR",
+            "ModelBasedRR",
+        ),
     },
 )

@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -165,40 +166,22 @@ def descend(
     return Iterate(theta, mean, steps)
 
 
-@dataclass(frozen=True)
-class StepRule:
-    """γ = min(1/(2𝒦), log(max(2, μ² D² t/A))/(μ t)).
+def theorem_step(steps: int, strong: float, smooth: float, spread: float, distance: float) -> float:
+    """Return γ = min(1/(2𝒦), log(max(2, μ² D² t/A))/(μ t)) for a run of t steps.
 
-    Attributes
-    ----------
-    strong : float
-        μ > 0, the strong convexity that the ridge grants.
-    smooth : float
-        𝒦 of the risk on the ball.
-    spread : float
-        A, a bound of the gradient's variance for one batch; for a series cut off, an estimate.
-    distance : float
-        D, a bound of the distance from the start to the minimum.
+    μ = ``strong`` > 0 is the strong convexity that the ridge grants, 𝒦 = ``smooth`` that of the
+    risk on the ball, A = ``spread`` a bound of the gradient's variance for one batch (for a series
+    cut off, an estimate), D = ``distance`` a bound of that from the start to the minimum.
 
-    References
-    ----------
     Dufraiche et al., Theorem 5.5 and appendix D.8.
     """
-
-    strong: float
-    smooth: float
-    spread: float
-    distance: float
-
-    def at(self, steps: int) -> float:
-        """Return γ for a run of ``steps`` steps."""
-        gain = self.strong**2 * self.distance**2 * steps / self.spread
-        return min(1 / (2 * self.smooth), math.log(max(2.0, gain)) / (self.strong * steps))
+    gain = strong**2 * distance**2 * steps / spread
+    return min(1 / (2 * smooth), math.log(max(2.0, gain)) / (strong * steps))
 
 
 def theorem_rule(
     problem: Objective, dimension: int, feature_radius: float, label_factor: float, batch_size: int
-) -> StepRule:
+) -> StepSize:
     """Return the rule for a problem with a ridge above 0.
 
     ``feature_radius`` is the largest norm of a clean feature vector, ``label_factor`` S̃(S̃ − 1) of
@@ -213,7 +196,13 @@ def theorem_rule(
     # The mean gradient of a batch has so much less variance than a row's.
     spread = bound**2 * (4 * label_factor * (1 + sigma2) + sigma2) / batch_size
     smooth = curved * norm**2 + problem.ridge
-    return StepRule(problem.ridge, smooth, max(spread, 1e-300), problem.radius)
+    return partial(
+        theorem_step,
+        strong=problem.ridge,
+        smooth=smooth,
+        spread=max(spread, 1e-300),
+        distance=problem.radius,
+    )
 
 
 Step = float | Literal["theorem"]
@@ -360,8 +349,8 @@ class IWPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             norm = float(np.sqrt((matrix**2).sum(axis=1).max()))
         rule = theorem_rule(problem, matrix.shape[1], norm, label_factor, self.batch_size)
         if expected is None:
-            return rule.at
-        return lambda _: rule.at(max(math.ceil(expected / self.batch_size), 1))
+            return rule
+        return lambda _: rule(max(math.ceil(expected / self.batch_size), 1))
 
     def _declared_radius(self) -> float | None:
         """Return the largest norm of a clean feature vector, None where it is not declared."""

@@ -8,8 +8,7 @@ from worlds import feature_table
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import missing_need, without_truth
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.double_rr import DoubleRR
-from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 from ldpaudit.release import (
     Release,
     ReleasedLabels,

@@ -14,8 +14,8 @@ from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.audits.stated import EXCESS, INSIDER_SHARES
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.response import RandomizedResponse
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 SKEWED = [(500, 0.08), (2000, 0.03), (10_000, 0.02)]

@@ -24,7 +24,7 @@ from ldpaudit.estimators.epsilon.strongest import (
     subgroup_tests,
 )
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import FloatArray, IndexArray
 
 Bound = Callable[[float], float]

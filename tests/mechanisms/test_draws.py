@@ -10,14 +10,12 @@ from scipy import stats
 
 from ldpaudit.mechanisms import ByStratum, ExplicitChannel, LabelProportions, RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Laplace, Staircase
 from ldpaudit.mechanisms.rounded import Rounding
-from ldpaudit.mechanisms.staged import STAGED
+from ldpaudit.mechanisms.with_features import STAGED, DoubleRR, ModelBasedRR
 
 ABC, GRID = ("a", "b", "c"), LabelRange(2, 9, 1)
 DOMAINS = (("a", "b"), ("c", "d", "e"))

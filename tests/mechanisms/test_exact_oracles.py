@@ -12,10 +12,8 @@ from mpmath import exp, inf, log, mp, mpf, quad
 
 from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.gaussian import GaussianRR
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.mechanisms.noise import (
     Exponential,
 )
@@ -27,6 +25,7 @@ from ldpaudit.mechanisms.response import (
     lambda_of_epsilon,
 )
 from ldpaudit.mechanisms.unbiased import optimal_unbiased
+from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 
 EPSILONS = (0.1, 1.0, 8.0)
 ORDERS = (0.5, 1.0, 1.5, 2.0, 8.0, 32.0)

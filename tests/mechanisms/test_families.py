@@ -14,7 +14,6 @@ from ldpaudit import mechanisms
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.mechanisms import ByStratum, MechanismOptions, from_declaration
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.gaussian import (
     GaussianResponse,
     GaussianRR,
@@ -25,9 +24,9 @@ from ldpaudit.mechanisms.gaussian import (
 )
 from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.model_based import ModelBasedRR
 from ldpaudit.mechanisms.registry import plain_parameters
 from ldpaudit.mechanisms.response import DummyFeaturesRR, RandomizedResponse, RandomizedResponseTopK
+from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 from ldpaudit.release import Declaration
 
 RANGE, GRID = LabelRange(0.0, 5.5), LabelRange(0, 5, 1)

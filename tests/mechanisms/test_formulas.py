@@ -23,7 +23,6 @@ from ldpaudit.mechanisms import (
 from ldpaudit.mechanisms.analysis import LabelErrors, delta_curve, privacy_of
 from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins, debiased_outputs
 from ldpaudit.mechanisms.channel import compose, largest_log_ratios
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.finite import codes_of
 from ldpaudit.mechanisms.frequency_oracles import ORACLES, FrequencyOracle, best_threshold, xxh32
 from ldpaudit.mechanisms.gaussian import (
@@ -38,6 +37,7 @@ from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace, check_prior_budg
 from ldpaudit.mechanisms.response import conditional_rdp_floor
 from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.mechanisms.view import numeric_view, point_channel
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Declaration
 
 Row = tuple[str, Callable[[], Any], Any]

@@ -4,7 +4,7 @@ import torch
 
 from ldpaudit.errors import InputError
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.models.corrections import double_targets
 from ldpaudit.models.network import NetworkOptions
 

@@ -12,7 +12,7 @@ from ldpaudit.learners import IWPClassifier, IWPRegressor, noisy_risk_bias
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.gaussian import GaussianRR, gaussian_sigma
 from ldpaudit.models.corrections import label_targets
-from ldpaudit.models.iwp import Objective, StepRule, theorem_rule
+from ldpaudit.models.iwp import Objective, theorem_rule, theorem_step
 from ldpaudit.models.iwp_losses import ExponentialLoss, LogLoss, MarginLoss, QuadraticLoss
 
 EXACT = [QuadraticLoss(), ExponentialLoss()]
@@ -265,12 +265,12 @@ def test_the_average_has_a_fraction_of_the_last_iterates_variance():
 
 
 def test_the_steps_of_the_theorem():
-    rule = StepRule(strong=0.1, smooth=2.0, spread=1.0, distance=5.0)
-    assert rule.at(1) == 0.25
-    assert rule.at(10**6) == pytest.approx(np.log(0.01 * 25 * 10**6) / (0.1 * 10**6))
+    rule = {"strong": 0.1, "smooth": 2.0, "spread": 1.0, "distance": 5.0}
+    assert theorem_step(1, **rule) == 0.25
+    assert theorem_step(10**6, **rule) == pytest.approx(np.log(0.01 * 25 * 10**6) / (0.1 * 10**6))
     problem = Objective(QuadraticLoss(), 0.5, 0.1, 2.0, False)
     made = theorem_rule(problem, 3, 1.0, LABELS.noise, 128)
-    assert made.smooth == pytest.approx(1.1)
+    assert made.keywords["smooth"] == pytest.approx(1.1)
     rng = np.random.default_rng(3)
     mechanism, X, truth, noisy, z = gaussian_release(100_000, rng, 0.5)
     clean = IWPClassifier(ridge=0.1, step=0.05).fit(X, truth)

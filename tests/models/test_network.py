@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.models.network import NetworkOptions, mixed_share
 
 

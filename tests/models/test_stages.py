@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.mechanisms import Channel
-from ldpaudit.mechanisms.staged import STAGED
+from ldpaudit.mechanisms.with_features import STAGED
 from ldpaudit.models.stages import StagedRelease
 
 NAMES, EPSILON = ("a", "b", "c"), 1.0

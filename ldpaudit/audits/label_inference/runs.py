@@ -6,8 +6,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ldpaudit.attacks import ATTACKS, available_attacks, create_attack
-from ldpaudit.attacks.foreign import given_attacks
+from ldpaudit.attacks import ATTACKS, available_attacks, create_attack, given_attacks
 from ldpaudit.attacks.interface import (
     Attack,
     Knowledge,

@@ -6,7 +6,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.with_features import ModelBasedRR
 
 ONLY = ("mechanism", "observational", "power")
 LOWER = "observational.epsilon_lower"

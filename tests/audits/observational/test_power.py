@@ -14,7 +14,7 @@ from ldpaudit.audits.observational.evidence import evidence_at_hand
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import EXCESS
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 FLOOR = 0.2

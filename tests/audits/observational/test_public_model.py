@@ -12,7 +12,7 @@ from ldpaudit.audits.observational.evidence import (
     model_evidence,
     observational_power,
 )
-from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 

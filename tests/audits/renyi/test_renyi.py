@@ -16,7 +16,7 @@ from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Release, ReleasedLabels, SyntheticTable, TrueLabels
 from ldpaudit.result import Curve, Finding
 

@@ -6,7 +6,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 
 NAMES = ["a", "b", "c"]
 

@@ -10,7 +10,7 @@ from ldpaudit.datasets.declaration import remarks_on
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.synthetic import MemorisationCounts, PairWins
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Estimate, Finding
 

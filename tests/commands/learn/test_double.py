@@ -7,7 +7,7 @@ import pytest
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets import read_release
-from ldpaudit.mechanisms.double_rr import DoubleRR
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Declaration
 from ldpaudit.synthesis import generator
 

@@ -17,8 +17,8 @@ from ldpaudit.commands.privatize.features import FittedGenerator, synthetic_rows
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.errors import GeneratorDivergedError, OutputError
-from ldpaudit.mechanisms.double_rr import DoubleRR
 from ldpaudit.mechanisms.exact_sampling import bit_source
+from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.synthesis.mixture import ClassMixtures
 
 DOUBLE: dict[str, Any] = {"mechanism": "double-rr", "noise": 0.4, "generator": "mixture"}

@@ -15,7 +15,7 @@ from ldpaudit.estimators.epsilon.matched import (
     matched_tests,
     possible_cases,
 )
-from ldpaudit.mechanisms.model_based import ModelBasedRR
+from ldpaudit.mechanisms.with_features import ModelBasedRR
 
 
 @pytest.mark.parametrize("k", [2, 4])
