@@ -1,54 +1,141 @@
+"""Scores of attacks: every count, bound and measure term by term, and that bounds hold."""
+
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from ldpaudit.attacks.scoring import (
     ACCURACY,
     ADVANTAGE,
     AUC,
     BALANCED_ACCURACY,
+    BINS,
     CALIBRATION_ERROR,
     GAINS,
     MULTIPLICATIVE_ADVANTAGE,
     SCORES,
+    SHARES,
+    TPR_AT_FPR,
+    FoldScore,
     advantage_lower,
     average,
+    gain_lower,
     lower_bound,
     score_fold,
     upper_bound,
 )
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.intervals.ranking import auc
 
 FALSE_ALARM = 1e-6
 """The probability that a validity test fails by chance."""
 
 
-def random_fold(rng, n=400, k=3, skill=0.7, baseline=True):
+def ends(count: int, n: int, alpha: float) -> tuple[float, float]:
+    found = binomtest(int(count), int(n)).proportion_ci(1 - 2 * alpha, "exact")
+    return float(found.low), float(found.high)
+
+
+def fold(k: int = 3, n: int = 300, seed: int = 0) -> tuple[FoldScore, tuple[np.ndarray, ...]]:
+    rng = np.random.default_rng(seed)
     truth = rng.integers(0, k, n).astype(np.int32)
-    posterior = rng.dirichlet(np.ones(k), size=n)
-    known = rng.random(n) < skill
-    posterior[known] = 0.1 * posterior[known] + 0.9 * np.eye(k)[truth[known]]
-    guesses = rng.integers(0, k, n).astype(np.int32) if baseline else None
-    return truth, posterior, guesses
+    posterior = rng.dirichlet(np.ones(k), n)
+    posterior[np.arange(n), truth] += rng.random(n) < 0.6
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    guesses = np.where(rng.random(n) < 0.5, truth, 0).astype(np.int32)
+    found = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng)
+    return found, (truth, posterior, guesses)
 
 
-def scored(rng, **options):
-    truth, posterior, guesses = random_fold(rng, **options)
-    return score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng)
+def test_counts_of_steps_bins_and_curves() -> None:
+    found, (truth, posterior, guesses) = fold()
+    n, right, reference = 300, posterior.argmax(axis=1) == truth, guesses == truth
+    counted = found.n, found.correct, found.baseline_correct, found.gained
+    assert counted == (n, right.sum(), reference.sum(), (right & ~reference).sum())
+    assert found.correct - found.baseline_correct == found.gained - found.lost
+    assert found.class_correct.sum() == found.correct
+    assert found.class_rows.tolist() == np.bincount(truth).tolist()
+    confidence = posterior.max(axis=1)
+    rows = np.round(np.array(SHARES) * n).astype(int)
+    assert found.steps[:, 0].cumsum().tolist() == rows.tolist()
+    assert found.steps[:, 1].sum() == right.sum()
+    order = np.sort(confidence)[::-1]
+    surest = confidence > order[rows[3]]
+    assert found.steps[:4, 1].sum() == pytest.approx(right[surest].sum(), abs=1)
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    assert found.confidence_rows.tolist() == np.bincount(bins, minlength=BINS).tolist()
+    assert found.confidence_correct.tolist() == np.bincount(bins, right, BINS).tolist()
+    for c in range(3):
+        own = posterior[:, c]
+        assert found.aucs[c, 0] == pytest.approx(auc(own[truth == c], own[truth != c]))
+
+
+def test_the_multiplicative_advantage_is_a_difference_of_log_odds() -> None:
+    mine, _ = fold()
+    attack, baseline = ends(mine.correct, 300, 0.025), ends(mine.baseline_correct, 300, 0.025)
+    low = math.log(attack[0] / (1 - attack[0])) - math.log(baseline[1] / (1 - baseline[1]))
+    high = math.log(attack[1] / (1 - attack[1])) - math.log(baseline[0] / (1 - baseline[0]))
+    assert MULTIPLICATIVE_ADVANTAGE.lower(mine, 0.05) == pytest.approx(low)
+    assert MULTIPLICATIVE_ADVANTAGE.upper(mine, 0.05) == pytest.approx(high)
+    odds = [(count + 0.5) / (300 - count + 0.5) for count in (mine.correct, mine.baseline_correct)]
+    assert MULTIPLICATIVE_ADVANTAGE.value(mine) == pytest.approx(math.log(odds[0] / odds[1]))
+    sure = replace(mine, correct=300)
+    assert MULTIPLICATIVE_ADVANTAGE.upper(sure, 0.05) == math.inf
+
+
+def test_balanced_accuracy_is_the_mean_over_labels() -> None:
+    mine, _ = fold()
+    shares = mine.class_correct / mine.class_rows
+    assert BALANCED_ACCURACY.value(mine) == pytest.approx(shares.mean())
+    limits = [
+        ends(c, n, 0.05 / 3) for c, n in zip(mine.class_correct, mine.class_rows, strict=True)
+    ]
+    assert BALANCED_ACCURACY.lower(mine, 0.05) == pytest.approx(np.mean([e[0] for e in limits]))
+    assert BALANCED_ACCURACY.upper(mine, 0.05) == pytest.approx(np.mean([e[1] for e in limits]))
+    assert TPR_AT_FPR.lower(mine, 0.05) == pytest.approx(np.mean([r.low for r in mine.rates]))
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(60, 20), (20, 60), (3, 0)])
+def test_an_advantage_is_its_direction_times_its_size(gained: int, lost: int) -> None:
+    """π at 0.8 alpha; p at 0.1 alpha, at the end that makes the product least."""
+    pi = ends(gained, gained + lost, 0.8 * 0.05)[0]
+    size = ends(gained + lost, 300, 0.1 * 0.05)[0 if pi >= 0.5 else 1]
+    expected = (2 * pi - 1) * size
+    assert advantage_lower(gained, lost, 300, 0.05) == pytest.approx(expected)
+    mine = replace(fold()[0], gained=gained, lost=lost)
+    assert gain_lower(mine, 0.05) == pytest.approx(expected)
+    apart = ends(gained, 300, 0.025)[0] - ends(lost, 300, 0.025)[1]
+    assert gain_lower(replace(mine, alike=False), 0.05) == pytest.approx(apart)
+
+
+def test_the_upper_end_is_the_lower_one_of_the_reverse() -> None:
+    mine, _ = fold()
+    turned = replace(mine, gained=mine.lost, lost=mine.gained)
+    assert ADVANTAGE.upper(mine, 0.05) == -ADVANTAGE.lower(turned, 0.05)
+    assert ADVANTAGE.value(mine) == (mine.gained - mine.lost) / 300
+
+
+def test_scores_that_rows_of_chances_of_their_own_may_have() -> None:
+    unlike = {measure.name for measure in (*SCORES, *GAINS) if measure.unlike}
+    assert {"accuracy", "advantage", "multiplicative_advantage"} <= unlike
+    assert not {"balanced_accuracy", "auc", "tpr_at_fpr_1pct"} & unlike
 
 
 def test_the_most_confident_slice_holds_the_most_confident_rows():
     truth = np.zeros(1000, np.int32)
     posterior = np.stack([np.linspace(0, 1, 1000), np.linspace(1, 0, 1000)], axis=1)
-    fold = score_fold(truth, posterior, None, rate_alpha=0.05, rng=np.random.default_rng(0))
+    found = score_fold(truth, posterior, None, rate_alpha=0.05, rng=np.random.default_rng(0))
     # Both ends are confident; only the upper one is right.
-    assert fold.steps[0].tolist() == [10, 5]
-    assert fold.steps[-1].tolist() == [100, 50]
+    assert found.steps[0].tolist() == [10, 5]
+    assert found.steps[-1].tolist() == [100, 50]
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_every_measure_brackets_its_value(k):
-    rng = np.random.default_rng(1)
-    folds = [scored(rng, k=k), scored(rng, k=k, n=300)]
+    folds = [fold(k, 400)[0], fold(k, 300, 1)[0]]
     for measure in SCORES + GAINS:
         value = average(folds, measure.value)
         assert lower_bound(folds, measure, 0.025) <= value <= upper_bound(folds, measure, 0.025)
@@ -59,21 +146,21 @@ def test_every_measure_brackets_its_value(k):
 def test_an_attack_that_is_always_right():
     truth = np.tile(np.arange(2, dtype=np.int32), 500)
     posterior = np.eye(2)[truth] * 0.98 + 0.01
-    fold = score_fold(truth, posterior, 1 - truth, rate_alpha=0.05, rng=np.random.default_rng(0))
+    found = score_fold(truth, posterior, 1 - truth, rate_alpha=0.05, rng=np.random.default_rng(0))
     for measure in (ACCURACY, BALANCED_ACCURACY, AUC, ADVANTAGE):
-        assert measure.value(fold) == pytest.approx(1.0)
-        assert measure.lower(fold, 0.025) > 0.97
-        assert measure.upper(fold, 0.025) == pytest.approx(1.0)
-    assert MULTIPLICATIVE_ADVANTAGE.lower(fold, 0.025) > 8
-    assert np.isinf(MULTIPLICATIVE_ADVANTAGE.upper(fold, 0.025))
+        assert measure.value(found) == pytest.approx(1.0)
+        assert measure.lower(found, 0.025) > 0.97
+        assert measure.upper(found, 0.025) == pytest.approx(1.0)
+    assert MULTIPLICATIVE_ADVANTAGE.lower(found, 0.025) > 8
+    assert np.isinf(MULTIPLICATIVE_ADVANTAGE.upper(found, 0.025))
 
 
 def test_a_label_that_never_occurs_says_nothing():
-    truth, posterior, guesses = random_fold(np.random.default_rng(2), k=3)
+    _, (truth, posterior, guesses) = fold(3, 400, 2)
     truth[truth == 2] = 0
-    fold = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=np.random.default_rng(0))
-    assert BALANCED_ACCURACY.upper(fold, 0.05) > BALANCED_ACCURACY.value(fold)
-    assert BALANCED_ACCURACY.lower(fold, 0.05) < 2 / 3
+    found = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=np.random.default_rng(0))
+    assert BALANCED_ACCURACY.upper(found, 0.05) > BALANCED_ACCURACY.value(found)
+    assert BALANCED_ACCURACY.lower(found, 0.05) < 2 / 3
 
 
 @pytest.mark.parametrize("rates", [(0.02, 0.02), (0.1, 0.03), (0.3, 0.0), (0.001, 0.002)])
@@ -86,8 +173,6 @@ def test_advantage_bound_holds(rates):
 
 
 def test_advantage_bound_is_narrower_than_two_separate_bounds():
-    from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-
     apart = clopper_pearson_lower(40, 1000, 0.0125) - clopper_pearson_upper(40, 1000, 0.0125)
     assert advantage_lower(40, 40, 1000, 0.025) > 0.92 * apart
     assert advantage_lower(300, 20, 1000, 0.025) > 0.22
@@ -95,13 +180,13 @@ def test_advantage_bound_is_narrower_than_two_separate_bounds():
 
 def test_slices_are_counted():
     rng = np.random.default_rng(4)
-    truth, posterior, guesses = random_fold(rng)
+    _, (truth, posterior, guesses) = fold(3, 400)
     slices = rng.integers(0, 3, 400).astype(np.int32)
-    fold = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng, slices=slices)
-    assert fold.slices.shape == (3, 4)
-    assert fold.slices.sum(axis=0).tolist() == [400, fold.correct, fold.gained, fold.lost]
+    found = score_fold(truth, posterior, guesses, rate_alpha=0.05, rng=rng, slices=slices)
+    assert found.slices.shape == (3, 4)
+    assert found.slices.sum(axis=0).tolist() == [400, found.correct, found.gained, found.lost]
     mine = slices == 1
-    assert fold.slices[1, 1] == (posterior.argmax(axis=1) == truth)[mine].sum()
+    assert found.slices[1, 1] == (posterior.argmax(axis=1) == truth)[mine].sum()
 
 
 def confident_fold(rng, n, excess):
@@ -127,7 +212,7 @@ def test_calibration_bounds_hold(excess):
     # The target: confidences less chances, within the bins and the rows of the fold.
     rng, runs, alpha, missed = np.random.default_rng(6), 150, 0.1, 0
     for _ in range(runs):
-        fold = confident_fold(rng, 300, excess)
-        low, high = (b([fold], CALIBRATION_ERROR, alpha / 2) for b in (lower_bound, upper_bound))
+        found = confident_fold(rng, 300, excess)
+        low, high = (b([found], CALIBRATION_ERROR, alpha / 2) for b in (lower_bound, upper_bound))
         missed += not low <= excess <= high
     assert missed <= binom.isf(FALSE_ALARM, runs, alpha)
