@@ -54,7 +54,6 @@ Factory = Callable[[Knowledge], Attack]
 # An attack that an audit is given: ``FILE.py:CLASS``, ``MODULE:CLASS``, or the class itself.
 Given = str | type
 
-# The built-in attacks in the order in which they run; imported when they do.
 ATTACKS: Final = {
     "prior": "ldpaudit.attacks.model_attack:PriorAttack",
     "features-only": "ldpaudit.attacks.model_attack:FeaturesOnlyAttack",
