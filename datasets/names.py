@@ -82,7 +82,10 @@ def missing_column(
     if not isinstance(name, str):  # From Python; a data frame's column 5 is read as '5'.
         kind = type(name).__name__
         return InputError(f"The {role} column must be named by a text, as '5'. Got {kind} instead.")
-    close = nearest(name, candidates)
+    close, parts = nearest(name, candidates), [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and {*parts} <= {*candidates}:
+        each = " ".join(f"--label {part}" for part in parts)
+        return InputError(f"There is no column {quoted(name)}; name each by itself: {each}.")
     # Perhaps they are no names at all, but the first row.
     if any(_number(one) is not None for one in candidates):
         end = "does the file's first line name its columns?"

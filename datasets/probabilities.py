@@ -49,11 +49,15 @@ class ChannelTable:
 
 @dataclass(frozen=True)
 class ColumnChannels:
-    """The channels of one private column: by stratum, or of all rows under an empty text."""
+    """The channels of one private column: by stratum, or of all rows under an empty text.
+
+    ``named``: the variable in the names of sdcMicro's parameters, where the table has no other.
+    """
 
     variable: str | None
     by: str | None
     tables: Mapping[str, ChannelTable]
+    named: str | None = None
 
     def mechanism(self) -> dict[str, Any]:
         """Return the mechanism as a declaration states it, labels that write numbers as such."""
@@ -99,7 +103,8 @@ def column_channels(
     prefixes = {match[1] for match in map(_TRANSITIONS.fullmatch, header) if match}
     places = _long(header)
     if not (_VARIABLE in header or len(prefixes) > 1 or places or by):
-        return (ColumnChannels(None, None, {"": _channel(header, rows)}),)
+        alone = next(iter(prefixes), None)
+        return (ColumnChannels(None, None, {"": _channel(header, rows)}, alone),)
     header = _rectangular(header, rows)
     if by is None and (places or prefixes):  # Else any other column may be an output.
         known = {_VARIABLE, ""} | {header[place] for place in places or ()}

@@ -11,7 +11,7 @@ from ldpaudit.commands.mechanism.request import DescribeRequest
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.errors import InputError
-from ldpaudit.keywords import documented, made
+from ldpaudit.keywords import documented, in_python, made
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.options import texts_of
 from ldpaudit.work.memory import Scratch
@@ -31,6 +31,7 @@ _Stated = str | Mapping[str, Any] | None
 """How a mechanism is stated: its name, or one for each private column; None: in a plan."""
 
 
+@in_python(CompareRequest)
 def compare(*inputs: Any, **options: Any) -> "Comparison":
     """Compare releases of the same data: leakage, attacks, and what can still be learnt.
 
@@ -80,6 +81,7 @@ def privatize(
 ) -> Path: ...
 @overload
 def privatize(data: Any, mechanism: _Stated, output: str | Path, **options: Any) -> Path: ...
+@in_python(PrivatizeRequest)
 def privatize(
     data: Any, mechanism: _Stated = None, output: str | Path | None = None, **options: Any
 ) -> Any:
@@ -162,7 +164,9 @@ def _read(place: Path, like: Any) -> Any:
     table = pq.read_table(place)
     if not is_frame(like):
         return table
-    frame = table.to_pandas(integer_object_nulls=True).set_axis(like.index)
+    frame = table.to_pandas(integer_object_nulls=True)
+    if len(frame) == len(like):  # Rows without a label may be left out.
+        frame = frame.set_axis(like.index)
     for at, (name, kind) in enumerate(zip(map(str, like), like.dtypes, strict=True)):
         # A float64 would round a large Int64.
         if name in frame and hasattr(kind, "__from_arrow__"):
@@ -173,6 +177,7 @@ def _read(place: Path, like: Any) -> Any:
     return frame
 
 
+@in_python(DescribeRequest)
 def describe(mechanism: "str | Mechanism", **options: Any) -> "Analysis":
     """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error.
 
@@ -222,6 +227,7 @@ def describe(mechanism: "str | Mechanism", **options: Any) -> "Analysis":
     return work(made(DescribeRequest, {"name": mechanism, **options}, "describe"), NoProgress())
 
 
+@in_python(SweepRequest)
 def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> "Sweep":
     """Before releasing: simulate, audit and learn over a grid of noise, and find the least noise.
 
@@ -253,6 +259,7 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
     return work(made(SweepRequest, stated, "sweep"))
 
 
+@in_python(AdviseRequest)
 def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) -> "Advice":
     """Recommend a release that meets a policy, with the command to make it.
 

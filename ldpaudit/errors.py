@@ -43,6 +43,12 @@ class OutputError(LdpAuditError, OSError):
     """A result could not be written."""
 
 
+def refuse(wrong: object, message: str) -> None:
+    """Raise an InputError with this message where something is wrong."""
+    if wrong:
+        raise InputError(message)
+
+
 def quoted(name: str) -> str:
     """Return a name for a message: in quotes, at most about 60 characters, on one line.
 

@@ -1,8 +1,10 @@
 """The options of a command as keywords of a Python function."""
 
 import os
+import re
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from inspect import Parameter, Signature, cleandoc
 from keyword import iskeyword
@@ -10,7 +12,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
-from ldpaudit.errors import InputError, did_you_mean, quoted
+from ldpaudit.errors import InputError, LdpAuditError, did_you_mean, quoted
 from ldpaudit.options import Option, declared, group
 from ldpaudit.options.declaring import retired
 
@@ -60,6 +62,33 @@ def made(options: Callable[..., T], given: Mapping[str, Any], function: str) -> 
         if field.name not in values and field.default is MISSING and field.init:
             raise InputError(f"{function}() needs {field.name!r}.")
     return options(**values)
+
+
+@contextmanager
+def in_python(options: type) -> Iterator[None]:
+    """Let the errors of a call name its keywords (``label=``), not options (``--label``)."""
+    words: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    for one in fields(options):
+        for name, (field, member) in _names(one):
+            kind = group(field.type) if member else options
+            own = next(f for f in fields(kind or options) if f.name == (member or field.name))
+            choices = _choices(next(iter(get_args(own.type)), Any))
+            words[name.rstrip("_").replace("_", "-")] = (member or field.name, choices)
+
+    def as_keyword(found: "re.Match[str]") -> str:
+        name, choices = words.get(found[1], ("", ()))
+        value = (found[2] or "").strip()
+        if not name:
+            return found[0]
+        if value in choices:
+            return f"{name}={value!r}"
+        return f"{name}={value}" if value.isupper() else f"{name}={found[2] or ''}"
+
+    try:
+        yield
+    except LdpAuditError as error:
+        error.args = (re.sub(r"--([a-z][a-z-]*)( [\w:\[\]]+)?", as_keyword, str(error)),)
+        raise
 
 
 def _names(field: "Field[Any]") -> Iterator[tuple[str, tuple["Field[Any]", str | None]]]:

@@ -89,8 +89,6 @@ def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
     """Let models grow few trees, and try few seeds."""
     if not FULL_GUARDS & path:
         patch.setenv("LDPAUDIT_EFFORT", "small")
-    if "test_columns.py" not in path:
-        patch.setattr("ldpaudit.commands.privatize.scan._TREES", 8)
 
 
 DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">

@@ -135,7 +135,10 @@ def _may_hide(column: pa.Array) -> bool:
 def check_complete(missing: int, rows: int, what: str) -> None:
     """Check that no row lacks ``what``, for instance ``"a released label"``."""
     if missing:
-        raise InputError(f"Every row must have {what}; {missing:,} of {rows} are missing.")
+        ways = " Leave these rows out of release and truth, or give them a label of their own: "
+        ways += "privatize --missing drop or class, with --secret."
+        more = ways if what == "a true label" else ""
+        raise InputError(f"Every row must have {what}; {missing:,} of {rows:,} are missing.{more}")
 
 
 DECLARATION_KEY: Final = b"ldpaudit"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpaudit.api.reading import notes_of, read_columns, read_repeated
 from ldpaudit.errors import InputError
-from ldpaudit.keywords import documented, made
+from ldpaudit.keywords import documented, in_python, made
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
@@ -102,7 +102,8 @@ def audit(release: Any, *args: Any, **keywords: Any) -> AuditResult:
     given = dict(zip(_POSITIONS, args, strict=False))
     if len(args) > len(_POSITIONS) or given.keys() & keywords.keys():
         raise InputError("audit() takes a release, true labels, a claim and a seed by position.")
-    return audit_with(release, made(AuditOptions, given | keywords, "audit"))
+    with in_python(AuditOptions):
+        return audit_with(release, made(AuditOptions, given | keywords, "audit"))
 
 
 _POSITIONS: Final = ("truth", "mechanism", "rng")

@@ -197,8 +197,7 @@ def privatize(
 ) -> None:
     """Apply a mechanism to a table and write the release with its declaration inside."""
     from ldpaudit.commands.outputs import Outputs
-    from ldpaudit.commands.privatize.result import print_summary
-    from ldpaudit.commands.privatize.work import privatize
+    from ldpaudit.commands.privatize.work import print_summary, privatize
     from ldpaudit.commands.shell import carry_out
 
     carry_out(privatize, request, Outputs(), print_summary, quiet=quiet)

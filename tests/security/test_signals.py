@@ -17,7 +17,7 @@ from joblib import Parallel
 from killing.commands import COMMANDS, SLOW, _of, write_inputs
 from killing.running import DRAFT, SIGNALS, Ended, Place, faults, one_case, processes_of, run
 
-from ldpaudit.commands.privatize import result
+from ldpaudit.commands.privatize import work
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.work import interruption
@@ -76,7 +76,7 @@ def at(owner: Any, name: str, *numbers: int) -> Callable[[], None]:
         (TableFile, "write", False),
         (os, "fsync", False),
         (Path, "replace", True),
-        (result, "say", True),
+        (work, "say", True),
     ],
     ids=["writing", "to the disk", "renaming", "printing"],
 )

@@ -20,25 +20,10 @@ def _split(classes: str) -> "tuple[Label, ...]":
 class DeclareRequest(FileOptions):
     """The options of ``ldpaudit declare``; without a claim the present declaration is shown.
 
-    Attributes
-    ----------
-    file : str
-        A released file; of Parquet also a folder or a pattern.
-    label : tuple of str
-        The private columns, each alone or with its claim, ``NAME:rr:epsilon=1``; none: as declared,
-        as a table of channels names them, or ``label``.
-    claim : ClaimOptions
-        The claim about each column that has none of its own.
-    by : str or None
-        A public column that tells which of the channels of a table a row has.
-    joint : str or None
-        The mechanism that released all columns together.
-    classes : tuple or None
-        The labels; None: those that occur in the file, or that the claim names.
-    output : Path or None
-        Where a copy with the declaration goes; None: into the file, or beside it.
-    overwrite : bool
-        Whether another declaration, or a file at ``output``, is replaced.
+    The file may be a folder or a pattern of Parquet files. ``label``: each alone or with its claim;
+    none: as declared, as a table of channels names them, or ``label``. ``claim`` is about each
+    column that has none of its own. Without ``output`` the declaration goes into the file, or into
+    one of its own next to it.
     """
 
     file: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
@@ -67,14 +52,3 @@ class DeclareRequest(FileOptions):
         Path | None, Option("Write a copy with the declaration here.", short="-o")
     ] = None
     overwrite: Annotated[bool, Option("Replace another declaration, or the file at -o.")] = False
-
-    @property
-    def states(self) -> bool:
-        """Whether it says something of a mechanism or of labels, of no column in particular."""
-        others = (self.by, self.joint, self.classes)
-        return self.claim != ClaimOptions() or any(one is not None for one in others)
-
-    @property
-    def channel(self) -> Path | None:
-        """The table of channels, if any."""
-        return self.claim.channel

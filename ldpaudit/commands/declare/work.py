@@ -1,7 +1,7 @@
 """The work of ``declare``: claims from options, checked against the file's labels, then written."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from ldpaudit.datasets.names import DEFAULT_LABEL, called, missing_column, quote
 from ldpaudit.datasets.probabilities import RELEASED, column_channels
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.datasets.writing import declared_places, write_into
-from ldpaudit.errors import InputError, OutputError
+from ldpaudit.errors import InputError, OutputError, refuse
 from ldpaudit.mechanisms import UNKNOWN, from_declaration
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
@@ -32,26 +32,19 @@ from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 from ldpaudit.terminal import say
 from ldpaudit.work.progress import Progress
 
+_CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
+_WORDS: Final = {"mechanism": "mechanism"} | {field: key for key, (field, _) in KEYS.items()}
+_UNSAID: Final = "Say what made the labels: --mechanism NAME with --epsilon or --lambda."
+
 
 @dataclass(frozen=True)
 class Declared:
-    """What a file declares after the command.
+    """What a file, by its base ``name``, declares after the command.
 
-    Attributes
-    ----------
-    request : DeclareRequest
-    name : str
-        The file's base name.
-    claim : ColumnsDeclaration or None
-        What it declares; None where it declares nothing.
-    columns : tuple of Mechanism
-        The mechanism of each private column alone.
-    whole : JointMechanism or None
-        That of all columns together, where there are several.
-    written : tuple of Path
-        The files that were written; none where it was only shown, or declared so already.
-    remarks : tuple of str
-        What the file's owner should know, in sentences.
+    ``claim`` is None where it declares nothing. ``columns`` are the mechanisms of each private
+    column alone, ``whole`` that of all together, where there are several. ``written``: the files
+    that were written, none where it was only shown, or declared so already. ``left``: columns that
+    the released ones seem to have been made from, by their places.
     """
 
     request: DeclareRequest
@@ -60,7 +53,7 @@ class Declared:
     columns: tuple[Mechanism, ...] = ()
     whole: JointMechanism | None = None
     written: tuple[Path, ...] = ()
-    remarks: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 @watching()  # Checked before its own writing changes the file.
@@ -75,21 +68,31 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     table = open_source(request.file, files=request)
     if said := getattr(table, "remark", ""):
         progress.remark(f"Read the file as {said}.")
-    columns = named_columns(request, table.names)
-    stated = request.states or any(one.stated() for one in columns)
-    present = _present(table, request, stated=stated)
+    claim = {field: getattr(request.claim, field) for field in _CLAIM}
+    values = claim | {"classes": request.classes, "by": request.by}
+    shared = {key: value for key, value in values.items() if value is not None}
+    columns = _named_columns(request, shared, table.names)
+    stated = bool(shared) or request.joint is not None or any(one.stated() for one in columns)
+    present = _present(table, replaced=stated and request.overwrite)
     if not stated and not columns:
-        if request.output is not None:
-            raise _unsaid()
+        refuse(request.output is not None, _UNSAID)
         return Declared(request, table.name) if present is None else _shown(table, request, present)
     if not columns:
         label = DEFAULT_LABEL if present is None else present.label
-        columns = named_columns(replace(request, label=(label,)), (label,))
+        columns = _named_columns(replace(request, label=(label,)), shared, (label,))
     progress.step("reading the labels")
-    claim = claims_of_options(request, columns) or _as_before(present, columns)
-    declared = _checked(table, request, claim)
-    assert declared.claim is not None
-    if present is not None and same_claims(present, declared.claim):
+    claimed = [one for one in columns if any(getattr(one, f) is not None for f in (*_CLAIM, "by"))]
+    if request.joint is not None:
+        wanted = _jointly(request, shared, columns)
+    elif claimed:
+        wanted = ColumnsDeclaration(tuple(stated_claim(one, request) for one in columns))
+    elif present is None or any(one.stated() for one in columns):
+        raise InputError(_UNSAID)
+    else:
+        wanted = present.only(tuple(one.label for one in columns))
+    declared = _checked(table, request, wanted)
+    own = declared.claim
+    if present is not None and own is not None and same_claims(present, own):
         return declared if request.output is None else _written(table, declared)
     if present is not None and not request.overwrite:
         raise OutputError(
@@ -98,44 +101,80 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     return _written(table, declared)
 
 
-def _present(table: Any, request: DeclareRequest, *, stated: bool) -> ColumnsDeclaration | None:
-    """Return the declaration that is there; a broken one may be replaced."""
-    if table.declaration is None:
-        return None
+def _named_columns(
+    request: DeclareRequest, shared: Mapping[str, Any], names: Sequence[str]
+) -> tuple[LabelOptions, ...]:
+    """Return the private columns that the options name, each with what they say of it alone.
+
+    What is ``shared``, said of no column in particular, holds for each that has nothing of its own.
+    Without ``--label`` a table of channels names the columns. ``names``: the columns of the file; a
+    name that holds a colon is one of them, and so is what sdcMicro calls the released one.
+    """
+    columns = [LabelOptions(label=w) if w in names else parse_label(w) for w in request.label]
+    if not columns and request.claim.channel is not None:
+        tables = column_channels(request.claim.channel, request.by, request)
+        found = [one.variable or one.named for one in tables]
+        columns = [LabelOptions(label=one) for one in found if one is not None]
+        near = {alias for one in columns for alias in (one.label, one.label + RELEASED)}
+        if tables[0].named is not None and not near & {*names}:
+            columns = []  # The variable of a single channel need not be called as the file's.
+    columns = [
+        replace(one, label=one.label + RELEASED)
+        if one.label + RELEASED in names and (one.label not in names or not request.label)
+        else one
+        for one in columns
+    ]
+    check_distinct(one.label for one in columns)
+    if request.joint is not None:
+        return tuple(columns)
+    if shared and columns and all(one.stated() for one in columns):
+        word = _WORDS[next(iter(shared))]
+        raise InputError(f"--{word} is about none of the columns: each of them has its own claim.")
+    for key in ("classes", "labels"):
+        several = len(columns) > 1 and key in shared
+        refuse(several, f"--{key} is about one column: write --label NAME:{key}=VALUE.")
+    return tuple(one if one.stated() else replace(one, **shared) for one in columns)
+
+
+def _jointly(
+    request: DeclareRequest, shared: Mapping[str, Any], columns: Sequence[LabelOptions]
+) -> ColumnsDeclaration:
+    """Return the claim that one mechanism released all columns together.
+
+    The labels of a column that states none are those that occur in the file.
+    """
+    name = request.joint or ""
+    refuse(
+        set(shared) != {"epsilon"},
+        f"--joint {name} is given by --epsilon, and by nothing else of a claim.",
+    )
+    own = any(one.stated().keys() - {"classes"} for one in columns)
+    refuse(own, "With --joint a column may give only its classes.")
+    refuse(len(columns) < 2, "--joint needs at least two columns: --label A --label B.")
+    labels = tuple(LabelDeclaration(one.label) for one in columns)
+    parameters = {"domains": [*map(classes_of, columns)], "epsilon": request.claim.epsilon}
+    return ColumnsDeclaration(labels, Declaration(name, parameters, "options"))
+
+
+def _present(table: Any, *, replaced: bool) -> ColumnsDeclaration | None:
+    """Return the declaration that is there; a broken one may be ``replaced``."""
     try:
-        return parse_declaration(table.declaration)
+        return None if table.declaration is None else parse_declaration(table.declaration)
     except InputError:
-        if stated and request.overwrite:
+        if replaced:
             return None
         raise
 
 
-def _as_before(
-    present: ColumnsDeclaration | None, columns: tuple[LabelOptions, ...]
-) -> ColumnsDeclaration:
-    """Return what is declared already of the columns that the options only name."""
-    if present is None or any(one.stated() for one in columns):
-        raise _unsaid()
-    return present.only(tuple(one.label for one in columns))
-
-
-def _unsaid() -> InputError:
-    return InputError("Say what made the labels: --mechanism NAME with --epsilon or --lambda.")
-
-
 def _shown(table: Any, request: DeclareRequest, present: ColumnsDeclaration) -> Declared:
     """Return what is declared; the labels are read only where they are not declared."""
-    if all(map(_says_labels, present.labels)):
-        return _built(table, request, present, ((),) * len(present.labels))
-    return _checked(table, request, present)
-
-
-def _says_labels(one: LabelDeclaration) -> bool:
-    """Return whether the labels of a column are declared; a joint mechanism states its domains."""
-    if one.mechanism is None:
-        return True
-    known = declared_labels(one.mechanism, "classes") is not None
-    return known and one.mechanism.name != UNKNOWN
+    for one in present.labels:
+        claim = one.mechanism  # None: a joint mechanism states its domains.
+        if claim is not None and (
+            claim.name == UNKNOWN or declared_labels(claim, "classes") is None
+        ):
+            return _checked(table, request, present)
+    return _built(table, request, present, [()] * len(present.labels))
 
 
 def _checked(table: Any, request: DeclareRequest, claim: ColumnsDeclaration) -> Declared:
@@ -146,46 +185,34 @@ def _checked(table: Any, request: DeclareRequest, claim: ColumnsDeclaration) -> 
             raise missing_column(one.label, "label", table.names, advice)
         if one.by is not None and one.by not in table.names:
             raise missing_column(one.by, "strata", table.names)
-    claim = _with_domains(table, claim)
-    joint = None if claim.joint is None else marginal_claims(claim.joint)
-    alone = [one.mechanism for one in claim.labels] if joint is None else joint
-    private = claim.names
-    classes = tuple(
-        _classes(table, replace(one, mechanism=mechanism), private)
-        for one, mechanism in zip(claim.labels, alone, strict=True)
-    )
+    joint, alone = claim.joint, [one.mechanism for one in claim.labels]
+    if joint is not None:
+        if joint.parameters.get("domains") is not None:
+            joint_family(joint.name)  # A mistake is reported before any reading.
+            domains = [
+                _occurring(table, one.label) if stated is None else stated
+                for one, stated in zip(claim.labels, joint.parameters["domains"], strict=True)
+            ]
+            joint = replace(joint, parameters={**joint.parameters, "domains": domains})
+            claim = replace(claim, joint=joint)
+        alone = [*marginal_claims(joint)]
+    classes = []
+    for one, mechanism in zip(claim.labels, alone, strict=True):
+        if hasattr(table, "call_label"):
+            table.call_label(one.label)
+        wanted = (one.label,) if one.by is None else (one.label, one.by)
+        columns = dict(table.columns(wanted, as_text=wanted))
+        values = {name: _as_values(c) if table.text else c for name, c in columns.items()}
+        report = read_release(
+            pa.table(values),
+            label=one.label,
+            by=one.by,
+            declaration=mechanism,
+            private=claim.names,
+            coding=DeclaredCoding,
+        )
+        classes.append(report.release.classes)
     return _built(table, request, claim, classes)
-
-
-def _classes(table: Any, one: LabelDeclaration, private: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return a column's labels, after its released values were read by its claim."""
-    if hasattr(table, "call_label"):
-        table.call_label(one.label)
-    wanted = (one.label,) if one.by is None else (one.label, one.by)
-    columns = dict(table.columns(wanted, as_text=wanted))
-    cells = {name: _as_values(column) if table.text else column for name, column in columns.items()}
-    release = read_release(
-        pa.table(cells),
-        label=one.label,
-        by=one.by,
-        declaration=one.mechanism,
-        private=private,
-        coding=DeclaredCoding,
-    ).release
-    return release.classes
-
-
-def _with_domains(table: Any, claim: ColumnsDeclaration) -> ColumnsDeclaration:
-    """Return the claim with the labels that occur, where a joint mechanism states none."""
-    if claim.joint is None or claim.joint.parameters.get("domains") is None:
-        return claim
-    joint_family(claim.joint.name)  # A mistake is told before any reading.
-    domains = [
-        _occurring(table, one.label) if stated is None else stated
-        for one, stated in zip(claim.labels, claim.joint.parameters["domains"], strict=True)
-    ]
-    parameters = {**claim.joint.parameters, "domains": domains}
-    return replace(claim, joint=replace(claim.joint, parameters=parameters))
 
 
 def _occurring(table: Any, label: str) -> list[Any]:
@@ -201,43 +228,27 @@ def _as_values(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _built(
-    table: Any,
-    request: DeclareRequest,
-    claim: ColumnsDeclaration,
-    classes: tuple[tuple[Any, ...], ...],
+    table: Any, request: DeclareRequest, claim: ColumnsDeclaration, classes: Sequence[Any]
 ) -> Declared:
     """Return the mechanisms of a claim, and the claim in their words."""
-    if len(claim.labels) == 1:
-        columns: tuple[Mechanism, ...] = (from_declaration(claim.mechanism, classes[0]),)
-        whole = None
-    else:
-        whole = vector_mechanism(claim, classes)
-        columns = whole.columns
-    made = tuple(Declaration(one.name, dict(one.declaration()), "api") for one in columns)
+    whole = None if len(claim.labels) == 1 else vector_mechanism(claim, classes)
+    columns: tuple[Mechanism, ...] = () if whole is None else whole.columns
+    if whole is None:
+        columns = (from_declaration(claim.mechanism, classes[0]),)
     labels = claim.labels
     if claim.joint is None:
-        pairs = zip(labels, made, strict=True)
-        labels = tuple(replace(one, mechanism=mechanism) for one, mechanism in pairs)
-    provenance = {"declared": "afterwards"}
-    written = ColumnsDeclaration(labels, claim.joint, provenance)
-    return Declared(
-        request, table.name, written, columns, whole, remarks=_beside(claim.names, table)
-    )
-
-
-def _beside(labels: tuple[str, ...], table: Any) -> tuple[str, ...]:
-    """Say it where the column that a released one was made from is in the file as well."""
-    before = [one.removesuffix(RELEASED) for one in labels if one.endswith(RELEASED)]
-    left = [one for one in before if one in table.names]
-    return tuple(
-        f"{called(one, table.names).capitalize()} seems to hold the values before they were "
-        "post-randomized: do not publish it along with the released one."
-        for one in left
-    )
+        labels = tuple(
+            replace(label, mechanism=Declaration(one.name, dict(one.declaration()), "api"))
+            for label, one in zip(labels, columns, strict=True)
+        )
+    written = ColumnsDeclaration(labels, claim.joint, {"declared": "afterwards"})
+    before = [one.removesuffix(RELEASED) for one in claim.names if one.endswith(RELEASED)]
+    left = [called(one, table.names).capitalize() for one in before if one in table.names]
+    return Declared(request, table.name, written, columns, whole, left=tuple(left))
 
 
 def _written(table: Any, declared: Declared) -> Declared:
-    request = declared.request
+    request, claim = declared.request, declared.claim
     places = declared_places(table, request.output)
     for place in places:
         check_place(place)
@@ -248,146 +259,49 @@ def _written(table: Any, declared: Declared) -> Declared:
             )
     if request.output is not None:
         check_apart(places, table.location.paths)
-    assert declared.claim is not None
-    content = declared_content(declared.claim)
-    write_into(table, content, request.output)
+    if claim is not None:
+        write_into(table, declared_content(claim), request.output)
     return replace(declared, written=places)
-
-
-_CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
-_WORDS: Final = {"mechanism": "mechanism"} | {field: key for key, (field, _) in KEYS.items()}
-
-
-def named_columns(request: DeclareRequest, names: Sequence[str]) -> tuple[LabelOptions, ...]:
-    """Return the private columns that the options name, each with what they say of it alone.
-
-    What is said of no column in particular holds for each that has nothing of its own. Without
-    ``--label`` a table of channels names the columns.
-
-    Parameters
-    ----------
-    request : DeclareRequest
-    names : sequence of str
-        The columns of the file: a name that holds a colon is one of them.
-
-    Raises
-    ------
-    InputError
-        If a column is named twice, or an option is about none of them.
-    """
-    shared, words = _shared(request), request.label
-    columns = [LabelOptions(label=one) if one in names else parse_label(one) for one in words]
-    check_distinct(one.label for one in columns)
-    if not columns and request.channel is not None:
-        variables = [one.variable for one in column_channels(request.channel, request.by, request)]
-        columns = [LabelOptions(label=_column(one, names)) for one in variables if one is not None]
-    if request.joint is not None:
-        return tuple(columns)
-    if shared and columns and all(one.stated() for one in columns):
-        word = _WORDS[next(iter(shared))]
-        raise InputError(f"--{word} is about none of the columns: each of them has its own claim.")
-    if len(columns) > 1 and (one_only := [k for k in ("classes", "labels") if k in shared]):
-        raise InputError(
-            f"--{one_only[0]} is about one column: write --label NAME:{one_only[0]}=VALUE."
-        )
-    return tuple(one if one.stated() else replace(one, **shared) for one in columns)
-
-
-def _shared(request: DeclareRequest) -> dict[str, Any]:
-    """Return what the options say of no column in particular."""
-    claim = {field: getattr(request.claim, field) for field in _CLAIM}
-    values = claim | {"classes": request.classes, "by": request.by}
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _column(variable: str, names: Sequence[str]) -> str:
-    """Return the column that holds the released values of a variable."""
-    released = f"{variable}{RELEASED}"
-    return released if released in names else variable
-
-
-def claims_of_options(
-    request: DeclareRequest, columns: Sequence[LabelOptions]
-) -> ColumnsDeclaration | None:
-    """Return what the options claim of these columns, None where they claim nothing.
-
-    Raises
-    ------
-    InputError
-        If they claim something of some columns only, or contradict one another.
-    """
-    if request.joint is not None:
-        return _jointly(request, columns)
-    if not any(_claimed(one) for one in columns):
-        return None
-    return ColumnsDeclaration(tuple(stated_claim(one, request) for one in columns))
-
-
-def _claimed(column: LabelOptions) -> bool:
-    return any(getattr(column, field) is not None for field in (*_CLAIM, "by"))
-
-
-def _jointly(request: DeclareRequest, columns: Sequence[LabelOptions]) -> ColumnsDeclaration:
-    """Return the claim that one mechanism released all columns together.
-
-    The labels of a column that states none are those that occur in the file.
-    """
-    assert request.joint is not None
-    if set(_shared(request)) != {"epsilon"}:
-        raise InputError(
-            f"--joint {request.joint} is given by --epsilon, and by nothing else of a claim."
-        )
-    if any(one.stated().keys() - {"classes"} for one in columns):
-        raise InputError("With --joint a column may give only its classes.")
-    if len(columns) < 2:
-        raise InputError("--joint needs at least two columns: --label A --label B.")
-    domains = [classes_of(one) for one in columns]
-    labels = tuple(LabelDeclaration(one.label) for one in columns)
-    parameters = {"domains": domains, "epsilon": request.claim.epsilon}
-    return ColumnsDeclaration(labels, Declaration(request.joint, parameters, "options"))
 
 
 def print_declared(declared: Declared, *, quiet: bool) -> None:
     """Print what the file declares, and what was written; nothing when ``quiet``."""
-    if quiet:
-        return
-    name, claim = quoted(declared.name), declared.claim
+    for what, text in () if quiet else _lines(declared):
+        say(f"  {what:<12} {text}" if what else text)
+
+
+def _lines(declared: Declared) -> Iterator[tuple[str, str]]:
+    """Yield what is printed: a line's first word, or none, and its text."""
+    name, claim, whole = quoted(declared.name), declared.claim, declared.whole
     if claim is None:
-        say(f"{name} declares nothing. Say what made its labels:")
-        say("  ldpaudit declare FILE --label COLUMN --mechanism rr --epsilon 1")
+        yield "", f"{name} declares nothing. Say what made its labels:"
+        yield "", "  ldpaudit declare FILE --label COLUMN --mechanism rr --epsilon 1"
         return
     columns = list(zip(claim.labels, declared.columns, strict=True))
-    if declared.whole is None:
-        say(f"{name} declares {declared.columns[0].description}.")
-    else:
-        say(f"{name} declares {len(columns)} private columns:")
+    alone = f"{name} declares {declared.columns[0].description}."
+    yield "", alone if whole is None else f"{name} declares {len(columns)} private columns:"
     for label, mechanism in columns:
         seen = "" if claim.joint is None else "seen alone: "
-        more = "" if declared.whole is None else f": {seen}{mechanism.description}"
-        say(f"  {'column':<12} {quoted(label.label)}{more}")
-        for what, value in _names(label, mechanism):
-            say(f"  {what:<12} {value}")
-    if declared.whole is not None:
-        say(f"  {'together':<12} {declared.whole.description}")
-    _print_written(declared)
-
-
-def _names(label: LabelDeclaration, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
-    if label.by is not None:
-        yield "strata by", quoted(label.by)
-    stated = mechanism.declaration()
-    for one in stated.get("strata", ()):
-        yield "stratum", quoted(str(one["value"]))
-    for one in stated.get("classes", ()):
-        yield "class", quoted(str(one))
-
-
-def _print_written(declared: Declared) -> None:
-    for text in declared.remarks:
-        say(f"  {'note':<12} {text}")
+        yield (
+            "column",
+            quoted(label.label) + ("" if whole is None else f": {seen}{mechanism.description}"),
+        )
+        if label.by is not None:
+            yield "strata by", quoted(label.by)
+        stated = mechanism.declaration()
+        yield from (("stratum", quoted(str(one["value"]))) for one in stated.get("strata", ()))
+        yield from (("class", quoted(str(one))) for one in stated.get("classes", ()))
+    if whole is not None:
+        yield "together", whole.description
+    for before in declared.left:
+        yield (
+            "note",
+            f"{before} seems to hold the values before they were post-randomized: do not publish "
+            "it along with the released one.",
+        )
     for place in declared.written:
         here = place.is_relative_to(Path.cwd())
-        say(f"  {'written':<12} {place.relative_to(Path.cwd()) if here else place}")
-    asked = declared.request.claim != type(declared.request.claim)() or declared.request.label
-    if asked and not declared.written:
-        say("Nothing was written: it is declared so already.")
+        yield "written", str(place.relative_to(Path.cwd()) if here else place)
+    request = declared.request
+    if (request.claim != type(request.claim)() or request.label) and not declared.written:
+        yield "", "Nothing was written: it is declared so already."

@@ -317,7 +317,9 @@ def analyse(
     """
     privacy, notes = privacy_of(mechanism), mechanism.remarks()
     delta, errors = delta_curve(privacy), label_errors(mechanism)
-    finite = mechanism.offers(FiniteMechanism)
+    finite, losses = mechanism.offers(FiniteMechanism), None
+    if prior is not None:
+        losses = {name: _loss_or_reason(mechanism, prior, name) for name in get_args(Loss)}
     if not delta:
         notes += ("Its labels and outputs are too many for δ(ε) and the Rényi curve.",)
     return analysis_of(
@@ -333,30 +335,17 @@ def analyse(
         bias=None if errors is None else errors.bias.tolist(),
         variance=None if errors is None else errors.variance.tolist(),
         unbiased=None if errors is None else errors.unbiased,
-        loss=None if prior is None else _losses(mechanism, prior),
+        loss=losses,
         accuracy=None if prior is None or finite is None else finite.accuracy(prior),
         floor=floor_curve(mechanism),
         notes=notes + remarks,
     )
 
 
-def _losses(mechanism: Mechanism, prior: FloatArray) -> dict[str, float | str]:
-    losses: dict[str, float | str] = {}
-    for name in get_args(Loss):
-        try:
-            losses[name] = expected_loss(mechanism, prior, name)
-        except InputError as reason:
-            losses[name] = str(reason)
-    return losses
-
-
 def expected_loss(mechanism: Mechanism, prior: FloatArray, name: Loss) -> float:
     """Return E[ℓ(ŷ, y)] under a prior, squared being ½(ŷ − y)²; ∞ where it is infinite.
 
-    Raises
-    ------
-    InputError
-        If labels or outputs are no numbers, or the loss cannot be used with these labels.
+    InputError where labels or outputs are no numbers, or the loss cannot be used with these labels.
     """
     numbers = mechanism.offers(NumericMechanism)
     if numbers is None:
@@ -365,24 +354,36 @@ def expected_loss(mechanism: Mechanism, prior: FloatArray, name: Loss) -> float:
     return math.inf if np.isnan(value) else value
 
 
+def _loss_or_reason(mechanism: Mechanism, prior: FloatArray, name: Loss) -> float | str:
+    try:
+        return expected_loss(mechanism, prior, name)
+    except InputError as reason:
+        return str(reason)
+
+
 def _describe_columns(request: DescribeRequest) -> Analysis:
     """Analyse a joint mechanism on the domains that the options state."""
     name, family = request.name, joint_family(request.name)
-    for option in ("classes", "labels", "prior", "noise"):
-        if getattr(request, option) is not None:
-            flag = "lambda" if option == "noise" else option
-            raise InputError(
-                f"The mechanism {name!r} releases several columns: give --epsilon and one "
-                f"--domain A,B,… for each; it takes no --{flag}."
-            )
-    if request.more:
-        raise InputError(f"The mechanism {name!r} takes no further parameter (--set).")
-    several = isinstance(request.domain, Sequence) and len(request.domain) > 1
-    if not several or request.epsilon is None:
-        raise InputError(
-            f"The mechanism {name!r} must have --epsilon and at least two domains: --domain A,B,… "
-            "for each column."
+    foreign = [
+        o for o in ("classes", "labels", "prior", "noise") if getattr(request, o) is not None
+    ]
+    wrong = ""
+    if foreign:
+        flag = "lambda" if foreign[0] == "noise" else foreign[0]
+        wrong = (
+            "releases several columns: give --epsilon and one --domain A,B,… for each; it takes no "
+            f"--{flag}."
         )
+    elif request.more:
+        wrong = "takes no further parameter (--set)."
+    elif (
+        request.epsilon is None
+        or not isinstance(request.domain, Sequence)
+        or len(request.domain) < 2
+    ):
+        wrong = "must have --epsilon and at least two domains: --domain A,B,… for each column."
+    if wrong or request.epsilon is None:
+        raise InputError(f"The mechanism {name!r} {wrong}")
     domains: tuple[tuple[Label, ...], ...] = tuple(
         tuple(map(str, split_labels(one))) if isinstance(one, str) else check_classes(one)
         for one in request.domain
@@ -410,22 +411,19 @@ def analyse_columns(mechanism: OnDomains) -> Analysis:
         channel,
         **curves,
         notes=notes,
-        columns=tuple(
-            _column(one, mechanism.epsilon_of(j)) for j, one in enumerate(mechanism.columns)
-        ),
+        columns=tuple(_column(one, mechanism, j) for j, one in enumerate(mechanism.columns)),
     )
 
 
-def _column(alone: Response, within: float) -> ColumnAnalysis:
+def _column(alone: Response, mechanism: OnDomains, place: int) -> ColumnAnalysis:
     kept, rare = 1 - alone.noise, alone.noise / len(alone.classes)
-    # Var of (share of released − λ/k)/(1 − λ), where the true share is 0.
-    error = math.sqrt(rare * (1 - rare)) / kept if kept > 0 else math.inf
     return ColumnAnalysis(
         labels=len(alone.classes),
-        epsilon_within=within,
+        epsilon_within=mechanism.epsilon_of(place),
         epsilon_alone=alone.epsilon,
         keep_probability=alone.keep_probability,
-        frequency_error=error,
+        # Var of (share of released − λ/k)/(1 − λ), where the true share is 0.
+        frequency_error=math.sqrt(rare * (1 - rare)) / kept if kept > 0 else math.inf,
     )
 
 
@@ -434,54 +432,50 @@ def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
     say(f"{analysis.mechanism}: {analysis.description} ({analysis.kind})")
     if quiet:
         return
-    rows = [
-        (f"{name}, {remark}" if remark else name, _cell(value))
-        for name, value, remark in analysis.numbers()
-    ]
-    show("Privacy", ("parameter", "value"), rows)
-    if analysis.columns:
-        show("Columns", COLUMN_HEADERS, [tuple(map(_cell, row)) for row in analysis.column_rows()])
-    _print_curve("δ(ε)", ("ε (nats)", "δ"), analysis.delta)
-    _print_curve("Rényi divergence", ("order α", "nats"), analysis.rdp)
-    _print_curve("Floor with features drawn from their label", ("order α", "nats"), analysis.floor)
-    _print_errors(analysis.errors)
-    _print_channel(analysis.shown_channel)
+    for table in _tables(analysis):
+        show(*table)
     for note in analysis.notes:
         say(f"\nNote: {note}")
 
 
-def _print_curve(title: str, headers: tuple[str, str], points: Points) -> None:
-    if points:
-        shown = points[:: max(1, -(-len(points) // _FEW))]
-        shown = shown if shown[-1] == points[-1] else (*shown, points[-1])
-        show(title, headers, [(exactly(x), exactly(y)) for x, y in shown])
+def _tables(analysis: Analysis) -> Iterator[tuple[str, Sequence[str], list[tuple[str, ...]]]]:
+    """Yield the tables of the terminal: title, headers and rows; long ones in part."""
+    numbers = analysis.numbers()
+    rows: list[tuple[str, ...]] = [
+        (f"{name}, {more}" if more else name, cell(value)) for name, value, more in numbers
+    ]
+    yield "Privacy", ("parameter", "value"), rows
+    if analysis.columns:
+        rows = [tuple(map(cell, row)) for row in analysis.column_rows()]
+        yield "Columns", COLUMN_HEADERS, rows
+    floor, orders = "Floor with features drawn from their label", ("order α", "nats")
+    for title, axes, points in (
+        ("δ(ε)", ("ε (nats)", "δ"), analysis.delta),
+        ("Rényi divergence", orders, analysis.rdp),
+        (floor, orders, analysis.floor),
+    ):
+        some = dict.fromkeys((*points[:: max(1, -(-len(points) // _FEW))], *points[-1:]))
+        if some:
+            yield title, axes, [(exactly(x), exactly(y)) for x, y in some]
+    if (errors := analysis.errors) is not None:
+        k = len(errors.labels)
+        places = sorted({round(i * (k - 1) / (min(k, _FEW) - 1 or 1)) for i in range(min(k, _FEW))})
+        bias = 0 * errors.bias if errors.unbiased else errors.bias
+        columns = (errors.labels, bias, errors.variance)
+        rows = [tuple(exactly(float(column[i])) for column in columns) for i in places]
+        title = "Error by label" if k <= _FEW else f"Error by label ({len(rows)} of {k})"
+        yield title, ("label", "bias", "variance"), rows
+    channel = analysis.shown_channel
+    if channel is not None and max(len(channel.labels), len(channel.outputs)) <= _FEW:
+        labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
+        cells = [[f"{p:.6f}" for p in row] for row in channel.matrix]
+        title, headers = "Channel", ["P(output | label)", *outputs]
+        if sum(map(len, outputs)) > _ROW:
+            title, headers = "Channel: P(output | label)", ["output", *labels]
+            labels, cells = outputs, list(map(list, zip(*cells, strict=True)))
+        yield title, headers, [(label, *row) for label, row in zip(labels, cells, strict=True)]
 
 
-def _print_errors(errors: LabelErrors | None) -> None:
-    if errors is None:
-        return
-    k = len(errors.labels)
-    places = sorted({round(i * (k - 1) / (min(k, _FEW) - 1 or 1)) for i in range(min(k, _FEW))})
-    bias = 0 * errors.bias if errors.unbiased else errors.bias
-    columns = (errors.labels, bias, errors.variance)
-    rows = [tuple(exactly(float(column[i])) for column in columns) for i in places]
-    title = "Error by label" if k <= _FEW else f"Error by label ({len(rows)} of {k})"
-    show(title, ("label", "bias", "variance"), rows)
-
-
-def _print_channel(channel: StoredChannel | None) -> None:
-    if channel is None or max(len(channel.labels), len(channel.outputs)) > _FEW:
-        return
-    labels, outputs = ([*map(_cell, side)] for side in (channel.labels, channel.outputs))
-    cells = [[f"{p:.6f}" for p in row] for row in channel.matrix]
-    if sum(map(len, outputs)) <= _ROW:
-        rows = [(label, *row) for label, row in zip(labels, cells, strict=True)]
-        show("Channel", ("P(output | label)", *outputs), rows)
-        return
-    columns = zip(*cells, strict=True)
-    rows = [(output, *column) for output, column in zip(outputs, columns, strict=True)]
-    show("Channel: P(output | label)", ("output", *labels), rows)
-
-
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Return a number of a table as text; names as they are."""
     return str(value) if isinstance(value, bool | str | int) else exactly(float(value))

@@ -23,7 +23,7 @@ from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import positions
-from ldpaudit.errors import InputError, MissingDependencyError, did_you_mean
+from ldpaudit.errors import InputError, MissingDependencyError, did_you_mean, refuse
 from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names
 from ldpaudit.mechanisms.analysis import Privacy, delta_curve, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel, compose
@@ -76,11 +76,11 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
         if full_name(text.partition(":")[0]) not in names() or Path(text).exists()
     }
     if any(len(one.labels) > 1 for one in contents.values()):
-        if stated or any(text not in contents for text in request.releases):
-            raise InputError(
-                "Files that declare several private columns are composed with files alone: leave "
-                "out mechanisms by name, and --classes, --labels and --prior."
-            )
+        refuse(
+            stated or any(text not in contents for text in request.releases),
+            "Files that declare several private columns are composed with files alone: leave "
+            "out mechanisms by name, and --classes, --labels and --prior.",
+        )
         return _over_columns([contents[text] for text in request.releases])
     domain = None
     if stated:
@@ -94,8 +94,9 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     mechanisms: list[Mechanism] = []
     for text in request.releases:
         mechanisms += [files[text]] if text in files else _specified(text, domain, request.loss)
-    if len(mechanisms) > _MOST:
-        raise InputError(f"At most {_MOST} releases can be composed. Got {len(mechanisms)}.")
+    refuse(
+        len(mechanisms) > _MOST, f"At most {_MOST} releases can be composed. Got {len(mechanisms)}."
+    )
     if stated or domain is None:
         return analyse_jointly(mechanisms)
     # The labels of files are not shown.
@@ -106,20 +107,21 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
 def _content(file: str, files: FileOptions) -> Any:
     """Return what a file declares, as it is written."""
     near = did_you_mean(file.partition(":")[0], names())
-    if near != "." and not Path(file).exists():
-        raise InputError(f"There is no such file, and no such mechanism{near}")
+    refuse(
+        near != "." and not Path(file).exists(),
+        f"There is no such file, and no such mechanism{near}",
+    )
     content = open_table(file, files).declaration
-    if content is None:
-        raise InputError(f"The file {Path(file).name!r} declares no mechanism.")
+    refuse(content is None, f"The file {Path(file).name!r} declares no mechanism.")
     return content
 
 
 def _declared(declared: ColumnsDeclaration, domain: Domain | None) -> Mechanism:
-    declaration = declared.mechanism
-    if declaration.name == UNKNOWN:
-        raise InputError("A release with an unknown mechanism cannot be composed.")
-    classes = () if domain is None or domain.classes is None else domain.classes
-    return from_declaration(declaration, classes)
+    refuse(
+        declared.mechanism.name == UNKNOWN,
+        "A release with an unknown mechanism cannot be composed.",
+    )
+    return from_declaration(declared.mechanism, (domain and domain.classes) or ())
 
 
 def _check_stated(domain: Domain | None, files: Mapping[str, Mechanism]) -> None:
@@ -148,8 +150,10 @@ def _specified(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
     name, _, rest = text.partition(":")
     more = settings([part for part in rest.split(",") if part])
     times = more.pop("times", 1.0)
-    if isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times):
-        raise InputError(f"'times' must be a whole number from 1 to {_MOST}.")
+    refuse(
+        isinstance(times, bool | str) or not 1 <= times <= _MOST or times != int(times),
+        f"'times' must be a whole number from 1 to {_MOST}.",
+    )
     epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
     wanted = Specification(full_name(name), epsilon, noise, more, loss)
     return [build(wanted, domain)] * int(times)
@@ -215,9 +219,17 @@ def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = Non
         labels differ.
     """
     for one in mechanisms:
-        if one.offers(AnalysedMechanism) is None or one.epsilon is None:
-            raise InputError(f"The mechanism {one.name!r} cannot be composed: it is not known.")
-    _check_same_labels([_labels(mechanism) for mechanism in mechanisms])
+        refuse(
+            one.offers(AnalysedMechanism) is None or one.epsilon is None,
+            f"The mechanism {one.name!r} cannot be composed: it is not known.",
+        )
+    first, *others = map(_labels, mechanisms)
+    for own in others:  # Where one has labels, noise must span their range.
+        refuse(
+            not _agree(first, own),
+            "Composed releases must have the same true labels. The first has "
+            f"{len(first)}, another has {len(own)}{' others' * (len(own) == len(first))}.",
+        )
     called, n = called or {}, len(mechanisms)
     notes = [_KNOWN] if any(m.traits.features in _RELEASED for m in mechanisms) else []
     finite = [m.label_channel for m in mechanisms if m.label_channel is not None]
@@ -234,7 +246,13 @@ def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = Non
         bound = UpperBound([privacy_of(part) for part in mechanisms])
         privacy = Privacy(bound.epsilon, bound, _POINTS)
     texts = Counter(f"{m.name}: {m.description}" for m in mechanisms)
-    stated = [{"name": m.name, **_hidden(m.declaration(), called)} for m in mechanisms]
+    stated = [
+        {
+            key: [called.get(one, one) for one in value] if key in ("classes", "outputs") else value
+            for key, value in (("name", m.name), *m.declaration().items())
+        }
+        for m in mechanisms
+    ]
     total = math.fsum(float(m.epsilon or 0.0) for m in mechanisms)
     return analysis_of(
         "composition",
@@ -248,16 +266,6 @@ def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = Non
         parametrisations={"sum of the releases' ε": total},
         notes=(*(text if k == 1 else f"{k} × {text}" for text, k in texts.items()), *notes),
     )
-
-
-def _check_same_labels(sets: Sequence[tuple[Label, ...]]) -> None:
-    """Refuse releases of different labels; where one has labels, noise must span their range."""
-    for one in sets[1:]:
-        if not _agree(sets[0], one):
-            raise InputError(
-                "Composed releases must have the same true labels. The first has "
-                f"{len(sets[0])}, another has {len(one)}{' others' * (len(one) == len(sets[0]))}."
-            )
 
 
 def _labels(mechanism: Mechanism) -> tuple[Label, ...]:
@@ -306,7 +314,10 @@ def _names(joint: Channel, channels: Sequence[Channel], called: Called) -> tuple
         near = np.abs(shapes - _shape(column[:, None])).max(axis=0)
         if near.min() < _SAME:
             outputs = (c.outputs[i] for c, i in zip(channels, places, strict=True))
-            words = (called.get(one) or _text(one) for one in outputs)
+            words = (
+                called.get(one) or (exactly(one, 3) if isinstance(one, float) else str(one))
+                for one in outputs
+            )
             found[int(near.argmin())].append(", ".join(words))
     if not all(found):
         return None
@@ -317,16 +328,6 @@ def _names(joint: Channel, channels: Sequence[Channel], called: Called) -> tuple
 def _shape(matrix: FloatArray) -> FloatArray:
     """Return what each output tells: the labels' probabilities under equal shares of the labels."""
     return np.asarray(matrix / matrix.sum(axis=0), dtype=np.float64)
-
-
-def _text(output: object) -> str:
-    return exactly(output, 3) if isinstance(output, float) else str(output)
-
-
-def _hidden(content: Mapping[str, Any], called: Called) -> dict[str, Any]:
-    """Return a declaration with labels and outputs as they are called."""
-    held = (key for key in ("classes", "outputs") if key in content)
-    return {**content, **{key: [called.get(v, v) for v in content[key]] for key in held}}
 
 
 class UpperBound:
@@ -351,8 +352,10 @@ class UpperBound:
     """
 
     def __init__(self, releases: Sequence[Privacy]) -> None:
-        if not all(math.isfinite(release.epsilon) for release in releases):
-            raise InputError("A release without a finite ε cannot be composed: nothing bounds it.")
+        refuse(
+            not all(math.isfinite(release.epsilon) for release in releases),
+            "A release without a finite ε cannot be composed: nothing bounds it.",
+        )
         self._releases = tuple(releases)
         self.epsilon = math.fsum(release.epsilon for release in releases)
         interval = max(_FINEST, self.epsilon / _GRID)

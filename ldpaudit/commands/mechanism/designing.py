@@ -13,7 +13,7 @@ from ldpaudit.commands.mechanism.request import DesignRequest
 from ldpaudit.commands.mechanism.stating import MOST_LABELS, grid, read_domain
 from ldpaudit.commands.priors import prior_over
 from ldpaudit.datasets.probabilities import numeric_column, read_prior
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.analysis import LabelErrors, label_errors
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal
 from ldpaudit.mechanisms.invariant import invariant_channel
@@ -31,12 +31,12 @@ from ldpaudit.work.progress import NoProgress, Progress
 
 _DECIMALS: Final = 9
 """Beyond which the numbers of a linear program are noise."""
+_ROUNDING: Final = 1e-9
+"""How much smaller, relatively, another loss may be than one that is proved to be the least."""
 _INVARIANT: Final = (
     "Released labels have the prior's shares, so counts need no correction where the prior is "
     "right; it must be public: not come from the labels that are to be released."
 )
-_ROUNDING: Final = 1e-9
-"""How much smaller, relatively, another loss may be than one that is proved to be the least."""
 UNITS: Final = {"squared": "½(ŷ − y)²", "absolute": "|ŷ − y|", "poisson": "ŷ − y log ŷ"}
 
 
@@ -110,9 +110,9 @@ class Scored(Frozen):
     errors: LabelErrors | None = Field(None, exclude=True)
 
     @property
-    def usable(self) -> bool:
-        """Whether its loss is a finite number."""
-        return self.loss is not None and math.isfinite(self.loss)
+    def cost(self) -> float:
+        """Its loss; ∞ where that is not defined."""
+        return math.inf if self.loss is None else self.loss
 
     @property
     def title(self) -> str:
@@ -166,28 +166,24 @@ class Design(Frozen):
 
 
 def design(request: DesignRequest, progress: Progress) -> Design:
-    """Compare all mechanisms.
-
-    Raises
-    ------
-    InputError
-        If the labels, ε or the prior are not valid, or the options contradict one another.
-    """
+    """Compare all mechanisms (InputError where labels, ε or prior are not valid)."""
     if request.labels is None or request.channel_out is not None:
         raise InputError(
             "Give the labels (--labels LO:HI:STEP); --channel-out belongs to --invariant."
         )
     labels = grid(LabelRange.parse(request.labels))
-    if labels.steps >= MOST_LABELS:
-        raise InputError(f"At most {MOST_LABELS} labels can be compared; use a larger step.")
+    refuse(
+        labels.steps >= MOST_LABELS,
+        f"At most {MOST_LABELS} labels can be compared; use a larger step.",
+    )
     epsilon = check_epsilon(request.epsilon)
-    spent = _prior_epsilon(request, epsilon)
-    problem = Problem(labels, _prior(request, labels, spent), epsilon - spent, request.loss)
-    count = labels.steps + 1
+    prior, spent = _prior(request, labels, epsilon)
+    problem = Problem(labels, prior, epsilon - spent, request.loss)
     scored = compare_mechanisms(problem, progress=progress)
+    span = {"low": labels.low, "high": labels.high, "step": labels.spacing}
     return Design(
         loss=problem.loss,
-        labels=StoredGrid(low=labels.low, high=labels.high, step=labels.spacing, count=count),
+        labels=StoredGrid(**span, count=labels.steps + 1),
         epsilon=problem.epsilon,
         prior_epsilon=spent,
         total_epsilon=spent + problem.epsilon,
@@ -201,10 +197,7 @@ def design(request: DesignRequest, progress: Progress) -> Design:
 def design_invariant(request: DesignRequest, _progress: Progress) -> Analysis:
     """Analyse the channel that keeps the prior's shares, and most labels, at ε.
 
-    Raises
-    ------
-    InputError
-        If there is no public prior, or it, the labels or ε are not valid.
+    InputError where there is no public prior, or it, the labels or ε are not valid.
     """
     import pandas as pd
 
@@ -222,40 +215,34 @@ def design_invariant(request: DesignRequest, _progress: Progress) -> Analysis:
 
 def best(candidates: tuple[Scored, ...], *, unbiased: bool = False) -> int | None:
     """Return the place of the best usable candidate, or unbiased one; None where there is none."""
-    usable = (i for i, s in enumerate(candidates) if s.usable and (s.unbiased or not unbiased))
-    return next(usable, None)
+    fit = (
+        i for i, s in enumerate(candidates) if s.cost < math.inf and (s.unbiased or not unbiased)
+    )
+    return next(fit, None)
 
 
-def _prior_epsilon(request: DesignRequest, epsilon: float) -> float:
-    private = (request.private_epsilon, request.data, request.column)
-    if request.private_epsilon is None:
-        if request.prior is None or any(part is not None for part in private):
+def _prior(request: DesignRequest, labels: LabelRange, epsilon: float) -> tuple[FloatArray, float]:
+    """Return the prior that the options state, and ε₁ in nats that it costs."""
+    data, column, spent = request.data, request.column, request.private_epsilon
+    if spent is None:
+        if request.prior is None or data is not None or column is not None:
             raise InputError(
                 "Give a public prior (--prior FILE) or a private one (--private-prior EPS1 "
                 "--data FILE --label COL)."
             )
-        return 0.0
-    if request.prior is not None or request.data is None or request.column is None:
+        return prior_over(labels.classes, read_prior(request.prior, request)), 0.0
+    if request.prior is not None or data is None or column is None:
         raise InputError("A private prior needs --data FILE and --label COL, and no --prior.")
-    spent = check_epsilon(request.private_epsilon)
-    if not spent < epsilon:
-        raise InputError(
-            f"The private prior must leave something of epsilon = {epsilon:g} for the labels. "
-            f"It spends {spent:g}."
-        )
-    return spent
-
-
-def _prior(request: DesignRequest, labels: LabelRange, spent: float) -> FloatArray:
-    if request.prior is not None:
-        return prior_over(labels.classes, read_prior(request.prior, request))
-    assert request.data is not None
-    assert request.column is not None
-    codes = labels.codes(numeric_column(request.data, request.column, request))
+    refuse(
+        not check_epsilon(spent) < epsilon,
+        f"The private prior must leave something of epsilon = {epsilon:g} for the labels. "
+        f"It spends {spent:g}.",
+    )
+    codes = labels.codes(numeric_column(data, column, request))
     counts = np.bincount(codes, minlength=labels.steps + 1)
     check_prior_budget(spent, len(counts), len(codes))
     # The operating system's randomness: the noise protects real labels.
-    return private_prior(counts, spent)
+    return private_prior(counts, spent), spent
 
 
 def compare_mechanisms(problem: Problem, *, progress: Progress | None = None) -> tuple[Scored, ...]:
@@ -270,27 +257,21 @@ def compare_mechanisms(problem: Problem, *, progress: Progress | None = None) ->
     """
     check_epsilon(problem.epsilon)
     check_prior(problem.prior, problem.labels.steps + 1)
-    if problem.loss == "poisson" and problem.labels.low < 0:
-        raise InputError("The Poisson log loss must be used with labels that are not negative.")
+    refuse(
+        problem.loss == "poisson" and problem.labels.low < 0,
+        "The Poisson log loss must be used with labels that are not negative.",
+    )
     progress, scored = progress or NoProgress(), []
     for name, variant, build in candidates():
         progress.step(f"{name} {variant}".strip())
         scored.append(_score(name, variant, build, problem))
-    ordered = sorted(scored, key=_rank)
+    ordered = sorted(scored, key=lambda one: (one.cost, not one.optimal, one.loss is None))
     least = ordered[0].loss or 0.0
     for one in ordered:
-        near = one.usable and _loss(one) <= least + _ROUNDING * max(abs(least), abs(_loss(one)))
-        if one.optimal and near:
+        near = one.cost <= least + _ROUNDING * max(abs(least), abs(one.cost))
+        if one.optimal and one.cost < math.inf and near:
             return (one, *(s for s in ordered if s is not one))
     return tuple(ordered)
-
-
-def _loss(scored: Scored) -> float:
-    return math.inf if scored.loss is None else scored.loss
-
-
-def _rank(scored: Scored) -> tuple[float, int]:
-    return _loss(scored), (0 if scored.optimal else 1) + 2 * (scored.loss is None)
 
 
 def _score(
@@ -371,7 +352,7 @@ def sentences(design: Design) -> list[str]:
 
 
 def _praise(what: str, scored: Scored, design: Design) -> str:
-    loss = _loss(scored)
+    loss = scored.cost
     also = f" (mean squared error {number(2 * loss)})" if design.loss == "squared" else ""
     proof = f"; optimal among {scored.optimal_among}" if scored.optimal_among else ""
     return f"{what}: {scored.title}, expected loss {number(loss)}{also}{proof}."

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.analysis import COLUMN_HEADERS, Analysis, StoredChannel
+from ldpaudit.commands.mechanism.analysis import COLUMN_HEADERS, Analysis, StoredChannel, cell
 from ldpaudit.commands.mechanism.designing import UNITS, Design, Scored, design_row, sentences
 from ldpaudit.mechanisms.analysis import LabelErrors, delta_curve, privacy_of, rdp_curve
 from ldpaudit.reports.charts.curves import Points, line_figure
@@ -91,10 +91,7 @@ def _columns(analysis: Analysis) -> Section | None:
 def _channel(channel: StoredChannel | None) -> Section | None:
     if channel is None:
         return None
-    labels, outputs = (
-        [exactly(label) if isinstance(label, float) else str(label) for label in side]
-        for side in (channel.labels, channel.outputs)
-    )
+    labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
     figure = channel_figure(labels, outputs, channel.matrix)
     intro = "How likely each output is under each true label."
     return Section("channel-matrix", "Channel", (intro,), (figure,))

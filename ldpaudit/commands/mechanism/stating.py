@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.commands.priors import SAME, prior_over
-from ldpaudit.datasets.probabilities import LabelPrior, read_prior, split_labels
-from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.datasets.probabilities import read_prior, split_labels
+from ldpaudit.errors import InputError, did_you_mean, refuse
 from ldpaudit.mechanisms import MechanismOptions, family, names, traits_of
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import LabelRange, Loss
@@ -58,30 +58,32 @@ def read_domain(
     InputError
         If labels are stated twice, or are no valid labels, or the prior is not one of theirs.
     """
-    if classes is not None and labels is not None:
-        raise InputError("Give the labels once: --classes or --labels, not both.")
+    refuse(
+        classes is not None and labels is not None,
+        "Give the labels once: --classes or --labels, not both.",
+    )
     table = None if prior is None else read_prior(prior, files)
-    if labels is not None:
-        span = LabelRange.parse(labels)
-        if span.step is None and table is None:
-            return Domain(None, span)
+    span = None if labels is None else LabelRange.parse(labels)
+    if span is not None and span.step is None and table is None:
+        return Domain(None, span)
+    if span is not None:
         span = grid(span)
-        if span.steps >= MOST_LABELS:
-            raise InputError(f"At most {MOST_LABELS} labels can be analysed; use a larger step.")
-        return Domain(span.classes, span, _prior(span.classes, table))
-    if classes is not None:
+        refuse(
+            span.steps >= MOST_LABELS,
+            f"At most {MOST_LABELS} labels can be analysed; use a larger step.",
+        )
+        named = span.classes
+    elif classes is not None:
         named = check_classes(split_labels(classes) if isinstance(classes, str) else tuple(classes))
     elif table is not None:
         named = check_classes(table.labels)
     else:
         raise InputError("Give the labels: --classes A,B,… or --labels LO:HI:STEP.")
-    if len(named) > MOST_LABELS:
-        raise InputError(f"At most {MOST_LABELS} labels can be analysed. Got {len(named)}.")
-    return Domain(named, _range_of(named), _prior(named, table))
-
-
-def _prior(classes: tuple[Label, ...], table: LabelPrior | None) -> FloatArray | None:
-    return None if table is None else prior_over(classes, table)
+    refuse(
+        len(named) > MOST_LABELS, f"At most {MOST_LABELS} labels can be analysed. Got {len(named)}."
+    )
+    given = None if table is None else prior_over(named, table)
+    return Domain(named, span or _range_of(named), given)
 
 
 def grid(labels: LabelRange) -> LabelRange:
@@ -136,8 +138,10 @@ def settings(words: Sequence[str]) -> dict[str, Any]:
     for text in words:
         key, equals, value = (part.strip() for part in text.partition("="))
         key = key.replace("-", "_")
-        if not equals or not key or key in read:
-            raise InputError("Each further parameter must be KEY=VALUE, each key once.")
+        refuse(
+            not equals or not key or key in read,
+            "Each further parameter must be KEY=VALUE, each key once.",
+        )
         truth = {"true": True, "false": False}
         try:
             read[key] = truth[value.lower()] if value.lower() in truth else float(value)
@@ -159,25 +163,26 @@ def build(wanted: Specification, domain: Domain) -> Mechanism:
         choices = sorted(f.traits.name for f in families() if not _elsewhere(f.traits.name))
         near = did_you_mean(wanted.name, choices, NOT_HERE)
         raise InputError(f"There is no such mechanism; choose one of {', '.join(choices)}{near}")
-    if reason := _elsewhere(wanted.name):
-        raise InputError(reason)
+    refuse((reason := _elsewhere(wanted.name)), reason)
     mechanism, by_scale = family(wanted.name), "scale" in wanted.more
     if (wanted.epsilon is None) == (wanted.noise is None) and not by_scale:
         # A misspelt key may mean one of the two.
         ends = (did_you_mean(key, ("epsilon", "lambda")) for key in wanted.more)
         near = next((end for end in ends if end != "."), ".")
         raise InputError(f"Give one of --epsilon and --lambda{near}")
-    if wanted.noise is not None and "lambda" not in mechanism.traits.stated_by:
-        raise InputError(f"The mechanism {wanted.name!r} is given by --epsilon; it has no λ.")
+    refuse(
+        wanted.noise is not None and "lambda" not in mechanism.traits.stated_by,
+        f"The mechanism {wanted.name!r} is given by --epsilon; it has no λ.",
+    )
     if wanted.epsilon is not None:
         check_epsilon(wanted.epsilon)
     if wanted.noise is not None:
         check_proportion("lambda", wanted.noise)
     in_range = "range" in mechanism.traits.needs
-    if in_range and domain.range is None:
-        raise InputError(
-            f"The mechanism {wanted.name!r} must have labels on a range: --labels LO:HI:STEP."
-        )
+    refuse(
+        in_range and domain.range is None,
+        f"The mechanism {wanted.name!r} must have labels on a range: --labels LO:HI:STEP.",
+    )
     classes = domain.classes
     if classes is None and domain.range is not None and not in_range:
         classes = grid(domain.range).classes

@@ -23,7 +23,7 @@ from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.declaration import BY_STRATUM
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.probabilities import ColumnChannels, LabelPrior, column_channels, read_prior
-from ldpaudit.errors import InputError, quoted
+from ldpaudit.errors import InputError, quoted, refuse
 from ldpaudit.mechanisms import MechanismOptions, family, traits_of
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.interface import Mechanism
@@ -75,18 +75,9 @@ class Prior:
 class PrivateColumn:
     """A private column with its mechanism.
 
-    Attributes
-    ----------
-    request : ColumnRequest
-    field : pyarrow.Field
-        The true labels' column.
-    survey : Survey
-    mechanism : Mechanism
-        Of a joint release: the column's own, as somebody sees it who sees no other.
-    prior : Prior or None
-        What a design was made for.
-    strata : ClassDomain or None
-        The values of the column ``request.by``.
+    ``field``: the true labels' column. ``mechanism``: of a joint release the column's own, as
+    somebody sees it who sees no other. ``prior``: what a design was made for. ``strata``: the
+    values of the column ``request.by``.
     """
 
     request: ColumnRequest
@@ -103,17 +94,12 @@ class PrivateColumn:
 
     def codes(self, label: pa.Array) -> IntArray:
         """Return codes of a batch's true labels, int32 of shape (n,)."""
-        return _unchanged(self.survey.domain.codes(label))
-
-    def strata_of(self, features: pa.RecordBatch) -> IntArray:
-        """Return codes of a batch's strata, int32 of shape (n,)."""
-        assert self.strata is not None
-        return _unchanged(self.strata.codes(features.column(self.request.by)))
+        return unchanged(self.survey.domain.codes(label))
 
 
-def _unchanged(codes: IntArray) -> IntArray:
-    if (codes < 0).any():  # The first pass found none.
-        raise InputError(CHANGED)
+def unchanged(codes: IntArray) -> IntArray:
+    """Return codes of a batch; refuse one that the first pass has not seen."""
+    refuse((codes < 0).any(), CHANGED)
     return codes
 
 
@@ -148,11 +134,9 @@ class PrivateColumns:
     @property
     def labels_epsilon(self) -> float:
         """ε in nats of all released labels of a row together."""
+        if self.joint is not None or len(self) == 1:
+            return (self.joint or self.first.mechanism).epsilon or 0.0
         mechanisms = tuple(one.mechanism for one in self.each)
-        if self.joint is not None:
-            return self.joint.epsilon or 0.0
-        if len(self) == 1:
-            return mechanisms[0].epsilon or 0.0
         together = IndependentColumns(mechanisms, tuple(one.request.by for one in self.each))
         return together.epsilon or 0.0
 
@@ -164,11 +148,10 @@ class PrivateColumns:
     def declaration(self) -> ColumnsDeclaration:
         """Return what is declared about the columns, without the provenance."""
         if self.joint is not None:
-            labels = tuple(LabelDeclaration(name) for name in self.names)
+            labels = tuple(map(LabelDeclaration, self.names))
             return ColumnsDeclaration(labels, _claim(self.joint))
-        return ColumnsDeclaration(
-            tuple(LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self)
-        )
+        each = (LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self)
+        return ColumnsDeclaration(tuple(each))
 
 
 def _claim(mechanism: Mechanism | JointMechanism) -> Declaration:
@@ -184,12 +167,13 @@ class DeclaredLabels:
 
     def count(self, request: ColumnRequest, kind: pa.DataType) -> LabelCount:
         """Return what reads the labels of a column of this type, as its mechanism needs them."""
-        between = "round" in options_of(request.mechanism) and request.round is None
-        hint, rng = _BETWEEN if between else "", request.randomness("rounding")
+        hint, rng = "", request.randomness("rounding")
         if request.round is not None:
             points = self.classes if self.range is None else self.range.classes
             rounding = Rounding(points or (), request.round)
-            return NumberCount(kind, NumberDomain(self.range, rounding, rng), hint)
+            return NumberCount(kind, NumberDomain(self.range, rounding, rng))
+        if "round" in options_of(request.mechanism):
+            hint = _BETWEEN
         if self.range is not None:
             return NumberCount(kind, NumberDomain(self.range), hint)
         if request.prior is not None and request.classes is None:
@@ -211,26 +195,28 @@ def declared_labels(request: ColumnRequest, of_prior: tuple[Label, ...] | None) 
         return DeclaredLabels(classes=check_classes(_matrix(request)["classes"]))
     if request.labels is not None:
         labels = LabelRange.parse(request.labels)
-        if request.round is not None and labels.step is None and "prior" in traits.needs:
-            points = of_prior and _points_of_prior(labels, of_prior)
-            if points:
-                return DeclaredLabels(classes=points)
+        if (
+            of_prior
+            and request.round is not None
+            and labels.step is None
+            and "prior" in traits.needs
+        ):
+            return DeclaredLabels(classes=_points_of_prior(labels, of_prior))
         return DeclaredLabels(mechanism.applied_range(labels))
-    if "range" in traits.needs:
-        raise InputError(
-            f"The mechanism {request.mechanism!r} must be given the labels' range with --labels "
-            f"LO:HI[:STEP]; it is declared, never read from the data."
-        )
     classes = request.classes if request.classes is not None else of_prior
+    if "range" in traits.needs or (classes is None and traits.numeric):
+        must = "the labels' range with --labels LO:HI[:STEP]; it is declared"
+        if "range" not in traits.needs:
+            must = "its labels with --labels LO:HI:STEP or --classes; they are declared"
+        raise InputError(
+            f"The mechanism {request.mechanism!r} must be given {must}, never read from the data."
+        )
     if classes is None:
-        if traits.numeric:
-            raise InputError(
-                f"The mechanism {request.mechanism!r} must be given its labels with --labels "
-                f"LO:HI:STEP or --classes; they are declared, never read from the data."
-            )
         return DeclaredLabels()
-    if request.classes is None and len(classes) < 2:
-        raise InputError("The prior (--prior) must list every label: at least two. It lists one.")
+    refuse(
+        request.classes is None and len(classes) < 2,
+        "The prior (--prior) must list every label: at least two. It lists one.",
+    )
     checked = check_numeric_classes(classes) if traits.numeric else check_classes(classes)
     return DeclaredLabels(classes=checked)
 
@@ -239,11 +225,11 @@ def _points_of_prior(labels: LabelRange, of_prior: tuple[Label, ...]) -> tuple[L
     """Return the labels of the prior's file in order: what numbers in the range are rounded to."""
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in of_prior)
     points = check_numeric_classes(sorted(of_prior, key=float) if numeric else of_prior)
-    if (float(points[0]), float(points[-1])) != (labels.low, labels.high):
-        raise InputError(
-            "The labels of --prior are what numbers are rounded to: its lowest and highest must be "
-            "the bounds of --labels."
-        )
+    refuse(
+        (float(points[0]), float(points[-1])) != (labels.low, labels.high),
+        "The labels of --prior are what numbers are rounded to: its lowest and highest must be "
+        "the bounds of --labels.",
+    )
     return points
 
 
@@ -292,13 +278,14 @@ def read_columns(
         If a label is missing or none that its mechanism takes, or a parameter is out of range.
     """
     labels: list[tuple[str, LabelCount]] = []
-    strata: list[tuple[str, Tally] | None] = []
+    strata: dict[str, tuple[str, Tally]] = {}
     for one in columns:
         with about(one.request):
             name, by = one.request.label, one.request.by
             labels.append((name, one.labels.count(one.request, source.schema.field(name).type)))
-            strata.append(None if by is None else (by, Tally(source.schema.field(by).type)))
-    read_labels(source, [*labels, *filter(None, strata)], progress)
+            if by is not None:
+                strata[name] = by, Tally(source.schema.field(by).type)
+    read_labels(source, [*labels, *strata.values()], progress)
     surveys = []
     for one, (_, count) in zip(columns, labels, strict=True):
         with about(one.request):
@@ -310,10 +297,15 @@ def read_columns(
         parts = zip((c.request for c in columns), fields, surveys, joint.columns, strict=True)
         return PrivateColumns(tuple(PrivateColumn(*part) for part in parts), joint)
     built = []
-    for column, field, survey, tally in zip(columns, fields, surveys, strata, strict=True):
+    for column, field, survey in zip(columns, fields, surveys, strict=True):
         with about(column.request):
-            domain = None if tally is None else tally[1].strata(tally[0], column.strata)
-            built.append(_built(column, field, survey, domain))
+            request, domain, prior = column.request, None, None
+            if (tally := strata.get(request.label)) is None:
+                mechanism, prior = build(request, column.labels, survey, column.table)
+            else:
+                domain = tally[1].strata(tally[0], column.strata)
+                mechanism, prior = _by_stratum(column, survey, domain)
+            built.append(PrivateColumn(request, field, survey, mechanism, prior, domain))
     return PrivateColumns(tuple(built))
 
 
@@ -340,40 +332,28 @@ def survey_labels(
     return count.survey(source.name)
 
 
-def _built(
-    column: StatedColumn, field: pa.Field, survey: Survey, strata: ClassDomain | None
-) -> PrivateColumn:
-    """Return a column that is released by itself; of strata each chooses its channel."""
-    request = column.request
+def _by_stratum(
+    column: StatedColumn, survey: Survey, strata: ClassDomain
+) -> tuple[Mechanism, Prior | None]:
+    """Return the mechanism of a column whose strata have channels of their own."""
     prior: Prior | None = None
-    if strata is None:
-        mechanism, prior = build(request, column.labels, survey, column.table)
-        return PrivateColumn(request, field, survey, mechanism, prior)
     if column.channels is not None:
         channels = column.channels.mechanism()["strata"]
     else:
-        each = [_channel(column, one, survey) for one in request.strata.values()]
-        prior = each[0][1]
-        channels = [
-            {"value": value, "mechanism": {"name": one.name, **one.declaration()}}
-            for value, (one, _) in zip(strata.classes, each, strict=True)
-        ]
+        channels = []
+        for value, one in zip(strata.classes, column.request.strata.values(), strict=True):
+            labels = declared_labels(one, None if column.table is None else column.table.labels)
+            refuse(
+                labels.classes is not None and labels.classes != survey.domain.classes,
+                "The channels of all strata must have the same labels in the same order; where "
+                "only some state them, give the column's classes.",
+            )
+            own, spent = build(one, labels, survey, column.table)
+            prior = prior or spent
+            channels.append({"value": value, "mechanism": {"name": own.name, **own.declaration()}})
     mechanism = family(BY_STRATUM).from_parameters({"strata": channels}, ())
     _check_hides(mechanism)
-    return PrivateColumn(request, field, survey, mechanism, prior, strata)
-
-
-def _channel(
-    column: StatedColumn, stratum: ColumnRequest, survey: Survey
-) -> tuple[Mechanism, Prior | None]:
-    """Return the mechanism of a stratum, whose labels must be the column's (InputError)."""
-    labels = declared_labels(stratum, None if column.table is None else column.table.labels)
-    if labels.classes is not None and labels.classes != survey.domain.classes:
-        raise InputError(
-            "The channels of all strata must have the same labels in the same order; where only "
-            "some state them, give the column's classes."
-        )
-    return build(stratum, labels, survey, column.table)
+    return mechanism, prior
 
 
 def build(
@@ -412,20 +392,20 @@ def build(
         raise InputError(message) from None
     _check_hides(built)
     noisy = built.offers(NoisyFeatures)
-    if noisy is not None and not noisy.claim_holds():
-        raise InputError(
-            "--sigma is too small for --feature-epsilon and --delta; give a larger one."
-        )
+    refuse(
+        noisy is not None and not noisy.claim_holds(),
+        "--sigma is too small for --feature-epsilon and --delta; give a larger one.",
+    )
     return with_rounding(built, request.round), prior
 
 
 def _check_hides(mechanism: Mechanism) -> None:
     """Refuse a mechanism whose ε is infinite (InputError)."""
-    if mechanism.epsilon is None or not math.isfinite(mechanism.epsilon):
-        raise InputError(
-            "With these parameters epsilon is infinite: some true label would be revealed for "
-            "certain; give a larger lambda or floor, or a channel without zeros."
-        )
+    refuse(
+        mechanism.epsilon is None or not math.isfinite(mechanism.epsilon),
+        "With these parameters epsilon is infinite: some true label would be revealed for "
+        "certain; give a larger lambda or floor, or a channel without zeros.",
+    )
 
 
 def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> Prior:
@@ -442,28 +422,27 @@ def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> 
         probabilities = prior_over(classes, table)
         impossible = survey.counts * (probabilities == 0)
         # Rounding reaches neighbours of what occurs.
-        if request.round is None and impossible.any():
-            raise InputError(
-                f"The prior gives no probability to {np.count_nonzero(impossible)} label(s) that "
-                f"occur in {impossible.sum()} of {survey.rows} rows; give every label that is "
-                "possible a probability above 0."
-            )
+        refuse(
+            request.round is None and impossible.any(),
+            f"The prior gives no probability to {np.count_nonzero(impossible)} label(s) that "
+            f"occur in {impossible.sum()} of {survey.rows} rows; give every label that is "
+            "possible a probability above 0.",
+        )
         return Prior(probabilities, "file")
     if asked is not None:
         assert request.epsilon is not None
-        first = (
-            asked if asked != "auto" else prior_budget(request.epsilon, len(classes), survey.rows)
-        )
+        budget = prior_budget(request.epsilon, len(classes), survey.rows)
+        first = budget if asked == "auto" else asked
         # Few rows may do with a poor prior; where one count is noise alone, none does.
         check_prior_budget(first, 1, survey.rows)
         noisy = private_prior(survey.counts, first, request.randomness("prior"))
         return Prior(noisy, "private histogram", first)
     # On classes a uniform prior would say nothing about which labels to keep.
-    if not traits_of(request.mechanism).numeric:
-        raise InputError(
-            f"The mechanism {request.mechanism!r} must be given a prior: --prior FILE or "
-            "--private-prior EPS1."
-        )
+    refuse(
+        not traits_of(request.mechanism).numeric,
+        f"The mechanism {request.mechanism!r} must be given a prior: --prior FILE or "
+        "--private-prior EPS1.",
+    )
     return Prior(np.full(len(classes), 1 / len(classes)), "uniform")
 
 
@@ -500,13 +479,13 @@ def _channels(request: ColumnRequest) -> ColumnChannels:
     by = None if request.strata else request.by
     tables = column_channels(request.channel, by, request)
     found = [one for one in tables if one.variable in (None, request.label)]
-    if not found:
-        raise InputError(
-            f"The table of channels has none for the column {quoted(request.label)}; it has those "
-            f"of {len(tables)} other column(s)."
-        )
-    if found[0].by is not None and by is None:
-        raise InputError(
-            "The table has a channel for each value of one of its columns; name it: by=COLUMN."
-        )
+    refuse(
+        not found,
+        f"The table of channels has none for the column {quoted(request.label)}; it has those "
+        f"of {len(tables)} other column(s).",
+    )
+    refuse(
+        found[0].by is not None and by is None,
+        "The table has a channel for each value of one of its columns; name it: by=COLUMN.",
+    )
     return found[0]

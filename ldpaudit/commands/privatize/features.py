@@ -26,7 +26,7 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.datasets.names import ColumnError, called, of_column, shown_type
 from ldpaudit.datasets.writing import check_holds, is_text
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.exact_sampling import bit_source, uniform_below
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
@@ -90,18 +90,19 @@ def labelled_rows(
             f"The {role} table must have the data's columns only; it has {len(surplus)} more, "
             f"such as {called(surplus[0], table.schema.names)}."
         )
-    if not len(table):
-        raise InputError(f"The {role} table has no rows.")
+    refuse(not len(table), f"The {role} table has no rows.")
     columns = [_as_type(table, field, role) for field in plain_schema(features)]
     plain = bare_labels(pa.concat_arrays(table.column(label).unify_dictionaries().chunks))
     codes = ClassDomain(classes, pc.unique(plain.drop_null())).codes(plain)
-    if foreign := int((codes < 0).sum()):
-        raise InputError(
-            f"Every label of the {role} table must be one of the {len(classes)} labels; {foreign} "
-            f"of {len(codes)} rows hold another value or none."
-        )
-    if lacking := len(classes) - len(np.unique(codes)):
-        raise InputError(f"The {role} table must have rows of every label; {lacking} have none.")
+    refuse(
+        (foreign := int((codes < 0).sum())),
+        f"Every label of the {role} table must be one of the {len(classes)} labels; {foreign} "
+        f"of {len(codes)} rows hold another value or none.",
+    )
+    refuse(
+        (lacking := len(classes) - len(np.unique(codes))),
+        f"The {role} table must have rows of every label; {lacking} have none.",
+    )
     return pa.table(dict(zip(features.names, columns, strict=True))), codes
 
 
@@ -120,11 +121,11 @@ def _as_type(table: pa.Table, field: pa.Field, role: str) -> pa.ChunkedArray:
         all(is_any(one, *kinds) for one in (column.type, kind))
         for kinds in (("integer", "floating"), TEXTS)
     ]
-    if not any(alike) and not pa.types.is_null(column.type):
-        raise InputError(
-            f"{which} must be of the data's type {shown_type(kind)}. Got {shown_type(column.type)} "
-            "instead."
-        )
+    refuse(
+        not any(alike) and not pa.types.is_null(column.type),
+        f"{which} must be of the data's type {shown_type(kind)}. Got {shown_type(column.type)} "
+        "instead.",
+    )
     try:
         return column.cast(kind)
     except pa.ArrowException:
@@ -400,13 +401,13 @@ def synthetic_sample(
     def batches() -> Iterator[pa.RecordBatch]:
         assert fitted is not None
         label, rng = schema.field(request.label), request.randomness("synthetic sample")
-        outputs = outputs_of(classes, label.type, survey.spelt)
+        _, write = outputs_of(classes, label.type, survey.spelt)
         features = schema.remove(schema.get_field_index(label.name))
         for start in range(0, rows, _SAMPLE_ROWS):
             places = np.arange(start, min(start + _SAMPLE_ROWS, rows))
             codes = (places % len(classes)).astype(np.int32)
             new = _as_batch(fitted.sample(codes, rng), features)
-            own = outputs.write(codes).cast(label.type)
+            own = write(codes).cast(label.type)
             columns = [own if name == label.name else new.column(name) for name in schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -416,11 +417,10 @@ def synthetic_sample(
 def sample_rows(request: ColumnRequest, survey: Survey) -> int:
     """Return how many rows the sample has: as requested, else as many as the release."""
     asked, classes = request.synthetic_rows, survey.domain.classes
-    if asked is not None and asked < len(classes):
-        raise InputError(
-            f"--synthetic-rows must be at least {len(classes)}, one row for each label. "
-            f"Got {asked}."
-        )
+    refuse(
+        asked is not None and asked < len(classes),
+        f"--synthetic-rows must be at least {len(classes)}, one row for each label. Got {asked}.",
+    )
     return max(survey.rows, len(classes)) if asked is None else asked
 
 

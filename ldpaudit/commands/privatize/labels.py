@@ -1,16 +1,17 @@
 """True labels as codes, counted in the first pass; and released codes as labels of their type."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.tables import NUMBERS, TEXTS, is_any
+from ldpaudit.datasets.formats.csv_file import CsvFile
+from ldpaudit.datasets.formats.tables import NUMBERS, TEXTS, TableSource, is_any
 from ldpaudit.datasets.labels import (
     CONTINUOUS_FROM,
     canonical,
@@ -22,12 +23,14 @@ from ldpaudit.datasets.labels import (
     too_many,
 )
 from ldpaudit.datasets.names import quoted, shown_type
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.release import FloatArray, IntArray, Label
 
 CountArray = npt.NDArray[np.int64]
+MISSING: Final = "missing"
+"""The class of missing labels, where they are one."""
 _ON_GRID = 1e-6
 """As :class:`ldpaudit.mechanisms.label_range.LabelRange` has it."""
 _MOST_FOUND = 100_000
@@ -72,10 +75,67 @@ def label_values(found: pa.Array) -> tuple[Label, ...]:
     values = found.to_pylist()
     if pa.types.is_float32(kind):
         values = [float(str(np.float32(value))) for value in values]
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        whole = all(value == int(value) for value in values)
-        return tuple(int(value) if whole else float(value) for value in values)
-    return tuple(values)
+    if not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return tuple(values)
+    return tuple(map(int if all(value == int(value) for value in values) else float, values))
+
+
+class CompletedTable(TableSource):
+    """A table whose rows without a label are left out, or get a class of their own."""
+
+    def __init__(
+        self, source: TableSource, labels: Sequence[str], how: Literal["drop", "class"]
+    ) -> None:
+        self._source, self._labels, self._how = source, list(labels), how
+        self.location, self.names, self.text = source.location, source.names, source.text
+        self.schema, self.dialect = source.schema, getattr(source, "dialect", None)
+        for place, field in enumerate(source.schema):
+            if how == "class" and field.name in labels:
+                text = pa.field(field.name, pa.large_string())
+                self.schema = self.schema.set(place, text)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that have a label, or all."""
+        yield from (batch for batch, _ in self.pairs(columns, letters=False, as_text=as_text))
+
+    def pairs(
+        self, columns: Sequence[str] | None, *, letters: bool, as_text: Collection[str] = ()
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
+        """Yield the same, and where ``letters`` are wanted what a text file writes in its place."""
+        wanted = list(self.names if columns is None else columns)
+        read = list(dict.fromkeys([*wanted, *self._labels]))
+        for batch, written in row_pairs(self._source, read, letters=letters, as_text=as_text):
+            if self._how == "class":
+                filled = batch
+                for name in self._labels:
+                    labels = bare_labels(batch.column(name)).cast(pa.large_string())
+                    place = batch.schema.get_field_index(name)
+                    filled = filled.set_column(place, name, labels.fill_null(MISSING))
+                yield filled.select(wanted), written
+                continue
+            known = pa.array(np.ones(len(batch), dtype=bool))
+            for name in self._labels:
+                known = pc.and_(known, bare_labels(batch.column(name)).is_valid())
+            kept = None if written is None else written.filter(known)
+            yield batch.select(wanted).filter(known), kept
+
+
+def row_pairs(
+    source: TableSource,
+    columns: Sequence[str],
+    *,
+    letters: bool,
+    as_text: Collection[str] = (),
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
+    """Yield the rows, and where ``letters`` are wanted what a text file writes in their place."""
+    if isinstance(source, CompletedTable):
+        yield from source.pairs(columns, letters=letters, as_text=as_text)
+    elif letters and isinstance(source, CsvFile):
+        yield from source.batches_as_written(columns, as_text)
+    else:
+        yield from ((batch, None) for batch in source.batches(columns, as_text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,33 +174,29 @@ class NumberDomain:
         return self.rounding is not None
 
     @property
-    def stepped(self) -> bool:
-        """Whether numbers must lie on the grid."""
-        return self.rounding is None and self.labels is not None and self.labels.step is not None
-
-    @property
     def classes(self) -> tuple[Label, ...]:
         """The points of the grid; none of a range of real numbers."""
         if self.rounding is not None:
             return self.rounding.grid
-        return self.labels.classes if self.labels is not None and self.stepped else ()
+        stepped = self.labels is not None and self.labels.step is not None
+        return self.labels.classes if self.labels is not None and stepped else ()
 
     def codes(self, column: pa.Array) -> IntArray:
         """Return positions in ``classes``, 0 in a range without any; −1 where a number is none."""
         values = numbers(column)
+        place = np.zeros(len(values))
         if self.rounding is not None:
-            inside, place = self.rounding.inside(values), np.zeros(len(values))
+            inside = self.rounding.inside(values)
             place[inside] = self.rounding.sample(values[inside], self.rng)
-        else:
-            assert self.labels is not None
-            inside = (values >= self.labels.low) & (values <= self.labels.high)
-            place = np.zeros(len(values))
-            if self.stepped:
-                exact = (values - self.labels.low) / self.labels.spacing
-                with np.errstate(invalid="ignore"):
-                    place = np.rint(exact)
-                    inside = (place >= 0) & (place <= self.labels.steps)
-                    inside &= np.abs(exact - place) <= _ON_GRID
+            return np.where(inside, place, -1).astype(np.int32)
+        assert self.labels is not None
+        inside = (values >= self.labels.low) & (values <= self.labels.high)
+        if self.labels.step is not None:
+            exact = (values - self.labels.low) / self.labels.spacing
+            with np.errstate(invalid="ignore"):
+                place = np.rint(exact)
+                inside = (place >= 0) & (place <= self.labels.steps)
+                inside &= np.abs(exact - place) <= _ON_GRID
         return np.where(inside, place, -1).astype(np.int32)
 
 
@@ -150,19 +206,11 @@ LabelDomain = ClassDomain | NumberDomain
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What the first pass found.
+    """What the first pass found of n ``rows``, whose labels are all in the ``domain``.
 
-    Attributes
-    ----------
-    rows : int
-    domain : LabelDomain
-        Every true label is in it.
-    counts : int64 array of shape (k,)
-        How many rows have each label; for a range of real numbers one count of all.
-    found : pyarrow.Array
-        The distinct labels of the data; empty for numbers.
-    from_data : bool
-        Whether the classes were read from the data.
+    ``counts``, int64 of shape (k,): rows by label; for a range of real numbers one count of all.
+    ``found``: the distinct labels of the data, none for numbers; ``from_data``: whether the classes
+    were read from them.
     """
 
     rows: int
@@ -202,11 +250,11 @@ class Tally:
         self.counts[place.drop_null().to_numpy()] += counts[~new]
         self.found = pa.concat_arrays([self.found, values.filter(pa.array(new))])
         self.counts = np.append(self.counts, counts[new])
-        if len(self.found) > _MOST_FOUND:
-            raise InputError(
-                f"The label has more than {_MOST_FOUND} different values; put a numeric label "
-                f"into bins first, or declare its range with --labels."
-            )
+        refuse(
+            len(self.found) > _MOST_FOUND,
+            f"The label has more than {_MOST_FOUND} different values; put a numeric label "
+            f"into bins first, or declare its range with --labels.",
+        )
 
     def domain(self, classes: tuple[Label, ...]) -> tuple[ClassDomain, CountArray, int]:
         """Return the domain of ``classes``, their counts, and how many rows hold none of them."""
@@ -218,11 +266,11 @@ class Tally:
     def strata(self, by: str, values: Collection[str]) -> ClassDomain:
         """Return the column ``by`` of strata as codes (InputError where a row has none)."""
         domain, _, outside = self.domain(read_texts(tuple(values)))
-        if lost := self.missing + outside:
-            raise InputError(
-                f"Every row must have one of the {len(values)} strata in the column "
-                f"{quoted(by)}; {lost:,} row(s) have another value or none."
-            )
+        refuse(
+            (lost := self.missing + outside),
+            f"Every row must have one of the {len(values)} strata in the column "
+            f"{quoted(by)}; {lost:,} row(s) have another value or none.",
+        )
         return domain
 
 
@@ -240,22 +288,33 @@ class ClassCount(Tally):
     def survey(self, name: str) -> Survey:
         """Return what was read of the table ``name`` (InputError where it is not as it must be)."""
         _check_complete(name, self.rows, self.missing)
-        if self.infinite:
-            raise InputError(
-                f"Every label must be finite; {self.infinite:,} of {self.rows} are infinite."
-            )
-        values = label_values(self.found)
+        refuse(
+            self.infinite,
+            f"Every label must be finite; {self.infinite:,} of {self.rows:,} are infinite.",
+        )
+        values, from_data = label_values(self.found), self._classes is None
         forms(values, "true labels")
-        if self._classes is None:
-            _check_amount(values, self.rows)
+        refuse(
+            from_data and len(values) < 2,
+            f"The label must take at least two values; it takes {len(values)}. If there are "
+            f"more, declare them: ldpaudit privatize … --classes A,B.",
+        )
+        if from_data and len(values) > most_classes(self.rows):
+            raise too_many("true", len(values), self.rows)
+        fractions = any(isinstance(value, float) for value in values)
+        refuse(
+            from_data and fractions and len(values) > CONTINUOUS_FROM,
+            f"The label looks continuous ({len(values)} different numbers, not all whole); put "
+            "it into bins first, or declare its range with --labels.",
+        )
         classes = in_order(values) if self._classes is None else tuple(self._classes)
         domain, counts, outside = self.domain(classes)
-        if outside:
-            raise InputError(
-                f"Every label must be one of the declared classes; {outside:,} of {self.rows} rows "
-                f"hold another value.{self._hint}"
-            )
-        return Survey(self.rows, domain, counts, self.found, from_data=self._classes is None)
+        refuse(
+            outside,
+            f"Every label must be one of the declared classes; {outside:,} of {self.rows:,} "
+            f"rows hold another value.{self._hint}",
+        )
+        return Survey(self.rows, domain, counts, self.found, from_data)
 
 
 class NumberCount:
@@ -278,11 +337,12 @@ class NumberCount:
         """Return what was read; InputError, too, where a number is outside or off its grid."""
         _check_complete(name, self._rows, self._missing)
         if self._outside:
-            step = self._domain.labels.step if self._domain.stepped else None  # type: ignore[union-attr]
-            grid = "" if step is None else f" and on its grid of steps of {step:g}"
+            labels = None if self._domain.drawn else self._domain.labels
+            stepped = labels is not None and labels.step is not None
+            grid = f" and on its grid of steps of {labels.step:g}" if labels and stepped else ""
             raise InputError(
                 f"The labels must lie in the declared range{grid}; {self._outside:,} of "
-                f"{self._rows} rows do not.{self._hint}"
+                f"{self._rows:,} rows do not.{self._hint}"
             )
         return Survey(self._rows, self._domain, self._counts, pa.array([], pa.float64()))
 
@@ -294,71 +354,46 @@ LabelCount = ClassCount | NumberCount
 def _check_type(kind: pa.DataType, *, numeric: bool) -> None:
     """Check that a column's type is one of labels: not nested, and a number where one is needed."""
     bare = bare_type(kind)
-    shown = shown_type(bare)
-    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "pandas.period":
-        raise InputError("A label must not be a period of pandas; write it as text: astype(str).")
-    if pa.types.is_null(bare):
-        raise InputError("Every row must have a label; the column has none, or the table no rows.")
-    if numeric and not is_any(bare, *NUMBERS):
-        raise InputError(f"The labels of a numeric mechanism must be numbers. Got {shown} instead.")
-    if not is_any(bare, *NUMBERS, *TEXTS, "boolean", "date", "timestamp"):
-        raise InputError(
-            f"A label must be text, a number, a date or a boolean. Got {shown} instead."
-        )
+    refuse(
+        isinstance(kind, pa.BaseExtensionType) and kind.extension_name == "pandas.period",
+        "A label must not be a period of pandas; write it as text: astype(str).",
+    )
+    refuse(
+        pa.types.is_null(bare),
+        "Every row must have a label; the column has none, or the table no rows.",
+    )
+    known = NUMBERS if numeric else (*NUMBERS, *TEXTS, "boolean", "date", "timestamp")
+    if not is_any(bare, *known):
+        must = "The labels of a numeric mechanism must be numbers"
+        must = must if numeric else "A label must be text, a number, a date or a boolean"
+        raise InputError(f"{must}. Got {shown_type(bare)} instead.")
 
 
 def _check_complete(name: str, rows: int, missing: int) -> None:
-    if not rows:
-        raise InputError(f"The table {quoted(name)} has no rows.")
-    if missing:
-        raise InputError(f"Every row must have a label; {missing:,} of {rows} are missing.")
+    refuse(not rows, f"The table {quoted(name)} has no rows.")
+    refuse(
+        missing,
+        f"Every row must have a label; {missing:,} of {rows:,} are missing. --missing drop "
+        f"leaves such rows out, --missing class releases them as a class '{MISSING}'.",
+    )
 
 
-def _check_amount(values: tuple[Label, ...], rows: int) -> None:
-    """Check labels read from the data: at least two, and as few as classes are."""
-    if len(values) < 2:
-        raise InputError(
-            f"The label must take at least two values; it takes {len(values)}. If there are "
-            f"more, declare them: ldpaudit privatize … --classes A,B."
-        )
-    if len(values) > most_classes(rows):
-        raise too_many("true", len(values), rows)
-    if len(values) > CONTINUOUS_FROM and any(isinstance(value, float) for value in values):
-        raise InputError(
-            f"The label looks continuous ({len(values)} different numbers, not all whole); put it "
-            f"into bins first, or declare its range with --labels."
-        )
+def outputs_of(
+    outputs: Sequence[Label], kind: pa.DataType, found: pa.Array
+) -> tuple[pa.DataType, Callable[[IntArray], pa.Array]]:
+    """Return the type of a finite mechanism's outputs, and what writes codes of them.
 
-
-@dataclass(frozen=True, eq=False)
-class Outputs:
-    """The m values that a finite mechanism releases.
-
-    Of a dictionary ``type`` each batch holds all of them in the declared order, whatever is drawn.
-    """
-
-    values: pa.Array
-    type: pa.DataType
-
-    def write(self, codes: IntArray) -> pa.Array:
-        """Return outputs given as codes."""
-        if pa.types.is_dictionary(self.type):
-            indices = pa.array(codes).cast(self.type.index_type)
-            return pa.DictionaryArray.from_arrays(indices, self.values)
-        return self.values.take(pa.array(codes))
-
-
-def outputs_of(outputs: Sequence[Label], kind: pa.DataType, found: pa.Array) -> Outputs:
-    """Return how outputs are written where true labels have type ``kind``.
-
-    An output that is one of the labels ``found`` is written in the same way.
+    True labels have type ``kind``; an output that is one of the labels ``found`` is written in the
+    same way. Of a dictionary each batch holds all outputs in the declared order, whatever is drawn.
     """
     bare = bare_type(kind)
     array = output_array(outputs, bare, found)
     if not pa.types.is_dictionary(kind) or array.type != bare:
-        return Outputs(array, array.type)
+        return array.type, lambda codes: array.take(pa.array(codes))
     fits = len(array) <= 1 << (kind.index_type.bit_width - 1)
-    return Outputs(array, pa.dictionary(kind.index_type if fits else pa.int32(), bare))
+    index = kind.index_type if fits else pa.int32()
+    written: Any = pa.DictionaryArray.from_arrays
+    return pa.dictionary(index, bare), lambda codes: written(pa.array(codes).cast(index), array)
 
 
 def output_array(outputs: Sequence[Label], kind: pa.DataType, found: pa.Array) -> pa.Array:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, get_args
 from ldpaudit.commands.privatize.request import ColumnRequest, GeneratorName, PrivatizeRequest
 from ldpaudit.datasets.probabilities import split_labels
 from ldpaudit.device import check_device, need_torch
-from ldpaudit.errors import InputError, did_you_mean, quoted
+from ldpaudit.errors import InputError, did_you_mean, quoted, refuse
 from ldpaudit.mechanisms import full_name, traits_of
 from ldpaudit.mechanisms.joint import joint_family
 from ldpaudit.mechanisms.listing import DEFAULT, EXPLICIT
@@ -87,8 +87,10 @@ def stated_release(request: PrivatizeRequest) -> StatedRelease:
         several, or an option does not belong to it or is out of range.
     """
     _check_company(request)
-    if request.id_column is not None and request.remember is None and request.secret is None:
-        raise InputError("--id must come with --remember or --secret, which it is for.")
+    refuse(
+        request.id_column is not None and request.remember is None and request.secret is None,
+        "--id must come with --remember or --secret, which it is for.",
+    )
     if request.plan is not None:
         for option in _given(request, ("label", "joint", *_SHARED, *_OF_ONE)):
             raise InputError(
@@ -139,8 +141,7 @@ def _labels(request: PrivatizeRequest) -> tuple[LabelOptions, ...]:
     several = isinstance(given, Collection) and not isinstance(given, str)
     listed = tuple(given) if several else (given,)
     texts_of(tuple(one for one in listed if not isinstance(one, LabelOptions)), "label")
-    if not listed:
-        raise InputError("Name the private column: --label COL.")
+    refuse(not listed, "Name the private column: --label COL.")
     # With the mechanism in an option of its own a single name may hold colons.
     plain = len(listed) == 1 and request.mechanism is not None
     read = (lambda name: LabelOptions(label=name)) if plain else parse_label
@@ -166,18 +167,19 @@ def _check_together(
     request: PrivatizeRequest, stated: tuple[LabelOptions, ...], joint: str
 ) -> None:
     """Refuse what cannot be stated of columns that one mechanism releases."""
-    if len(stated) < 2:
-        raise InputError(f"The mechanism {joint!r} releases several columns: name at least two.")
+    refuse(len(stated) < 2, f"The mechanism {joint!r} releases several columns: name at least two.")
     for option in _given(request, ("mechanism", "noise", *_OF_ONE)):
         raise InputError(f"{option} does not belong to the joint mechanism {joint!r}.")
-    if request.epsilon is None:
-        raise InputError(f"The mechanism {joint!r} must be given --epsilon, for all its columns.")
+    refuse(
+        request.epsilon is None,
+        f"The mechanism {joint!r} must be given --epsilon, for all its columns.",
+    )
     for one in stated:
-        if one.stated().keys() - {"classes", "labels"}:
-            raise InputError(
-                f"The mechanism {joint!r} releases the column {quoted(one.label)} with all others; "
-                "state its classes or labels at most, and nothing else of its own."
-            )
+        refuse(
+            one.stated().keys() - {"classes", "labels"},
+            f"The mechanism {joint!r} releases the column {quoted(one.label)} with all others; "
+            "state its classes or labels at most, and nothing else of its own.",
+        )
 
 
 def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:
@@ -205,8 +207,10 @@ def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
             )
         merged = replace(one, by=None, strata={}, **own.stated())
         strata[value] = _stated(request, merged, one_of)
-        if one.private_prior is not None or one.round is not None:
-            raise InputError("A column with strata takes no --private-prior and no --round.")
+        refuse(
+            one.private_prior is not None or one.round is not None,
+            "A column with strata takes no --private-prior and no --round.",
+        )
     if not strata:
         return _stated(request, one, one_of)
     return replace(next(iter(strata.values())), by=one.by, strata=strata)
@@ -223,16 +227,16 @@ def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
     # A table of channels is a whole mechanism.
     default = EXPLICIT if one.channel is not None else common["mechanism"]
     mechanism = own.pop("mechanism", None) or default
-    if mechanism is None and one_of == 1 and not own:
-        raise InputError(
-            "Say what releases the label: --mechanism NAME, --label COL:MECHANISM:epsilon=1, or a "
-            "plan (--plan FILE)."
-        )
-    if mechanism is None:
-        raise InputError(
-            f"The column {quoted(one.label)} must have a mechanism: COL:MECHANISM:epsilon=1, or "
-            "--mechanism for every column that has none."
-        )
+    refuse(
+        mechanism is None and one_of == 1 and not own,
+        "Say what releases the label: --mechanism NAME, --label COL:MECHANISM:epsilon=1, or a "
+        "plan (--plan FILE).",
+    )
+    refuse(
+        mechanism is None,
+        f"The column {quoted(one.label)} must have a mechanism: COL:MECHANISM:epsilon=1, or "
+        "--mechanism for every column that has none.",
+    )
     mechanism = full_name(mechanism)
     if one_of > 1 and (
         own.keys() & {"epsilon", "noise"} or "epsilon" not in traits_of(mechanism).options
@@ -261,10 +265,10 @@ def check_column(request: ColumnRequest) -> None:
     if "epsilon" in takes:
         _check_amount(request, synthetic=traits.features == "partly synthetic")
     known = get_args(GeneratorName)
-    if request.generator not in (None, *known):
-        raise InputError(
-            f"There is no generator {request.generator!r}; choose from {', '.join(known)}."
-        )
+    refuse(
+        request.generator not in (None, *known),
+        f"There is no generator {request.generator!r}; choose from {', '.join(known)}.",
+    )
     if request.generator == "gan":
         need_torch("The generator 'gan'")
     check_device(request.device)
@@ -274,6 +278,11 @@ def check_column(request: ColumnRequest) -> None:
             f"--synthetic-rows must be at least 1. Got {request.synthetic_rows}.",
         ),
         (request.seed is not None and request.seed < 0, "--seed must not be negative."),
+        (
+            request.missing == "class" and traits.numeric,
+            f"--missing class makes a class, and the mechanism {request.mechanism!r} takes "
+            "numbers; use --missing drop.",
+        ),
         (request.label in request.drop, "The label's column must not be dropped."),
         (
             set(request.keep) & {request.label, *request.drop},
@@ -286,8 +295,7 @@ def check_column(request: ColumnRequest) -> None:
             "so it cannot release one of several private columns; release that label alone.",
         ),
     ):
-        if wrong:
-            raise InputError(message)
+        refuse(wrong, message)
 
 
 def _check_company(request: PrivatizeRequest) -> None:
@@ -312,18 +320,20 @@ def _check_amount(request: ColumnRequest, *, synthetic: bool) -> None:
         takes = "noise" in options_of(request.mechanism)
         choice = "--epsilon or --lambda" if takes else "--epsilon"
         raise InputError(f"The mechanism {request.mechanism!r} must be given {choice}.")
-    if request.noise == 0:
-        raise InputError("With lambda = 0 every true label would be released; give a larger one.")
-    if synthetic and request.noise == 1:
-        raise InputError("With lambda = 1 nothing of the data would be released.")
+    refuse(
+        request.noise == 0, "With lambda = 0 every true label would be released; give a larger one."
+    )
+    refuse(
+        synthetic and request.noise == 1, "With lambda = 1 nothing of the data would be released."
+    )
     first = request.private_prior
     if first is None or first == "auto" or request.epsilon is None:
         return
-    if not check_epsilon(first) < request.epsilon:
-        raise InputError(
-            f"--private-prior spends a part of --epsilon and must be below it: "
-            f"{first:g} leaves nothing of {request.epsilon:g} for the labels."
-        )
+    refuse(
+        not check_epsilon(first) < request.epsilon,
+        f"--private-prior spends a part of --epsilon and must be below it: "
+        f"{first:g} leaves nothing of {request.epsilon:g} for the labels.",
+    )
 
 
 def options_of(name: str) -> tuple[str, ...]:
@@ -335,17 +345,16 @@ def options_of(name: str) -> tuple[str, ...]:
         If there is no such mechanism, or it cannot be applied to a table.
     """
     choices = applicable()
-    if name not in names():
-        raise InputError(
-            f"The mechanism {name!r} is not known; choose one of {', '.join(choices)}"
-            f"{did_you_mean(name, choices, NOT_HERE)}"
-        )
+    refuse(
+        name not in names(),
+        f"The mechanism {name!r} is not known; choose one of {', '.join(choices)}"
+        f"{did_you_mean(name, choices, NOT_HERE)}",
+    )
     options = traits_of(name).options
-    if not options:
-        raise InputError(
-            f"The mechanism {name!r} cannot be applied to a table; choose one of "
-            f"{', '.join(choices)}."
-        )
+    refuse(
+        not options,
+        f"The mechanism {name!r} cannot be applied to a table; choose one of {', '.join(choices)}.",
+    )
     return options
 
 
@@ -361,11 +370,11 @@ def labels_of(mechanisms: Mapping[str, Any]) -> tuple[LabelOptions, ...]:
 def _label_of(name: str, how: Any) -> LabelOptions:
     if isinstance(how, str):
         return parse_label(f"{LabelOptions(label=name).text()}:{how}")
-    if not isinstance(how, Mapping):
-        raise InputError(
-            f"The mechanism of the column {quoted(name)} must be its name, such as "
-            "'rr:epsilon=1', or a mapping such as {'mechanism': 'rr', 'epsilon': 1.0}."
-        )
+    refuse(
+        not isinstance(how, Mapping),
+        f"The mechanism of the column {quoted(name)} must be its name, such as "
+        "'rr:epsilon=1', or a mapping such as {'mechanism': 'rr', 'epsilon': 1.0}.",
+    )
     return read_plan({"labels": [{"label": name, **how}]}).labels[0]
 
 
@@ -400,10 +409,10 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
     """
     if isinstance(source, Mapping):
         return _plan(source, None)
-    if not isinstance(source, str | os.PathLike):
-        raise InputError(
-            f"A plan must be a TOML file or a mapping. Got {type(source).__name__} instead."
-        )
+    refuse(
+        not isinstance(source, str | os.PathLike),
+        f"A plan must be a TOML file or a mapping. Got {type(source).__name__} instead.",
+    )
     path = Path(source)
     try:
         stated = parse_toml(read_document(path, POLICY_BYTES), "A plan")
@@ -434,28 +443,32 @@ def _plan(stated: Mapping[str, Any], folder: Path | None) -> Plan:
 
 
 def _label(table: Any, folder: Path | None) -> LabelOptions:
-    if not isinstance(table, Mapping) or not isinstance(table.get("label"), str):
-        raise InputError('Each [[labels]] of a plan must name its column: label = "COLUMN".')
+    refuse(
+        not isinstance(table, Mapping) or not isinstance(table.get("label"), str),
+        'Each [[labels]] of a plan must name its column: label = "COLUMN".',
+    )
     name, strata = table["label"], table.get("strata", {})
     options = _options(name, table, folder)
-    if not isinstance(strata, Mapping) or not all(isinstance(s, Mapping) for s in strata.values()):
-        raise InputError(
-            f"The column {quoted(name)}: strata must be a table of tables, such as "
-            "strata = { north = { epsilon = 1.0 }, south = { epsilon = 0.5 } }."
-        )
+    refuse(
+        not isinstance(strata, Mapping) or not all(isinstance(s, Mapping) for s in strata.values()),
+        f"The column {quoted(name)}: strata must be a table of tables, such as "
+        "strata = { north = { epsilon = 1.0 }, south = { epsilon = 0.5 } }.",
+    )
     channels = strata or options.channel is not None
-    if (strata and options.by is None) or (options.by is not None and not channels):
-        raise InputError(
-            f"The column {quoted(name)} must state 'by', a public column, with 'strata', a channel "
-            "for each of its values (or 'channel', a table of them), or neither."
-        )
+    refuse(
+        (strata and options.by is None) or (options.by is not None and not channels),
+        f"The column {quoted(name)} must state 'by', a public column, with 'strata', a channel "
+        "for each of its values (or 'channel', a table of them), or neither.",
+    )
     return replace(options, strata={str(k): _options(name, s, folder) for k, s in strata.items()})
 
 
 def _options(name: str, table: Mapping[str, Any], folder: Path | None) -> LabelOptions:
     mechanism, own = table.get("mechanism"), ("label", "mechanism", "strata")
-    if mechanism is not None and not isinstance(mechanism, str):
-        raise InputError(f"The column {quoted(name)}: mechanism must be a name.")
+    refuse(
+        mechanism is not None and not isinstance(mechanism, str),
+        f"The column {quoted(name)}: mechanism must be a name.",
+    )
     settings = {str(k).replace("_", "-"): v for k, v in table.items() if k not in own}
     options = label_options(name, settings, mechanism)
     if folder is None:

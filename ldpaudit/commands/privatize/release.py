@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.commands.privatize.columns import PrivateColumn, PrivateColumns
+from ldpaudit.commands.privatize.columns import PrivateColumn, PrivateColumns, unchanged
 from ldpaudit.commands.privatize.features import (
     FeatureRelease,
     FittedGenerator,
@@ -24,7 +24,7 @@ from ldpaudit.commands.privatize.features import (
 )
 from ldpaudit.commands.privatize.labels import numbers, outputs_of, step_noise_type
 from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.capabilities import (
     AnyNumber,
     FeatureDependentLabel,
@@ -35,27 +35,23 @@ from ldpaudit.mechanisms.capabilities import (
     SyntheticFeatures,
 )
 from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.models.stages import StagedRelease
 from ldpaudit.release import IntArray, Label
 
 Schema = Callable[[pa.Schema], pa.Schema]
 _AS_THEY_ARE = FeatureRelease()
+_Drawn = tuple[pa.RecordBatch, Any]
+_Column = tuple[pa.DataType, Callable[[pa.RecordBatch, pa.Array, IntArray], _Drawn], Schema]
+"""The type of one column's released labels, what draws them and the features, and their schema."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowRelease:
     """Turns a batch of true rows into released ones, in the same order.
 
-    Attributes
-    ----------
-    types : tuple of pyarrow.DataType
-        Of the released labels, column by column.
-    draw : callable
-        From n rows of features, and of each private column the true labels and their int32 codes,
-        to released features and labels.
-    schema : callable
-        From the features' columns and types to the released ones'.
+    ``types`` are those of the released labels, column by column. ``draw`` goes from n rows of
+    features, and of each private column the true labels and their int32 codes, to released features
+    and labels; ``schema`` from the features' columns and types to the released ones'.
     """
 
     types: tuple[pa.DataType, ...]
@@ -63,15 +59,6 @@ class RowRelease:
         [pa.RecordBatch, Sequence[pa.Array], Sequence[IntArray]],
         tuple[pa.RecordBatch, list[pa.Array]],
     ]
-    schema: Schema
-
-
-@dataclass(frozen=True, eq=False)
-class _ColumnRelease:
-    """The same of one private column."""
-
-    type: pa.DataType
-    draw: Callable[[pa.RecordBatch, pa.Array, IntArray], tuple[pa.RecordBatch, pa.Array]]
     schema: Schema
 
 
@@ -92,59 +79,61 @@ def row_release(
     """
     joint = columns.joint
     if joint is not None:
-        rng, channels = request.randomness("release"), [one.mechanism.channel for one in columns]
+        rng = request.randomness("release")
         written = [
-            outputs_of(channel.outputs, one.field.type, one.survey.spelt)
-            for one, channel in zip(columns, channels, strict=True)
-            if channel is not None
+            outputs_of(one.mechanism.channel.outputs, one.field.type, one.survey.spelt)
+            for one in columns
+            if one.mechanism.channel is not None
         ]
 
         def draw_together(
             batch: pa.RecordBatch, _: Sequence[pa.Array], codes: Sequence[IntArray]
         ) -> tuple[pa.RecordBatch, list[pa.Array]]:
             drawn = joint.sample(np.stack(codes, axis=1), rng)
-            return batch, [one.write(drawn[:, j]) for j, one in enumerate(written)]
+            return batch, [write(drawn[:, j]) for j, (_, write) in enumerate(written)]
 
-        return RowRelease(tuple(o.type for o in written), draw_together, _AS_THEY_ARE.schema)
+        return RowRelease(tuple(kind for kind, _ in written), draw_together, _AS_THEY_ARE.schema)
     each = [_column_release(one, features, fitted) for one in columns]
 
     def draw(
         batch: pa.RecordBatch, labels: Sequence[pa.Array], codes: Sequence[IntArray]
     ) -> tuple[pa.RecordBatch, list[pa.Array]]:
         released = []
-        for one, label, own in zip(each, labels, codes, strict=True):
-            batch, new = one.draw(batch, label, own)
+        for (_, draw_one, _), label, own in zip(each, labels, codes, strict=True):
+            batch, new = draw_one(batch, label, own)
             released.append(new)
         return batch, released
 
     # Where there are several columns, none of them changes the features.
-    return RowRelease(tuple(one.type for one in each), draw, each[0].schema)
+    return RowRelease(tuple(kind for kind, _, _ in each), draw, each[0][2])
 
 
 def _column_release(
     column: PrivateColumn, features: pa.Schema, fitted: FittedGenerator | None
-) -> _ColumnRelease:
+) -> _Column:
     request, rng = column.request, column.request.randomness("release")
-    mechanism, given = column.mechanism.after_rounding, column.mechanism
+    mechanism, given, by = column.mechanism.after_rounding, column.mechanism, column.request.by
 
     def coded(
         outputs: tuple[Label, ...],
         draw: Callable[[pa.RecordBatch, IntArray], tuple[pa.RecordBatch, IntArray]],
         schema: Schema = _AS_THEY_ARE.schema,
-    ) -> _ColumnRelease:
-        written = outputs_of(outputs, column.field.type, column.survey.spelt)
+    ) -> _Column:
+        kind, write = outputs_of(outputs, column.field.type, column.survey.spelt)
 
-        def released(
-            batch: pa.RecordBatch, _: pa.Array, codes: IntArray
-        ) -> tuple[pa.RecordBatch, pa.Array]:
+        def released(batch: pa.RecordBatch, _: pa.Array, codes: IntArray) -> _Drawn:
             new, drawn = draw(batch, codes)
-            return new, written.write(drawn)
+            return new, write(drawn)
 
-        return _ColumnRelease(written.type, released, schema)
+        return kind, released, schema
 
-    if column.strata is not None:
-        by: Any = given
-        return coded(by.outputs, lambda b, codes: (b, by.sample(codes, column.strata_of(b), rng)))
+    if (strata := column.strata) is not None:
+        own: Any = given
+
+        def by_stratum(b: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
+            return b, own.sample(codes, unchanged(strata.codes(b.column(by))), rng)
+
+        return coded(own.outputs, by_stratum)
     if (double := mechanism.offers(SyntheticFeatures)) is not None:
         rows = synthetic_rows(request, features, double.classes, fitted)
         if rows is None:
@@ -159,8 +148,8 @@ def _column_release(
 
         return coded(double.classes, with_synthetic, unordered)
     if (staged := mechanism.offers(StagedLabel)) is not None:
-        if request.public is not None:
-            raise InputError("--stages learns from the rows released before: leave out --public.")
+        alone = "--stages learns from the rows released before: leave out --public."
+        refuse(request.public is not None, alone)
         release, known = StagedRelease(staged, column.survey.rows), dict[str, pa.Array | None]()
         return coded(
             staged.classes, lambda b, codes: (b, release.draw(growing_cells(b, known), codes, rng))
@@ -177,44 +166,34 @@ def _column_release(
         )
     if (dependent := mechanism.offers(FeatureDependentLabel)) is not None:
         return coded(dependent.classes, lambda b, codes: (b, dependent.sample_rows(codes, b, rng)))
-    released = _features(column, mechanism, features, fitted)
+    # Of the others the label does not depend on the features.
+    unseen, away = _AS_THEY_ARE, request.randomness("features")
+    if (noise := mechanism.offers(NoisyFeatures)) is not None:
+        unseen = with_gaussian_noise(noise, request.project, away)
+        unseen.schema(features)
+    elif mechanism.traits.features == "withheld":
+        channel = mechanism.label_channel
+        classes = () if channel is None else channel.classes
+        unseen = withheld(synthetic_rows(request, features, classes, fitted), away)
     if (finite := mechanism.offers(FiniteMechanism)) is not None:
         return coded(
             finite.channel.outputs,
-            lambda b, codes: (released.draw(b), finite.sample(codes, rng)),
-            released.schema,
+            lambda b, codes: (unseen.draw(b), finite.sample(codes, rng)),
+            unseen.schema,
         )
     if (ranged := mechanism.offers(AnyNumber)) is not None:
-        return _ColumnRelease(
+        return (
             pa.float64(),
-            lambda b, label, _: (released.draw(b), pa.array(ranged.release(numbers(label), rng))),
-            released.schema,
+            lambda b, label, _: (unseen.draw(b), pa.array(ranged.release(numbers(label), rng))),
+            unseen.schema,
         )
     if (stepped := mechanism.offers(StepNoise)) is not None:
         kind = step_noise_type(stepped, column.field.type)
 
-        def noisy(
-            batch: pa.RecordBatch, _: pa.Array, codes: IntArray
-        ) -> tuple[pa.RecordBatch, pa.Array]:
+        def noisy(batch: pa.RecordBatch, _: pa.Array, codes: IntArray) -> _Drawn:
             values = stepped.labels.at(stepped.sample(codes, rng))
             whole = values if pa.types.is_floating(kind) else np.rint(values).astype(np.int64)
-            return released.draw(batch), pa.array(whole).cast(kind)
+            return unseen.draw(batch), pa.array(whole).cast(kind)
 
-        return _ColumnRelease(kind, noisy, released.schema)
+        return kind, noisy, unseen.schema
     raise InputError(f"The mechanism {mechanism.name!r} cannot be applied to a table.")
-
-
-def _features(
-    column: PrivateColumn, mechanism: Mechanism, features: pa.Schema, fitted: FittedGenerator | None
-) -> FeatureRelease:
-    """Return how features are released on which the label does not depend."""
-    request, rng = column.request, column.request.randomness("features")
-    if (noisy := mechanism.offers(NoisyFeatures)) is not None:
-        noise = with_gaussian_noise(noisy, request.project, rng)
-        noise.schema(features)
-        return noise
-    if mechanism.traits.features != "withheld":
-        return _AS_THEY_ARE
-    channel = mechanism.label_channel
-    classes = () if channel is None else channel.classes
-    return withheld(synthetic_rows(request, features, classes, fitted), rng)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,7 +20,7 @@ from ldpaudit.datasets.companions import comparable_ids
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.release import ColumnsDeclaration
 from ldpaudit.work.documents import check_regular
 from ldpaudit.work.files import PartFile
@@ -35,30 +35,34 @@ class RememberedAnswers:
     """Repeats what a file, if it is there, remembers of people's answers, and remembers new ones.
 
     An answer is found by a keyed hash of the person, the column, its mechanism, and the true label:
-    whoever's label has not changed gets the same answer. A changed label, stratum or mechanism is
-    answered anew. The file holds its key, and is as confidential as the true labels.
-
-    Raises
-    ------
-    InputError
-        If the file is none of these, or a mechanism's answers cannot be given again by themselves.
+    people whose label has not changed get the same answer, and a new one if label, stratum or
+    mechanism changed. The file holds its key, and is as confidential as the true labels. InputError
+    where the file is none of these, or a mechanism's answers cannot be given again by themselves.
     """
 
     def __init__(self, path: Path, columns: PrivateColumns) -> None:
         for one in columns:
             traits = one.mechanism.traits
             uses = traits.label_depends_on_features and one.strata is None
-            if uses or traits.features != "unchanged":
-                raise InputError(
-                    f"The answers of the mechanism {one.mechanism.name!r} cannot be remembered: it "
-                    "changes or uses the features of the row."
-                )
+            refuse(
+                uses or traits.features != "unchanged",
+                f"The answers of the mechanism {one.mechanism.name!r} cannot be remembered: it "
+                "changes or uses the features of the row.",
+            )
+        self.new = not path.exists()  # Nor what a link names.
         self._columns = columns
-        self._secret, self._keys, self._answers = _read(path)
-        self._salts = [self._digest(stated) for stated in _stated(columns)]
+        self._secret, self._keys, self._answers = _read(path, new=self.new)
+        declared = columns.declaration()
+        # What an experiment drew can be drawn again by its seed: no release repeats it.
+        drawn = b"experiment" if columns.first.request.experimental else b"release"
+        self._salts = []
+        for one, label in zip(columns, declared.labels, strict=True):
+            own = declared if columns.joint is not None else ColumnsDeclaration((label,))
+            stated = b"\0".join([drawn, one.name.encode(), declared_content(own)])
+            self._salts.append(self._digest(stated))
         self._hits = [0] * len(columns)
-        self._people: list[Keys] = [np.zeros(0, np.uint64)]
-        self._new: list[tuple[Keys, pa.Array]] = []
+        self._people: list[Keys] = []
+        self._fresh: list[tuple[Keys, pa.Array]] = []
 
     def repeat(
         self,
@@ -75,49 +79,45 @@ class RememberedAnswers:
         named = comparable_ids(pa.chunked_array([ids]), "data").to_pylist()
         people = [one if isinstance(one, bytes) else one.encode() for one in named]
         self._people.append(self._hashed(b"", people))
-        texts = [_texts(label) for label in labels]
-        answers = []
+        texts, answers = [_texts(label) for label in labels], []
         for j, (column, fresh) in enumerate(zip(self._columns, released, strict=True)):
             # A joint mechanism answers anew where any label changed.
             told = texts if self._columns.joint is not None else [texts[j]]
             by = column.request.by
             material = [people, *told, *([] if by is None else [_texts(features.column(by))])]
-            answers.append(self._repeated(j, self._hashed(self._salts[j], *material), fresh))
+            keys = self._hashed(self._salts[j], *material)
+            places = np.searchsorted(self._keys, keys)
+            known = np.append(self._keys, np.uint64(0))[places] == keys
+            known &= places < len(self._keys)
+            drawn = fresh.cast(bare_type(fresh.type)).cast(_TEXT)
+            self._hits[j] += int(known.sum())
+            self._fresh.append((keys[~known], drawn.filter(pa.array(~known))))
+            again = drawn
+            if known.any():
+                stored = self._answers.take(pa.array(np.where(known, places, 0)))
+                again = pc.if_else(pa.array(known), stored, drawn)
+            if pa.types.is_dictionary(fresh.type):
+                codes = pc.index_in(again, value_set=fresh.dictionary.cast(_TEXT))
+                codes = codes.cast(fresh.type.index_type)
+                answers.append(pa.DictionaryArray.from_arrays(codes, fresh.dictionary))
+            else:
+                answers.append(again.cast(fresh.type) if known.any() else fresh)
         return answers
-
-    def _repeated(self, j: int, keys: Keys, fresh: pa.Array) -> pa.Array:
-        places = np.searchsorted(self._keys, keys)
-        known = np.append(self._keys, np.uint64(0))[places] == keys
-        known &= places < len(self._keys)
-        kind = bare_type(fresh.type)
-        drawn = (fresh if fresh.type == kind else fresh.cast(kind)).cast(_TEXT)
-        self._hits[j] += int(known.sum())
-        self._new.append((keys[~known], drawn.filter(pa.array(~known))))
-        if not known.any():
-            return fresh
-        stored = self._answers.take(pa.array(np.where(known, places, 0)))
-        answers = pc.if_else(pa.array(known), stored, drawn)
-        if not pa.types.is_dictionary(fresh.type):
-            return answers.cast(fresh.type)
-        codes = pc.index_in(answers, value_set=fresh.dictionary.cast(_TEXT))
-        return pa.DictionaryArray.from_arrays(codes.cast(fresh.type.index_type), fresh.dictionary)
 
     def write(self, part: PartFile) -> tuple[str, ...]:
         """Write all answers, old and new, sorted by their keys; return what was not repeated.
 
-        Raises
-        ------
-        InputError
-            If a person has several rows.
+        InputError where a person has several rows.
         """
-        people = np.concatenate(self._people)
-        if repeated := len(people) - len(np.unique(people)):
-            raise InputError(
-                f"Every person must have one row, where answers are remembered; {repeated:,} of "
-                f"{len(people)} rows repeat an id (--id)."
-            )
-        keys = np.concatenate([self._keys, *(keys for keys, _ in self._new)])
-        answers = pa.concat_arrays([self._answers, *(own for _, own in self._new)])
+        people = np.concatenate([np.zeros(0, np.uint64), *self._people])
+        repeated = len(people) - len(np.unique(people))
+        refuse(
+            repeated,
+            f"Every person must have one row, where answers are remembered; {repeated:,} of "
+            f"{len(people):,} rows repeat an id (--id).",
+        )
+        keys = np.concatenate([self._keys, *(keys for keys, _ in self._fresh)])
+        answers = pa.concat_arrays([self._answers, *(own for _, own in self._fresh)])
         order = np.argsort(keys, kind="stable")
         stated = json.dumps({"version": 1, "secret": self._secret.hex()}).encode()
         table = pa.table([pa.array(keys[order]), answers.take(pa.array(order))], schema=_SCHEMA)
@@ -142,21 +142,9 @@ class RememberedAnswers:
         return np.frombuffer(rows, dtype="<u8").astype(np.uint64)
 
 
-def _stated(columns: PrivateColumns) -> Iterator[bytes]:
-    """Yield, for each column, its name with all that makes its mechanism.
-
-    What an experiment drew can be drawn again by whoever has its seed: no release repeats it.
-    """
-    declared = columns.declaration()
-    drawn = b"experiment" if columns.first.request.experimental else b"release"
-    for one, label in zip(columns, declared.labels, strict=True):
-        own = declared if columns.joint is not None else ColumnsDeclaration((label,))
-        yield b"\0".join([drawn, one.name.encode(), declared_content(own)])
-
-
-def _read(path: Path) -> tuple[bytes, Keys, pa.Array]:
+def _read(path: Path, *, new: bool) -> tuple[bytes, Keys, pa.Array]:
     """Return the key of the hashes, the hashes in increasing order, and their answers."""
-    if not path.exists():  # Nor what a link names.
+    if new:
         return secrets.token_bytes(32), np.zeros(0, np.uint64), pa.array([], _TEXT)
     with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         check_regular(path)

@@ -105,6 +105,8 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Where people's answers are remembered, for the next release.
     id_column : str or None
         Who a row is about: for ``remember``, and kept beside the true labels in ``secret``.
+    missing : {"refuse", "drop", "class"}
+        What becomes of rows without a label.
     seed : int or None
         Only with ``experimental``.
     """
@@ -202,6 +204,10 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Option("The column that identifies people: kept in --secret, for --remember.", "--id"),
     ] = None
     overwrite: Annotated[bool, Option("Replace files that exist.")] = False
+    missing: Annotated[
+        Literal["refuse", "drop", "class"],
+        Option("Rows without a label: refuse, drop them, or release them as a class 'missing'."),
+    ] = "refuse"
     experimental: Annotated[
         bool, Option("Draw from a NumPy generator: not private, and declared so.")
     ] = False

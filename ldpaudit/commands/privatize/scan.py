@@ -28,7 +28,7 @@ _MANY_TEXTS: Final = 512
 _ENTRIES: Final = 3
 """So many entries of each list are looked at."""
 _EXACT: Final = 1e-12
-_TREES, _TREE_ROWS, _TREE_CELLS, _FEWEST_TREE_ROWS, _FEWEST_OF_A_LABEL = 30, 10_000, 10**6, 400, 20
+_TREES, _TREE_ROWS, _TREE_CELLS, _FEWEST_TREE_ROWS, _FEWEST_OF_A_LABEL = 16, 10_000, 10**6, 400, 20
 LEAST_EXCESS, LEAST_Z = 0.05, 6.0
 """A smaller excess over chance is common in tables that grew over time; such a z is not chance."""
 _MOST_REFUSED, _MOST_LISTED = 5, 10
@@ -113,46 +113,57 @@ class ReleasedColumns:
 
     def _look(self, place: int) -> tuple[list[str], list[str]]:
         """Return the columns to refuse for one private column's sake, and warnings of others."""
-        labels = _labels(_whole([batch[place] for batch in self._labels]))
+        labels = _labels(_one([batch[place] for batch in self._labels]))
         table = pa.Table.from_batches(self._rows)
         named = [
             (name, as_it_is, values)
             for name in self._columns
-            for as_it_is, values in _arrays(_one(table.column(name)), labels)
+            for as_it_is, values in _arrays(_one(table.column(name).chunks), labels)
         ]
-        n, arrays = len(labels.codes), [values for _, _, values in named]
+        n, arrays, groups = len(labels.codes), [values for _, _, values in named], labels.groups
         rows = np.random.default_rng(0).permutation(n)  # Which rows, no more than that.
-        known = labels.groups[rows]
-        found = scan(arrays, rows, label_weights(known, int(known.max()) + 1), known)
+        weights = label_weights(groups[rows], int(groups.max()) + 1)
+        found = scan(arrays, rows, weights, groups[rows])
         sure = {*found.deciding, *found.flags}
-        exact = {
-            name: None
+        exact = [
+            name
             for i, (name, as_it_is, values) in enumerate(named)
             if as_it_is and _follows(values, labels, decides=i in sure)
-        }
+        ]
         if exact:
-            return list(exact), []
-        own, flags, lagged = (
-            list(dict.fromkeys(named[i][0] for i in places))
-            for places in (found.deciding, found.flags, [i for i, _ in found.lagged])
-        )
-        warnings = [
-            *(_warned_together(arrays, labels.groups) if not sure else ()),
-            *self._about(
-                own,
+            return list(dict.fromkeys(exact)), []
+        warnings = []
+        together = None if sure else told_together(arrays, groups)
+        if together is not None and together > LIMIT:
+            warnings.append(
+                "The columns together reveal true labels nearly without error (held-out accuracy "
+                f"or AUC {100 * together:.1f} %), so noise on the label hides little. Leave out "
+                "what reveals them (--drop), or make it coarser."
+            )
+        for places, what in (
+            (
+                found.deciding,
                 "reveals at least 98 % of the true labels by itself, so noise on the label hides "
                 "little",
             ),
-            *self._about(
-                flags,
-                "follows from the true label in at least 98 % of the rows, so it separates "
-                "some labels",
+            (
+                found.flags,
+                "follows from the true label in at least 98 % of the rows, so it separates some "
+                "labels",
             ),
-            *self._about(
-                lagged, "reveals at least 98 % of the true labels of rows next to its own"
+            (
+                [i for i, _ in found.lagged],
+                "reveals at least 98 % of the true labels of rows next to its own",
             ),
-            *_warned_of_order(labels.groups),
-        ]
+        ):
+            warnings += self._about(list(dict.fromkeys(named[i][0] for i in places)), what)
+        order = strongest_agreement(groups, int(groups.max()) + 1) if np.ptp(groups) else None
+        if order is not None and abs(order.z) >= LEAST_Z and abs(order.excess) >= LEAST_EXCESS:
+            warnings.append(
+                "The order of the rows reveals true labels: rows near each other have the same one "
+                f"far {'more' if order.excess > 0 else 'less'} often than by chance. Shuffle the "
+                "table first."
+            )
         return [], warnings
 
     def _of_people(self) -> Iterator[str]:
@@ -165,7 +176,7 @@ class ReleasedColumns:
 
     def _of_pairs(self) -> Iterator[str]:
         """Yield a warning where private columns follow from each other."""
-        of = [_whole(list(column)) for column in zip(*self._labels, strict=True)]
+        of = [_one(list(column)) for column in zip(*self._labels, strict=True)]
         for place, name in enumerate(self._private[:-1]):
             labels = _labels(of[place])
             others = [
@@ -209,20 +220,14 @@ def _first(values: Any, few: int) -> Any:
         return values.slice(0, few)
 
 
-def _whole(chunks: list[pa.Array]) -> pa.Array:
-    return _one(pa.chunked_array(chunks))
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.unify_dictionaries().chunks)
+def _one(chunks: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays(pa.chunked_array(chunks).unify_dictionaries().chunks)
 
 
 def _labels(labels: pa.Array) -> _Labels:
     encoded = labels.dictionary_encode()
-    codes, found = (
-        encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64),
-        len(encoded.dictionary),
-    )
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    found = len(encoded.dictionary)
     if found > _MOST_CLASSES and is_any(labels.type, "integer", "floating", "decimal"):
         numbers = labels.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         ends = np.unique(np.quantile(numbers, np.arange(1, 10) / 10))
@@ -267,17 +272,12 @@ def _arrays(column: pa.Array, labels: _Labels) -> Iterator[tuple[bool, Values]]:
         if different > _MANY_TEXTS and is_any(plain.type, *TEXTS):
             bare = pc.replace_substring_regex(plain, r"\d+", "")
             yield False, encode_categories(pa.chunked_array([bare]))[0]
-            yield False, _named(plain, labels.texts)
-
-
-def _named(texts: pa.Array, classes: list[str]) -> npt.NDArray[np.int64]:
-    """Return, for each text, which labels stand in it, as a number."""
-    which = np.zeros(len(texts), dtype=np.int64)
-    for place, name in enumerate(classes[:_MOST_CLASSES]):
-        if len(name) > 1:
-            holds = pc.match_substring(texts, name, ignore_case=True).fill_null(fill_value=False)
-            which |= holds.to_numpy(zero_copy_only=False).astype(np.int64) << place
-    return which
+            which = np.zeros(len(plain), dtype=np.int64)  # The labels that stand in each text.
+            for place, name in enumerate(labels.texts[:_MOST_CLASSES]):
+                if len(name) > 1:
+                    holds = pc.match_substring(plain, name, ignore_case=True).fill_null(False)
+                    which |= holds.to_numpy(zero_copy_only=False).astype(np.int64) << place
+            yield False, which
 
 
 def _follows(values: Values, labels: _Labels, *, decides: bool) -> bool:
@@ -300,16 +300,6 @@ def _follows(values: Values, labels: _Labels, *, decides: bool) -> bool:
     number = np.issubdtype(values.dtype, np.floating)
     apart = number and np.count_nonzero(np.diff(ordered)) == k - 1
     return apart or pairs == k or (pairs == m and len(cells) >= 2 * m)
-
-
-def _warned_together(arrays: list[Values], labels: IntArray) -> Iterator[str]:
-    together = told_together(arrays, labels)
-    if together is not None and together > LIMIT:
-        yield (
-            "The columns together reveal true labels nearly without error (held-out accuracy or "
-            f"AUC {100 * together:.1f} %), so noise on the label hides little. Leave out what "
-            "reveals them (--drop), or make it coarser."
-        )
 
 
 def told_together(arrays: Sequence[Values], labels: IntArray) -> float | None:
@@ -340,14 +330,3 @@ def told_together(arrays: Sequence[Values], labels: IntArray) -> float | None:
     if len(model.classes_) > 2:
         return told
     return max(told, float(roc_auc_score(asked, chances[:, 1])))
-
-
-def _warned_of_order(labels: IntArray) -> Iterator[str]:
-    """Yield a warning where rows near each other have the same label, or never have."""
-    found = strongest_agreement(labels, int(labels.max()) + 1) if np.ptp(labels) else None
-    if found is not None and abs(found.z) >= LEAST_Z and abs(found.excess) >= LEAST_EXCESS:
-        how = "more" if found.excess > 0 else "less"
-        yield (
-            "The order of the rows reveals true labels: rows near each other have the same one "
-            f"far {how} often than by chance. Shuffle the table first."
-        )

@@ -1,10 +1,10 @@
-"""The work of ``privatize``: two passes over the rows, batch by batch."""
+"""The work of ``privatize``: two passes over the rows, batch by batch; and what is said of it."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,26 +17,23 @@ from ldpaudit.commands.privatize.columns import (
     stated_columns,
 )
 from ldpaudit.commands.privatize.features import (
+    FittedGenerator,
     SyntheticSample,
     fit_generator,
+    sample_rows,
     synthetic_sample,
     without_unused,
 )
+from ldpaudit.commands.privatize.labels import CompletedTable, row_pairs
 from ldpaudit.commands.privatize.plan import StatedRelease, stated_release
 from ldpaudit.commands.privatize.release import RowRelease, row_release
 from ldpaudit.commands.privatize.remembered import RememberedAnswers
 from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
-from ldpaudit.commands.privatize.result import (
-    PrivatizeSummary,
-    released_schema,
-    second_draw,
-    warnings_of,
-)
 from ldpaudit.commands.privatize.scan import ReleasedColumns
-from ldpaudit.datasets.formats.csv_file import CsvFile
+from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.opening import open_table
-from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import (
     USUAL,
@@ -47,9 +44,14 @@ from ldpaudit.datasets.writing import (
     write_declaration,
     written_places,
 )
-from ldpaudit.errors import InputError, OutputError
+from ldpaudit.errors import LdpAuditError, OutputError, refuse
+from ldpaudit.terminal import remark, say
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.progress import NoProgress, Progress
+
+_LARGE_EPSILON: Final = 5.0
+_FEW_ROWS: Final = 200
+"""For each label; with fewer at ε = 1 an excess of 0.5 is hardly ever found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,20 +67,34 @@ class _Plan:
     sample: SyntheticSample | None
     letters: bool
     remembered: RememberedAnswers | None
-    person: str | None
+
+
+@dataclass(frozen=True)
+class PrivatizeSummary:
+    """What was released.
+
+    ``columns`` have their mechanisms, whose ``description`` holds no label. ``warnings`` are
+    sentences; those of them that say that the same labels were drawn a second time are ``again``.
+    ``sample_rows``: rows of the synthetic sample, 0 where none was asked for. ``new_memory``:
+    whether the file of remembered answers is a new one.
+    """
+
+    request: PrivatizeRequest
+    columns: PrivateColumns
+    warnings: tuple[str, ...] = ()
+    sample_rows: int = 0
+    again: tuple[str, ...] = ()
+    new_memory: bool = False
 
     @property
-    def read(self) -> list[str]:
-        """The columns that are read: those that are released, and who a row is about."""
-        return list(dict.fromkeys([*self.names, *filter(None, [self.person])]))
+    def rows(self) -> int:
+        """How many rows were released."""
+        return self.columns.first.survey.rows
 
-    def batches(self) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch | None]]:
-        """Yield the rows, with the letters that they are written in where those are released."""
-        if self.letters and isinstance(self.source, CsvFile):
-            for batch, letters in self.source.batches_as_written(self.read):
-                yield batch, letters.select(list(self.names))
-        else:
-            yield from ((batch, None) for batch in self.source.batches(self.read))
+    @property
+    def total_epsilon(self) -> float:
+        """ε in nats of the whole release: of all released labels, and what priors spent."""
+        return self.columns.labels_epsilon + self.columns.spent
 
 
 @watching()  # Checked before anything is published: a fault after that would be a second draw.
@@ -101,6 +117,9 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     if source.remark:
         progress.remark(f"Read the data as {source.remark}.")
     _check_roles(stated, source)
+    if request.missing != "refuse":
+        private = [one.label for one in stated.columns]
+        source = CompletedTable(source, private, request.missing)
     columns = read_columns(stated, declared, source, progress)
     again = tuple(second_draw(request, columns))
     for line in again:
@@ -115,7 +134,8 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
         if plan.remembered is not None and memory is not None:
             warnings += plan.remembered.write(memory)
     sampled = 0 if plan.sample is None else plan.sample.rows
-    return PrivatizeSummary(request, columns, again + warnings, sampled, again)
+    new = plan.remembered is not None and plan.remembered.new
+    return PrivatizeSummary(request, columns, again + warnings, sampled, again, new)
 
 
 def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
@@ -124,11 +144,9 @@ def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
     targets = [*written_places(request.output), *others]
     data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
     remembered = [] if request.remember is None else [request.remember]
-    tables = (request.public, request.synthetic, request.generator_data)
     plan = request.plan if isinstance(request.plan, str | os.PathLike) else None
-    check_apart(
-        [*targets, *remembered], (*(data.paths if data else ()), plan, *stated.files, *tables)
-    )
+    read = (plan, *stated.files, request.public, request.synthetic, request.generator_data)
+    check_apart([*targets, *remembered], (*(data.paths if data else ()), *read))
     folder = None if data is None or data.folder is None else Path(data.folder)
     for place in remembered:
         check_place(place)
@@ -162,20 +180,17 @@ def _check_roles(stated: StatedRelease, source: TableSource) -> None:
     request, private = stated.columns[0], [one.label for one in stated.columns]
     check_columns(request, dict.fromkeys(private, "label"), source)
     for option, names in (("--drop", request.drop), ("--keep", request.keep)):
-        if {*names} & {*private}:
-            raise InputError(f"{option} must name other columns than the private ones.")
+        refuse({*names} & {*private}, f"{option} must name other columns than the private ones.")
     if request.id_column is not None:
         check_columns(request, {request.id_column: "'id'"}, source)
-    if request.id_column in private:
-        raise InputError("--id must name another column than the private ones.")
+    refuse(request.id_column in private, "--id must name another column than the private ones.")
     for one in stated.columns:
-        if one.by is None:
-            continue
-        check_columns(request, {one.by: "'by'"}, source)
-        if one.by in private or one.by in request.drop:
-            raise InputError(
+        if one.by is not None:
+            check_columns(request, {one.by: "'by'"}, source)
+            refuse(
+                one.by in private or one.by in request.drop,
                 f"The strata of {quoted(one.label)} must be a public column that is released: "
-                f"{quoted(one.by)} is {'private' if one.by in private else 'dropped'}."
+                f"{quoted(one.by)} is {'private' if one.by in private else 'dropped'}.",
             )
 
 
@@ -190,11 +205,8 @@ def _plan(
     fitted = fit_generator(one, source, survey, features, progress)
     rows = row_release(request, columns, features, fitted)
     released, types = rows.schema(features), dict(zip(columns.names, rows.types, strict=True))
-    fields = [
-        pa.field(name, types[name] if name in types else released.field(name).type)
-        for name in names
-    ]
-    schema = released_schema(request, columns, fields, fitted)
+    kinds = [types[name] if name in types else released.field(name).type for name in names]
+    schema = released_schema(request, columns, map(pa.field, names, kinds), fitted)
     check_holds(request.output, schema)
     traits = columns.first.mechanism.traits
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
@@ -205,8 +217,7 @@ def _plan(
     letters = is_csv(request.output) and traits.features == "unchanged"
     remembered = None if request.remember is None else RememberedAnswers(request.remember, columns)
     warnings = (*warnings_of(columns), *(() if fitted is None else fitted.warnings))
-    person = request.id_column
-    plan = _Plan(source, columns, names, rows, schema, looked, sample, letters, remembered, person)
+    plan = _Plan(source, columns, names, rows, schema, looked, sample, letters, remembered)
     return plan, warnings
 
 
@@ -215,32 +226,41 @@ def _write(
 ) -> tuple[str, ...]:
     """Write the release, with the true labels and the sample where asked, or nothing at all.
 
-    Returns warnings of columns that tell more than they should.
+    Returns warnings of columns that reveal more than they should.
     """
     progress.step("releasing")
     private, source, survey = plan.columns.names, plan.source, plan.columns.first.survey
-    dialect = source.dialect if isinstance(source, CsvFile) else USUAL
+    person, dialect = request.id_column, getattr(source, "dialect", None) or USUAL
+    read = list(dict.fromkeys([*plan.names, *filter(None, [person])]))
     done, again = 0, [np.zeros_like(one.survey.counts) for one in plan.columns]
     # What is kept aside: the private columns, and who a row is about.
-    aside = [name for name in plan.read if name in (*private, plan.person)]
+    aside = [name for name in read if name in (*private, person)]
     secret = None
     if request.secret is not None:
         true = pa.schema([pa.field(name, source.schema.field(name).type) for name in aside])
         secret = TableFile(files.add(request.secret, private=True), true, dialect)
     release = TableFile(files.add(request.output), plan.schema, dialect)
     write_declaration(files, request.output, plan.schema)
-    for batch, letters in plan.batches():
+    for batch, letters in row_pairs(source, read, letters=plan.letters):
         features = batch.select([name for name in plan.names if name not in private])
         labels = [batch.column(name) for name in private]
         codes = [one.codes(own) for one, own in zip(plan.columns, labels, strict=True)]
         plan.looked.watch(features, labels)
         for counts, own in zip(again, codes, strict=True):
             np.add(counts, np.bincount(own, minlength=len(counts)), out=counts)
-        new, released = plan.rows.draw(features, labels, codes)
+        new, drawn = plan.rows.draw(features, labels, codes)
         if plan.remembered is not None:
-            ids = batch.column(plan.person)
-            released = plan.remembered.repeat(ids, features, labels, released)
-        release.write(_together(plan, new, dict(zip(private, released, strict=True)), letters))
+            drawn = plan.remembered.repeat(batch.column(person), features, labels, drawn)
+        released = dict(zip(private, drawn, strict=True))
+        if letters is not None:
+            rows = letters.select(list(plan.names))
+            for name, label in released.items():
+                rows = rows.set_column(plan.names.index(name), name, label)
+        else:
+            kept = {n: without_unused(new.column(n)) for n in plan.names if n not in released}
+            cells = [(released | kept)[name] for name in plan.names]
+            rows = pa.RecordBatch.from_arrays(cells, schema=plan.schema)
+        release.write(rows)
         if secret is not None:
             secret.write(batch.select(aside))
         done += len(batch)
@@ -250,8 +270,7 @@ def _write(
     for one, counts in zip(plan.columns, again, strict=True):
         before = one.survey.counts
         same = one.survey.domain.drawn or np.array_equal(counts, before)
-        if counts.sum() != before.sum() or not same:
-            raise InputError(CHANGED)
+        refuse(counts.sum() != before.sum() or not same, CHANGED)
     if plan.sample is not None and request.synthetic_out is not None:
         file = TableFile(files.add(request.synthetic_out), plan.sample.schema)
         for batch in plan.sample.batches:
@@ -259,13 +278,163 @@ def _write(
     return warnings
 
 
-def _together(
-    plan: _Plan, features: pa.RecordBatch, labels: dict[str, pa.Array], letters: Any
-) -> pa.RecordBatch:
-    """Return released features and labels as rows of the release."""
-    if letters is not None:
-        for name, label in labels.items():
-            letters = letters.set_column(plan.names.index(name), name, label)
-        return letters
-    columns = [labels[n] if n in labels else without_unused(features.column(n)) for n in plan.names]
-    return pa.RecordBatch.from_arrays(columns, schema=plan.schema)
+def released_schema(
+    request: PrivatizeRequest,
+    columns: PrivateColumns,
+    fields: Iterable[pa.Field],
+    fitted: FittedGenerator | None = None,
+) -> pa.Schema:
+    """Return the release's schema, with the declaration as its only metadata.
+
+    Nothing in its ``provenance`` depends on a single row. With several columns the origin of
+    classes and priors is stated by column.
+    """
+
+    def stated(of_columns: Mapping[str, str]) -> Any:
+        return of_columns if len(columns) > 1 else next(iter(of_columns.values()))
+
+    classes = {one.name: "data" if one.survey.from_data else "declared" for one in columns}
+    entries: dict[str, Any] = {
+        "randomness": "experimental generator" if request.experimental else "operating system",
+        "classes": stated(classes),
+    }
+    if request.remember is not None:
+        entries["answers"] = "remembered"
+    if request.missing != "refuse":
+        entries["missing"] = "left out" if request.missing == "drop" else "a class"
+    if priors := {one.name: one.prior.source for one in columns if one.prior is not None}:
+        labels, spent = columns.labels_epsilon, columns.spent
+        parts = {"prior": spent, "labels": labels, "total": spent + labels}
+        entries |= {"prior": stated(priors), "epsilon": parts}
+    if fitted is not None:
+        entries["generator"] = fitted.provenance()
+    if request.synthetic_out is not None:
+        rows = sample_rows(columns.first.request, columns.first.survey)
+        entries["synthetic_sample"] = {"rows": rows, "draws": "independent of the release"}
+    declared = declared_content(replace(columns.declaration(), provenance=entries))
+    return pa.schema(fields, metadata={DECLARATION_KEY: declared})
+
+
+def warnings_of(columns: PrivateColumns) -> Iterator[str]:
+    """Yield what is to be said of the mechanisms, before any row is released."""
+    alone, rows = len(columns) == 1, columns.first.survey.rows
+    channels = [one.mechanism.channel for one in columns]
+    epsilons = [one.mechanism.epsilon or 0.0 for one in columns]
+    for one, channel, epsilon in zip(columns, channels, epsilons, strict=True):
+        about = "" if alone else f"Private column {quoted(one.name)}: "
+        if epsilon > _LARGE_EPSILON:
+            share = ""
+            if channel is not None and channel.outputs == channel.classes:
+                kept = float(channel.matrix.diagonal().mean())
+                part = "nearly all" if kept >= 0.9995 else f"{100 * kept:.1f} % of"
+                share = f": {part} labels are released as they are"
+            yield (
+                f"{about}With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller "
+                "--epsilon."
+            )
+        if channel is not None and len(channel.outputs) == 1:
+            yield (
+                f"{about}At this ε and prior the mechanism gives every row the same label: the "
+                "release says nothing of the labels. Give a larger --epsilon, or another mechanism."
+            )
+        if (strata := one.strata) is not None:
+            empty = len(strata.classes) - len(np.unique(strata.codes(strata.found)))
+            if empty:
+                yield (
+                    f"{about}{empty} of {len(strata.classes)} strata have no row; their channels "
+                    "are declared."
+                )
+    total = columns.labels_epsilon
+    if not alone and total > _LARGE_EPSILON >= max(epsilons):
+        yield (
+            f"With ε = {total:.6g} for all {len(columns)} private columns together the release "
+            "hides little of a person: give some a smaller epsilon, or release fewer of them."
+        )
+    labels = max(2 if channel is None else len(channel.classes) for channel in channels)
+    if rows < _FEW_ROWS * labels:
+        yield (
+            f"Few people are in this table ({rows} rows, {labels} labels): an audit of so few is "
+            "likely to be inconclusive."
+        )
+
+
+def second_draw(request: PrivatizeRequest, columns: PrivateColumns) -> Iterator[str]:
+    """Yield a sentence where a release, or true labels, of the same columns are replaced.
+
+    Not where its answers are remembered, and not for an experiment, whose draws protect nobody.
+    """
+    remembered = request.remember is not None and request.remember.is_file()
+    if not request.overwrite or remembered or request.experimental:
+        return
+    for file, was, declares in (
+        (request.output, "was a release of private columns", True),
+        (request.secret, "held the true values of columns", False),
+    ):
+        if file is not None and frozenset(columns.names) & _held(file, declares=declares):
+            yield (
+                f"{quoted(file.name)}, which is replaced, {was} of the same name. If it was of the "
+                "same people, this is a second, independent draw of their labels, and the two "
+                "together reveal up to the sum of their ε: let nobody have both. --remember "
+                "repeats answers instead."
+            )
+            return
+
+
+def _held(path: Path, *, declares: bool) -> frozenset[str]:
+    """Return the columns that a table holds, or the private ones that it declares."""
+    if not path.is_file():
+        return frozenset()
+    try:
+        with watching(noted=False):
+            table = open_table(path)
+        if not declares or table.declaration is None:
+            return frozenset() if declares else frozenset(table.names)
+    except (LdpAuditError, OSError, pa.ArrowException):
+        return frozenset()
+    try:
+        return frozenset(parse_declaration(table.declaration).names)
+    except LdpAuditError:  # Whatever it declares, it is a release.
+        return frozenset(table.names)
+
+
+def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
+    """Print what was released and where; ``quiet``: only that labels were drawn a second time."""
+    if quiet:
+        for line in summary.again:
+            remark(line)
+        return
+    request, columns, spent = summary.request, summary.columns, summary.columns.spent
+    rows, total = f"{summary.rows} rows", f"ε = {summary.total_epsilon:.6g} nats"
+    if len(columns) == 1:
+        say(f"Released {rows} by {columns.first.mechanism.description}.")
+        if spent > 0:
+            say(f"With the private prior's ε = {spent:.6g} the whole release comes to {total}.")
+    else:
+        how = "" if columns.joint is None else f" together, by {columns.joint.description}"
+        say(f"Released {rows} with {len(columns)} private columns{how}.")
+        width = max(12, *(len(quoted(name)) for name in columns.names))
+        for column in columns:
+            alone = "" if columns.joint is None else "seen alone: "
+            say(f"  {quoted(column.name):<{width}} {alone}{column.mechanism.description}")
+        which = "both" if len(columns) == 2 else f"all {len(columns)}"
+        prior = f"; ε = {spent:.6g} of it went into private priors" if spent > 0 else ""
+        say(f"Releasing {which} tells up to {total} about a person{prior}.")
+    if request.remember is not None:
+        say(
+            "Over all releases that share the remembered answers that is all they reveal about a "
+            "person whose labels stay the same; a changed answer shows that a label changed."
+        )
+    if request.experimental:
+        say("An experiment: its draws can be repeated, so it protects nobody.")
+    lines = [("warning", warning) for warning in summary.warnings]
+    lines += [("written", str(place)) for place in written_places(request.output)]
+    sample = f"({summary.sample_rows} synthetic rows, none of them in the release)"
+    new = "new file: no answer of an earlier release was repeated; " * summary.new_memory
+    for word, path, what in (
+        ("synthetic", request.synthetic_out, sample),
+        ("remembered", request.remember, f"({new}people's answers, readable by you only)"),
+        ("secret", request.secret, "(true labels, readable by you only)"),
+    ):
+        lines += [(word, f"{path} {what}")] if path is not None else []
+    for word, line in lines:
+        say(f"  {word:<12} {line}")

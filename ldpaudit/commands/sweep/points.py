@@ -20,8 +20,7 @@ from ldpaudit.commands.privatize.features import FittedGenerator, fit_generator
 from ldpaudit.commands.privatize.labels import Survey, bare_type, output_array
 from ldpaudit.commands.privatize.release import row_release
 from ldpaudit.commands.privatize.request import ColumnRequest
-from ldpaudit.commands.privatize.result import released_schema
-from ldpaudit.commands.privatize.work import check_columns
+from ldpaudit.commands.privatize.work import check_columns, released_schema
 from ldpaudit.commands.sweep.request import Point, SweepRequest
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner

@@ -135,3 +135,25 @@ def test_a_declaration_beside_a_file(tmp_path: Path) -> None:
         beside.write_text(content)
         with pytest.raises(InputError, match=word):
             read_release(path)
+
+
+@pytest.mark.parametrize(("how", "rows"), [("drop", 580), ("class", 600)])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_without_a_label_are_left_out_or_a_class(
+    how: str, rows: int, suffix: str, tmp_path: Path, command: Command
+) -> None:
+    """The true labels kept aside fit the release, and the letters of a text file stay."""
+    table = frame(600).assign(price=[f"{i}.50" for i in range(600)])
+    table.loc[:19, "label"] = None
+    data, out, secret = (tmp_path / f"{name}.{suffix}" for name in ("d", "r", "s"))
+    table.to_csv(data, index=False) if suffix == "csv" else table.to_parquet(data)
+    options = ("--mechanism", "rr", "--epsilon", "2", "--keep", "price", "--secret", secret)
+    status, printed = command(data, "-o", out, *options, "--missing", how)
+    assert status == 0, printed
+    read = pd.read_csv if suffix == "csv" else pd.read_parquet
+    released, true = read(out, dtype=str) if suffix == "csv" else read(out), read(secret)
+    assert len(released) == len(true) == rows
+    assert released["price"].tolist() == table["price"].tolist()[600 - rows :]
+    expected = table["label"].dropna() if how == "drop" else table["label"].fillna("missing")
+    assert true["label"].tolist() == expected.tolist()
+    assert set(released["label"]) == set(expected)

@@ -121,3 +121,19 @@ def test_two_runs_at_once_remember_one_draw(tmp_path: Path, table: Path) -> None
     assert [run.wait(60) for run in runs] == [0, 0]
     one, two = map(pd.read_parquet, names)
     assert one.equals(two)
+
+
+def test_two_runs_at_once_leave_one_pair(tmp_path: Path, table: Path) -> None:
+    """A release of one run beside the true labels of another would audit as a leak, or as none."""
+    rows = pd.read_parquet(table)
+    pair = tmp_path / "r.parquet", tmp_path / "s.parquet"
+    words = ["--mechanism", "rr", "--epsilon", "1", "--quiet", "--drop", "other", "--overwrite"]
+    words += ["-o", str(pair[0]), "--secret", str(pair[1])]
+    runs = []
+    for k in (1, 2):
+        rows.iloc[: len(rows) // k].to_parquet(tmp_path / f"{k}.parquet")
+        command = [sys.executable, "-m", "ldpaudit", "privatize", str(tmp_path / f"{k}.parquet")]
+        runs.append(subprocess.Popen([*command, *words]))
+    assert 0 in [run.wait(60) for run in runs]
+    release, secret = map(pd.read_parquet, pair)
+    assert len(release) == len(secret)
