@@ -125,7 +125,7 @@ def test_two_runs_at_once_remember_one_draw(tmp_path: Path, table: Path) -> None
 
 def test_two_runs_at_once_leave_one_pair(tmp_path: Path, table: Path) -> None:
     """A release of one run beside the true labels of another would audit as a leak, or as none."""
-    rows = pd.read_parquet(table)
+    rows = pd.read_csv(table)
     pair = tmp_path / "r.parquet", tmp_path / "s.parquet"
     words = ["--mechanism", "rr", "--epsilon", "1", "--quiet", "--drop", "other", "--overwrite"]
     words += ["-o", str(pair[0]), "--secret", str(pair[1])]
