@@ -23,6 +23,8 @@ _MORE_COLUMNS: Final = 2
 
 _ORDERS: Final = 10
 """In which predicates take the columns."""
+_MOST_COLUMNS: Final = 30
+"""In a predicate."""
 
 
 @dataclass(frozen=True)
@@ -92,20 +94,21 @@ def paired(success: BoolArray) -> PairedSuccesses:
 def codes_of(people: FeatureTable, synthetic: FeatureTable) -> tuple[IndexArray, IndexArray]:
     """Return what predicates look at, int64 (n, d) and (m, d): categories, and bins of numbers.
 
-    The bins hold equally many synthetic values.
+    The bins hold equally many synthetic values; a number where one ends is a bin of its own.
     """
-    parts = []
-    for table in (people, synthetic):
-        bins = [
-            np.digitize(
-                table.numeric[:, j],
-                np.unique(np.nanquantile(column, np.linspace(0, 1, _BINS + 1)[1:-1])),
-            )
-            for j, column in enumerate(synthetic.numeric.T)
-            if not np.isnan(column).all()
-        ]
-        parts.append(np.column_stack([*bins, table.categorical]).astype(np.int64))
-    return parts[0], parts[1]
+    tables: tuple[list[IndexArray], list[IndexArray]] = [], []
+    for j, column in enumerate(synthetic.numeric.T):
+        known = column[~np.isnan(column)]
+        if len(known):
+            ends = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[1:-1]))
+            for codes, table in zip(tables, (people, synthetic), strict=True):
+                cells = table.numeric[:, j]
+                codes.append(np.searchsorted(ends, cells) + np.searchsorted(ends, cells, "right"))
+    first, second = (
+        np.column_stack([*codes, table.categorical]).astype(np.int64)
+        for codes, table in zip(tables, (people, synthetic), strict=True)
+    )
+    return first, second
 
 
 def singled_out(people: IndexArray, guesses: IndexArray, rng: np.random.Generator) -> BoolArray:
@@ -120,7 +123,7 @@ def singled_out(people: IndexArray, guesses: IndexArray, rng: np.random.Generato
         key = np.zeros(len(both), dtype=np.int64)
         further = np.full(len(guesses), -1)
         further[part] = _MORE_COLUMNS + 1
-        order = rng.permutation(guesses.shape[1])
+        order = rng.permutation(guesses.shape[1])[:_MOST_COLUMNS]
         for column in order:
             code = np.unique(both[:, column], return_inverse=True)[1]
             key = np.unique(key * (int(code.max()) + 1) + code, return_inverse=True)[1]
@@ -130,6 +133,8 @@ def singled_out(people: IndexArray, guesses: IndexArray, rng: np.random.Generato
             further[alone] -= 1
             asked = alone & ((further == 0) | ((further > 0) & (column == order[-1])))
             found |= np.isin(theirs, mine[asked]) & (sizes[1][theirs] == 1)
+            if not (further > 0).any():
+                break
     return found
 
 

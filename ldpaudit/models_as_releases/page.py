@@ -102,8 +102,8 @@ _SCORES: Final = {
 def _prediction_tiles(found: PredictionsAudit) -> tuple[Tile, ...]:
     gain, accuracy = found["predictions.gain"], found["predictions.accuracy"]
     tiles = [
-        Tile("Training labels guessed", f"{number(100 * accuracy.value)} %", "estimated"),
-        Tile("More than from features", f"{number(100 * gain.value)} points", "estimated"),
+        Tile("Training labels guessed", f"{100 * accuracy.value:.1f} %", "estimated"),
+        Tile("Beyond the features", f"{100 * gain.value:.1f} points", "estimated"),
     ]
     if found.claimed_epsilon is not None:
         tiles.append(Tile("Claimed ε (nats)", number(found.claimed_epsilon)))
@@ -117,7 +117,7 @@ def _prediction_tiles(found: PredictionsAudit) -> tuple[Tile, ...]:
 
 def _prediction_sections(found: PredictionsAudit) -> tuple[Section, ...]:
     rows = [
-        Bar(words, f"{number(100 * found[name].value)} %", found[name].value)
+        Bar(words, f"{100 * found[name].value:.1f} %", found[name].value)
         for name, words in _SCORES.items()
     ]
     table = Table(("guessed", "share"), tuple((row.label, row.text) for row in rows))
@@ -126,9 +126,9 @@ def _prediction_sections(found: PredictionsAudit) -> tuple[Section, ...]:
     said = (
         f"The strongest attack with the probabilities: {found['predictions.accuracy'].method}. "
         f"Without them: {found['predictions.features_accuracy'].method}.",
-        f"What the probabilities add: {number(100 * gain.value)} points "
-        f"({percent(gain.level or 0.0)}: {number(100 * (gain.low or 0.0))} to "
-        f"{number(100 * (gain.high or 0.0))}, estimated). The model may have stored labels, or "
+        f"What the probabilities add: {100 * gain.value:.1f} points "
+        f"({percent(gain.level or 0.0)}: {100 * (gain.low or 0.0):.1f} to "
+        f"{100 * (gain.high or 0.0):.1f}, estimated). The model may have stored labels, or "
         "know better than the attacker without it how labels depend on features; the difference "
         "does not tell which, and is no bound of ε.",
     )
@@ -145,7 +145,7 @@ def _prediction_sections(found: PredictionsAudit) -> tuple[Section, ...]:
     bound, right = found["predictions.epsilon_lower"], found["predictions.canary_guesses"]
     text = (
         f"Of {found.canaries:,} labels that were drawn for the training {right.n or 0:,} were "
-        f"guessed, {number(100 * right.value)} % of them rightly ({right.method}). That certifies "
+        f"guessed, {100 * right.value:.1f} % of them rightly ({right.method}). That certifies "
         f"ε ≥ {number(bound.value, 'down')} ({percent(bound.level or 0.0)}). A lower bound never "
         "says that a model is safe: another way to read it may reveal more.",
         bound.reference or "",

@@ -155,12 +155,12 @@ class PredictionsAudit(OfAModel):
         alone = self["predictions.features_accuracy"]
         assert gain.low is not None
         assert gain.high is not None
-        ends = f"{number(100 * gain.low)} to {number(100 * gain.high)}"
+        ends = f"{100 * gain.low:.1f} to {100 * gain.high:.1f}"
         said = (
-            f"With the model's probabilities {number(100 * accuracy.value)} % of its training "
-            f"labels are guessed, from the features alone {number(100 * alone.value)} %: "
-            f"{number(100 * gain.value)} points more ({percent(gain.level or 0.0)}: {ends}, by "
-            "estimate). "
+            f"With the model's probabilities {100 * accuracy.value:.1f} % of its training "
+            f"labels are guessed, from the features alone {100 * alone.value:.1f} %: "
+            f"a difference of {100 * gain.value:.1f} points ({percent(gain.level or 0.0)}: {ends}, "
+            "by estimate). "
         )
         if not self.canaries:
             return f"{said}ε of the training was not measured: that needs labels drawn for it."

@@ -79,3 +79,11 @@ def test_missing_values_and_constant_columns_are_values() -> None:
     assert people.shape == (60, 4)
     assert np.array_equal(people, guesses)
     assert singled_out(people, guesses, rng).mean() > 0.5
+
+
+def test_rare_values_single_out() -> None:
+    rng = np.random.default_rng(0)
+    for rare in (0.02, 0.98):
+        flags = (rng.random((500, 40)) < rare).astype(np.float32)
+        codes = codes_of(feature_table(flags), feature_table(flags))
+        assert singled_out(*codes, rng).mean() > 0.05
