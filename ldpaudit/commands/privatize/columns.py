@@ -54,8 +54,9 @@ _SETTINGS: Final = {
 }
 """Options that are further parameters of a declaration, with their names there."""
 _BETWEEN: Final = (
-    " Numbers between the mechanism's labels are rounded to one of them with --round unbiased, "
-    "which keeps their mean, or --round nearest."
+    " Numbers between the mechanism's labels are rounded to one of them by privatize --round "
+    "unbiased, which keeps their mean, or --round nearest; sweep and advise need a table in which "
+    "they are rounded."
 )
 _NOT_IN_PRIOR: Final = (
     " The classes are those that the prior (--prior) lists: give it a row for each label."
