@@ -198,7 +198,7 @@ CASES: dict[str, tuple[str, str]] = {
         f"three.csv {REV} rr-on-bins --labels 0:2:1 --prior impossible.csv",
         "no probability to 1 label(s) that occur in 20 of 60 rows",
     ),
-    "between": (f"outside.csv {REV} discrete-staircase --labels 0:40", "privatize --round unbiased"),
+    "between": (f"outside.csv {REV} discrete-staircase --labels 0:40", "by privatize --round"),
     "rounding of none": (
         f"outside.csv {REV} laplace --labels 0:40 --round unbiased",
         "does not belong",
