@@ -9,7 +9,6 @@ import string
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,9 +20,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit import cli
-from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.work.tasks import attempt
 
 ROWS = 600
 
@@ -126,6 +123,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Sentinels:
 FORMATS = ("html", "json", "sarif", "junit", "markdown")
 FAST = ("--only", "mechanism", "--only", "label-inference")
 RR = ("--mechanism", "rr", "--epsilon", "1")
+HERE = ("--processes", "1")  # Points are then measured in this process.
 
 
 def every_command(data: Sentinels, out: Path) -> dict[str, tuple[Any, ...]]:
@@ -140,8 +138,8 @@ def every_command(data: Sentinels, out: Path) -> dict[str, tuple[Any, ...]]:
         "run --debug": ("run", numeric, "--truth", true, *FAST, *formats, "--debug"),
         "report": ("report", folder / "stored.json", *formats),
         "compare": ("compare", numeric, numeric, "--truth", true, *FAST, *both),
-        "sweep": ("sweep", true, *label, *RR, *FAST, "--test-share", "0.2", *both),
-        "sweep --out": ("sweep", true, *label, *RR, *FAST, "--out", out / "kept", *both),
+        "sweep": ("sweep", true, *label, *RR, *FAST, *HERE, "--test-share", "0.2", *both),
+        "sweep --out": ("sweep", true, *label, *RR, *FAST, *HERE, "--out", out / "kept", *both),
         "advise": ("advise", true, *label, *advice),
         "learn": ("learn", numeric, "--test", true, "--json", out / "a.json"),
         "privatize": ("privatize", true, *label, *RR, *secret),
@@ -158,13 +156,6 @@ def every_command(data: Sentinels, out: Path) -> dict[str, tuple[Any, ...]]:
 COMMANDS = tuple(every_command(SimpleNamespace(folder=Path(), label="", truth=Path()), Path()))  # type: ignore[arg-type]
 
 
-class _Here:
-    """Measures the points of a sweep in this process."""
-
-    def answers(self, function: Any, tasks: Any, setup: Any) -> Iterator[Any]:
-        yield from enumerate([attempt(function, task, setup) for task in tasks])
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_command_tells_a_token(
     name: str, house: Sentinels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
@@ -175,7 +166,6 @@ def test_no_command_tells_a_token(
         folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
-    monkeypatch.setattr(SweepRun, "_pool", lambda _: nullcontext(_Here()))
     for variable in ("HOME", "USER", "LOGNAME"):
         monkeypatch.setenv(variable, str(house.folder))
     status, printed = run(monkeypatch, capsys, *every_command(house, out)[name])

@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from releases import table
 from ldpaudit.commands.privatize import work
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.datasets.formats.locations import Location
-from ldpaudit.work.tasks import attempt
 
 Command = Callable[..., tuple[int, str, str]]
 RR = ("--mechanism", "rr", "--epsilon", "1")
@@ -59,7 +57,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "privatize": ("data", ("privatize", "data", *RR, "-o", "r", "--secret", "s")),
     "sweep": (
         "data",
-        ("sweep", "data", *RR, *FAST, "--json", "j"),
+        ("sweep", "data", *RR, *FAST, "--processes", "1", "--json", "j"),
     ),
     "advise": (
         "data",
@@ -76,18 +74,6 @@ def placed(words: tuple[str, ...], inputs: Path) -> list[str]:
     return [known.get(word, word) for word in words]
 
 
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure the points of a sweep in this process."""
-
-    class Here:
-        def answers(self, function: Any, tasks: Any, setup: Any) -> Any:
-            return enumerate([attempt(function, task, setup) for task in tasks])
-
-    monkeypatch.setattr(SweepRun, "_pool", lambda _: nullcontext(Here()))
-
-
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("case", CASES)
 def test_a_file_that_changes_after_it_was_opened_is_noticed(
     case: str, inputs: Path, command: Command, monkeypatch: pytest.MonkeyPatch
@@ -161,7 +147,7 @@ def test_data_that_change_between_the_two_passes_of_privatize(
 
 
 def test_what_a_changed_file_gave_is_not_kept(
-    inputs: Path, here: None, command: Command, monkeypatch: pytest.MonkeyPatch
+    inputs: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Points of a sweep are kept for later: never one of data that changed."""
     real = SweepRun._take

@@ -9,7 +9,6 @@ import json
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from ldpaudit.commands.sweep.run import SweepRun
-from ldpaudit.work.tasks import attempt
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -105,20 +101,12 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
-    monkeypatch.setattr(SweepRun, "_pool", lambda _: nullcontext(_Here()))
     return tmp_path
-
-
-class _Here:
-    """Measures the points of a sweep in this process."""
-
-    def answers(self, function: Any, tasks: Any, setup: Any) -> Iterator[Any]:
-        for number, task in enumerate(tasks):
-            yield number, attempt(function, task, setup)
 
 
 CLAIM = ("--mechanism", "rr", "--lambda", "0.6", "--label", LABEL)
 FAST = ("--only", "mechanism", "--only", "label-inference")
+HERE = ("--processes", "1")  # Points are then measured in this process.
 DROP = ("--drop", DROPPED, "--drop", PERSON)
 
 
@@ -144,7 +132,7 @@ def words(house: House, out: Path) -> dict[str, tuple[Any, ...]]:
         ),
         "privatize": ("privatize", house.table, *CLAIM, "--drop", DROPPED, *secret, *remember),
         "compare": ("compare", house.release, house.release, *twice[:2], *CLAIM, *FAST, *pages),
-        "sweep": ("sweep", house.table, *CLAIM[:2], *CLAIM[4:], *DROP, *FAST, *grid, *pages),
+        "sweep": ("sweep", house.table, *CLAIM[:2], *CLAIM[4:], *DROP, *FAST, *grid, *HERE, *pages),
         "learn": ("learn", house.release, "--test", house.plain, *CLAIM, "--json", out / "l.json"),
         "declare": ("declare", house.release, *CLAIM, "-o", out / "declared.parquet"),
         "advise": (

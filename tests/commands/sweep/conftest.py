@@ -1,8 +1,7 @@
 """A small table with true labels, and the parts of a sweep of it."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,11 @@ import pytest
 
 from ldpaudit import cli
 from ldpaudit.commands.sweep.request import SweepRequest, parse_grid
-from ldpaudit.commands.sweep.run import Setup, SweepRun
-from ldpaudit.work.tasks import attempt
+from ldpaudit.commands.sweep.run import Setup
 
 Command = Callable[..., tuple[int, str]]
 ROWS = 600
 FAST = ("mechanism", "label-inference", "power")
-
-
-class Here:
-    """Measures the points of a sweep in this process, which saves importing all of it again."""
-
-    def answers(self, function: Any, tasks: Any, setup: Any) -> Iterator[Any]:
-        yield from enumerate([attempt(function, task, setup) for task in tasks])
-
-
-@pytest.fixture
-def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SweepRun, "_pool", lambda _run: nullcontext(Here()))
 
 
 def frame(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:

@@ -101,7 +101,6 @@ def test_a_policy_of_another_mechanism(data: Path, command: Command) -> None:
     assert "[claim]" in printed
 
 
-@pytest.mark.usefixtures("in_this_process")
 def test_double_rr_beside_rr_in_one_command(data: Path, command: Command) -> None:
     public, page = data.with_name("public.parquet"), data.with_name("s.html")
     frame().sample(frac=0.5, random_state=1).to_parquet(public, index=False)
@@ -114,7 +113,6 @@ def test_double_rr_beside_rr_in_one_command(data: Path, command: Command) -> Non
     assert "double-rr against randomized-response" in page.read_text()
 
 
-@pytest.mark.usefixtures("in_this_process")
 def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
     out, policy = data.with_name("out"), data.with_name("p.toml")
     policy.write_text(
@@ -146,7 +144,6 @@ def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
     assert (out / "sweep.json").read_text() == content
 
 
-@pytest.mark.usefixtures("in_this_process")
 def test_the_neighbour_search_is_an_option_of_a_sweep(data: Path, command: Command) -> None:
     """It reaches the audit of each draw, and a folder holds to it."""
     out = data.with_name("neighbours")
@@ -169,7 +166,6 @@ def test_the_neighbour_search_is_an_option_of_a_sweep(data: Path, command: Comma
     assert "another version of ldpaudit" in command(*words, "--queries", "40", "--resume")[1]
 
 
-@pytest.mark.usefixtures("in_this_process")
 def test_a_generator_that_diverges_fails_its_points_only(
     data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
