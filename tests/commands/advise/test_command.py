@@ -10,7 +10,7 @@ from advised import called, table
 
 from ldpaudit.commands.advise import candidates
 from ldpaudit.commands.advise.result import Advice
-from ldpaudit.commands.advise.work import Search
+from ldpaudit.commands.advise.work import Search, Tried
 
 CLAIM = """
 schema = 1
@@ -237,3 +237,28 @@ def test_what_an_audit_of_all_columns_could_miss_is_held_against_the_policy(plac
     assert found["recommendations"] == []
     assert "could have gone unnoticed" in found["sentence"]
     assert "more rows, or fewer private columns" in found["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("surest", "said"),
+    [(0.1, "It takes a policy that allows more."), (0.0, "It takes more rows")],
+)
+def test_rows_are_asked_for_only_where_they_help(surest, said, place, monkeypatch, capsys):
+    def measured(self, parts, until, draws=1):
+        self.tried[parts] = Tried(parts, why_not="broken", unclear=parts[0].value > surest)
+        return self.tried[parts]
+
+    monkeypatch.setattr(Search, "measured", measured)
+    words = ("people.csv", "--label", "ill", "--policy", "claim.toml", "--json", "-")
+    status, found = asked(capsys, *words)
+    assert status == 3
+    assert said in found["sentence"]
+
+
+def test_what_was_not_simulated_is_named_when_the_time_ends(place, capsys):
+    words = ("both.csv", "--label", "ill", "--label", "weeks", "--for", "counts", *QUICK)
+    status, found = asked(capsys, *words)
+    assert status == 3
+    (note,) = [text for text in found["notes"] if text.startswith("Not simulated: ")]
+    assert note.count("ε = ") == 2
+    assert [one["epsilon"] for one in found["recommendations"][0]["labels"]]
