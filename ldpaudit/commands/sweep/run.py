@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -58,8 +59,10 @@ Task = Literal["generator", "reference"] | Point
 
 def check_sweep(request: SweepRequest) -> None:
     """Refuse what the options alone show to be wrong, by its first fault (LdpAuditError)."""
-    for fault in _faults(request):
-        raise InputError(fault)
+    for wrong, fault in chain(_mechanism_faults(request), _faults(request)):
+        if wrong:
+            raise InputError(fault)
+    request.check()
     if request.learner == "network":
         need_torch("The learner 'network'")
     if request.generator == "gan":
@@ -68,58 +71,71 @@ def check_sweep(request: SweepRequest) -> None:
         check_column(request.privatized(point, 0))
 
 
-def _faults(request: SweepRequest) -> Iterator[str]:
-    """Yield what is wrong; what comes later may need that nothing was wrong before."""
+def _mechanism_faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
+    """Yield what may be wrong; what comes later needs that nothing was wrong before."""
     names, parameter = request.mechanisms, request.grid.parameter
-    if not names:
-        yield "A sweep must be given at least one mechanism: --mechanism NAME."
+    yield not names, "A sweep must be given at least one mechanism: --mechanism NAME."
     able = ", ".join(name for name in applicable() if traits_of(name).swept)
     for name in names:
-        if name not in applicable():
-            yield f"The mechanism {name!r} is not known; choose from {able}."
-        if not traits_of(name).swept:
-            yield (
-                f"The mechanism {name!r} needs options of its own and cannot be swept; choose from "
-                f"{able}."
-            )
-        if parameter not in traits_of(name).stated_by:
-            yield f"The mechanism {name!r} is swept by --epsilon."
-    if len({traits_of(name).numeric for name in names}) > 1:
-        yield (
-            "Mechanisms on numbers and mechanisms on classes are judged by different attacks: "
-            "sweep them apart (on numbers, debiased-rr is randomized response)."
-        )
+        known = f"choose from {able}."
+        yield name not in applicable(), f"The mechanism {name!r} is not known; {known}"
+        own = f"The mechanism {name!r} needs options of its own and cannot be swept; {known}"
+        yield not traits_of(name).swept, own
+        by_epsilon = f"The mechanism {name!r} is swept by --epsilon."
+        yield parameter not in traits_of(name).stated_by, by_epsilon
+    kinds = {traits_of(name).numeric for name in names}
+    yield (
+        len(kinds) > 1,
+        "Mechanisms on numbers and mechanisms on classes are judged by different attacks: sweep "
+        "them apart (on numbers, debiased-rr is randomized response).",
+    )
     taken = {option for name in names for option in options_of(name)}
     for option in ("labels", "prior", "synthetic", "generator"):
-        if getattr(request, option) is not None and option not in taken:
-            yield f"{option_name(request, option)} does not belong to any of the mechanisms."
-    hungry = [name for name in names if "synthetic rows" in traits_of(name).needs]
-    if hungry and request.synthetic is None and request.generator is None:
+        foreign = getattr(request, option) is not None and option not in taken
+        yield foreign, f"{option_name(request, option)} does not belong to any of the mechanisms."
+    for name in names:
+        made = request.synthetic is not None or request.generator is not None
         yield (
-            f"The mechanism {hungry[0]!r} must be given synthetic rows: --public FILE, "
-            f"--synthetic FILE or --generator NAME."
+            "synthetic rows" in traits_of(name).needs and not made,
+            f"The mechanism {name!r} must be given synthetic rows: --public FILE, --synthetic FILE "
+            "or --generator NAME.",
         )
-    if request.generator_data is not None and request.generator is None:
-        yield "--generator-data must come with --generator, which is trained on it."
-    if request.resume and request.out is None:
-        yield "--resume must come with --out, the folder of the sweep to go on with."
-    if not 0 < request.test_share < 1:
-        yield f"--test-share must lie in (0, 1). Got {request.test_share:g} instead."
-    if request.cluster is not None and request.processes is not None:
-        yield "--processes does not go with --cluster, which has workers of its own."
-    request.check()
-    for option in ("repeats", "processes"):
-        value = getattr(request, option)
-        if value is not None and value < 1:
-            yield f"--{option} must be at least 1. Got {value} instead."
-    releases = request.repeats * len(request.grid.values) * len(names)
-    if releases > RELEASES:
-        yield (
+
+
+def _faults(request: SweepRequest) -> tuple[tuple[bool, str], ...]:
+    releases = request.repeats * len(request.grid.values) * len(request.mechanisms)
+    return (
+        (
+            request.generator_data is not None and request.generator is None,
+            "--generator-data must come with --generator, which is trained on it.",
+        ),
+        (
+            request.resume and request.out is None,
+            "--resume must come with --out, the folder of the sweep to go on with.",
+        ),
+        (
+            not 0 < request.test_share < 1,
+            f"--test-share must lie in (0, 1). Got {request.test_share:g} instead.",
+        ),
+        (
+            request.cluster is not None and request.processes is not None,
+            "--processes does not go with --cluster, which has workers of its own.",
+        ),
+        (
+            request.repeats < 1,
+            f"--repeats must be at least 1. Got {request.repeats} instead.",
+        ),
+        (
+            request.processes is not None and request.processes < 1,
+            f"--processes must be at least 1. Got {request.processes} instead.",
+        ),
+        (
+            releases > RELEASES,
             f"A sweep must have at most {RELEASES:,} simulated releases. Got {releases:.6g}: take "
-            "a coarser grid, fewer mechanisms or fewer --repeats."
-        )
-    if request.seed is not None and request.seed < 0:
-        yield "--seed must not be negative."
+            "a coarser grid, fewer mechanisms or fewer --repeats.",
+        ),
+        (request.seed is not None and request.seed < 0, "--seed must not be negative."),
+    )
 
 
 @dataclass(frozen=True)
