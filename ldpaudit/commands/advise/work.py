@@ -287,8 +287,7 @@ class Search:
             seen = self.among(parts, column)
             drawn = seen.drawn(seen.tables.training, point)
             reading = reading_of(seen.tables, drawn)
-            found = score(seen.tables, reading, self.policy, drawn.seed, level=self.level)
-            yield found.estimate
+            yield score(seen.tables, reading, self.level, drawn.seed).estimate
 
 
 def _share_error(column: Column, point: Point) -> Estimate:

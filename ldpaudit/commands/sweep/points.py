@@ -24,7 +24,7 @@ from ldpaudit.commands.privatize.work import check_columns, released_schema
 from ldpaudit.commands.sweep.request import Point, SweepRequest
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
-from ldpaudit.commands.utility.scores import EVERY, Utility, utility
+from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import (
@@ -238,7 +238,7 @@ def measure(tables: SweepTables, point: Point, policy: Policy | None) -> dict[st
         command="ldpaudit sweep …",
         notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
     )
-    learnt = score(tables, reading, policy, drawn.seed)
+    learnt = score(tables, reading, confidence_of(policy), drawn.seed)
     by_noise = "lambda" in mechanism.traits.stated_by
     return {
         "mechanism": point.mechanism,
@@ -257,13 +257,18 @@ def measure(tables: SweepTables, point: Point, policy: Policy | None) -> dict[st
     }
 
 
-def reference(tables: SweepTables, point: Point, policy: Policy | None) -> Estimate:
+def confidence_of(policy: Policy | None) -> float:
+    """Return the confidence that a policy asks for."""
+    return (policy or default_policy()).audit.confidence
+
+
+def reference(tables: SweepTables, point: Point, level: float) -> Estimate:
     """Return the score of a learner that is given the true labels.
 
-    Any ``point`` will do: it decides how labels are coded. The ``policy`` states the confidence.
+    Any ``point`` will do: it decides how labels are coded.
     """
     reading = truth_reading(tables, mechanism_at(tables, point))
-    return score(tables, reading, policy, tables.seed, true=True).estimate
+    return score(tables, reading, level, tables.seed, true=True).estimate
 
 
 def truth_reading(tables: SweepTables, mechanism: Mechanism) -> ReadReport:
@@ -302,23 +307,11 @@ def _read(
 
 
 def score(
-    tables: SweepTables,
-    reading: ReadReport,
-    policy: Policy | None,
-    seed: int,
-    *,
-    true: bool = False,
-    level: float | None = None,
-    reported: slice = EVERY,
+    tables: SweepTables, reading: ReadReport, level: float, seed: int, *, true: bool = False
 ) -> Utility:
-    """Return how a model that is trained on a simulated release does on the test rows.
-
-    ``level``: the interval's, where it is not the policy's; ``reported``: the rows that it is of.
-    """
+    """Return how a model that is trained on a simulated release does on the test rows."""
     assert reading.test is not None
-    request = tables.request
-    kind: ModelKind = "network" if request.learner == "network" else "logistic"
-    learner = Learner(kind, request.device, true)
-    level = (policy or default_policy()).audit.confidence if level is None else level
+    kind: ModelKind = "network" if tables.request.learner == "network" else "logistic"
+    learner = Learner(kind, tables.request.device, true)
     rng = child_generator(seed, "sweep", "learner")
-    return utility(reading.release, reading.test, learner, level, rng, reported)
+    return utility(reading.release, reading.test, learner, level, rng)

@@ -20,6 +20,7 @@ from ldpaudit.commands.privatize.plan import check_column, options_of
 from ldpaudit.commands.privatize.scan import released_as_they_are
 from ldpaudit.commands.sweep.points import (
     SweepTables,
+    confidence_of,
     measure,
     mechanism_at,
     read_tables,
@@ -31,7 +32,7 @@ from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchang
 from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
 from ldpaudit.errors import InputError, LdpAuditError, OutputError, PolicyError
-from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.options import option_name
@@ -180,7 +181,8 @@ class Setup:
             save_generator(fitted.generator, self.generator, overwrite=True)
             return {"warnings": list(fitted.warnings)}
         if task == "reference":
-            return reference(self._tables, self.request.points()[0], self.policy).model_dump()
+            level, point = confidence_of(self.policy), self.request.points()[0]
+            return reference(self._tables, point, level).model_dump()
         made = self.request.privatized(task, 0).generator is not None
         return measure(self._with_generator if made else self._tables, task, self.policy)
 
@@ -468,7 +470,7 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
             folder.open(options, resume=request.resume)
             run = SweepRun(request, folder, progress)
             run.go(Setup(request, facts.seed, policy, folder.generator))
-    return run.result((policy or default_policy()).audit.confidence, facts)
+    return run.result(confidence_of(policy), facts)
 
 
 def _policy(request: SweepRequest) -> Policy | None:

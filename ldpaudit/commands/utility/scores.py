@@ -19,7 +19,6 @@ SQUARED_ERROR: Final = "test_squared_error"
 CONSTANT: Final = "test_constant"
 AUC: Final = "test_auc"
 DEVIANCE: Final = "test_poisson_deviance"
-EVERY: Final = slice(None)
 _LEAST_MEAN: Final = 1e-6
 _NO_BETTER: Final = (
     "The model is no better on the test rows than the best single answer, which uses no features."
@@ -72,22 +71,20 @@ def utility(
     learner: Learner,
     confidence: float,
     rng: np.random.Generator,
-    reported: slice = EVERY,
 ) -> Utility:
     """Train a model on a release and score it on t test rows, coded like the release.
 
-    ``reported``: the test rows that the estimate is of; all are scored. InputError if the model
-    cannot be trained under the mechanism, or a test label is outside of the declared range;
-    InsufficientDataError if the test rows have fewer than two different labels.
+    InputError if the model cannot be trained under the mechanism, or a test label is outside of the
+    declared range; InsufficientDataError if the test rows have fewer than two different labels.
     """
     if release.numeric is not None:
-        return _of_numbers(release, test, learner, confidence, rng, reported)
+        return _of_numbers(release, test, learner, confidence, rng)
     assert test.labels is not None
     if len(np.unique(test.labels)) < 2:
         raise InsufficientDataError("The test rows must have at least two different labels.")
     answers = learner.classes(release, test.features, rng)
     correction, right = answers.correction, answers.codes == test.labels
-    count, n = int(right[reported].sum()), len(right[reported])
+    count, n = int(right.sum()), len(right)
     low, high = clopper_pearson(count, n, 1 - confidence)
     estimate = Estimate.interval(
         ACCURACY,
@@ -102,11 +99,10 @@ def utility(
         method=f"{learner.model} model, {correction.words}; test rows, Clopper–Pearson",
         assumptions=_ASSUMPTIONS,
     )
-    labels = test.labels[reported]
-    constant = float(np.bincount(labels).max() / n)
+    constant = float(np.bincount(test.labels).max() / n)
     beside = (
         _compared(CONSTANT, "Accuracy of the best single answer", constant, n),
-        _compared(AUC, "Area under the ROC curve", _auc(labels, answers.probability[reported]), n),
+        _compared(AUC, "Area under the ROC curve", _auc(test.labels, answers.probability), n),
     )
     return Utility(estimate, right.astype(np.float64), 1.0, correction, beside)
 
@@ -135,7 +131,6 @@ def _of_numbers(
     learner: Learner,
     confidence: float,
     rng: np.random.Generator,
-    reported: slice,
 ) -> Utility:
     assert test.numbers is not None
     assert release.numeric is not None
@@ -149,10 +144,9 @@ def _of_numbers(
     predicted, correction = learner.numbers(release, test.features, rng)
     guesses = np.clip(predicted, low, high)
     errors = (guesses - test.numbers) ** 2
-    shown, numbers = errors[reported], test.numbers[reported]
     unit: Unit = "squared label units"
-    reach, tail, value = (high - low) ** 2, (1 - confidence) / 2, float(shown.mean())
-    ends = [end(shown, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
+    reach, tail, value = (high - low) ** 2, (1 - confidence) / 2, float(errors.mean())
+    ends = [end(errors, tail, 0.0, reach, rng=rng) for end in (mean_lower, mean_upper)]
     estimate = Estimate.interval(
         SQUARED_ERROR,
         "Squared error on test rows",
@@ -161,18 +155,18 @@ def _of_numbers(
         confidence,
         section="utility",
         unit=unit,
-        n=len(shown),
+        n=len(errors),
         method=f"{'linear' if learner.model == 'logistic' else learner.model} model trained on the "
         f"release, {correction.words}; clipped to the declared range; test rows, betting bounds",
         assumptions=_ASSUMPTIONS,
     )
-    title, variance = "Squared error of the best single answer", float(np.var(numbers))
-    beside = [_compared(CONSTANT, title, variance, len(shown), unit)]
-    if learner.loss == "poisson" and (numbers >= 0).all():
+    title, variance = "Squared error of the best single answer", float(np.var(test.numbers))
+    beside = [_compared(CONSTANT, title, variance, len(errors), unit)]
+    if learner.loss == "poisson" and (test.numbers >= 0).all():
         from sklearn.metrics import mean_poisson_deviance
 
-        value = mean_poisson_deviance(numbers, np.maximum(guesses[reported], _LEAST_MEAN))
-        beside.append(_compared(DEVIANCE, "Poisson deviance", value, len(numbers), "1"))
+        value = mean_poisson_deviance(test.numbers, np.maximum(guesses, _LEAST_MEAN))
+        beside.append(_compared(DEVIANCE, "Poisson deviance", value, len(errors), "1"))
     return Utility(estimate, np.asarray(errors), reach, correction, tuple(beside))
 
 
