@@ -62,31 +62,23 @@ def test_double_randomized_response_hides_more_and_costs_accuracy(done: Any) -> 
         comparison.difference("attack.best.accuracy"),
         comparison.difference("test_accuracy"),
     )
-    assert best is not None
     assert best.kind == "certified"
     assert best.paired
     assert best.simultaneous
     assert best.high < 0
-    assert test is not None
     assert test.low <= test.value <= test.high
     assert test.n == 2000
     a, b = comparison.releases
     for result in (a, b):
         accuracy = result.estimate("test_accuracy")
-        assert accuracy is not None
         assert accuracy.low is not None
         assert accuracy.value > 0.8
     strongest = [result.estimate("attack.best.accuracy") for result in (a, b)]
-    assert strongest[0] is not None
-    assert strongest[1] is not None
     assert best.value == pytest.approx(strongest[1].value - strongest[0].value)
     gain = comparison.difference("attack.best.advantage")
-    assert gain is not None
     assert gain.paired
     assert gain.simultaneous
     advantages = [result.estimate("attack.best.advantage") for result in (a, b)]
-    assert advantages[0] is not None
-    assert advantages[1] is not None
     assert gain.value == pytest.approx(advantages[1].value - advantages[0].value)
     privacy, advantage, utility = comparison.sentences
     assert comparison.sentence == f"{privacy} {advantage} {utility}"
@@ -97,7 +89,6 @@ def test_double_randomized_response_hides_more_and_costs_accuracy(done: Any) -> 
         ("rr.parquet", "double.parquet")
     }
     epsilon = comparison.difference("mechanism.epsilon")
-    assert epsilon is not None
     assert (epsilon.kind, epsilon.value, epsilon.level) == ("exact", 0.0, None)
 
 
@@ -169,12 +160,10 @@ def test_stored_results_are_compared_unpaired(
         comparison.difference("attack.best.accuracy"),
         done[1].difference("attack.best.accuracy"),
     )
-    assert own is not None
     assert not own.paired
     assert own.value == pytest.approx(paired.value)
     assert own.high - own.low > paired.high - paired.low
     gain = comparison.difference("attack.best.advantage")
-    assert gain is not None
     assert not gain.paired
     assert not gain.simultaneous
     assert gain.level == pytest.approx(0.9)
@@ -194,7 +183,6 @@ def test_three_releases(command: Command, files: Files, tmp_path: Path) -> None:
     assert {d.b for d in comparison.differences} == {"B", "C"}
     assert out.startswith("\n".join((comparison.access, *comparison.sentences)))
     weak = comparison.difference("attack.best.accuracy", "C")
-    assert weak is not None
     assert weak.low > 0
     assert "; more in weak.parquet" in comparison.sentences[0]
     assert "weak.parquet  " in out
@@ -219,7 +207,6 @@ def test_the_same_release_shows_no_change(command: Command, files: Files, tmp_pa
 def test_without_true_labels(command: Command, files: Files, tmp_path: Path) -> None:
     _, comparison, _ = compared(command, tmp_path, files.rr, files.weak, *FAST)
     best = comparison.difference("attack.best.accuracy")
-    assert best is not None
     assert best.kind == "estimated"
     assert not best.simultaneous
     assert best.level == pytest.approx(0.9)
@@ -344,7 +331,6 @@ def test_options_of_run_for_all_releases(command: Command, files: Files, tmp_pat
         ran = {record.id: record.status for record in result.audits}
         assert ran["observational"] == "ran"
     found = comparison.difference("attack.best.slice-1-1.accuracy")
-    assert found is not None
     assert not found.simultaneous
     assert "column 1, slice 2" in page
     assert "region" not in comparison.run.command

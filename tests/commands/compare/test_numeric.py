@@ -57,24 +57,18 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path: Path) ->
     )
     comparison = compare(request)
     error = comparison.difference("test_squared_error")
-    assert error is not None
     assert error.paired
     assert error.unit == "squared label units"
     assert error.high < 0
     attack = comparison.difference("numeric.best.mse")
-    assert attack is not None
     assert attack.paired
     assert attack.simultaneous
     errors = [result.estimate("numeric.best.mse") for result in comparison.releases]
-    assert errors[0] is not None
-    assert errors[1] is not None
     assert attack.value == pytest.approx(errors[1].value - errors[0].value)
     near = comparison.difference("numeric.best.within_10")
-    assert near is not None
     assert near.paired
     assert near.low > 0
     groups = comparison.difference("numeric.best.bin_accuracy")
-    assert groups is not None
     assert not groups.paired
     assert attack.high < 0
     privacy, _, utility = comparison.sentences

@@ -174,7 +174,6 @@ def test_compare_learns_from_the_other_columns_and_pairs_rows_without_them(ldpau
     assert [print_.mismatch for print_ in fingerprints(request, inputs)] == [(), ()]
     for item in inputs:
         assert isinstance(item, ReleaseInput)
-        assert item.column is not None
         assert item.column.beside is not None
         assert item.column.release.features.columns == 2
     with pytest.raises(InputError, match="2 private columns; say which one is meant"):

@@ -65,7 +65,6 @@ def test_the_least_noise_and_its_neighbours() -> None:
     assert found.more_noise_that_does_not_pass == [0.4]
     assert "more noise does not always pass: λ = 0.4" in found.sentence
     # Clopper–Pearson of 3 of 3 at 99 % = 95 % over five settings: (0.01/2)^(1/3).
-    assert found.pass_share is not None
     assert found.pass_share.low == pytest.approx(0.005 ** (1 / 3))
 
 
@@ -104,7 +103,6 @@ def test_the_share_that_passes_is_covered_although_the_setting_was_chosen() -> N
         if found.value is None:
             continue
         answered += 1
-        assert found.pass_share is not None
         wrong += found.pass_share.low > truth[found.value]
         # Power: all of 6 draws passed, so the bound is (0.005)^(1/6) = 0.41 and not 0.
         assert found.pass_share.low > 0.4
