@@ -196,10 +196,12 @@ def _limits(advice: Advice) -> Section:
 
 
 def _left_out(advice: Advice) -> list[Section]:
-    def told(numbers: dict[str, Estimate]) -> str:
+    def listed(numbers: dict[str, Estimate]) -> str:
         return "; ".join(f"{one.title}: {_shown(one)}" for one in numbers.values()) or "–"
 
-    body = tuple((str(d.columns), d.reason, told(d.before), told(d.after)) for d in advice.dropped)
-    intro = "Columns that give labels or people away, whatever the noise on the label."
+    body = tuple(
+        (str(d.columns), d.reason, listed(d.before), listed(d.after)) for d in advice.dropped
+    )
+    intro = "Columns that reveal labels or people, whatever the noise on the label."
     table, title = Table(_DROPPED, body), "Columns to leave out"
     return [_part("left-out", title, intro, "", (title, table))] if body else []

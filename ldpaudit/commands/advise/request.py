@@ -17,7 +17,6 @@ from ldpaudit.options import (
 )
 
 if TYPE_CHECKING:
-    from ldpaudit.commands.sweep.request import Point
     from ldpaudit.judging.policy import Policy
 
 # What the release is wanted for.
@@ -54,6 +53,8 @@ class AdviseRequest(FileOptions):
         None: ``ldpaudit:default``.
     wanted : {"classification", "regression", "counts"} or None
         None: regression where ``labels`` states a range, else classification.
+    public : str or None
+        A public table, from which the synthetic rows of double randomized response are learnt.
     minutes : float
         After which no further simulation is started.
     apart : bool

@@ -113,7 +113,7 @@ class Choice(Frozen):
 
     @property
     def numbers(self) -> dict[str, Estimate]:
-        """What a release is worth, then what it gives away, by id."""
+        """What a release is worth, then what it reveals, by id."""
         worth = {} if self.utility is None else {self.utility.id: self.utility}
         return worth | (self.leakage or {})
 
@@ -196,9 +196,9 @@ class Dropped(Frozen):
     reason
         Why.
     before
-        What the features alone tell with them, by id.
+        What the features alone reveal with them, by id.
     after
-        What the features alone tell without them, by id.
+        What the features alone reveal without them, by id.
     """
 
     columns: int
@@ -216,8 +216,8 @@ class Dropped(Frozen):
         after: tuple[Estimate, ...] = (),
     ) -> "Dropped":
         """Return columns to leave out: their names are for the terminal and the command."""
-        told = [{one.id: one for one in some} for some in (before, after)]
-        made = cls(columns=len(names), reason=reason, before=told[0], after=told[1])
+        known = [{one.id: one for one in some} for some in (before, after)]
+        made = cls(columns=len(names), reason=reason, before=known[0], after=known[1])
         made._names = names
         return made
 

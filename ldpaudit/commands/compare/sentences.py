@@ -2,7 +2,7 @@
 
 On privacy, the advantage over the features alone, and utility. A change is named only where its
 interval leaves its sign in no doubt. Each difference stands with its interval, at one level at
-which all of them hold together. The advantage has a sentence of its own: replaced features tell
+which all of them hold together. The advantage has a sentence of its own: replaced features reveal
 less by themselves, so an attack can be right less often although the release adds more.
 """
 

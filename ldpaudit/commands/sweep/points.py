@@ -70,7 +70,7 @@ class SweepTables:
         The rows that learners are tested on, or their file.
     prior : LabelPrior or None
     columns : sequence of str
-        All columns of the data's file, whose places messages tell.
+        All columns of the data's file, whose places messages name.
     fitted : FittedGenerator or None
         What makes synthetic rows where a mechanism needs them and there is no table of them.
     """
@@ -127,7 +127,7 @@ def read_tables(
             whole = whole.set_column(place, whole.schema.names[place], decoded(whole.column(place)))
     whole = whole.unify_dictionaries().combine_chunks()
     if seed is None:
-        # Not derived from the data: it is shown, and would tell whether a guess of them is right.
+        # Not derived from the data: it is shown, and would reveal whether a guess of them is right.
         seed = request.seed or 0
     training, test = whole, request.test
     if request.test is None:

@@ -1,7 +1,7 @@
 """The other private columns of a release, as a learner of one of them uses them.
 
 The released rows hold noisy values of the other columns, the test rows true ones. What a noisy
-value tells of the true one is known from its channel.
+value reveals of the true one is known from its channel.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ class OtherColumns:
     remark: str = ""
 
     def posterior(self, features: FeatureTable) -> FloatArray:
-        """Return what the released values tell of the true ones, float64 of shape (n, Σw)."""
+        """Return what the released values reveal of the true ones, float64 of shape (n, Σw)."""
         from ldpaudit.models.noisy_columns import posteriors
 
         found = posteriors(_design(features), self.likelihoods)
