@@ -24,7 +24,7 @@ from ldpaudit.errors import did_you_mean
 from ldpaudit.terminal import debugging
 from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted
 
-_NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG"})
+_NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG", f"{PREFIX}EFFORT"})
 _COMPLETING = "_LDPAUDIT_COMPLETE"
 _MEANT: Final = {"audit": "run", "check": "run", "anonymize": "privatize", "noise": "privatize"}
 """What people call commands."""
