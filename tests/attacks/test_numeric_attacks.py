@@ -12,15 +12,12 @@ from ldpaudit.attacks.numeric import (
     row_values,
 )
 from ldpaudit.attacks.scoring import RowValues
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
     DiscreteLaplace,
     DiscreteStaircase,
     Exponential,
     Laplace,
-    Staircase,
 )
 from ldpaudit.mechanisms.view import numeric_view
 
@@ -37,29 +34,6 @@ def test_discrete_noise_has_its_own_probabilities(family, clipped):
     assert np.allclose(found.sum(axis=0), 1.0, atol=1e-9)
     if clipped:
         assert np.allclose(found.T, made.channel.matrix, atol=1e-12)
-
-
-@pytest.mark.parametrize("family", [Laplace, Staircase])
-def test_continuous_noise_integrates_to_one_with_its_ends(family):
-    labels = np.array([0.0, 3.3, 10.0])
-    outputs = np.linspace(-300, 310, 400_001)
-    # A probability of a step, of which 1,024 make up the range.
-    open_ended = family(REAL, 2.0).likelihood(outputs, labels) * 102.4
-    assert np.allclose(open_ended.sum(axis=0) * (outputs[1] - outputs[0]), 1.0, atol=2e-3)
-    clipped = family(REAL, 2.0, clipped=True)
-    assert np.allclose(clipped.likelihood(clipped.fine.values, labels).sum(axis=0), 1.0, atol=1e-9)
-
-
-def test_the_other_families_too():
-    wide = Exponential(REAL, 2.0)
-    found = wide.likelihood(wide.fine.values, np.array([0.0, 4.0]))
-    assert np.allclose(found.sum(axis=0), 1.0, atol=1e-9)
-    finite = Exponential(WEEKS, 2.0)
-    outputs = np.array([20.0, 0.0, 7.0000001])
-    expected = finite.channel.matrix[:, [20, 0, 7]].T
-    assert np.array_equal(finite.likelihood(outputs, WEEKS.values), expected)
-    with pytest.raises(InputError, match="not numbers"):
-        RandomizedResponse.from_epsilon(("a", "b"), 1.0).likelihood(outputs, WEEKS.values)
 
 
 def test_guesses_are_the_best_ones():

@@ -24,7 +24,6 @@ from ldpaudit.mechanisms.response import (
     RandomizedResponseTopK,
     lambda_of_epsilon,
 )
-from ldpaudit.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 
 EPSILONS = (0.1, 1.0, 8.0)
@@ -161,23 +160,6 @@ def test_everything_follows_from_the_matrix(name, epsilon):
     share, row = np.bincount(drawn, minlength=len(outputs)) / n, np.array(rows[code], dtype=float)
     # 6.5 standard deviations: fails by chance less than once in 10⁷ runs.
     assert (np.abs(share - row) <= 6.5 * np.sqrt(row * (1 - row) / n) + 1e-12).all()
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_optimal_unbiased(epsilon):
-    """Columns as declared, e^ε inside an interval and 1 outside."""
-    mechanism = optimal_unbiased(LABELS, PRIOR, epsilon).mechanism
-    stated = mechanism.declaration()
-    growth = exp(mpf(stated["epsilon"]))
-    columns = list(zip(stated["masses"], stated["intervals"], strict=True))
-    rows = [
-        [mpf(c) * (growth if first <= y <= last else 1) for c, (first, last) in columns]
-        for y in range(5)
-    ]
-    assert max(abs(sum(row) - 1) for row in rows) < 1e-12
-    agrees(mechanism, rows, epsilon)
-    means = [sum(p * mpf(z) for p, z in zip(row, stated["outputs"], strict=True)) for row in rows]
-    assert [float(mean) for mean in means] == pytest.approx(LABELS, abs=1e-9)
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.5, 0.95])

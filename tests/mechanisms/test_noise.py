@@ -161,27 +161,6 @@ def test_continuous_moments_are_integrals(family, epsilon, clipped, y):
     assert mechanism.expected_loss([1], "poisson", at) == pytest.approx(poisson, **small)
 
 
-@pytest.mark.parametrize("family", DISCRETE)
-@pytest.mark.parametrize("clipped", [False, True])
-def test_discrete_moments_are_sums(family, clipped):
-    grid = LabelRange(1.0, 3.0, 0.25)
-    mechanism = family(grid, 1.3, clipped)
-    reach = grid.steps * 60
-    pmf, noise = pmf_oracle(mechanism, reach), 0.25 * np.arange(-reach, reach + 1)
-    for y in (0, 3, 8):
-        prior = np.eye(9)[y]
-        output = grid.values[y] + noise
-        output = np.clip(output, 1, 3) if clipped else output
-        mean = pmf @ output
-        assert mechanism.bias()[y] == pytest.approx(mean - grid.values[y], abs=1e-10)
-        assert mechanism.variance()[y] == pytest.approx(pmf @ (output - mean) ** 2, rel=1e-10)
-        squared = pmf @ (output - grid.values[y]) ** 2 / 2
-        assert mechanism.expected_loss(prior) == pytest.approx(squared, rel=1e-10)
-        absolute = pmf @ np.abs(output - grid.values[y])
-        assert mechanism.expected_loss(prior, "absolute") == pytest.approx(absolute, rel=1e-10)
-        assert math.isinf(mechanism.expected_loss(prior, "poisson")) != clipped
-
-
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_the_staircase_parameter_is_the_best(epsilon, loss):

@@ -74,17 +74,6 @@ def test_learns_the_true_label_from_released_ones(epsilon):
     assert np.sqrt(np.mean((posterior[:, 1] - eta) ** 2)) < 0.04
 
 
-def test_is_calibrated_on_new_rows():
-    # Five bins of 1,000 rows: an error of 0.08 is over 5 standard errors; fixed seed.
-    table, truth, _ = gaussian(8000, 3, np.random.default_rng(4), shift=0.3)
-    rng = np.random.default_rng(5)
-    model = fit_posterior(table.take(np.arange(3000)), truth[:3000], 2, rng, 1)
-    posterior = model.predict(table.take(np.arange(3000, 8000)))[:, 1]
-    order = np.argsort(posterior).reshape(5, -1)
-    gap = np.abs(posterior[order].mean(axis=1) - truth[3000:][order].mean(axis=1))
-    assert gap.max() < 0.08
-
-
 def test_finite_cells_are_counted():
     rng = np.random.default_rng(6)
     codes = rng.integers(0, 6, size=(20_000, 2)).astype(np.int32)
