@@ -167,16 +167,16 @@ class StagedResponse(Made, StagedLabel):
 
     def channels(self, posterior: FloatArray) -> FloatArray:
         """Return T_x[y, z] of each row, (n, k, k), given its prior, float64 (n, k)."""
-        (order, m), k = self._kept(posterior), len(self.classes)
-        ranks = np.argsort(order, axis=1)
-        kept, sizes = (ranks < m[:, None]).astype(np.float64), m[:, None, None]
-        stay = 1 / (1 + (sizes - 1) * math.exp(-self.budget))
-        off = np.where(kept[:, :, None] > 0, stay * math.exp(-self.budget), 1 / sizes)
-        own = kept[:, :, None] * np.eye(k)
-        return np.asarray((off * (1 - own) + stay * own) * kept[:, None, :])
+        every = (np.full(len(posterior), z) for z in range(len(self.classes)))
+        return np.stack([self.row_likelihood(posterior, z) for z in every], axis=2)
 
     def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
-        return self.channels(posterior)[np.arange(len(released)), :, released]
+        (order, m), rows = self._kept(posterior), np.arange(len(released))
+        kept, decay = np.argsort(order, axis=1) < m[:, None], math.exp(-self.budget)
+        stay = 1 / (1 + (m - 1) * decay)
+        chances = np.where(kept, (stay * decay)[:, None], (1 / m)[:, None])
+        chances[rows, released] = stay
+        return np.asarray(chances * kept[rows, released][:, None])
 
     def sample(self, labels: IntArray, posterior: FloatArray, rng: Randomness = None) -> IntArray:
         codes, source = check_codes(labels, len(self.classes)), bit_source(rng)

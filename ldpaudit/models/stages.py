@@ -1,12 +1,15 @@
 """Labels released in stages: each learns a prior from what the stages before released."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.models.row_channels import fit_row_channels
 from ldpaudit.release import FeatureTable, FloatArray, IntArray
+
+# Of more rows before, a random sample is learnt from.
+_MOST_ROWS: Final = 100_000
 
 
 class StagedRelease:
@@ -57,7 +60,10 @@ class StagedRelease:
     def _learnt(self) -> Any:
         features, likelihood = (np.concatenate(part) for part in zip(*self._seen, strict=True))
         # Only public things are learnt from: the seed needs no secrecy.
-        return fit_row_channels(_table(features), likelihood, np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        rows = rng.permutation(len(features))[:_MOST_ROWS]
+        self._seen = [(features[rows], likelihood[rows])]
+        return fit_row_channels(_table(features[rows]), likelihood[rows], rng)
 
     def _prior(self, features: FloatArray) -> FloatArray:
         k = len(self.mechanism.classes)
