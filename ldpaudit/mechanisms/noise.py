@@ -85,33 +85,23 @@ class BlockLaw:
     block: FloatArray
     epsilon: float
 
-    @property
-    def size(self) -> int:
-        """n, the number of integers in a block."""
-        return len(self.block)
-
     @cached_property
-    def _one_sided(self) -> float:
-        return float(self.block.sum()) / -math.expm1(-self.epsilon)
-
-    @cached_property
-    def _total(self) -> float:
-        return 2 * self._one_sided - float(self.block[0])
-
-    @cached_property
-    def _suffix(self) -> FloatArray:
-        return np.cumsum(self.block[::-1])[::-1]
+    def _sums(self) -> tuple[FloatArray, float, float]:
+        """The sums of a block's weights from each place on, those of all x ≥ 0, and of all x."""
+        from_here = np.cumsum(self.block[::-1])[::-1]
+        one_sided = float(self.block.sum()) / -math.expm1(-self.epsilon)
+        return from_here, one_sided, 2 * one_sided - float(self.block[0])
 
     def pmf(self, x: Int64Array) -> FloatArray:
         """Return P(X = x)."""
-        periods, place = np.divmod(np.abs(x), self.size)
-        return np.asarray(self.block[place] * np.exp(-self.epsilon * periods) / self._total)
+        periods, place = np.divmod(np.abs(x), len(self.block))
+        return np.asarray(self.block[place] * np.exp(-self.epsilon * periods) / self._sums[2])
 
     def tail(self, x: Int64Array) -> FloatArray:
         """Return P(X ≥ x) for x ≥ 0."""
-        periods, place = np.divmod(x, self.size)
-        inner = self._suffix[place] + math.exp(-self.epsilon) * self._one_sided
-        return np.asarray(inner * np.exp(-self.epsilon * periods) / self._total)
+        (periods, place), (from_here, one_sided, total) = np.divmod(x, len(self.block)), self._sums
+        inner = from_here[place] + math.exp(-self.epsilon) * one_sided
+        return np.asarray(inner * np.exp(-self.epsilon * periods) / total)
 
     def up_to(self, x: Int64Array) -> FloatArray:
         """Return P(X ≤ x)."""
@@ -120,20 +110,20 @@ class BlockLaw:
 
     def mean_absolute(self) -> float:
         """Return E|X|."""
-        b, fall, n = math.exp(-self.epsilon), -math.expm1(-self.epsilon), self.size
+        b, fall, n = math.exp(-self.epsilon), -math.expm1(-self.epsilon), len(self.block)
         zero, one, _ = self._moments
-        return 2 * (n * b / fall**2 * zero + one / fall) / self._total
+        return 2 * (n * b / fall**2 * zero + one / fall) / self._sums[2]
 
     def variance(self) -> float:
         """Return Var X = E[X²]."""
-        b, fall, n = math.exp(-self.epsilon), -math.expm1(-self.epsilon), self.size
+        b, fall, n = math.exp(-self.epsilon), -math.expm1(-self.epsilon), len(self.block)
         zero, one, two = self._moments
         series = n**2 * b * (1 + b) / fall**3 * zero + 2 * n * b / fall**2 * one + two / fall
-        return 2 * series / self._total
+        return 2 * series / self._sums[2]
 
     @cached_property
     def _moments(self) -> tuple[float, float, float]:
-        place = np.arange(self.size, dtype=np.float64)
+        place = np.arange(len(self.block), dtype=np.float64)
         return float(self.block.sum()), float(place @ self.block), float(place**2 @ self.block)
 
     def draw(self, n: int, rng: Randomness) -> Int64Array:
@@ -154,7 +144,7 @@ class BlockLaw:
                 more = periods.draw(np.zeros(deeper.size, dtype=np.int32), source)
                 block[deeper] += more
                 deeper = deeper[more == depth]
-            magnitude = block * self.size + (signed >> 1)
+            magnitude = block * len(self.block) + (signed >> 1)
             drawn[missing] = np.where(signed & 1, -magnitude, magnitude)
             missing = missing[(signed & 1 == 1) & (magnitude == 0)]
         return drawn
@@ -535,10 +525,6 @@ def _clip(m: Ranged, where: str) -> str:
     return f"clipped to the labels' {where}" if m.clipped else "not clipped"
 
 
-def _laplace_law(n: int, epsilon: float, _shape: None) -> BlockLaw:
-    return BlockLaw(np.exp(-epsilon / n * np.arange(n)), epsilon)
-
-
 def _stairs_law(n: int, epsilon: float, width: float) -> BlockLaw:
     """A width that is not whole gives the step on the edge a weight between."""
     low = math.exp(-epsilon)
@@ -566,23 +552,11 @@ def optimal_gamma(epsilon: float, loss: str = "squared") -> float:
     return (math.cbrt(b * (1 + b) / 2) - b) / -math.expm1(-epsilon)
 
 
-def _width(labels: LabelRange, epsilon: float, stated: float | None) -> int:
-    n = labels.steps
-    return check_whole("width", optimal_width(n, epsilon) if stated is None else stated, 1, n)
-
-
 def _gamma(_labels: LabelRange, epsilon: float, stated: float | None) -> float:
     gamma = check_number("gamma", optimal_gamma(epsilon) if stated is None else stated)
     if not 0 < gamma < 1:
         raise InputError(f"The 'gamma' parameter must lie in (0, 1). Got {gamma!r} instead.")
     return gamma
-
-
-def _exponential(family: Any, parameters: Mapping[str, Any]) -> Any:
-    """Return the discrete form for labels with a step, else the continuous one."""
-    return (RangeNoise if parameters["labels"].step is None else GridExponential)(
-        family, parameters
-    )
 
 
 def _designs(family: Callable[[], Any]) -> Mapping[str, Callable[[Problem], Proposal]]:
@@ -600,7 +574,7 @@ DiscreteLaplace: Final[RangeFamily] = RangeFamily(
         f"{_clip(m, 'grid')}: ε = {m.epsilon:.6g} nats"
     ),
     designs=_designs(lambda: DiscreteLaplace),
-    law=_laplace_law,
+    law=lambda n, epsilon, _: BlockLaw(np.exp(-epsilon / n * np.arange(n)), epsilon),
     by_scale=True,
     default_step=1.0,
 )
@@ -617,7 +591,12 @@ DiscreteStaircase: Final[RangeFamily] = RangeFamily(
     designs=_designs(lambda: DiscreteStaircase),
     law=_stairs_law,
     shape="width",
-    settle=_width,
+    settle=lambda labels, epsilon, stated: check_whole(
+        "width",
+        optimal_width(labels.steps, epsilon) if stated is None else stated,
+        1,
+        labels.steps,
+    ),
     default_step=1.0,
 )
 """y + step · X with weight 1 for |x| < r, e^{−ε} for r ≤ |x| < r + n, e^{−2ε} for the next n …
@@ -663,7 +642,10 @@ Exponential: Final[RangeFamily] = RangeFamily(
     numeric_traits(
         "exponential", "the exponential mechanism", ("epsilon", "labels", "round"), "range"
     ),
-    kind=_exponential,
+    # The discrete form for labels with a step, else the continuous one.
+    kind=lambda family, parameters: (
+        RangeNoise if parameters["labels"].step is None else GridExponential
+    )(family, parameters),
     describe=lambda m: (
         "exponential mechanism on "
         f"{'a range of numbers' if m.labels.step is None else f'{m.labels.steps + 1} labels'}, "

@@ -31,7 +31,12 @@ def numeric_view(claim: Mechanism, rows: int) -> NumericView | None:
     if not claim.traits.numeric or not isinstance(claim, NumericMechanism):
         return None
     most = max(2, min(MOST_VALUES, rows // 10))
-    return NumericView(_label_coding(claim, most), _output_coding(claim, most))
+    outputs = claim.output_values
+    if outputs is not None and len(outputs) <= most:
+        coding = NumericCoding.of_values(plain_numbers(np.sort(outputs)))
+    else:
+        coding = NumericCoding.of_bins(claim.bin_edges(min(_GROUPS, most)))
+    return NumericView(_label_coding(claim, most), coding)
 
 
 def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:
@@ -86,13 +91,6 @@ def _label_coding(claim: NumericMechanism, most: int) -> NumericCoding:
         return NumericCoding.of_values(plain_numbers(values))
     edges = np.linspace(low, high, min(_GROUPS, most) + 1)[1:-1]
     return NumericCoding.of_bins(edges if values is None else between(values, edges), low, high)
-
-
-def _output_coding(claim: NumericMechanism, most: int) -> NumericCoding:
-    outputs = claim.output_values
-    if outputs is not None and len(outputs) <= most:
-        return NumericCoding.of_values(plain_numbers(np.sort(outputs)))
-    return NumericCoding.of_bins(claim.bin_edges(min(_GROUPS, most)))
 
 
 def _fine_channel(

@@ -81,17 +81,14 @@ class LevelsInAll:
 
     def choose(self, counts: CountsByLevel) -> Chosen:
         """Return the codes (shifted by one, so that missing is 0) with an indicator."""
-        least = self._least_count(counts)
+        present = np.sort([size for count in counts for size in count.tolist() if size > 0])
+        least = 1
+        if len(present) > self.most:
+            least = int(max(present[-self.most - 1] + 1, np.ceil(self.share * counts[0].sum())))
         return [
             (np.flatnonzero(count >= least), bool(((count > 0) & (count < least)).any()))
             for count in counts
         ]
-
-    def _least_count(self, counts: CountsByLevel) -> int:
-        present = np.sort([size for count in counts for size in count.tolist() if size > 0])
-        if len(present) <= self.most:
-            return 1
-        return int(max(present[-self.most - 1] + 1, np.ceil(self.share * counts[0].sum())))
 
 
 @dataclass(frozen=True)
