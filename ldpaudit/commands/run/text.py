@@ -1,6 +1,6 @@
 """What ``ldpaudit run`` prints."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
@@ -29,7 +29,11 @@ def print_summary(
 
     ``typed``: what stands for a result's placeholders in commands, as it was typed.
     """
-    steps = [_filled(step, typed or {}) for step in result.next_steps]
+    steps = []
+    for step in result.next_steps:
+        before, command, rest = step.partition(_PROGRAM)
+        words = f"{command}{rest}".split(" ") if command else [rest]
+        steps.append(before + " ".join((typed or {}).get(word, word) for word in words))
     publish = publish_line(result)
     if quiet:
         step = f" Next: {steps[0]}" if steps else ""
@@ -40,30 +44,17 @@ def print_summary(
     say(f"{publish} {judged}" if result.date else publish)
     say(one_line(result.sentence))
     for position, step in enumerate(steps, 1):
-        _line("next" if position == 1 else "", f"{position}. {step}")
+        say(f"  {'next' if position == 1 else '':<12} {one_line(f'{position}. {step}')}")
+    for word, text in _lines(result):
+        say(f"  {word:<12} {one_line(text)}")
+
+
+def _lines(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """Yield what follows the next steps: a first word and a text each."""
     for piece in worst_first(result):
-        _line(piece.result.verdict, _in_a_line(piece))
-    for verdict, text in _checks(result):
-        _line(verdict, text)
-    for correction in correction_lines(result):
-        _line("correction", correction)
-    every = pieces(result)
-    for status, text in dict.fromkeys(line for piece in every for line in _not_run(piece)):
-        _line(status, text)
-    if others := plugin_words(plugins_of(result)):
-        _line("plug-ins", f"parts of others took part: {others}")
-    if assumed := assumptions_of_bounds(result):
-        _line("certified", f"rests on: {assumed}")
-    for note in result.notes:
-        if note.audit == "person" and note.level == "info":
-            _line("found", note.text)
-    for text, of in _warnings(every).items():
-        which = named(of)
-        _line("warning", text if not of[0].key else f"{which[:1].upper()}{which[1:]}: {text}")
-
-
-def _checks(result: AuditResult) -> Iterator[tuple[str, str]]:
-    """Yield the checks of the whole, and of its parts those that are not met, each alike once."""
+        known = (f"{name[:1].lower()}{name[1:]} {text}" for name, text in piece.found.items())
+        yield piece.result.verdict, "; ".join((f"{piece.title}: {piece.claimed}", *known))
+    # The checks of the whole, and of its parts those that are not met, each alike once.
     alike: dict[tuple[str, str, str], list[Piece]] = {}
     for piece, check in every_answer(result):
         waived = f" ({words})" if (words := waiver_line(check)) else ""
@@ -74,36 +65,25 @@ def _checks(result: AuditResult) -> Iterator[tuple[str, str]]:
             alike.setdefault(found, []).append(piece)
     for (verdict, identifier, reason), of in alike.items():
         yield verdict, f"{identifier} of {named(of)}: {reason}"
-
-
-def _in_a_line(piece: Piece) -> str:
-    """Return a column or a release in one line: its claim, and what was measured."""
-    known = (f"{name[:1].lower()}{name[1:]} {text}" for name, text in piece.found.items())
-    return "; ".join((f"{piece.title}: {piece.claimed}", *known))
-
-
-def _not_run(piece: Piece) -> Iterator[tuple[str, str]]:
-    for record in piece.result.audits:
-        if record.status != "ran" and record.id not in SPECIAL:
-            yield record.status, f"{record.id}: {record.reason}"
-
-
-def _warnings(every: Sequence[Piece]) -> dict[str, list[Piece]]:
-    """Return each warning, and the parts that it is of."""
-    told: dict[str, list[Piece]] = {}
+    yield from (("correction", correction) for correction in correction_lines(result))
+    every = pieces(result)
+    records = [one for piece in every for one in piece.result.audits]
+    left_out = [r for r in records if r.status != "ran" and r.id not in SPECIAL]
+    yield from dict.fromkeys(
+        (record.status, f"{record.id}: {record.reason}") for record in left_out
+    )
+    if others := plugin_words(plugins_of(result)):
+        yield "plug-ins", f"parts of others took part: {others}"
+    if assumed := assumptions_of_bounds(result):
+        yield "certified", f"rests on: {assumed}"
+    for note in result.notes:
+        if note.audit == "person" and note.level == "info":
+            yield "found", note.text
+    warned: dict[str, list[Piece]] = {}
     for piece in every:
         for note in piece.result.notes:
             if note.level == "warning":
-                told.setdefault(note.text, []).append(piece)
-    return told
-
-
-def _filled(step: str, typed: Mapping[str, str]) -> str:
-    """Return a step with the names that its command was given in place of the placeholders."""
-    before, command, rest = step.partition(_PROGRAM)
-    words = f"{command}{rest}".split(" ")
-    return before + " ".join(typed.get(word, word) for word in words) if command else step
-
-
-def _line(word: str, text: str) -> None:
-    say(f"  {word:<12} {one_line(text)}")
+                warned.setdefault(note.text, []).append(piece)
+    for text, of in warned.items():
+        which = named(of)
+        yield "warning", text if not of[0].key else f"{which[:1].upper()}{which[1:]}: {text}"
