@@ -59,8 +59,6 @@ class Outputs:
         if self.json or self.html or self.streamed:
             return self
         local = "://" not in source and not any(mark in source for mark in "*?[")
-        if local and Path(source).name in ("", ".."):  # A folder without a name of its own.
-            source = os.path.realpath(source)
         folder, stem = Path(source).parent if local else Path(), _stem(source)
         json, html = (folder / f"{stem}.{kind}.{ending}" for ending in ("json", "html"))
         return replace(self, json=json, html=html)
