@@ -17,8 +17,8 @@ from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 
+# Rows that are looked at first: most questions are answered by them.
 GLANCE: Final = 10_000
-"""Rows that are looked at first: most questions are answered by them."""
 # With fewer rows a column may be unique by chance.
 _FEWEST: Final = 50
 _INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")

@@ -263,8 +263,8 @@ def _equal(labels: EncodedLabels) -> bool:
 
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
+# The tables that come with a release, by role, and their coded features.
 Parts = Mapping[str, tuple["Companion", FeatureTable]]
-"""The tables that come with a release, by role, and their coded features."""
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 from ldpaudit.work.documents import parse_json
 
+# The mechanism that has a channel for each value of a public column.
 BY_STRATUM: Final = "by-stratum"
-"""The mechanism that has a channel for each value of a public column."""
 _SINGLE, _SEVERAL = 1, 2
 # Numbers that differ by less are the same number.
 _AGREEMENT: Final = 1e-6
@@ -45,8 +45,8 @@ _INVALID: Final = (
     "The file's declaration must be valid JSON (key 'ldpaudit', or FILE.ldpaudit.json)."
 )
 
+# Gives for a joint mechanism the exact claim about each of its columns alone.
 Marginals = Callable[[Declaration], Sequence[Declaration]]
-"""Gives for a joint mechanism the exact claim about each of its columns alone."""
 
 
 def parse_declaration(content: bytes) -> ColumnsDeclaration:

@@ -29,8 +29,8 @@ from ldpaudit.numeric_labels import NumericLabels, NumericView
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration, FloatArray, IntArray, Label
 
+# Reports of n people, shape (n, d); what the d entries are is the protocol's.
 Reports = npt.NDArray[Any]
-"""Reports of n people, shape (n, d); what the d entries are is the protocol's."""
 
 
 class ReportReading(Protocol):

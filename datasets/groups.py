@@ -17,10 +17,10 @@ from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import Declaration, Slices, Strata
 
+# Slices of fewer rows are merged.
 FEWEST_ROWS: Final = 100
-"""Slices of fewer rows are merged."""
+# The most of one column; the smallest are merged into the last.
 MOST_SLICES: Final = 12
-"""The most of one column; the smallest are merged into the last."""
 _BINNED_FROM, _BINS = 10, 4
 _REST: Final = "all others"
 

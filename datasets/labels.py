@@ -28,8 +28,8 @@ from ldpaudit.work.limits import DIGITS
 
 MOST_CLASSES = 1000
 ROWS_PER_CLASS = 10
+# An undeclared label with more distinct values than this, not all whole numbers, is no class.
 CONTINUOUS_FROM = 50
-"""An undeclared label with more distinct values than this, not all whole numbers, is no class."""
 
 
 @dataclass(frozen=True)

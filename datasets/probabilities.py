@@ -20,8 +20,8 @@ from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label, Release
 from ldpaudit.work.limits import CLASSES
 
+# What sdcMicro adds to the name of a column when it releases it.
 RELEASED: Final = "_pram"
-"""What sdcMicro adds to the name of a column when it releases it."""
 # Rounded rows sum to 1 up to this; whether they do exactly is checked where they are used.
 _NEAR: Final = 0.01
 # Columns of sdcMicro's parameters of post-randomization, as R makes a data frame of them.

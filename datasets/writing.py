@@ -46,8 +46,8 @@ from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.work.files import PartFile, WholeFiles
 
+# Commas, decimal points, UTF-8.
 USUAL: Final = Dialect()
-"""Commas, decimal points, UTF-8."""
 _NOT_WRITTEN: Final = (*EXCEL, *NUMPY, *SVMLIGHT, ".json", ".gz", ".xls")
 _TEXT: Final = pa.large_string()
 _PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")

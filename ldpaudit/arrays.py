@@ -11,12 +11,12 @@ BoolArray = npt.NDArray[np.bool_]
 IndexArray = npt.NDArray[np.int64]
 WordArray = npt.NDArray[np.uint64]
 
+# One label value as the file holds it.
 Label = str | int | float | bool
-"""One label value as the file holds it."""
 
 
+# 2⁶⁴ divided by the golden ratio, odd: what hashes of words are stepped by.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-"""2⁶⁴ divided by the golden ratio, odd: what hashes of words are stepped by."""
 
 
 def scrambled(words: WordArray) -> WordArray:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ldpaudit.result.comparison import Comparison
 
 
+# How a mechanism is stated: its name, or one for each private column; None: in a plan.
 _Stated = str | Mapping[str, Any] | None
-"""How a mechanism is stated: its name, or one for each private column; None: in a plan."""
 
 
 @in_python(CompareRequest)

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 ColumnKind = Literal["number", "category", "text", "date", "list", "nested"]
+# Why a column may lead back to a person: it numbers the rows, names each, or holds free text or
+# exact dates.
 Concern = Literal["index", "identifier", "text", "date"]
-"""Why a column may lead back to a person: it numbers the rows, names each, or holds free text or
-exact dates."""
 
 
 @dataclass(frozen=True)

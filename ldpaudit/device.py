@@ -5,8 +5,8 @@ from typing import Literal
 
 from ldpaudit.errors import InputError, MissingDependencyError
 
+# ``auto``: a GPU where there is one.
 DeviceName = Literal["auto", "cpu", "cuda"]
-"""``auto``: a GPU where there is one."""
 
 
 def torch_device(wanted: DeviceName) -> str:

@@ -7,8 +7,8 @@ or path. The command line turns each into one line and exit status 2.
 
 from collections.abc import Iterable
 
+# Characters of a name that a message shows.
 SHOWN_LENGTH = 60
-"""Characters of a name that a message shows."""
 
 
 class LdpAuditError(Exception):

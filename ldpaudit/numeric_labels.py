@@ -10,9 +10,9 @@ import numpy.typing as npt
 from ldpaudit.arrays import FloatArray, IntArray, Label
 from ldpaudit.errors import InputError
 
+# How far from a declared value a number may be, as a share of the values' span: single precision is
+# allowed for.
 _ROUNDING: Final = 1e-6
-"""How far from a declared value a number may be, as a share of the values' span: single precision
-is allowed for."""
 
 
 @dataclass(frozen=True)

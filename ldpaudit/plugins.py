@@ -23,15 +23,15 @@ from ldpaudit.errors import InputError, LdpAuditError
 if TYPE_CHECKING:
     from ldpaudit.result import PlugIn, PlugInKind
 
+# The entry-point group of each kind of part: a name, and the class.
 GROUPS: Final["Mapping[PlugInKind, str]"] = {
     "attack": "ldpaudit.attacks",
     "audit": "ldpaudit.audits",
     "mechanism": "ldpaudit.mechanisms",
 }
-"""The entry-point group of each kind of part: a name, and the class."""
 
+# The end of a sentence on a part's name that nothing has.
 NOT_HERE: Final = ". One of another package is known once that package is installed."
-"""The end of a sentence on a part's name that nothing has."""
 
 
 def load_object(name: str, path: Sequence[str], what: str, kind: str) -> Any:

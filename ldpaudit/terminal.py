@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from ldpaudit.work.progress import NoProgress, Progress
 
+# Characters of a table's cell.
 _CELL: Final = 46
-"""Characters of a table's cell."""
+# Characters of a step.
 _WIDE: Final = 60
-"""Characters of a step."""
 GITHUB: Final = "GITHUB_ACTIONS"
+# Variables by which services say that they run a command.
 _SERVICES: Final = (GITHUB, "GITLAB_CI")
-"""Variables by which services say that they run a command."""
 
 
 def others_read(environment: Mapping[str, str] = os.environ) -> bool:

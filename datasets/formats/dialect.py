@@ -17,8 +17,8 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 
+# Bytes at the start of a file from which its dialect is found.
 LOOKED_AT: Final = 1 << 16
-"""Bytes at the start of a file from which its dialect is found."""
 SEPARATORS: Final = (",", ";", "\t", "|")
 MISSING: Final = frozenset(
     ("", "#N/A", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null", "#NA", "-NaN", "-nan")

@@ -38,8 +38,8 @@ ARROW: Final = (".feather", ".arrow", ".ipc")
 NUMPY: Final = (".npz",)
 EXCEL: Final = (".xlsx", ".xlsm")
 SVMLIGHT: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".svmlight.gz")
+# What is added to the name of a file for that of its declaration.
 SIDECAR: Final = ".ldpaudit.json"
-"""What is added to the name of a file for that of its declaration."""
 _CHUNK: Final = 1 << 22
 _LINES: Final = 1 << 24
 

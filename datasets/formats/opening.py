@@ -10,6 +10,7 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 
+# The module and the class that read files of some names; others are Parquet.
 _READERS: Final = (
     (CSV, "csv_file", "CsvFile"),
     (JSON, "json_lines", "JsonLines"),
@@ -17,7 +18,6 @@ _READERS: Final = (
     ((*NUMPY, *EXCEL), "loaded", "LoadedFile"),
     (("",), "arrow", "ParquetFiles"),
 )
-"""The module and the class that read files of some names; others are Parquet."""
 _AS_CSV: Final = "export the table as CSV or Parquet"
 _UNREAD: Final = {
     ".xls": "Excel's old format cannot be read; save it as .xlsx or CSV",

@@ -141,8 +141,8 @@ def check_complete(missing: int, rows: int, what: str) -> None:
         raise InputError(f"Every row must have {what}; {missing:,} of {rows:,} are missing.{more}")
 
 
+# The key of the declaration in the schema metadata of a Parquet file or an Arrow table.
 DECLARATION_KEY: Final = b"ldpaudit"
-"""The key of the declaration in the schema metadata of a Parquet file or an Arrow table."""
 _ROWS_AT_ONCE: Final = 1 << 16
 # Columns are read in groups of about this many cells, so a wide file is never whole in memory; the
 # time of one call grows with the square of its columns.

@@ -26,13 +26,13 @@ from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted
 
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG", f"{PREFIX}EFFORT"})
 _COMPLETING = "_LDPAUDIT_COMPLETE"
+# What people call commands.
 _MEANT: Final = {"audit": "run", "check": "run", "anonymize": "privatize", "noise": "privatize"}
-"""What people call commands."""
 _NO_MEMORY: Final = re.compile(
     "can(not|'t) allocate memory|failed to map segment|bad_alloc", re.IGNORECASE
 )
+# What typer makes of Ctrl-C.
 _BY_CTRL_C = 130
-"""What typer makes of Ctrl-C."""
 
 
 def _typer(help: str, name: str | None = None) -> typer.Typer:

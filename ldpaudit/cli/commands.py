@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from ldpaudit.commands.mechanism.analysis import Analysis
     from ldpaudit.judging.policy import Policy
 
+# The exit status of each verdict, the worst first.
 EXIT = {"fail": 1, "inconclusive": 3, "pass": 0}
-"""The exit status of each verdict, the worst first."""
+# That of a pass whose decision is *not yet*, where that is to fail: nothing was violated.
 NOT_YET: Final = EXIT["inconclusive"]
-"""That of a pass whose decision is *not yet*, where that is to fail: nothing was violated."""
 
 Whom = Annotated[
     Literal["internal", "public"],

@@ -10,10 +10,11 @@ from ldpaudit.errors import InputError
 from ldpaudit.options.labels import KEYS
 
 MORE: Final = "--help-more"
+# Of a screen, at most.
 _LINES: Final = 60
-"""Of a screen, at most."""
 _ARGUMENTS: Final = "Arguments"
 _OWN: Final = "Options"
+# The options of each group, in the order in which ``--help`` lists them; others are the first.
 _GROUPS: Final = {
     "Claim": "mechanism epsilon lambda delta channel classes labels prior joint by set",
     "Truth": ("truth truth-column label id group data original synthetic public test test-share"),
@@ -30,7 +31,6 @@ _GROUPS: Final = {
         "private-prior synthetic-rows debug"
     ),
 }
-"""The options of each group, in the order in which ``--help`` lists them; others are the first."""
 _PLACES: Final = {
     f"--{name}": (group, place)
     for group, names in _GROUPS.items()

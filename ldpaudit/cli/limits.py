@@ -14,11 +14,11 @@ from typing import Final
 from ldpaudit.work.interruption import undisturbed
 from ldpaudit.work.memory import address_limit, shown
 
+# Bytes of addresses that Python and the libraries need; with fewer they may abort in any way.
 LEAST: Final = 1_200 << 20
-"""Bytes of addresses that Python and the libraries need; with fewer they may abort in any way."""
 CHILD: Final = "LDPAUDITCHILD"
+# Without these, libraries reserve gigabytes of addresses that they never use.
 _FRUGAL: Final = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
-"""Without these, libraries reserve gigabytes of addresses that they never use."""
 _STATUSES: Final = (0, 1, 2, 3)
 
 

@@ -16,8 +16,8 @@ from ldpaudit.mechanisms.listing import PLACES, SHORT
 from ldpaudit.options import Argument, Option, declared, group
 from ldpaudit.plugins import added
 
+# Of the variables of the environment that set options.
 PREFIX: Final = "LDPAUDIT_"
-"""Of the variables of the environment that set options."""
 
 
 @dataclass(frozen=True)

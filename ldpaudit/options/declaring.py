@@ -100,6 +100,7 @@ def keywords_for(function: Callable[..., Any], options: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in taken and value is not None}
 
 
+# What became of each, by its name on the command line.
 RETIRED: Final[Mapping[str, str]] = {
     "--resume": "an audit is given again from its start; sweep --resume goes on with its points",
     "--reference": "the exact optimum needs no linear program to compare with",
@@ -107,7 +108,6 @@ RETIRED: Final[Mapping[str, str]] = {
     "--thorough": "all attacks run, on samples of the rows",
     "--show-class-names": "internal pages show names",
 }
-"""What became of each, by its name on the command line."""
 
 
 def retired(name: str) -> str | None:

@@ -243,6 +243,7 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     return read
 
 
+# What can be stated of a column: each key, with its field and what reads its value.
 KEYS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "epsilon": ("epsilon", _number),
     "lambda": ("noise", _number),
@@ -256,5 +257,4 @@ KEYS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "channel": ("channel", _path),
     "by": ("by", _text),
 }
-"""What can be stated of a column: each key, with its field and what reads its value."""
 _FLAGS: Final = ("clip",)

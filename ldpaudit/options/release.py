@@ -87,8 +87,8 @@ class FileOptions:
         )
 
 
+# Nothing is stated.
 AS_FOUND = FileOptions()
-"""Nothing is stated."""
 
 
 @dataclass(frozen=True)

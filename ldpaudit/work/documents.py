@@ -14,8 +14,8 @@ from ldpaudit.work.limits import DIGITS, DOCUMENT_BYTES, DOCUMENT_VALUES, NESTIN
 
 Form = TypeVar("Form")
 _PART: Final = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+# A TOML key of more parts than there may be tables inside each other.
 _LONG_KEY: Final = re.compile(rf"(?<![\w\"'.-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{NESTING}}}")
-"""A TOML key of more parts than there may be tables inside each other."""
 
 
 def as_json(value: Any) -> str:

@@ -22,8 +22,8 @@ from typing import IO, Any, Final, Self
 from ldpaudit.errors import OutputError, quoted
 from ldpaudit.work.interruption import heed_waiting, over, tell, undisturbed
 
+# Seconds that a run waits for another one with the same output.
 _PATIENCE: Final = 10.0
-"""Seconds that a run waits for another one with the same output."""
 _TICK: Final = 0.02
 
 
@@ -126,15 +126,15 @@ class PartFile:
     path: Path
     private: bool = False
     overwrite: bool = True
+    # Writes the end of the file, where its format has one; called once, at the latest by clean.
     finish: Callable[[], None] | None = None
-    """Writes the end of the file, where its format has one; called once, at the latest by clean."""
     stream: IO[bytes] = field(init=False)
     _target: Path = field(init=False)
     _draft: Path = field(init=False)
+    # By which the new file is distinguished from the former one and from drafts of other runs.
     _known: os.stat_result | None = None
-    """By which the new file is distinguished from the former one and from drafts of other runs."""
+    # What was at the target, until the new content is safe.
     _former: Path | None = None
-    """What was at the target, until the new content is safe."""
 
     def open(self) -> None:
         """Start a new file in the target's folder, when no other run writes it."""

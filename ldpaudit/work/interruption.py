@@ -19,8 +19,8 @@ from typing import Any, Final
 COULD_NOT_RUN: Final = 2
 INTERRUPTED: Final = "Interrupted; nothing was written."
 _LATE: Final = "Interrupted when everything was written; what is printed may end early."
+# Seconds in which signals count as one.
 _ONE: Final = 2.0
-"""Seconds in which signals count as one."""
 _HEEDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

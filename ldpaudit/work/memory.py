@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 _SIZE: Final = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(?:([kmgt])(i?b)?|(b)?)\s*", re.IGNORECASE)
 _FEW: Final = 1 << 20
+# Of the machine's memory, where nothing is asked for.
 _SHARE: Final = 0.5
-"""Of the machine's memory, where nothing is asked for."""
 _CONTROL_GROUPS: Final = (
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 )
 
+# Bytes for Python, the libraries and the audits' working blocks, whatever the table.
 LEAST: Final = 600 << 20
-"""Bytes for Python, the libraries and the audits' working blocks, whatever the table."""
 
+# Rows of a release that all audits look at, and those with very many columns or classes.
 MOST_ROWS, FEWEST_ROWS = 1 << 21, 1 << 18
-"""Rows of a release that all audits look at, and those with very many columns or classes."""
+# Rows times columns, and rows times classes, of what audits look at.
 _MOST_CELLS, _MOST_SHARES = 1 << 26, 1 << 25
-"""Rows times columns, and rows times classes, of what audits look at."""
+# Rows that follow each other and are looked at together.
 RUN: Final = 1 << 8
-"""Rows that follow each other and are looked at together."""
+# The first rows are always among them: seeds are tried there, and rows far apart compared.
 FIRST_ROWS: Final = 1 << 16
-"""The first rows are always among them: seeds are tried there, and rows far apart compared."""
 _PREFIX: Final = "ldpaudit-scratch-"
 _TIMES: Final = 3
 

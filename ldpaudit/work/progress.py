@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Any, Final, Protocol
 
 INTERRUPTED: Final = "it was interrupted"
+# Seconds within which requests to terminate are one: ``timeout`` and service managers may tell a
+# process and then its group.
 _AT_ONCE: Final = 1.0
-"""Seconds within which requests to terminate are one: ``timeout`` and service managers may tell a
-process and then its group."""
 _TOLD: Final = (
     "ldpaudit: stopping at the next opportunity; the report will say what is missing. A second "
     "signal ends it immediately and writes nothing."

@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from distributed import Client
 
 T = TypeVar("T")
+# The address of a Dask scheduler, ``local:N`` or a connected client.
 ClusterPlace = Union["Client", str]
-"""The address of a Dask scheduler, ``local:N`` or a connected client."""
 _LOCAL: Final = re.compile(r"local:([1-9][0-9]{0,3})")
 _ADDRESS: Final = re.compile(r"(tcp|tls|ucx|ucxx|ws|wss)://\S+")
 _ENCRYPTED: Final = ("tls", "wss")
+# Tasks begun or waiting for each thread: more would hold results that nobody takes yet.
 _AHEAD: Final = 4
-"""Tasks begun or waiting for each thread: more would hold results that nobody takes yet."""
 _SECONDS: Final = 5
+# Seconds until the first worker: clusters that grow on demand start machines.
 _PATIENCE: Final = 300
-"""Seconds until the first worker: clusters that grow on demand start machines."""
 _KILLED: Final = "Its process was killed, perhaps for lack of memory; try --processes 1."
+# Other versions cannot talk to one another, or would give other numbers; a scheduler has two.
 _SAME: Final = ("python", "distributed", "ldpaudit", "numpy")
-"""Other versions cannot talk to one another, or would give other numbers; a scheduler has two."""
 
 
 class Tasks(Protocol):
