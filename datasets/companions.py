@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.datasets.domains import EncodedLabels, read_numbers
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, decoded, is_any
 from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import (

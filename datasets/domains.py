@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.tables import check_complete, decoded, is_any
+from ldpaudit.datasets.formats.tables import LISTS, check_complete, decoded, is_any
 from ldpaudit.datasets.labels import (
     LabelColumn,
     canonical,
@@ -22,6 +22,7 @@ from ldpaudit.datasets.labels import (
     in_order,
     most_classes,
     positions,
+    read_labels,
     too_many,
 )
 from ldpaudit.errors import InputError
@@ -318,3 +319,59 @@ def encode_numeric_labels(
             classes = view.classes.codes(truth)
     domains = Domains(view.classes.names, view.outputs.names)
     return EncodedLabels(domains, outputs, classes, NumericLabels(view, released, truth))
+
+
+def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: bool) -> Reports:
+    """Read a released column of reports, of shape (n, d): label codes or numbers.
+
+    A report is a label, a list of labels (as many in every row), a list of numbers or booleans, or
+    a struct with the fields ``seed`` and ``value``.
+    """
+    if reading.report_kind == "label":
+        return reading.check(_report_codes(column, reading.classes, from_text)[:, None])
+    check_complete(column.null_count, len(column), "a report")
+    if pa.types.is_struct(column.type):
+        if {field.name for field in column.type} != {"seed", "value"}:
+            raise InputError("A report that is a struct must have the fields seed and value.")
+        parts = [_report_numbers(pc.struct_field(column, name)) for name in ("seed", "value")]
+        flat = pa.chunked_array([pa.array(np.column_stack(parts).ravel())])
+    elif is_any(column.type, *LISTS):
+        lengths = pc.unique(pc.list_value_length(column)).to_pylist()
+        if len(lengths) != 1 or not lengths[0]:
+            raise InputError(
+                f"Every report must have the same number of entries; {len(lengths)} different "
+                "numbers occur."
+            )
+        flat = pc.list_flatten(column)
+    else:
+        raise InputError(
+            "The declared protocol's reports must be lists or structs; the released column holds "
+            "single values."
+        )
+    _check_whole(flat)
+    labels = reading.report_kind == "labels"
+    entries: Reports = (
+        _report_codes(flat, reading.classes, False) if labels else _report_numbers(flat)
+    )
+    return reading.check(entries.reshape(len(column), -1))
+
+
+def _check_whole(entries: pa.ChunkedArray) -> None:
+    if entries.null_count:
+        raise InputError(
+            f"Every report must be complete; {entries.null_count} entries are missing."
+        )
+
+
+def _report_codes(column: pa.ChunkedArray, classes: tuple[Label, ...], from_text: bool) -> IntArray:
+    labels = read_labels(column, "released", from_text=from_text)
+    return labels.coded(classes, "reported label", "the declared classes")
+
+
+def _report_numbers(column: pa.ChunkedArray) -> Reports:
+    _check_whole(column)
+    if pa.types.is_boolean(column.type):
+        return np.asarray(column.cast(pa.uint8()).to_numpy())
+    if not is_any(column.type, "integer", "floating"):
+        raise InputError("The entries of these reports must be numbers or booleans.")
+    return np.asarray(column.to_numpy())

@@ -1,4 +1,4 @@
-"""Rows that belong to something: a household, a stratum with a channel of its own, a slice."""
+"""Rows that belong to something: a household, a bag, a stratum with its channel, a slice."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
@@ -9,13 +9,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.arrays import IndexArray, IntArray
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.domains import (
+    BagReading,
+    Domains,
+    EncodedLabels,
+    read_numbers,
+    true_codes,
+)
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import TableSource, check_complete, decoded, is_any
-from ldpaudit.datasets.labels import forms, positions, read_labels
+from ldpaudit.datasets.labels import LabelColumn, forms, positions, read_labels
 from ldpaudit.datasets.names import called, missing_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.release import Declaration, Slices, Strata
+from ldpaudit.release import Bags, Declaration, FloatArray, Slices, Strata
 
 # Slices of fewer rows are merged.
 FEWEST_ROWS: Final = 100
@@ -23,6 +30,10 @@ FEWEST_ROWS: Final = 100
 MOST_SLICES: Final = 12
 _BINNED_FROM, _BINS = 10, 4
 _REST: Final = "all others"
+# How far from a whole number a sum may be that was written as a proportion.
+_ROUNDING: Final = 0.05
+_SAME: Final = 1e-6
+_OUTPUTS: Final = ("at most half of the bag", "more than half of the bag")
 
 
 def read_groups(
@@ -53,6 +64,52 @@ def read_groups(
             f"largest holds {largest / len(codes):.0%}."
         )
     return None if largest == 1 or 2 * largest > len(codes) else codes
+
+
+def read_bags(
+    reading: BagReading, label: pa.ChunkedArray, bag: pa.ChunkedArray, truth: LabelColumn | None
+) -> tuple[EncodedLabels, Bags]:
+    """Read a release of bags: ``label`` holds the same proportion or sum in every row of a bag.
+
+    The released codes say whether more than half of the bag has the second class.
+    """
+    bag = decoded(bag)
+    check_complete(bag.null_count, len(bag), "a bag")
+    encoded = bag.dictionary_encode().combine_chunks()
+    members = encoded.indices.to_numpy().astype(np.int64)
+    sizes = np.bincount(members, minlength=len(encoded.dictionary))
+    single = int((sizes < 2).sum())
+    if single:
+        raise InputError(
+            f"A bag must have at least 2 rows, since the sum of one label is the label; {single} "
+            f"of {len(sizes)} bags have one."
+        )
+    values = read_numbers(label, "released")
+    low, high = np.full(len(sizes), np.inf), np.full(len(sizes), -np.inf)
+    np.minimum.at(low, members, values)
+    np.maximum.at(high, members, values)
+    differ = int((high - low > _SAME * np.maximum(np.abs(high), 1.0)).sum())
+    if differ:
+        raise InputError(
+            f"Every row of a bag must hold the same released value; in {differ} of {len(sizes)} "
+            "bags they differ."
+        )
+    sums: FloatArray = low * sizes if reading.statistic == "proportion" else low
+    if reading.sums_are_whole:
+        rounded, words = np.rint(sums), "a whole number of rows"
+        off = np.abs(sums - rounded) > _ROUNDING
+        if reading.sums_fit_the_bag:
+            off |= (rounded < 0) | (rounded > sizes)
+            words += " between 0 and the bag's size"
+        if off.any():
+            raise InputError(
+                f"Every bag's released value, a proportion times the bag's size, must be {words}, "
+                f"as declared; in {int(off.sum())} of {len(sums)} bags it is not."
+            )
+        sums = rounded
+    released = (sums > sizes / 2).astype(np.int32)[members]
+    codes = true_codes(truth, reading.classes)
+    return EncodedLabels(Domains(reading.classes, _OUTPUTS), released, codes), Bags(members, sums)
 
 
 def read_strata(

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.csv_file import small_csv
-from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import NUMBERS, check_complete, is_any
 from ldpaudit.datasets.labels import MOST_CLASSES, forms, read_texts
 from ldpaudit.datasets.names import check_unique, missing_column, quoted

@@ -45,14 +45,14 @@ from ldpaudit.datasets.domains import (
     encode_numeric_labels,
     encode_reported,
     read_numbers,
+    read_reports,
 )
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
-from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.formats.tables import TableSource, allowed, check_fits, held_to
-from ldpaudit.datasets.groups import read_groups, read_strata
+from ldpaudit.datasets.groups import read_bags, read_groups, read_strata
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
-from ldpaudit.datasets.reports import read_bags, read_reports
 from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView

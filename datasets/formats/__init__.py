@@ -1,4 +1,55 @@
 """Files of tables: where they lie, and how they are read.
 
-In: a path or URL. Out: columns, whole or in batches.
+In: a path or URL. Out: columns, whole or in batches; the name of a file says which reader reads it.
 """
+
+import os
+from importlib import import_module
+from typing import Any, Final
+
+from ldpaudit.datasets.formats.locations import ARROW, CSV, EXCEL, JSON, NUMPY, locate
+from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError
+from ldpaudit.options import AS_FOUND, FileOptions
+
+# The module and the class that read files of some names; others are Parquet.
+_READERS: Final = (
+    (CSV, "csv_file", "CsvFile"),
+    (JSON, "json_lines", "JsonLines"),
+    (ARROW, "arrow", "ArrowFile"),
+    ((*NUMPY, *EXCEL), "loaded", "LoadedFile"),
+    (("",), "arrow", "ParquetFiles"),
+)
+_AS_CSV: Final = "export the table as CSV or Parquet"
+_UNREAD: Final = {
+    ".xls": "Excel's old format cannot be read; save it as .xlsx or CSV",
+    ".xlsb": "Excel's binary format cannot be read; save it as .xlsx or CSV",
+    ".ods": "OpenDocument sheets cannot be read; save it as .xlsx or CSV",
+    ".json": "a table in JSON must have one object a line, in a file called .jsonl",
+    ".npy": "one bare array has no label; write .npz with an array for each column",
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata", ".pkl", ".orc"), _AS_CSV),
+}
+
+
+def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
+    """Open a path, a folder, a pattern, a URL, a DataFrame or an Arrow table.
+
+    What is called as no other format is Parquet; ``files``: how text files and workbooks are
+    written.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return MemoryTable(source)
+    location, files = locate(source), files.files
+    names = [path.lower() for path in location.paths]
+    several = (*CSV, *JSON, *ARROW, *EXCEL, *NUMPY)
+    if len(names) > 1 and any(name.endswith(several) for name in names):
+        raise InputError("Several files at once must all be Parquet; give one CSV file.")
+    for suffix, advice in _UNREAD.items():
+        if names[0].endswith((suffix, f"{suffix}.gz")):
+            raise InputError(f"The file {quoted(location.name)} cannot be read: {advice}.")
+    module, kind = next(place for suffixes, *place in _READERS if names[0].endswith(suffixes))
+    reader: Any = getattr(import_module(f"ldpaudit.datasets.formats.{module}"), kind)
+    table: TableSource
+    table = reader(location, files) if module in ("csv_file", "loaded") else reader(location)
+    return table

@@ -97,7 +97,7 @@ def test_a_violation_stays_one_at_the_same_level() -> None:
     assert judged(warned, records=stopped("renyi")).verdict == judged(warned).verdict
 
 
-class Slow:
+class Slow(NoProgress):
     """Progress that lets time pass at a step."""
 
     def __init__(self, at: str, stop: Stop) -> None:
@@ -106,12 +106,6 @@ class Slow:
     def step(self, text: str) -> None:
         if text.startswith(self.at):
             self.stop.deadline = time.monotonic()
-
-    def advance(self, done: int, total: int) -> None:
-        pass
-
-    def remark(self, text: str) -> None:
-        pass
 
     def phases(self, names: Sequence[str]) -> None:
         self.names = tuple(names)

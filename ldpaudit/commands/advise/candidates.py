@@ -29,7 +29,7 @@ from ldpaudit.commands.sweep.points import (
 )
 from ldpaudit.commands.sweep.request import Point
 from ldpaudit.datasets.declaration import parse_declaration
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.reading import open_source

@@ -21,7 +21,7 @@ from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.outputs import read_result
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.datasets.declaration import parse_declaration
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import decoded, stored
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior

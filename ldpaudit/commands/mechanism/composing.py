@@ -20,8 +20,8 @@ from ldpaudit.commands.mechanism.stating import (
     settings,
 )
 from ldpaudit.datasets.declaration import parse_declaration
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
-from ldpaudit.datasets.formats.opening import open_table
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError, MissingDependencyError, did_you_mean, refuse
 from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names

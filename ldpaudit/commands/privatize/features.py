@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ldpaudit.commands.privatize.labels import ClassDomain, Survey, bare_labels, outputs_of
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.features import is_categorical
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     LISTS,
     NUMBERS,

@@ -26,7 +26,7 @@ from ldpaudit.commands.utility import ModelKind
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import Utility, utility
 from ldpaudit.datasets import declare, read_release
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     MemoryTable,
     TableSource,

@@ -10,8 +10,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit.datasets.formats import arrow, csv_file
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import arrow, csv_file, open_table
 from ldpaudit.datasets.formats.tables import bare_schema, read_whole
 from ldpaudit.errors import InputError
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ldpaudit.datasets.formats import csv_file
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import csv_file, open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions

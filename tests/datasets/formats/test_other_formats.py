@@ -12,8 +12,7 @@ import pyarrow.feather
 import pytest
 
 from ldpaudit.datasets import declare, read_release
-from ldpaudit.datasets.formats import locations
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import locations, open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions

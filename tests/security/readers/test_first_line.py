@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.names import check_header
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ldpaudit
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.errors import InputError
 
 N = 400

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from security.readers.fronts import attempt
 
-from ldpaudit.datasets.formats import arrow, csv_file, json_lines, loaded, locations
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import arrow, csv_file, json_lines, loaded, locations, open_table
 from ldpaudit.datasets.formats.tables import held_to
 from ldpaudit.datasets.sparse import open_svmlight
 from ldpaudit.errors import InputError

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from security.readers.bad_tables import FORMATS, damaged
 
-from ldpaudit.datasets.formats.opening import open_table
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.sparse import open_svmlight
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import LdpAuditError
