@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import coo_array
 
-from ldpaudit.arrays import BoolArray, IndexArray, IntArray
+from ldpaudit.arrays import BoolArray, IndexArray
 from ldpaudit.datasets.companions import LabelledRows, comparable_ids, named_truth, open_truth
 from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of, parse_declaration
 from ldpaudit.datasets.formats.locations import unchanged
@@ -225,12 +225,24 @@ def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFil
         )
     hashed = [reading.people for reading in readings if reading.people is not None]
     if len(hashed) < len(readings):
-        rows = np.arange(len(files[0]))[:, None].repeat(len(files), axis=1)
-        _check_same_order([some[0] for some in columns])
+        first, *others = [some[0] for some in columns]
+        counts, sample = {*map(len, files)}, np.arange(min(len(first), _LOOKED_AT))
+        whole = (
+            "Without an id column (--id) the rows of all releases must be the same people in the"
+        )
+        if len(counts) > 1:
+            raise InputError(f"{whole} same order; they have {min(counts)} to {max(counts)} rows.")
+        for other in others:
+            same = same_features(first, other, sample, sample)
+            if same is not None and len(sample) > 1 and not same.any():
+                raise InputError(
+                    f"{whole} same order, and no row has the same features in two releases."
+                )
+        rows = np.arange(len(first))[:, None].repeat(len(files), axis=1)
         return ReleasedFiles(files, rows, by_id=False)
     # People are in the order in which they first occur: that of the hashes varies with the key.
-    _, first, codes = np.unique(np.concatenate(hashed), return_index=True, return_inverse=True)
-    codes, people = first.argsort().argsort()[codes.reshape(-1)], len(first)
+    _, starts, codes = np.unique(np.concatenate(hashed), return_index=True, return_inverse=True)
+    codes, people = starts.argsort().argsort()[codes.reshape(-1)], len(starts)
     rows = np.full((people, len(hashed)), -1, dtype=np.int64)
     repeats, start = np.zeros(people, dtype=bool), 0
     for place, ids in enumerate(hashed):
@@ -246,25 +258,6 @@ def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFil
             "next. Is the id column (--id) the same in all of them?"
         )
     return ReleasedFiles(files, rows, repeated=int(repeats.sum()))
-
-
-def _check_same_order(releases: Sequence[Release]) -> None:
-    """Refuse releases without ids whose rows cannot be in the same order (InputError)."""
-    counts = {len(release) for release in releases}
-    if len(counts) > 1:
-        raise InputError(
-            "Without an id column (--id) the rows of all releases must be the same people in the "
-            f"same order, and the releases have {min(counts)} to {max(counts)} rows."
-        )
-    first, *others = releases
-    sample = np.arange(min(len(first), _LOOKED_AT))
-    for other in others:
-        same = same_features(first, other, sample, sample)
-        if same is not None and len(sample) > 1 and not same.any():
-            raise InputError(
-                "Without an id column (--id) the rows of all releases must be the same people in "
-                "the same order, and no row has the same features in two releases."
-            )
 
 
 def same_features(
@@ -291,8 +284,13 @@ def same_features(
         (numeric, x), (also, y) = _cells(one.features, a, first), _cells(two.features, b, second)
         if numeric and also:
             same &= (x == y) | (np.isnan(x) & np.isnan(y))
+        elif numeric or also:
+            same[:] = False
         else:
-            same &= not numeric and not also and _same_category(x, y)
+            u, v = x.astype(np.int64) + 1, y.astype(np.int64) + 1
+            partners = coo_array((np.ones(len(u)), (u, v))).tocsr()
+            forth, back = (np.asarray(partners.argmax(axis=axis)).reshape(-1) for axis in (1, 0))
+            same &= (forth[u] == v) & (back[v] == u)
     return same
 
 
@@ -302,12 +300,3 @@ def _cells(features: FeatureTable, place: int, rows: IndexArray) -> tuple[bool, 
     if place < numbers:
         return True, features.numeric[rows, place]
     return False, features.categorical[rows, place - numbers]
-
-
-def _same_category(one: IntArray, two: IntArray) -> BoolArray:
-    """Return where codes are partners: the commonest partner of each, by both sides."""
-    a, b = one.astype(np.int64) + 1, two.astype(np.int64) + 1
-    counts = coo_array((np.ones(len(a)), (a, b))).tocsr()
-    forth = np.asarray(counts.argmax(axis=1)).reshape(-1)
-    back = np.asarray(counts.argmax(axis=0)).reshape(-1)
-    return np.asarray((forth[a] == b) & (back[b] == a))

@@ -150,7 +150,7 @@ class CsvFile(TableSource):
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
         """Yield the rows as :meth:`batches` does, and the same rows as they are in the file."""
         names, numbers = list(self.names if columns is None else columns), self.dialect.numbers
-        kinds = self._kinds(names, as_text)
+        kinds = [_TEXT if name in as_text else self.schema.field(name).type for name in names]
         for block in self._text_blocks(names):
             found = []
             with self._reading():
@@ -165,15 +165,23 @@ class CsvFile(TableSource):
                         found.append(numbers.cast(cells, kind))
             yield pa.RecordBatch.from_arrays(found, names=names), block
 
-    def _kinds(self, names: Sequence[str], as_text: Collection[str]) -> list[pa.DataType]:
-        return [_TEXT if name in as_text else self.schema.field(name).type for name in names]
-
     def _text_blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        kinds = dict.fromkeys(names, pa.large_binary())
+        columns = len(self.names)
+        size = ROW_BYTES if columns <= _WIDE else max(ROW_BYTES, _BYTES_PER_FIELD * columns)
+        read = pyarrow.csv.ReadOptions(
+            block_size=size, use_threads=False, skip_rows=self.dialect.skipped
+        )
+        parse = pyarrow.csv.ParseOptions(delimiter=self.dialect.separator, newlines_in_values=True)
+        convert = pyarrow.csv.ConvertOptions(
+            include_columns=names,
+            column_types=dict.fromkeys(names, pa.large_binary()),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
         with self._reading(), self._open() as stream, contextlib.ExitStack() as opened:
             try:
-                options = self._options(names, kinds)
-                for block in opened.enter_context(pyarrow.csv.open_csv(stream, **options)):
+                reader = pyarrow.csv.open_csv(stream, read, parse, convert)
+                for block in opened.enter_context(reader):
                     try:
                         found = [column.cast(_TEXT) for column in block.columns]
                     except pa.ArrowInvalid:
@@ -181,24 +189,6 @@ class CsvFile(TableSource):
                     yield pa.RecordBatch.from_arrays(found, names=block.schema.names)
             except pa.ArrowInvalid as error:
                 raise self._explained(error) from None
-
-    def _options(self, names: list[str], kinds: dict[str, Any]) -> dict[str, Any]:
-        columns = len(self.names)
-        size = ROW_BYTES if columns <= _WIDE else max(ROW_BYTES, _BYTES_PER_FIELD * columns)
-        return {
-            "read_options": pyarrow.csv.ReadOptions(
-                block_size=size, use_threads=False, skip_rows=self.dialect.skipped
-            ),
-            "parse_options": pyarrow.csv.ParseOptions(
-                delimiter=self.dialect.separator, newlines_in_values=True
-            ),
-            "convert_options": pyarrow.csv.ConvertOptions(
-                include_columns=names,
-                column_types=kinds,
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        }
 
     def _explained(self, error: pa.ArrowInvalid) -> Exception:
         """Return the error for a row of another length: two numbers of the reader's message."""
