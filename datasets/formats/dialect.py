@@ -39,10 +39,11 @@ _EXPONENT: Final = r"([eE][+-]?[0-9]+)?"
 _SPACE: Final = "[ \u00a0\u202f]"
 
 
-def _decimal(mark: str) -> str:
-    """Return the pattern of a number with a decimal mark, or without one."""
-    point = re.escape(mark)
-    return rf"[+-]?([0-9]+{point}?[0-9]*|{point}[0-9]+){_EXPONENT}"
+_POINT: Final = {mark: re.escape(mark) for mark in ".,"}
+# Numbers with a decimal mark, or without one.
+_DECIMAL: Final = {
+    mark: rf"[+-]?([0-9]+{point}?[0-9]*|{point}[0-9]+){_EXPONENT}" for mark, point in _POINT.items()
+}
 
 
 def _grouped(between: str, point: str, least: int = 1, decimals: str = "[0-9]*)?") -> str:
@@ -50,12 +51,9 @@ def _grouped(between: str, point: str, least: int = 1, decimals: str = "[0-9]*)?
     return rf"[+-]?[1-9][0-9]{{0,2}}({between}[0-9]{{3}}){{{least},}}({point}{decimals}"
 
 
-_POINT: Final = {mark: re.escape(mark) for mark in ".,"}
 _THOUSANDS: Final = {mark: _grouped(_POINT[mark], _POINT[_OTHER[mark]]) for mark in ".,"}
 _SPACED: Final = {mark: _grouped(_SPACE, mark) for mark in ("\\.", ",", "[.,]")}
-_ANY: Final = "|".join(
-    (_decimal("."), _decimal(","), _THOUSANDS["."], _THOUSANDS[","], _SPACED["[.,]"])
-)
+_ANY: Final = "|".join((*_DECIMAL.values(), _THOUSANDS["."], _THOUSANDS[","], _SPACED["[.,]"]))
 # Numbers in which a mark can only separate thousands: two of them, or one and decimals.
 _CLOSED: Final = {
     mark: "|".join(
@@ -87,7 +85,7 @@ class NumberStyle:
     @property
     def pattern(self) -> str:
         """The pattern of a number of this style."""
-        written = [_decimal(self.decimal)]
+        written = [_DECIMAL[self.decimal]]
         written += [_THOUSANDS[_OTHER[self.decimal]]] if self.grouped else []
         return "|".join(written + ([_SPACED[_POINT[self.decimal]]] if self.spaced else []))
 
@@ -118,7 +116,7 @@ class NumberStyle:
         for pattern, mark in marks:
             own = pc.match_substring_regex(column, f"^{pattern}$")
             column = pc.if_else(own, pc.replace_substring_regex(column, mark, ""), column)
-        fits = pc.all(pc.match_substring_regex(column, f"^{_decimal(self.decimal)}$")).as_py()
+        fits = pc.all(pc.match_substring_regex(column, f"^{_DECIMAL[self.decimal]}$")).as_py()
         if fits is False:
             raise pa.ArrowInvalid("no numbers of this style")
         return pc.replace_substring(column, ",", ".")
@@ -261,12 +259,12 @@ def _numbers(
     cells = [cell for cell in closed if not re.fullmatch(rf"[+-]?[0-9]+{_EXPONENT}", cell)]
     # Every number could be one of thousands as well: 1.234.
     unclear = bool(cells) and _all(_THOUSANDS["."], cells)
-    if _all(_decimal("."), cells) and (known or not unclear):
+    if _all(_DECIMAL["."], cells) and (known or not unclear):
         return style
     for mark, other in _OTHER.items():
         found = replace(style, decimal=mark, grouped=_some(_CLOSED[other], cells))
         sure = found.grouped or any(
-            _all(_decimal(mark), [c]) and not _all(_THOUSANDS[mark], [c]) for c in cells
+            _all(_DECIMAL[mark], [c]) and not _all(_THOUSANDS[mark], [c]) for c in cells
         )
         if sure and _all(found.pattern, cells) and (mark == "." or separator != ","):
             return found
