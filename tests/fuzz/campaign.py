@@ -8,11 +8,9 @@ outside 0–3, a refusal that takes over 2 seconds of processor time, or more th
 
 import argparse
 import contextlib
-import io
 import os
 import random
 import signal
-import sys
 import tempfile
 import time
 import warnings
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fuzz.command_lines import KINDS, Line
+from killing.running import Place, nothing, started
 
 SECONDS: Final = 2.0
 PATIENCE: Final = 20
@@ -62,21 +61,11 @@ def run_line(line: Line, folder: Path) -> Ended:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    forget_children()
-    child = os.fork()
-    if not child:
-        _become(line, folder)
-    _, status, usage = _waited(child)
+    place = Place(folder / "place")
+    _, status, usage = _waited(started([*line.words], folder, place, nothing))
     code = os.waitstatus_to_exitcode(status)
-    errors = (folder / "stderr").read_text(encoding="utf-8", errors="replace")
+    errors = (place.folder / "said").read_text(encoding="utf-8", errors="replace")
     return Ended(code, errors, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
-
-
-def forget_children() -> None:
-    """Forget children that ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
 
 
 def _waited(child: int) -> tuple[int, int, Any]:
@@ -89,34 +78,6 @@ def _waited(child: int) -> tuple[int, int, Any]:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     return os.wait4(child, 0)
-
-
-def _become(line: Line, folder: Path) -> None:
-    """Be the command line, with its outputs in files; never return."""
-    os.setsid()
-    os.chdir(folder)
-    for name, descriptor in (("stdout", 1), ("stderr", 2)):
-        opened = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(opened, descriptor)
-    sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False), encoding="utf-8")
-    sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), encoding="utf-8")
-    sys.argv = ["ldpaudit", *line.words]
-    status = 70
-    try:
-        from ldpaudit import cli
-
-        cli.main()
-    except SystemExit as ended:
-        status = int(ended.code or 0)
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        os._exit(status)
 
 
 def campaign(
