@@ -31,8 +31,8 @@ from ldpaudit.commands.privatize.remembered import RememberedAnswers
 from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.scan import ReleasedColumns
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
-from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import (
