@@ -66,7 +66,6 @@ GRID: Final = (
 )
 # Mechanisms that are simulated, the best by closed form, and recommendations at most.
 MOST: Final = 3
-DOUBLE: Final = "double-rr"
 # ε at which mechanisms are ranked, and tried first where nothing limits it.
 _USUAL: Final = 1.0
 _LEAST: Final = 1e-9
@@ -93,6 +92,11 @@ def words(parts: Parts) -> str:
 def spent(parts: Parts) -> float:
     """Return what the whole release costs a person, in nats."""
     return math.fsum(one.value for one in parts)
+
+
+def replaces_features(name: str) -> bool:
+    """Return whether a mechanism replaces features, too: with synthetic rows of a public table."""
+    return traits_of(name).features == "partly synthetic"
 
 
 @dataclass(frozen=True)
@@ -491,7 +495,8 @@ def lines(columns: Sequence[Column], policy: Policy, *, hopeless: bool) -> list[
             made = [_together(columns, [one[0] for one in ranked if one], grid, most)]
         made = [_no_dearer(columns, one) for one in made if one]
     if len(columns) == 1 and columns[0].request.public is not None:
-        made.append(tuple((Point(DOUBLE, "epsilon", epsilon, 1),) for epsilon in grid))
+        for name in filter(replaces_features, applicable()):
+            made.append(tuple((Point(name, "epsilon", epsilon, 1),) for epsilon in grid))
     return [Line(one, _start(columns, one, policy, most)) for one in made]
 
 

@@ -333,7 +333,9 @@ def found_words(best: Recommendation) -> str:
     said.append(f"an attacker guesses {_plain(leakage['advice.accuracy'])} of the labels")
     if (gain := leakage.get("advice.advantage")) is not None:
         points = as_percent(number(gain.value)).removesuffix("\u00a0%")
-        said.append(f"{points} points more than without the release")
+        # Of its own features where the audit of a simulated release measured it.
+        alone = "without the release" if gain.section == "leakage" else "from its features alone"
+        said.append(f"{points} points more than {alone}")
     return f"Release with {best.words}: {', '.join(said)}."
 
 

@@ -12,7 +12,6 @@ from ldpaudit import __version__
 from ldpaudit.api import policy_of
 from ldpaudit.audits.interface import Plan
 from ldpaudit.commands.advise.candidates import (
-    DOUBLE,
     MOST,
     MOST_ROWS,
     Column,
@@ -23,6 +22,7 @@ from ldpaudit.commands.advise.candidates import (
     left_out,
     lines,
     read_column,
+    replaces_features,
     share_error,
     spent,
     stretch,
@@ -53,6 +53,7 @@ from ldpaudit.datasets import read_file_columns
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.errors import LdpAuditError
 from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options import LabelOptions, PlanOptions
 from ldpaudit.pipeline.audit import audit
@@ -101,8 +102,9 @@ _DOUBLE: Final = (
     "table, advise simulates it."
 )
 _OF_DOUBLE: Final = (
-    "What an attacker learns from double-rr is measured by the audit of its first simulated "
-    "release, each number at the audit's own level."
+    "Where features are replaced, too, what an attacker learns is measured by the audit of the "
+    "first simulated release, each number at the audit's own level, and held against what the "
+    "released features reveal alone."
 )
 
 
@@ -128,8 +130,9 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
         hopeless |= any(not column.tables.features.names for column in columns)
     if request.public is not None and len(columns) == 1:
         progress.step("fitting the generator")
-        double = Point(DOUBLE, "epsilon", 1.0, 1)
-        columns = [replace(one, tables=one.tables.with_generator(double)) for one in columns]
+        name = next(filter(replaces_features, applicable()))
+        tables = columns[0].tables.with_generator(Point(name, "epsilon", 1.0, 1))
+        columns = [replace(columns[0], tables=tables)]
     search = Search(columns, policy, level, start + seconds, progress)
     progress.step("ranking mechanisms")
     ways = lines(columns, policy, hopeless=hopeless)
@@ -447,7 +450,7 @@ class _Answer:
         for way in self.ways:
             for failed in [one for one in self._known(way) if not one.passes][:1]:
                 yield f"{words(failed.parts)} was left out: {failed.why_not}"
-        if any(one.parts[0].mechanism == DOUBLE for one in best):
+        if any(replaces_features(one.parts[0].mechanism) for one in best):
             yield _OF_DOUBLE
         if len(columns[0].audited) < columns[0].rows:
             yield f"Simulations release {MOST_ROWS:,} of the {columns[0].rows:,} rows, at random."
@@ -462,7 +465,7 @@ class _Answer:
         point, epsilon = tried.parts[0], spent(tried.parts)
         utility = tried.utility[0] if tried.utility else None
         accuracy = self.search.columns[0].guessed(point)
-        if point.mechanism == DOUBLE:
+        if replaces_features(point.mechanism):
             measured = tried.results[0].estimate("attack.best.accuracy") if tried.results else None
             accuracy = None if measured is None else measured.value
         return Candidate(
@@ -494,7 +497,7 @@ class _Answer:
     def _choice(self, tried: Tried, place: int) -> Choice:
         search, point = self.search, tried.parts[place]
         leakage, utility, limits = list[Estimate](), None, list[Limit]()
-        if point.mechanism != DOUBLE:
+        if not replaces_features(point.mechanism):
             column = search.among(tried.parts, search.columns[place])
             leakage += column.leakage(point, search.level)
         if tried.results:
@@ -571,7 +574,7 @@ def _label_words(column: Column, name: str, epsilon: float, *, alone: bool) -> l
     for option in ("labels", "prior", "private_prior"):
         if (value := getattr(stated, option)) is not None:
             out += [f"--{option.replace('_', '-')}", str(value)]
-    if name == DOUBLE:
+    if replaces_features(name):
         out += ["--generator", "mixture", "--generator-data", str(asked.generator_data)]
     return out
 
