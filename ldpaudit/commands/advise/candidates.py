@@ -96,7 +96,9 @@ def spent(parts: Parts) -> float:
 
 def replaces_features(name: str) -> bool:
     """Return whether a mechanism replaces features, too: with synthetic rows of a public table."""
-    return traits_of(name).features == "partly synthetic"
+    traits = traits_of(name)
+    swept = traits.swept and "epsilon" in traits.stated_by
+    return swept and traits.features == "partly synthetic"
 
 
 @dataclass(frozen=True)
