@@ -137,7 +137,7 @@ def open(
         raise MissingDependencyError(
             "ldpaudit open needs a small web server; install it with: pip install 'ldpaudit[web]'"
         )
-    from ldpaudit.web import serve
+    from ldpaudit.web.server import serve
 
     serve(
         {one.__name__: [*parameters_of(one)] for one in (run, report, advise, sweep, compare)},

@@ -3,7 +3,3 @@
 In: what a browser on this computer sends, with the page's secret address. Out: the commands'
 own results and pages, for as long as the page is open; nothing is worked out here.
 """
-
-from ldpaudit.web.server import serve
-
-__all__ = ["serve"]

@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 
 _WIDE, _HIGH, _LEFT, _TOP = 520, 200, 44, 12
 """Of the drawing, in its own units."""
-_ALONE: Final = "attack.features-only.accuracy"
 _ATTACKERS: Final = {
     "attack.best.accuracy": "labels that the strongest attacker guesses right",
     "numeric.best.within_5": "numbers that the strongest attacker guesses to 5 % of their range",
@@ -36,16 +35,6 @@ class Curves(NamedTuple):
     epsilons: tuple[float, ...]
     at: int
     lines: tuple[Line, ...]
-
-    @property
-    def epsilon(self) -> float:
-        """The ε that is looked at."""
-        return self.epsilons[self.at]
-
-    @property
-    def odds(self) -> float:
-        """How many times it can change the odds between two labels."""
-        return math.exp(self.epsilon)
 
     def x(self, place: int) -> float:
         """Return where an ε stands: all are equally far apart, as on the slider."""
@@ -81,7 +70,8 @@ def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | Non
     title, against = "even odds between two labels become at most", "nothing released"
     lines = [Line("says", title, certain, 0.5, against)]
     for key in _ATTACKERS.keys() & points[0].keys():
-        shares, alone = _shares(points, key), _shares(points, _ALONE)[-1]
+        alone = _shares(points, "attack.features-only.accuracy")[-1]
+        shares = _shares(points, key)
         lines.append(Line("guessed", _ATTACKERS[key], shares, alone, "from the features alone"))
     for key in _LEARNERS.keys() & points[0].keys():
         without = {**points[0], **(sweep.get("reference") or {key: None})}

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-_LONGEST: Final = 80
-"""Characters of a file's name."""
 DECLARATION: Final = ".ldpaudit.json"
 """The end of the name of a declaration that lies next to its file."""
 
@@ -22,7 +20,7 @@ def harmless(name: str) -> str:
     """Return a file's own name, without folders and without marks that a path or a shell reads."""
     own = re.split(r"[/\\]", name)[-1]
     kept = re.sub(r"[^\w. ()+-]", "_", own).strip(" .-")
-    return kept[-_LONGEST:].lstrip(" .-") or "file"
+    return kept[-80:].lstrip(" .-") or "file"
 
 
 @dataclass(eq=False)
@@ -66,7 +64,6 @@ class Draft:
             with (self.folder / name).open("xb") as file:
                 shutil.copyfileobj(content, file, 1 << 20)
         self.files[role] = names
-        self.found = None
 
     def words(self, role: str) -> list[str]:
         """Return a field's files as a command names them; declarations next to files are none."""
@@ -80,8 +77,3 @@ class Draft:
     def given(self, paths: Iterable[str], role: str) -> None:
         """Take files that were named on the command line, where they lie."""
         self.files[role] = [one if "://" in one else str(Path.cwd() / one) for one in paths]
-
-    @property
-    def size(self) -> int:
-        """The bytes of its files."""
-        return sum(path.stat().st_size for path in self.folder.iterdir())

@@ -27,10 +27,8 @@ _THOUSANDS: Final = re.compile(
 )
 
 
-Parameter = Any
-"""An option as ``ldpaudit.cli.parameters`` has it, which lies above this."""
-Commands = Mapping[str, Sequence[Parameter]]
-"""The commands that pages may run, with their options."""
+Commands = Mapping[str, Sequence[Any]]
+"""The commands that pages may run, with their options as ``ldpaudit.cli.parameters`` has them."""
 
 
 class Field(NamedTuple):
@@ -73,7 +71,7 @@ def proposed(draft: Draft) -> list[str]:
     return []
 
 
-def fields_of(parameters: Iterable[Parameter]) -> dict[str, Field]:
+def fields_of(parameters: Iterable[Any]) -> dict[str, Field]:
     """Return the fields of a command by their names; what names a file is uploaded, not typed."""
     fields = {}
     for one in parameters:

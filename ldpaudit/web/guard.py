@@ -25,8 +25,6 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-NAMES: Final = ("127.0.0.1", "localhost")
-"""What the browser on this computer calls it."""
 
 
 class Guard:
@@ -45,7 +43,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, token: str, port: int, room: Callable[[], int]) -> None:
         self._app, self._token, self._room = app, token.encode(), room
-        self._hosts = {f"{name}:{port}" for name in NAMES}
+        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it without a word about why."""
@@ -57,17 +55,14 @@ class Guard:
             await self._app(scope, self._counted(receive), self._sending(send))
 
     def _known(self, scope: Scope) -> bool:
-        headers = Headers(scope=scope)
+        headers, asked = Headers(scope=scope), scope["method"] in ("GET", "HEAD")
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         token = f"{scope['path']}/".split("/", 2)[1].encode("utf-8", "replace")
-        asked = scope["method"] in ("GET", "HEAD")
-        own = origins == [f"http://{host}" for host in hosts] or (asked and not origins)
-        site = headers.get("sec-fetch-site", "same-origin")
         return (
             len(hosts) == 1
             and hosts[0] in self._hosts
-            and own
-            and (asked or site == "same-origin")
+            and (origins == [f"http://{hosts[0]}"] or (asked and not origins))
+            and (asked or headers.get("sec-fetch-site", "same-origin") == "same-origin")
             and secrets.compare_digest(token, self._token)
         )
 

@@ -18,12 +18,7 @@ from typing import Any, Final, Literal
 from ldpaudit.terminal import remark
 from ldpaudit.web.drafts import Draft
 
-State = Literal["waiting", "running", "done", "refused", "stopped"]
 _PART: Final = re.compile(r"(\d+) of (\d+): (.*) …")
-_LINE: Final = 1 << 20
-"""Bytes of the longest line that a command may print."""
-
-
 Download = tuple[str, str, str]
 """A file that a job makes: what people call it, its own name, and what to save it as."""
 
@@ -53,7 +48,7 @@ class Job:
     line : str
         What the command said last: why it refused, at the end.
     answer : str
-        What was decided, in a few words.
+        What came out, in a few words.
     asked : int
         How often it was asked to end.
     """
@@ -64,7 +59,7 @@ class Job:
     command: str
     steps: list[Callable[[], list[str]]]
     downloads: dict[str, Download]
-    state: State = "waiting"
+    state: Literal["waiting", "running", "done", "refused", "stopped"] = "waiting"
     parts: list[str] = field(default_factory=list)
     of: int = 0
     line: str = ""
@@ -73,6 +68,7 @@ class Job:
     began: float = 0.0
     ended: float = 0.0
     process: Process | None = None
+    task: Any = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
 
     def file(self, key: str) -> Path:
@@ -80,15 +76,9 @@ class Job:
         return self.folder / self.downloads[key][1]
 
     def stored(self, key: str = "json") -> Any:
-        """Return what a JSON file of the job holds; None where it was not made."""
-        if key not in self.downloads or not self.file(key).is_file():
-            return None
-        return json.loads(self.file(key).read_text("utf-8"))
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more will happen."""
-        return self.state in ("done", "refused", "stopped")
+        """Return what a JSON file of the job holds; nothing where it was not made."""
+        made = key in self.downloads and self.file(key).is_file()
+        return json.loads(self.file(key).read_text("utf-8")) if made else {}
 
     @property
     def seconds(self) -> int:
@@ -104,17 +94,48 @@ class Job:
     def heard(self, text: str) -> None:
         """Take note of a line of progress."""
         if part := _PART.fullmatch(text):
-            self.parts = [*self.parts[: int(part[1]) - 1], part[3]]
-            self.of = int(part[2])
+            self.parts, self.of = [*self.parts[: int(part[1]) - 1], part[3]], int(part[2])
         elif text:
             self.line = text
 
+    async def run(self, turn: asyncio.Lock) -> None:
+        """Do it when it is its turn, unless somebody stopped it before."""
+        async with turn:
+            if self.state == "stopped":
+                return
+            self.began, self.state = time.monotonic(), "running"
+            try:
+                status = await self._steps()
+            except Exception as error:  # The next job is to run all the same.
+                status, self.line = 2, f"Internal fault ({type(error).__name__})."
+            self.ended = time.monotonic()
+            made = self.file(next(iter(self.downloads))).is_file()
+            self.state = "done" if made else "stopped" if self.asked else "refused"
+            self.answer = self.stored().get("decision") or self.state
+            if self.state == "refused":
+                self.draft.error = self.line or f"It ended before its time (status {status})."
+            remark(f"{self.title}: {self.state} after {self.seconds} s.")
+
+    async def _steps(self) -> int:
+        status = 0
+        for step in self.steps:
+            words = step()
+            if words and status in (0, 1, 3) and (self.asked == 0 or self.stored()):
+                self.parts, self.of, self.line = [], 0, ""
+                status = await work(words, self.draft.folder, self.heard, self)
+        return status
+
+    def stop(self) -> None:
+        """Ask it to end with what it has; ask again, and it ends now."""
+        self.asked += 1
+        if self.state == "waiting":
+            self.state = "stopped"
+        elif self.process is not None and self.process.returncode is None:
+            (end if self.asked > 1 else Process.terminate)(self.process)
+
 
 async def work(
-    words: list[str],
-    folder: Path,
-    heard: Callable[[str], None],
-    started: Callable[[Process], None] = lambda _: None,
+    words: list[str], folder: Path, heard: Callable[[str], None], job: Job | None = None
 ) -> int:
     """Run a task in a process of its own; return its exit status.
 
@@ -127,10 +148,11 @@ async def work(
         stderr=PIPE,
         cwd=folder,
         env=os.environ | {"PYTHONSAFEPATH": "1", "TMPDIR": str(folder.parent)},
-        limit=_LINE,
+        limit=1 << 20,
         start_new_session=True,
     )
-    started(process)
+    if job is not None:
+        job.process = process
     try:
         assert process.stderr is not None
         async for line in process.stderr:
@@ -145,61 +167,3 @@ def end(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
-
-
-class Jobs:
-    """All jobs since the server started; they run one at a time, in their order."""
-
-    def __init__(self) -> None:
-        self.all: dict[str, Job] = {}
-        self._queue: asyncio.Queue[Job] = asyncio.Queue()
-
-    def add(self, job: Job) -> Job:
-        """Let a job wait for its turn."""
-        job.folder.mkdir(mode=0o700)
-        self.all[job.id] = job
-        self._queue.put_nowait(job)
-        return job
-
-    async def run(self) -> None:
-        """Run jobs as they come, until this is cancelled."""
-        while True:
-            job = await self._queue.get()
-            if job.state == "waiting":
-                job.began, job.state = time.monotonic(), "running"
-                try:
-                    status = await self._steps(job)
-                except Exception as error:  # The next job is to run all the same.
-                    status, job.line = 2, f"Internal fault ({type(error).__name__})."
-                job.ended = time.monotonic()
-                made = job.file(next(iter(job.downloads))).is_file()
-                job.state = "done" if made else "stopped" if job.asked else "refused"
-                if job.state == "refused":
-                    job.draft.error = job.line or f"It ended before its time (status {status})."
-                decision = (job.stored() or {}).get("decision") if made else None
-                job.answer = f"publish: {decision}" if decision else job.state
-                remark(f"{job.title}: {job.state} after {job.seconds} s.")
-
-    async def _steps(self, job: Job) -> int:
-        status = 0
-        for step in job.steps:
-            words = step()
-            if words and status in (0, 1, 3) and (job.asked == 0 or job.stored() is not None):
-                job.parts, job.of, job.line = [], 0, ""
-
-                def started(process: Process) -> None:
-                    job.process = process
-
-                status = await work(words, job.draft.folder, job.heard, started)
-        return status
-
-    def stop(self, job: Job) -> None:
-        """Ask a job to end with what it has; ask again, and it ends now."""
-        job.asked += 1
-        if job.state == "waiting":
-            job.state = "stopped"
-        elif job.process is not None and job.process.returncode is None:
-            if job.asked > 1:
-                end(job.process)
-            else:
-                job.process.terminate()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 from ldpaudit.web.drafts import Draft
@@ -103,7 +104,7 @@ class Maker:
             words.append(f"--memory={self.memory}")
         name = draft.names(kind.main)[0]
         title, stem = f"{kind.doing} {name}", Path(name).stem
-        folder = self._folder()
+        folder = Path(mkdtemp(prefix="job-", dir=self.scratch))
         out = [f"--html={folder / _PAGE}"]
         result = str(folder / _RESULT)
         made = {"page": ("The page", _PAGE, f"{stem}.html")}
@@ -135,7 +136,7 @@ class Maker:
         out = words.index("-o") + 1
         name = words[out] = f"{Path(words[out]).stem}.parquet"
         shown = shlex.join(["ldpaudit", *words, "--secret", "truth.parquet"])
-        folder = self._folder()
+        folder = Path(mkdtemp(prefix="job-", dir=self.scratch))
         words[out] = str(folder / name)
         words.append(f"--secret={folder / 'truth.parquet'}")
         made = {
@@ -166,7 +167,3 @@ class Maker:
             f"--only={'numeric-inference' if numeric else 'label-inference'}",
             f"--json={advice.file('sweep')}",
         ]
-
-    def _folder(self) -> Path:
-        numbers = [int(one.name[3:]) for one in self.scratch.glob("job*")]
-        return self.scratch / f"job{max(numbers, default=0) + 1}"

@@ -1,11 +1,12 @@
 """The pages, and what their forms do; every address begins with the server's token."""
 
 import asyncio
-import contextlib
 import json
+import math
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -21,12 +22,11 @@ from starlette.staticfiles import StaticFiles
 from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import Draft
 from ldpaudit.web.forms import PRESETS, Commands, field_of, fields_of, plain_number, proposed
-from ldpaudit.web.jobs import Job, Jobs, work
+from ldpaudit.web.jobs import Job, work
 from ldpaudit.web.kinds import KINDS, Kind, Maker
 from ldpaudit.work.memory import shown
 
-_LARGEST_FIELD: Final = 1 << 20
-"""Bytes of a field that is no file."""
+_LOOK: Final = ("ldpaudit.reports", "templates")
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 _ODDS: Final = (
     ("0.1", "1.1"),
@@ -60,11 +60,13 @@ class Site:
         self, commands: Commands, scratch: Path, token: str, most: int, memory: str | None = None
     ) -> None:
         self._commands, self._scratch, self._most = commands, scratch, most
-        self._make, self._jobs = Maker(commands, scratch, memory), Jobs()
+        self._make = Maker(commands, scratch, memory)
+        self._jobs: dict[str, Job] = {}
+        self._turn = asyncio.Lock()
         self._drafts: dict[str, Draft] = {}
         self._base = f"/{token}"
         self.end: Callable[[], None] = lambda: None
-        loaders = [PackageLoader("ldpaudit.web"), PackageLoader("ldpaudit.reports", "templates")]
+        loaders = [PackageLoader("ldpaudit.web"), PackageLoader(*_LOOK)]
         self._pages = Environment(
             loader=ChoiceLoader(loaders),
             autoescape=True,
@@ -72,31 +74,32 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._pages.globals |= {"base": self._base, "kinds": KINDS, "presets": PRESETS}
+        self._pages.globals |= {
+            "base": self._base,
+            "kinds": KINDS,
+            "presets": PRESETS,
+            "exp": math.exp,
+        }
         routes = [
             Route("/", self._start),
-            Route("/style.css", self._style),
             Route("/end", self._end, methods=["POST"]),
             Route("/sample", self._sample, methods=["POST"]),
             Route("/job/{job}", self._show),
-            Route("/job/{job}/stop", self._stop, methods=["POST"]),
-            Route("/job/{job}/release", self._release, methods=["POST"]),
-            Route("/job/{job}/audit", self._audit, methods=["POST"]),
-            Route("/job/{job}/page/{key}", self._page),
-            Route("/job/{job}/file/{key}", self._file),
-            Mount("/static", StaticFiles(packages=[("ldpaudit.web", "static")])),
+            Route("/job/{job}/{what}", self._act, methods=["POST"]),
+            Route("/job/{job}/{what}/{key}", self._made),
+            Mount("/static", StaticFiles(packages=[("ldpaudit.web", "static"), _LOOK])),
             Route("/{kind}", self._new, methods=["GET", "POST"]),
             Route("/{kind}/{draft}", self._form, methods=["GET", "POST"]),
         ]
         self.app = Starlette(
             routes=[Mount(self._base, routes=routes)],
-            lifespan=self._living,
             exception_handlers={HTTPException: self._refused},
         )
 
     def room(self) -> int:
         """Return how many bytes may be uploaded now."""
-        return self._most - sum(draft.size for draft in self._drafts.values())
+        files = (file for one in self._drafts.values() for file in one.folder.iterdir())
+        return self._most - sum(file.stat().st_size for file in files)
 
     def opened(self, files: Sequence[str]) -> str:
         """Return the place of a form about files that were named on the command line."""
@@ -106,16 +109,6 @@ class Site:
         draft.given(files, KINDS[kind].main)
         return f"{kind}/{draft.id}"
 
-    @contextlib.asynccontextmanager
-    async def _living(self, _app: Starlette) -> AsyncIterator[None]:
-        running = asyncio.create_task(self._jobs.run())
-        try:
-            yield
-        finally:
-            running.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await running
-
     def _html(self, page: str, status: int = 200, **words: Any) -> HTMLResponse:
         return HTMLResponse(self._pages.get_template(f"{page}.html.j2").render(**words), status)
 
@@ -124,22 +117,16 @@ class Site:
 
     async def _refused(self, _request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        told = {404: "There is no such page; it may be of an earlier start."}
+        told = {
+            404: "There is no such page; it may be of an earlier start.",
+            413: f"This is more than may be uploaded: {shown(self._most)} in all (--memory). "
+            "Nothing of it was kept. Start with the file’s name instead: ldpaudit open FILE.",
+        }
         words = told.get(error.status_code, str(error.detail))
-        if error.status_code == 413:
-            words = (
-                f"This is more than may be uploaded: {shown(self._most)} in all (--memory). "
-                f"Nothing of it was kept. Start with the file’s name: ldpaudit open FILE."
-            )
         return self._html("message", error.status_code, words=words)
 
-    async def _style(self, _request: Request) -> Response:
-        sheets = [self._pages.get_template(name).render() for name in ("report.css", "open.css")]
-        return Response("\n".join(sheets), media_type="text/css")
-
     async def _start(self, _request: Request) -> Response:
-        jobs = [*reversed(self._jobs.all.values())]
-        return self._html("start", jobs=jobs)
+        return self._html("start", jobs=[*reversed(self._jobs.values())])
 
     async def _end(self, _request: Request) -> Response:
         self.end()
@@ -148,15 +135,12 @@ class Site:
     async def _sample(self, _request: Request) -> Response:
         draft = self._draft("audit")
         await work(["sample", str(draft.folder)], draft.folder, lambda _: None)
-        files = {"release": "dishonest.parquet", "truth": "truth.parquet"}
-        for role, name in files.items():
-            draft.given([str(draft.folder / name)], role)
+        draft.given([str(draft.folder / "dishonest.parquet")], "release")
+        draft.given([str(draft.folder / "truth.parquet")], "truth")
         return await self._looked_at(draft)
 
     def _draft(self, kind: str) -> Draft:
-        folder = self._scratch / f"draft{len(self._drafts) + 1}"
-        folder.mkdir(mode=0o700)
-        draft = Draft(kind, folder)
+        draft = Draft(kind, Path(mkdtemp(prefix="draft-", dir=self._scratch)))
         self._drafts[draft.id] = draft
         return draft
 
@@ -175,90 +159,88 @@ class Site:
         if draft.found is None and draft.files and not draft.error:
             return await self._looked_at(draft)
         fields = fields_of(self._commands[kind.command])
-        seen = (draft.found or {}).values()
+        nothing: dict[str, Any] = {"columns": [], "rows": None, "declared": []}
         return self._html(
             "form",
             draft=draft,
             kind=kind,
             fields=fields,
             wrong=field_of(draft.error, fields, draft),
-            columns=next((one["columns"] for one in seen), []),
-            rows=next((one["rows"] for one in seen), None),
-            declared=next((one["declared"] for one in seen), []),
             chosen=draft.values.get("label") or proposed(draft),
             odds=_ODDS,
+            **next(iter((draft.found or {}).values()), nothing),
         )
 
     async def _taken(self, request: Request, draft: Draft, kind: Kind) -> Response:
         """Keep what a form sends; look at new files, or start the job."""
         fields = fields_of(self._commands[kind.command])
-        async with request.form(max_part_size=_LARGEST_FIELD) as form:
-            new = await run_in_threadpool(_kept, form, draft, fields)
-        draft.error = ""
-        if not draft.files.get(kind.main):
-            draft.error = "Choose a file first."
+        async with request.form(max_part_size=1 << 20) as form:
+            await run_in_threadpool(_keep, form, draft, fields)
+        draft.error = "" if draft.files.get(kind.main) else "Choose a file first."
+        if draft.error:
             return self._to(f"{draft.kind}/{draft.id}")
-        if draft.kind != "stored" and (new or draft.found is None):
-            return await self._looked_at(draft)
-        return self._started(self._make.job(draft))
-
-    def _started(self, job: Job) -> Response:
-        self._jobs.add(job)
-        return self._to(f"job/{job.id}")
+        return await self._looked_at(draft)
 
     async def _looked_at(self, draft: Draft) -> Response:
-        """Find out the columns of a form's main file, then show the form."""
-        kind, heard = KINDS[draft.kind], [""]
-        if draft.kind == "stored":
+        """Find out the columns of a form's main file and show the form; start where they are known.
+
+        A stored result has no form.
+        """
+        main, heard = KINDS[draft.kind].main, [""]
+        if draft.kind == "stored" or draft.found is not None:
             return self._started(self._make.job(draft))
-        names = [word for word in draft.words(kind.main) if not word.lower().endswith(".json")]
+        names = [word for word in draft.words(main) if not word.lower().endswith(".json")]
         out = draft.folder.parent / f"{draft.folder.name}.look"
         status = await work(["look", str(out), *names[:1]], draft.folder, heard.append)
         draft.found = json.loads(out.read_text("utf-8")) if status == 0 else None
         draft.error = "" if status == 0 else heard[-1]
         return self._to(f"{draft.kind}/{draft.id}")
 
+    def _started(self, job: Job) -> Response:
+        self._jobs[job.id] = job
+        job.task = asyncio.create_task(job.run(self._turn))
+        return self._to(f"job/{job.id}")
+
     async def _show(self, request: Request) -> Response:
-        job = _known(self._jobs.all, request.path_params["job"])
+        job = _known(self._jobs, request.path_params["job"])
         if job.state == "refused":
             return self._to(f"{job.draft.kind}/{job.draft.id}")
         if job.state != "done":
-            return self._html("job", job=job, kind=KINDS[job.draft.kind])
+            return self._html("job", job=job)
         if "page" in job.downloads and job.draft.kind != "noise":
             return self._to(f"job/{job.id}/page/page")
-        advice, curves = job.stored(), None
-        if job.draft.kind == "noise" and "page" in job.downloads:
-            sweep = job.stored("sweep")
-            curves = curves_of(sweep, advice, request.query_params.get("at")) if sweep else None
+        advice, sweep = job.stored(), job.stored("sweep")
+        curves = curves_of(sweep, advice, request.query_params.get("at")) if sweep else None
         return self._html("done", job=job, advice=advice, curves=curves)
 
-    async def _stop(self, request: Request) -> Response:
-        job = _known(self._jobs.all, request.path_params["job"])
-        self._jobs.stop(job)
-        return self._to(f"job/{job.id}")
-
-    async def _release(self, request: Request) -> Response:
-        job = _known(self._jobs.all, request.path_params["job"])
-        advice = job.stored()
-        if not (advice and advice.get("recommendations")):
+    async def _act(self, request: Request) -> Response:
+        """Stop a job, make the release that it advises, or audit the one that it made."""
+        job = _known(self._jobs, request.path_params["job"])
+        what = request.path_params["what"]
+        if what == "stop":
+            job.stop()
+            return self._to(f"job/{job.id}")
+        if what == "release" and job.stored().get("recommendations"):
+            async with request.form() as form:
+                epsilon = plain_number(str(form.get("epsilon", "")))
+            return self._started(self._make.release(job, epsilon))
+        if what != "audit" or "secret" not in job.downloads:
             raise HTTPException(404)
-        async with request.form() as form:
-            epsilon = plain_number(str(form.get("epsilon", "")))
-        return self._started(self._make.release(job, epsilon))
-
-    async def _audit(self, request: Request) -> Response:
-        """Fill in the audit of a release that a job made."""
-        job = _known(self._jobs.all, request.path_params["job"])
         draft = self._draft("audit")
-        for role, key in (("release", "release"), ("truth", "secret")):
-            _known(job.downloads, key)
-            draft.given([str(job.file(key))], role)
+        draft.given([str(job.file("release"))], "release")
+        draft.given([str(job.file("secret"))], "truth")
         return await self._looked_at(draft)
 
-    async def _page(self, request: Request) -> Response:
-        """Show a page that a job made, with a line of links before it."""
-        job, path = self._made(request)
-        text = path.read_text("utf-8")
+    async def _made(self, request: Request) -> Response:
+        """Return a file that a job made, by our own name of it; a page after a line of links."""
+        job = _known(self._jobs, request.path_params["job"])
+        what, key = request.path_params["what"], request.path_params["key"]
+        name, path = _known(job.downloads, key)[2], job.file(key)
+        if what not in ("page", "file") or not path.is_file():
+            raise HTTPException(404)
+        if what == "file":
+            return FileResponse(path, media_type="application/octet-stream", filename=name)
+        text = path.read_text("utf-8") if path.suffix == ".html" else ""
         found = _POLICY.search(text)
         if found is None:
             raise HTTPException(404)
@@ -266,20 +248,6 @@ class Site:
         text = text.replace("<body>\n", f"<body>\n{links}", 1)
         policy = f"{found[1]}; frame-ancestors 'none'"
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})
-
-    async def _file(self, request: Request) -> Response:
-        job, path = self._made(request)
-        name = job.downloads[request.path_params["key"]][2]
-        return FileResponse(path, media_type="application/octet-stream", filename=name)
-
-    def _made(self, request: Request) -> tuple[Job, Path]:
-        """Return a job and the file that an address asks for, by our own name of it."""
-        job = _known(self._jobs.all, request.path_params["job"])
-        _known(job.downloads, request.path_params["key"])
-        path = job.file(request.path_params["key"])
-        if not path.is_file():
-            raise HTTPException(404)
-        return job, path
 
 
 def _known(these: Any, key: str) -> Any:
@@ -289,19 +257,16 @@ def _known(these: Any, key: str) -> Any:
     return these[key]
 
 
-def _kept(form: FormData, draft: Draft, fields: Any) -> bool:
-    """Keep what was filled in; return whether there are new files of the form's main field."""
-    new = False
+def _keep(form: FormData, draft: Draft, fields: Any) -> None:
+    """Keep what was filled in; files of the form's main field are to be looked at."""
     uploads: dict[str, list[Any]] = {}
     draft.values = {}
     for name, value in form.multi_items():
-        if name not in fields:
-            continue
-        if not isinstance(value, UploadFile):
+        if name in fields and isinstance(value, str):
             draft.values.setdefault(name, []).append(value)
-        elif value.filename:
+        elif name in fields and isinstance(value, UploadFile) and value.filename:
             uploads.setdefault(name, []).append((value.filename, value.file))
     for role, files in uploads.items():
         draft.keep(role, files)
-        new |= role == KINDS[draft.kind].main
-    return new
+    if KINDS[draft.kind].main in uploads:
+        draft.found = None

@@ -8,19 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-_TYPES: Final = (
-    ("bool", "yes or no"),
-    ("int", "whole numbers"),
-    ("float", "numbers"),
-    ("double", "numbers"),
-    ("decimal", "numbers"),
-    ("date", "dates"),
-    ("timestamp", "dates"),
-    ("list", "lists"),
-    ("fixed", "lists"),
-)
 _AMOUNTS: Final = {"epsilon": "ε", "lambda": "λ"}
 
 
@@ -42,30 +31,22 @@ def main() -> None:
 
 def look(out: str, *files: str) -> None:
     """Write the columns of each file, and what it declares, as JSON; no cell is among them."""
-    found = {name: _seen(name) for name in files}
-    Path(out).write_text(json.dumps(found), encoding="utf-8")
-
-
-def _seen(name: str) -> dict[str, Any]:
     from ldpaudit.datasets.declaration import parse_declaration
     from ldpaudit.datasets.reading import open_source
+    from ldpaudit.release import Declaration
 
-    table = open_source(name)
-    columns = [(field.name, _type(str(field.type))) for field in table.schema]
-    declared: list[tuple[str, str]] = []
-    if table.declaration is not None:
-        for one in parse_declaration(table.declaration).labels:
-            stated = one.mechanism
-            amounts = {} if stated is None else stated.parameters
-            words = [] if stated is None else [stated.name]
-            given = {sign: amounts.get(key) for key, sign in _AMOUNTS.items()}
-            words += [f"{k} = {v:g}" for k, v in given.items() if isinstance(v, int | float)]
-            declared.append((one.label, ", ".join(words)))
-    return {"columns": columns, "declared": declared, "rows": table.row_count}
-
-
-def _type(name: str) -> str:
-    return next((words for part, words in _TYPES if part in name), "text")
+    found = {}
+    for name in files:
+        table, declared = open_source(name), []
+        stated = parse_declaration(table.declaration).labels if table.declaration else ()
+        for one in stated:
+            claim = one.mechanism or Declaration("jointly")
+            given = {sign: claim.parameters.get(key) for key, sign in _AMOUNTS.items()}
+            words = [f"{k} = {v:g}" for k, v in given.items() if isinstance(v, int | float)]
+            declared.append((one.label, ", ".join([claim.name, *words])))
+        columns = [(field.name, str(field.type)) for field in table.schema]
+        found[name] = {"columns": columns, "declared": declared, "rows": table.row_count}
+    Path(out).write_text(json.dumps(found), encoding="utf-8")
 
 
 def sample(folder: str) -> None:

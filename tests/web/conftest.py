@@ -55,7 +55,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
                 return ended.code or 0
             return 0
 
-    async def work(words: Any, folder: Path, heard: Any, started: Any = None) -> int:
+    async def work(words: Any, folder: Path, heard: Any, job: Any = None) -> int:
         return await asyncio.to_thread(run, words, folder, heard)
 
     monkeypatch.setattr(jobs, "work", work)

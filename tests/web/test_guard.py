@@ -99,7 +99,7 @@ def test_what_is_sent_cannot_name_a_file_of_the_server(
             "attacks": "/tmp/evil.py:Evil", "html": secret, "json": secret, "release": secret,
             "cluster": "tls://evil.example:1", "label": f"x:channel={secret}"}  # fmt: skip
     answer = page.finished(page.post(str(form.url), **told))
-    (job,) = page.site._jobs.all.values()
+    (job,) = page.site._jobs.values()
     assert secret not in job.command.replace(f'"x:channel={secret}"', "")
     assert "evil" not in job.command
     assert "x:channel=" in answer.text  # The name of a column, which is not there.
@@ -122,7 +122,7 @@ def test_an_upload_is_held_to_the_memory(here: None, tmp_path: Path, page: Page)
 
 
 def test_every_answer_says_what_a_page_may_do(page: Page) -> None:
-    for place in ("", "audit", "style.css", "static/open.js", "nothing"):
+    for place in ("", "audit", "static/report.css", "static/open.js", "nothing"):
         headers = page.get(place).headers
         policy = headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'")

@@ -197,7 +197,7 @@ def test_curves_of_numbers() -> None:
     sweep = {"points": [point(2.0, 2.0), point(1.0, 4.0)], "reference": None}
     curves = curves_of(sweep, {"recommendations": []}, "1")
     assert curves.epsilons == (1.0, 2.0)
-    assert curves.epsilon == 2.0
+    assert curves.at == 1
     says, guessed, learnt = curves.lines
     assert says.shares == pytest.approx((0.7310586, 0.8807971))
     assert guessed.shares == (0.4, 0.4)
