@@ -107,10 +107,10 @@ class Maker:
         folder = Path(mkdtemp(prefix="job-", dir=self.scratch))
         out = [f"--html={folder / _PAGE}"]
         result = str(folder / _RESULT)
-        made = {"page": ("The page", _PAGE, f"{stem}.html")}
-        share = ("The public page, to share", _PUBLIC, f"{stem}.public.html")
+        made = {"page": ("Save the page", _PAGE, f"{stem}.html")}
+        share = ("Save the public page, to share", _PUBLIC, f"{stem}.public.html")
         public = [f"--html={folder / _PUBLIC}", "--profile=public"]
-        stored = {"json": ("The result as JSON", _RESULT, f"{stem}.json")}
+        stored = {"json": ("Save the result (JSON)", _RESULT, f"{stem}.json")}
         steps: list[Callable[[], list[str]]]
         if draft.kind == "stored":
             steps = [lambda: [*words, *out], lambda: [*words, *public]]
@@ -123,7 +123,7 @@ class Maker:
             made |= {"public": share}
         job = Job(draft, title, folder, shlex.join(["ldpaudit", *words]), steps, made)
         if draft.kind == "noise":
-            made["sweep"] = ("The curves’ numbers as JSON", "sweep.json", f"{stem}.sweep.json")
+            made["sweep"] = ("Save the curves’ numbers (JSON)", "sweep.json", f"{stem}.sweep.json")
             steps.append(partial(self._sweep, job, words))
         return job
 
@@ -140,9 +140,9 @@ class Maker:
         words[out] = str(folder / name)
         words.append(f"--secret={folder / 'truth.parquet'}")
         made = {
-            "release": ("The release", name, name),
+            "release": ("Save the release", name, name),
             "secret": (
-                "The true labels: keep them for audits, and to yourself",
+                "Save the true labels: for audits, and for nobody else",
                 "truth.parquet",
                 "truth.parquet",
             ),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -135,8 +136,7 @@ class Site:
     async def _sample(self, _request: Request) -> Response:
         draft = self._draft("audit")
         await work(["sample", str(draft.folder)], draft.folder, lambda _: None)
-        draft.given([str(draft.folder / "dishonest.parquet")], "release")
-        draft.given([str(draft.folder / "truth.parquet")], "truth")
+        draft.files = {"release": ["dishonest.parquet"], "truth": ["truth.parquet"]}
         return await self._looked_at(draft)
 
     def _draft(self, kind: str) -> Draft:
@@ -227,8 +227,9 @@ class Site:
         if what != "audit" or "secret" not in job.downloads:
             raise HTTPException(404)
         draft = self._draft("audit")
-        draft.given([str(job.file("release"))], "release")
-        draft.given([str(job.file("secret"))], "truth")
+        for role, key in (("release", "release"), ("truth", "secret")):
+            draft.files[role] = [job.downloads[key][2]]
+            os.link(job.file(key), draft.folder / job.downloads[key][2])
         return await self._looked_at(draft)
 
     async def _made(self, request: Request) -> Response:

@@ -95,7 +95,7 @@ def test_the_dishonest_release_is_found_in_ten_clicks(
     assert person.clicks <= 10
     assert person.violations() == []
     with person.tab.expect_download() as saved:
-        person.tab.click("text=The result as JSON")
+        person.tab.click("text=Save the result")
     assert saved.value.suggested_filename == "dishonest.json"
     assert person.errors == []
     person.tab.go_back()
