@@ -62,10 +62,9 @@ def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | Non
     """
     points = sorted(sweep["points"], key=lambda one: one["value"])
     epsilons = tuple(one["value"] for one in points)
-    advised = [epsilons.index(one["epsilon"]) for one in advice["recommendations"][:1]]
-    place = (advised or [len(points) // 2])[0]
-    if at is not None and at.isdecimal() and int(at) < len(points):
-        place = int(at)
+    advised = next((one["epsilon"] for one in advice["recommendations"]), 1.0)
+    place = min(range(len(epsilons)), key=lambda n: abs(epsilons[n] - advised))
+    place = next((n for n in range(len(epsilons)) if at == str(n)), place)
     certain = tuple(1 / (1 + math.exp(-value)) for value in epsilons)
     title, against = "even odds between two labels become at most", "nothing released"
     lines = [Line("says", title, certain, 0.5, against)]

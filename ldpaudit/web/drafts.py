@@ -20,7 +20,7 @@ def harmless(name: str) -> str:
     """Return a file's own name, without folders and without marks that a path or a shell reads."""
     own = re.split(r"[/\\]", name)[-1]
     kept = re.sub(r"[^\w. ()+-]", "_", own).strip(" .-")
-    return kept[-80:].lstrip(" .-") or "file"
+    return kept[-60:].lstrip(" .-") or "file"
 
 
 @dataclass(eq=False)
@@ -57,7 +57,9 @@ class Draft:
         A job may read the former files still, so they stay.
         """
         names, place = [harmless(name) for name, _ in uploads], 1
-        while len({*names}) < len(names) or any(os.path.lexists(self.folder / n) for n in names):
+        while len({*map(str.casefold, names)}) < len(names) or any(
+            os.path.lexists(self.folder / n) for n in names
+        ):
             place += 1
             names = [f"{place + at}-{harmless(name)}" for at, (name, _) in enumerate(uploads)]
         for name, (_, content) in zip(names, uploads, strict=True):

@@ -43,7 +43,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, token: str, port: int, room: Callable[[], int]) -> None:
         self._app, self._token, self._room = app, token.encode(), room
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
+        self._hosts, self._coming = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it without a word about why."""
@@ -52,7 +52,11 @@ class Guard:
         elif scope["type"] != "http" or not self._known(scope):
             await PlainTextResponse("", 403)(scope, receive, self._sending(send))
         else:
-            await self._app(scope, self._counted(receive), self._sending(send))
+            sizes: list[int] = []
+            try:
+                await self._app(scope, self._counted(receive, sizes), self._sending(send))
+            finally:
+                self._coming -= sum(sizes)
 
     def _known(self, scope: Scope) -> bool:
         headers, asked = Headers(scope=scope), scope["method"] in ("GET", "HEAD")
@@ -66,18 +70,17 @@ class Guard:
             and secrets.compare_digest(token, self._token)
         )
 
-    def _counted(self, receive: Receive) -> Receive:
-        """Return what receives a request and refuses it once it is larger than there is room.
+    def _counted(self, receive: Receive, sizes: list[int]) -> Receive:
+        """Return what receives a request and refuses it once all that come have no room.
 
         What is left of it is taken and thrown away, for a browser shows no answer before.
         """
-        room, size = self._room(), 0
 
         async def counted() -> Message:
-            nonlocal size
             message = await receive()
-            size += len(message.get("body", b""))
-            if size > room:
+            sizes.append(len(message.get("body", b"")))
+            self._coming += sizes[-1]
+            if sizes[-1] and self._coming > self._room():
                 while message["type"] == "http.request" and message.get("more_body"):
                     message = await receive()
                 raise HTTPException(413)

@@ -141,13 +141,15 @@ async def work(
 
     The folder may hold files of any name, so nothing is imported from it.
     """
+    # An empty path in it is the folder, too.
+    paths = os.pathsep.join(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "ldpaudit.web.worker", str(os.getpid()), *words),
         stdin=DEVNULL,
         stdout=DEVNULL,
         stderr=PIPE,
         cwd=folder,
-        env=os.environ | {"PYTHONSAFEPATH": "1", "TMPDIR": str(folder.parent)},
+        env=os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": paths, "TMPDIR": str(folder.parent)},
         limit=1 << 20,
         start_new_session=True,
     )

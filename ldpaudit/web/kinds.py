@@ -14,7 +14,13 @@ from ldpaudit.web.jobs import Job
 
 GRID: Final = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
 """ε at which the noise is tried, besides the one that is advised."""
-_PAGE, _PUBLIC, _RESULT = "page.html", "public.html", "result.json"
+_PAGE, _PUBLIC, _RESULT = "audit.html", "public.html", "audit.json"
+_MADE: Final = {
+    "page": ("Save the page", _PAGE),
+    "json": ("Save the result (JSON)", _RESULT),
+    "public": ("Save the public page, to share", _PUBLIC),
+    "sweep": ("Save the curves’ numbers (JSON)", "sweep.json"),
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class Kind:
         What a job of it is called.
     main : str
         The field of the files that it is about.
+    makes : tuple of str
+        The files that a job of it makes.
     files : mapping
         The fields of files on its first page, with what they are called there.
     """
@@ -40,6 +48,7 @@ class Kind:
     lead: str
     doing: str
     main: str
+    makes: tuple[str, ...]
     files: Mapping[str, str]
 
 
@@ -51,6 +60,7 @@ KINDS: Final = {
         "promised?",
         "Audit of",
         "release",
+        ("page", "json", "public"),
         {
             "release": "The released file, or the files of several years",
             "truth": "The true labels, if you have them: the audit is then far stronger",
@@ -62,6 +72,7 @@ KINDS: Final = {
         "What should be released of a table, so that it reveals little and is still of use?",
         "Advice on",
         "data",
+        ("page", "json", "sweep"),
         {"data": "The table with the true labels"},
     ),
     "compare": Kind(
@@ -70,6 +81,7 @@ KINDS: Final = {
         "Which of two or more releases of the same data, or of their stored results, leaks less?",
         "Comparison of",
         "inputs",
+        ("page", "json"),
         {
             "inputs": "Two or more released files, or results (.json)",
             "truth": "The true labels, if you have them",
@@ -82,6 +94,7 @@ KINDS: Final = {
         "The page of an audit that was stored as JSON.",
         "Result",
         "result",
+        ("page", "public"),
         {"result": "The result (.json)"},
     ),
 }
@@ -103,36 +116,28 @@ class Maker:
         if self.memory and kind.command in ("run", "compare"):
             words.append(f"--memory={self.memory}")
         name = draft.names(kind.main)[0]
-        title, stem = f"{kind.doing} {name}", Path(name).stem
-        folder = Path(mkdtemp(prefix="job-", dir=self.scratch))
-        out = [f"--html={folder / _PAGE}"]
-        result = str(folder / _RESULT)
-        made = {"page": ("Save the page", _PAGE, f"{stem}.html")}
-        share = ("Save the public page, to share", _PUBLIC, f"{stem}.public.html")
-        public = [f"--html={folder / _PUBLIC}", "--profile=public"]
-        stored = {"json": ("Save the result (JSON)", _RESULT, f"{stem}.json")}
-        steps: list[Callable[[], list[str]]]
-        if draft.kind == "stored":
-            steps = [lambda: [*words, *out], lambda: [*words, *public]]
-            made |= {"public": share}
-        else:
-            steps = [lambda: [*words, *out, f"--json={result}"]]
-            made |= stored
-        if draft.kind == "audit":
-            steps.append(lambda: ["report", result, *public])
-            made |= {"public": share}
-        job = Job(draft, title, folder, shlex.join(["ldpaudit", *words]), steps, made)
-        if draft.kind == "noise":
-            made["sweep"] = ("Save the curves’ numbers (JSON)", "sweep.json", f"{stem}.sweep.json")
+        folder, stem = Path(mkdtemp(prefix="job-", dir=self.scratch)), Path(name).stem
+        made = {key: (title, own, f"{stem}.{own}") for key, (title, own) in _MADE.items()}
+        made = {key: made[key] for key in kind.makes}
+        outs = {"page": f"--html={folder / _PAGE}", "json": f"--json={folder / _RESULT}"}
+        first = [*words, *(out for key, out in outs.items() if key in made)]
+        stored = words if "json" not in made else ["report", str(folder / _RESULT)]
+        share = [*stored, f"--html={folder / _PUBLIC}", "--profile=public"]
+        steps: list[Callable[[], list[str]]] = [lambda: first]
+        shown = shlex.join(["ldpaudit", *words])
+        job = Job(draft, f"{kind.doing} {name}", folder, shown, steps, made)
+        if "public" in made:
+            steps.append(lambda: share)
+        if "sweep" in made:
             steps.append(partial(self._sweep, job, words))
         return job
 
     def release(self, advice: Job, epsilon: str) -> Job:
         """Return the job that makes an advised release, at this ε where it has a single column."""
         words = shlex.split(advice.stored()["recommendations"][0]["command"])[1:]
-        place = words.index("--epsilon") + 1 if "--epsilon" in words else 0
-        if place and epsilon:
-            words[place] = epsilon
+        if "--epsilon" in words and epsilon:
+            place = words.index("--epsilon")
+            words[place : place + 2] = [f"--epsilon={epsilon}"]
         out = words.index("-o") + 1
         name = words[out] = f"{Path(words[out]).stem}.parquet"
         shown = shlex.join(["ldpaudit", *words, "--secret", "truth.parquet"])
@@ -163,7 +168,7 @@ class Maker:
         taken = [w for w in words[1:] if not w.startswith("--") or w.partition("=")[0] in shared]
         return [
             *("sweep", *taken, f"--mechanism={first['mechanism'] if first else usual}"),
-            f"--epsilon={','.join(f'{value:g}' for value in sorted(grid))}",
+            f"--epsilon={','.join(map(str, sorted(grid)))}",
             f"--only={'numeric-inference' if numeric else 'label-inference'}",
             f"--json={advice.file('sweep')}",
         ]

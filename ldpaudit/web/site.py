@@ -264,7 +264,7 @@ def _keep(form: FormData, draft: Draft, fields: Any) -> None:
     draft.values = {}
     for name, value in form.multi_items():
         if name in fields and isinstance(value, str):
-            draft.values.setdefault(name, []).append(value)
+            draft.values.setdefault(name, []).append(value.replace("\0", ""))
         elif name in fields and isinstance(value, UploadFile) and value.filename:
             uploads.setdefault(name, []).append((value.filename, value.file))
     for role, files in uploads.items():

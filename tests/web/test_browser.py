@@ -96,7 +96,7 @@ def test_the_dishonest_release_is_found_in_ten_clicks(
     assert person.violations() == []
     with person.tab.expect_download() as saved:
         person.tab.click("text=Save the result")
-    assert saved.value.suggested_filename == "dishonest.json"
+    assert saved.value.suggested_filename == "dishonest.audit.json"
     assert person.errors == []
     person.tab.go_back()
     person.tab.goto(address)
@@ -127,9 +127,9 @@ def test_the_sample_and_a_wrong_file_without_scripts(
 def test_the_noise_by_the_keyboard(
     chromium: Any, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ldpaudit.web.kinds.GRID", (0.5, 2.0))
+    monkeypatch.setattr("ldpaudit.web.kinds.GRID", (0.5,))
     table = tmp_path / "table.csv"
-    table.write_text("x,label\n" + "".join(f"{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(400)))
+    table.write_text("x,label\n" + "".join(f"{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(300)))
     person = Person(chromium, f"{address}noise")
     person.choose("#file-data", table)
     person.click("text=Go on")

@@ -1,12 +1,16 @@
 """Nobody else gets in: of the requests without token, Host or Origin, none is answered."""
 
+import asyncio
 import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from opened import HERE, PORT, TOKEN, Page
 
 from ldpaudit.web.drafts import harmless
+from ldpaudit.web.jobs import work
 
 HOSTS = ("evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:80", f"127.0.0.2:{PORT}",
          f"localhost.evil.example:{PORT}", f"0.0.0.0:{PORT}", "[::1]", "")  # fmt: skip
@@ -68,7 +72,7 @@ def test_no_path_leads_out(page: Page, path: str) -> None:
         ("x\n--html=y.csv", "x_--html=y.csv".replace("=", "_")),
         ("Jahr 2025 (neu).csv", "Jahr 2025 (neu).csv"),
         ("größe.csv", "größe.csv"),
-        ("a" * 300 + ".parquet", "a" * 72 + ".parquet"),
+        ("a" * 300 + ".parquet", "a" * 52 + ".parquet"),
         ("https://evil.example/a.csv", "a.csv"),
     ],
 )
@@ -142,3 +146,66 @@ def test_markup_in_names_and_values_is_text(page: Page, tmp_path: Path) -> None:
     assert "&lt;script&gt;alert" in form.text
     again = page.post(str(form.url), epsilon='"><script>alert(2)</script>')
     assert "<script>alert" not in page.finished(again).text
+
+
+def test_what_others_put_into_a_form_harms_nobody(page: Page, release: tuple[Path, Path]) -> None:
+    """Bytes that no command takes, and names that a disk cannot hold or cannot tell apart."""
+    form = page.post("audit", {"release": release[0]})
+    answer = page.finished(page.post(str(form.url), epsilon="1\0--html=/tmp/x", drop="\0"))
+    assert "Internal fault" not in answer.text
+    assert page.post(str(form.url), epsilon="1" * (1 << 21)).status_code == 400
+    for body in (b"", b"--x", b"--x\r\nContent-Disposition: form-data\r\n\r\n\r\n--x--"):
+        head = {"Origin": HERE, "Content-Type": "multipart/form-data; boundary=x"}
+        sent = page.client.post(f"/{TOKEN}/audit", content=body, headers=head)
+        assert sent.status_code in (200, 400)
+    names = (
+        "漢" * 90 + ".csv",
+        "json.py",
+        "A.csv",
+        "a.csv",
+        "a.csv",
+        "\ud800.csv".encode("utf-16", "surrogatepass").decode("latin-1"),
+    )
+    files = [("release", (name, b"label,x\na,1\n")) for name in names]
+    assert (
+        page.client.post(f"/{TOKEN}/audit", files=files, headers={"Origin": HERE}).status_code
+        == 200
+    )
+    (draft,) = [
+        one for one in page.site._drafts.values() if len(one.files.get("release", ())) == len(names)
+    ]
+    own = draft.files["release"]
+    assert len({name.casefold() for name in own}) == len(names)
+    assert all(len(name.encode()) < 250 for name in own)
+
+
+def test_nothing_is_imported_from_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file called as a module, in the folder where commands run, with an odd PYTHONPATH."""
+    folder = tmp_path / "draft"
+    folder.mkdir()
+    for name in ("json.py", "numpy.py", "sitecustomize.py", "ldpaudit.py"):
+        (folder / name).write_text("raise SystemExit(99)")
+    paths = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", f":{paths}:")
+    table = folder / "table.csv"
+    table.write_text("label,x\n" + "a,1\nb,2\n" * 30)
+    heard: list[str] = []
+    looking = work(["look", str(tmp_path / "found"), "table.csv"], folder, heard.append)
+    with ThreadPoolExecutor(1) as apart:  # The browser of other tests has a loop in this thread.
+        status = apart.submit(asyncio.run, looking).result()
+    assert (status, heard) == (0, [])
+    assert "columns" in (tmp_path / "found").read_text()
+
+
+def test_two_uploads_at_a_time_have_one_room(page: Page) -> None:
+    """What is still coming counts, too."""
+    small = Page(page.site._scratch, most=30_000)
+    small.app._coming = 25_000
+    with small.client:
+        answer = small.client.post(
+            f"/{TOKEN}/audit", files={"release": ("a.csv", b"x" * 10_000)}, headers={"Origin": HERE}
+        )
+    assert answer.status_code == 413
+    assert small.app._coming == 25_000

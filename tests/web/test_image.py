@@ -33,14 +33,13 @@ def test_the_image_shows_the_page(tmp_path: Path) -> None:
         made = made.replace("python -m venv", f"{sys.executable} -m venv")
         subprocess.run(["sh", "-c", made], check=True, env=os.environ | own, cwd=tmp_path)
     command = [str(home / "bin/ldpaudit"), "open", "--container", "--port", "0"]
-    server = subprocess.Popen(
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=os.environ | own, cwd=tmp_path
-    )
-    try:
-        assert server.stdout is not None
-        (address,) = re.findall(r"http://\S+", server.stdout.readline())
-        assert "Audit a release" in httpx2.get(address).text
-        assert httpx2.get(address.replace("127.0.0.1", "127.0.0.2")).status_code == 403
-    finally:
-        server.terminate()
-        server.communicate()
+    ) as server:
+        try:
+            assert server.stdout is not None
+            (address,) = re.findall(r"http://\S+", server.stdout.readline())
+            assert "Audit a release" in httpx2.get(address).text
+            assert httpx2.get(address.replace("127.0.0.1", "127.0.0.2")).status_code == 403
+        finally:
+            server.terminate()

@@ -66,6 +66,31 @@ def client_of(address: str) -> httpx2.Client:
     return httpx2.Client(base_url=address, headers=headers, follow_redirects=True, timeout=30)
 
 
+def raw(address: str) -> list[bytes]:
+    """Return requests that no client library sends."""
+    _, _, host, token, _ = address.split("/")
+    own = f"Host: {host}\r\nOrigin: http://{host}\r\n"
+    heads = [
+        f"GET /{token}/ HTTP/1.1\r\nHost: {host}\r\nHost: evil.example\r\n",
+        f"GET /{token}/ HTTP/1.1\r\n{own}Origin: http://evil.example\r\n",
+        f"GET /{token}/ HTTP/1.0\r\n",
+        f"GET http://evil.example/{token}/ HTTP/1.1\r\nHost: evil.example\r\n",
+        f"GET //{token}/ HTTP/1.1\r\n{own}",
+        f"OPTIONS * HTTP/1.1\r\n{own}",
+        f"POST /{token}/end HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n",
+        f"GET /wrong/ HTTP/1.1\r\n{own}Connection: Upgrade\r\nUpgrade: websocket\r\n",
+        f"\x00GET /{token}/ HTTP/1.1\r\n{own}",
+    ]
+    return [f"{head}\r\n".encode() for head in heads]
+
+
+def answer_to(address: str, request: bytes) -> bytes:
+    place = address.split("/")[2].split(":")
+    with socket.create_connection((place[0], int(place[1])), timeout=10) as line:
+        line.sendall(request)
+        return line.recv(1 << 16)
+
+
 def test_its_folder_goes_with_it_and_after_a_kill_at_the_next_start(
     start: Start, tmp_path: Path, release: tuple[Path, Path]
 ) -> None:
@@ -75,6 +100,11 @@ def test_its_folder_goes_with_it_and_after_a_kill_at_the_next_start(
     assert psutil.Process(server.pid).memory_info().rss < 250 << 20
     (listening,) = psutil.Process(server.pid).net_connections("inet")
     assert listening.laddr.ip == "127.0.0.1"
+    for request in raw(address):
+        assert answer_to(address, request).partition(b"\r\n")[0].split()[1:2] in (
+            [b"400"],
+            [b"403"],
+        )
     with client_of(address) as client:
         form = client.post("audit", files={"release": (release[0].name, release[0].read_bytes())})
         job = client.post(form.url, data={"label": "label"})
