@@ -92,9 +92,11 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     """Yield the power; raise InsufficientDataError if no bound of ε could be computed at all."""
     channel, release = aligned_channel(context), context.release
     outsiders, reports = outsiders_channel(context), report_counts(context)
+    first = None if channel is None else channel.matrix[:, release.released[0]]
+    always = first is not None and bool(np.all(first > 1 - _NEARLY))
     if context.claim.offers(PublicModelLabel) is not None:
         yield from observational_power(context)
-    elif release.constant and channel is not None and _always(channel, release.released[0]):
+    elif release.constant and always:
         # The claim gives everybody one label, and the release has just that.
         given = "a mechanism that gave anybody another label would have done so in one row"
         yield Estimate.estimated(
@@ -120,10 +122,6 @@ def _parts(context: AuditContext) -> Iterator[Part]:
 
 
 AUDIT: Final = BuiltIn("power", _parts, _unavailable, needs=("rows",))
-
-
-def _always(channel: Channel, output: int) -> bool:
-    return bool(np.all(channel.matrix[:, output] > 1 - _NEARLY))
 
 
 def _unclaimed(context: AuditContext, sizes: IndexArray) -> Iterator[Part]:

@@ -84,11 +84,6 @@ def _shared_how(context: AuditContext) -> str:
     )
 
 
-def _counted_rows(context: AuditContext) -> float | None:
-    rows = counted(context).rows
-    return None if rows is None else len(rows)
-
-
 # What is tested, in the order in which it is shown.
 TESTS: Final = (
     Test(
@@ -169,7 +164,7 @@ TESTS: Final = (
     Test(
         stated.COUNTED_ROWS,
         "Rows that bounds count, since rows share noise",
-        _counted_rows,
+        lambda context: None if (rows := counted(context).rows) is None else len(rows),
         "one row of each group that shares noise, and none at a shared distance",
         "rows",
         {"assumptions": ("all rows that share noise were found",)},

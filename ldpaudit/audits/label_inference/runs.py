@@ -230,7 +230,13 @@ def _run_fold(pair: tuple[Attack, Fold], context: AuditContext) -> tuple[FoldSco
     attack, fold = pair
     rng = context.rng("label-inference", attack.name, str(fold.half))
     attack.fit(as_seen_by(attack, fold.fitting), rng)
-    return _held_out_score(context, attack, fold, rng), *_fitted_score(attack, fold, rng)
+    score = _held_out_score(context, attack, fold, rng)
+    if not attack.uses_release or attack.learns_from_asked:
+        return score, 0, 0
+    rows = sample_asked(attack, len(fold.again), rng)
+    asked = fold.again if rows is None else fold.again.take(rows)
+    guesses = attack.posterior(without_truth(asked)).argmax(axis=1)
+    return score, int((guesses == asked.truth).sum()), len(asked)
 
 
 def _held_out_score(
@@ -259,16 +265,6 @@ def _held_out_score(
         slices=None if fold.slices is None else fold.slices[rows],
         alike=not attack.learns_from_asked,
     )
-
-
-def _fitted_score(attack: Attack, fold: Fold, rng: np.random.Generator) -> tuple[int, int]:
-    if not attack.uses_release or attack.learns_from_asked:
-        return 0, 0
-    rows = sample_asked(attack, len(fold.again), rng)
-    asked = fold.again if rows is None else fold.again.take(rows)
-    assert asked.truth is not None
-    guesses = attack.posterior(without_truth(asked)).argmax(axis=1)
-    return int((guesses == asked.truth).sum()), len(asked)
 
 
 def sample_asked(attack: Attack, rows: int, rng: np.random.Generator) -> IndexArray | None:

@@ -54,8 +54,7 @@ from ldpaudit.estimators.epsilon.strongest import SELECTED
 from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
-from ldpaudit.numeric_labels import NumericLabels
-from ldpaudit.release import FloatArray, IndexArray, label_table
+from ldpaudit.release import IndexArray, label_table
 from ldpaudit.result import Curve, Estimate, Note
 
 _LISTED, _ODDS, _ON_STEP = 5, 100, 1e-6
@@ -277,7 +276,11 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     if numbers is None or not numbers.view.outputs.grouped or claim is None:
         return
     if claim.output_values is None:
-        share = repeated_numbers(_off_steps(claim, numbers)) / len(numbers.released)
+        seen, step = numbers.released, claim.output_step
+        if step is not None:  # Outputs of the claimed noise in steps repeat by design.
+            steps = (seen - claim.label_bounds[0]) / step
+            seen = seen[np.abs(steps - np.rint(steps)) > _ON_STEP]
+        share = repeated_numbers(seen) / len(numbers.released)
         if share >= _MOST_REPEATED:
             text = (
                 f"{share:.0%} of the rows have a released number, to the last digit, that another "
@@ -315,14 +318,6 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     names = LATTICE, "True labels, remainders of numbers"
     yield _bound(context, names, bound, words, "Mironov (2012), for the digits")
     yield LATTICE, lambda level: evidence.bound(level).epsilon
-
-
-def _off_steps(claim: NumericMechanism, numbers: NumericLabels) -> FloatArray:
-    """Return the released numbers that are no outputs of the claimed noise in steps."""
-    if claim.output_step is None:
-        return numbers.released
-    steps = (numbers.released - claim.label_bounds[0]) / claim.output_step
-    return np.asarray(numbers.released[np.abs(steps - np.rint(steps)) > _ON_STEP])
 
 
 def _bounds(context: AuditContext) -> Iterator[Part]:
