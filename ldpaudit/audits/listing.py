@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+# The built-in audits in the order in which they run; imported when they do.
 AUDITS: Final[Mapping[str, str]] = {
     "assumptions": "ldpaudit.audits.assumptions.audit:AUDIT",
     "mechanism": "ldpaudit.audits.mechanism.audit:AUDIT",
@@ -16,13 +17,12 @@ AUDITS: Final[Mapping[str, str]] = {
     "seeds": "ldpaudit.audits.seeds:AUDIT",
     "power": "ldpaudit.audits.power:AUDIT",
 }
-"""The built-in audits in the order in which they run; imported when they do."""
 
+# Those of one of several private columns, besides.
 OF_COLUMNS: Final[Mapping[str, str]] = {
     "companions": "ldpaudit.audits.person.guessing:OTHER_COLUMNS",
 }
-"""Those of one of several private columns, besides."""
+# Those of several columns or releases of the same people together.
 OF_SEVERAL: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.audit:AUDIT"}
-"""Those of several columns or releases of the same people together."""
+# The names that no audit of others may have.
 BUILT_IN: Final = frozenset().union(AUDITS, OF_COLUMNS, OF_SEVERAL, ("columns",))
-"""The names that no audit of others may have."""

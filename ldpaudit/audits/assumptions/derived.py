@@ -32,13 +32,13 @@ from ldpaudit.estimators.epsilon.release_only import (
 )
 from ldpaudit.release import FeatureTable, IndexArray
 
+# Nats: a column that tells more than this of the released label alone is no natural feature.
 DETERMINED: Final = 4.0
-"""Nats: a column that tells more than this of the released label alone is no natural feature."""
 _FEWEST: Final = 200
 # A place says something of the true label by itself, or by where noise changed it.
 _EITHER_WAY: Final = (0, 2)
+# Standard errors within which an order may still follow the released labels.
 _PERHAPS: Final = 2.5
-"""Standard errors within which an order may still follow the released labels."""
 _MOST_COLUMNS: Final = 64
 
 

@@ -241,8 +241,8 @@ GROUPS: Final = "groups"
 EQUAL: Final = "equal rows"
 _PARTLY: Final = "rows equal in some columns"
 RANKS: Final = "rows of equal rank"
+# The p-value from which rows count as sharing noise.
 SHARED: Final = 0.05
-"""The p-value from which rows count as sharing noise."""
 _STILL_SHARED: Final = 0.001
 # How many times as far apart rows are among which shared noise is looked for once more.
 _LESS_ALIKE: Final = 4.0

@@ -156,9 +156,9 @@ _NOT_BLIND: Final = (
     "it learns from the released labels of the rows it guesses, and without true labels those same "
     "labels score it"
 )
+# Learnt from the release, but blind to a person's own released label: the outsider's reference is
+# the first of these that ran.
 _REFERENCES: Final = ("classifier", "prior")
-"""Learnt from the release, but blind to a person's own released label: the outsider's reference is
-the first of these that ran."""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ from ldpaudit.work.progress import Stopped
 
 T = TypeVar("T")
 
+# Rows of each half that attacks are scored on: of more, a random sample.
 MOST_SCORED: Final = 250_000
-"""Rows of each half that attacks are scored on: of more, a random sample."""
 _MOST_FITTED_ROWS: Final = 25_000
 _NOT_PAIRED = (
     "it learns from the rows it guesses, and a comparison pairs guesses of rows that were not seen"

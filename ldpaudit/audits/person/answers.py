@@ -30,10 +30,10 @@ EPSILON: Final = "person.epsilon"
 LOWER: Final = "person.epsilon_lower"
 EXCESS: Final = "person.min_detectable_excess"
 NOISE: Final = "person.independence"
+# Of a larger release so many rows are looked at, drawn blind to all labels.
 MOST_ROWS: Final = 1 << 21
-"""Of a larger release so many rows are looked at, drawn blind to all labels."""
+# Of more releases only neighbours are compared.
 _ALL_PAIRS: Final = 12
-"""Of more releases only neighbours are compared."""
 
 
 @dataclass(frozen=True, eq=False)
