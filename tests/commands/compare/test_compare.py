@@ -228,7 +228,9 @@ def test_other_data_are_refused(command: Command, files: Files, tmp_path: Path) 
     line = one_line(command("compare", files.rr, shuffled, *words))
     assert "the rows' features, or their order" in line
     assert not (tmp_path / "c.html").exists()
-    status, _, _ = command("compare", files.rr, shuffled, "--force", "--quiet", *words[:2])
+    status, _, _ = command(
+        "compare", files.rr, shuffled, "--force", "--quiet", *words[:2], *words[4:]
+    )
     assert status == 0
     page = (tmp_path / "c.html").read_text()
     assert "The data differ" in page
