@@ -47,8 +47,6 @@ def one_thread():
         (ReleaseClassifier(model="boosting", rounds=20), 0),
         (ReleaseClassifier(model="network", network=replace(SMALL, epochs=15)), 3),
         (ReleaseClassifier(STATED), 1),
-        (ReleaseClassifier(STATED, correction="backward"), 1),
-        (ReleaseClassifier(STATED, model="boosting", rounds=20), 0),
         (ReleaseClassifier(DECLARED), 36),
         (ReleaseRegressor(), 0),
         (ReleaseRegressor(model="boosting", rounds=20), 0),
@@ -57,7 +55,6 @@ def one_thread():
         (IWPClassifier(), 1),
         (IWPClassifier(DECLARED), 36),
         (IWPRegressor(), 1),
-        (IWPRegressor(DECLARED), 36),
     ],
     ids=lambda value: type(value).__name__,
 )
