@@ -1,12 +1,12 @@
 """The pages of an analysis and of a design: tiles, figures and tables."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.analysis import COLUMN_HEADERS, Analysis, StoredChannel, cell
+from ldpaudit.commands.mechanism.analysis import COLUMN_HEADERS, Analysis, cell
 from ldpaudit.commands.mechanism.designing import UNITS, Design, Scored, design_row, sentences
 from ldpaudit.mechanisms.analysis import LabelErrors, delta_curve, privacy_of, rdp_curve
 from ldpaudit.reports.charts.curves import Points, line_figure
@@ -29,12 +29,6 @@ def mechanism_page(analysis: Analysis) -> str:
     most = fold(analysis.epsilon, "up")
     shift = most if math.isinf(analysis.epsilon) else f"at most {most}"
     odds = f"What it releases shifts the odds between two true labels {shift}."
-    parts = (
-        _columns(analysis),
-        _curves(analysis),
-        _channel(analysis.shown_channel),
-        _errors(analysis.errors),
-    )
     return render_sheet(
         what="Mechanism",
         title=analysis.mechanism,
@@ -44,12 +38,21 @@ def mechanism_page(analysis: Analysis) -> str:
             for name, value, remark in analysis.numbers()
             if not isinstance(value, str)
         ),
-        sections=tuple(part for part in parts if part is not None),
+        sections=tuple(_sections(analysis)),
         notes=analysis.notes,
     )
 
 
-def _curves(analysis: Analysis) -> Section:
+def _sections(analysis: Analysis) -> Iterator[Section]:
+    if analysis.columns:
+        rows = tuple(tuple(map(exactly, row)) for row in analysis.column_rows())
+        intro = (
+            "What each column reveals if the attacker knows the true labels of all others, and if "
+            "only this released column is seen; the error is that of a rare label's estimated "
+            "share."
+        )
+        table = ("The columns", Table(COLUMN_HEADERS, rows))
+        yield Section("columns", "Columns", (intro,), tables=(table,))
     figures: list[Figure | None] = []
     if analysis.delta:
         curve = [("δ(ε)", analysis.delta)]
@@ -62,7 +65,7 @@ def _curves(analysis: Analysis) -> Section:
         title, orders = "Rényi divergence by order", ("order α", "nats")
         figures.append(line_figure("rdp", title, orders, points, analysis.kind))
     curves = drawn(figures)
-    return Section(
+    yield Section(
         "privacy",
         "Privacy",
         (
@@ -73,47 +76,22 @@ def _curves(analysis: Analysis) -> Section:
         curves,
         missing="" if curves else "The curves are flat, infinite or too large to compute.",
     )
-
-
-def _columns(analysis: Analysis) -> Section | None:
-    if not analysis.columns:
-        return None
-    rows = tuple(tuple(map(exactly, row)) for row in analysis.column_rows())
-    intro = (
-        "What each column reveals if the attacker knows the true labels of all others, and if "
-        "only this released column is seen; the error is that of a rare label's estimated share."
-    )
-    return Section(
-        "columns", "Columns", (intro,), tables=(("The columns", Table(COLUMN_HEADERS, rows)),)
-    )
-
-
-def _channel(channel: StoredChannel | None) -> Section | None:
-    if channel is None:
-        return None
-    labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
-    figure = channel_figure(labels, outputs, channel.matrix)
-    intro = "How likely each output is under each true label."
-    return Section("channel-matrix", "Channel", (intro,), (figure,))
-
-
-def _errors(errors: LabelErrors | None) -> Section | None:
-    if errors is None:
-        return None
-    bias, spread = _error_points(errors)
-    figure = line_figure(
-        "errors",
-        "Bias and standard deviation by label",
-        _ERROR_AXES,
-        [("standard deviation √Var[ŷ | y]", spread), ("bias E[ŷ | y] − y", bias)],
-        "exact",
-    )
-    intro = (
-        "The mechanism is unbiased: every label is released right on average."
-        if errors.unbiased
-        else "The mechanism is biased: some labels are released too high or too low on average."
-    )
-    return Section("label-errors", "Error by label", (intro,), drawn([figure]))
+    if (channel := analysis.shown_channel) is not None:
+        labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
+        intro = "How likely each output is under each true label."
+        figure = channel_figure(labels, outputs, channel.matrix)
+        yield Section("channel-matrix", "Channel", (intro,), (figure,))
+    if (errors := analysis.errors) is not None:
+        bias, spread = _error_points(errors)
+        title = "Bias and standard deviation by label"
+        named = [("standard deviation √Var[ŷ | y]", spread), ("bias E[ŷ | y] − y", bias)]
+        plane = line_figure("errors", title, _ERROR_AXES, named, "exact")
+        intro = (
+            "The mechanism is unbiased: every label is released right on average."
+            if errors.unbiased
+            else "The mechanism is biased: some labels are released too high or too low on average."
+        )
+        yield Section("label-errors", "Error by label", (intro,), drawn([plane]))
 
 
 def _error_points(errors: LabelErrors) -> tuple[list[tuple[float, float]], ...]:

@@ -161,14 +161,13 @@ def test_a_generator_that_fails_leaves_nothing(
     assert "failed" in refused(command, data.parent, data, *out, *options)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_compare_trains_with_the_sample(suffix: str, data: Path) -> None:
+def test_compare_trains_with_the_sample(data: Path) -> None:
     """The sample is what the unbiased loss needs: the model is about as good as on true rows."""
     public, test = data.with_name("public.parquet"), data.with_name("test.parquet")
     frame(600, seed=2).to_parquet(public)
     frame(2000, seed=3).to_parquet(test)
     options: dict[str, Any] = {"noise": 0.2, "experimental": True, "seed": 1}
-    made(data, suffix, generator_data=str(public), **options)
+    made(data, "csv", generator_data=str(public), **options)
     double, plain = data.with_name("release.parquet"), data.with_name("rr.parquet")
     privatize(PrivatizeRequest(str(data), plain, "randomized-response", **options))
     comparison = compare(
@@ -176,7 +175,7 @@ def test_compare_trains_with_the_sample(suffix: str, data: Path) -> None:
             inputs=(str(plain), str(double)),
             truth=str(data),
             test=str(test),
-            synthetic=(str(data.with_name(f"sample.{suffix}")),),
+            synthetic=(str(data.with_name("sample.csv")),),
             only=("mechanism",),
             threads=1,
         )
