@@ -13,10 +13,8 @@ from ldpaudit.estimators.assumptions.clusters import (
     equal_rows,
     has_pairs,
     merged,
-    next_column,
     one_of_each,
     partly_equal_rows,
-    starts,
     without_large,
 )
 from ldpaudit.release import IndexArray
@@ -103,37 +101,6 @@ def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> No
     best = max(np.mean(same[alike]) - np.mean(same[~alike]) for same in together)
     assert best > 0.95
     assert partly_equal_rows(feature_table(np.zeros((5, 0))), rng) == []
-
-
-def test_the_column_that_joins_is_equal_most_above_chance() -> None:
-    rng = np.random.default_rng(5)
-    group = np.repeat(np.arange(100), 4)
-    usual = rng.integers(0, 2, 400)  # Often equal, by chance.
-    rare = rng.integers(0, 40, 100)[group]  # Equal within a group.
-    columns = [c.astype(np.int32) for c in (group, usual, rare)]
-    chances, order = np.array([0.01, 0.5, 0.025]), np.arange(400)
-
-    def best_of(sizes: np.ndarray, joined: list[int]) -> tuple[int, float]:
-        return next_column(columns, chances, sizes, order, joined, rng)
-
-    best, lift = best_of(np.bincount(group), [0])
-    assert best == 2
-    assert lift == pytest.approx(1.001 / 0.026, rel=1e-9)
-    assert best_of(np.bincount(group), [0, 1, 2]) == (-1, 0.0)
-    assert best_of(np.ones(400, np.int64), [0]) == (-1, 0.0)
-    within = (group[:, None] == group) & ~np.eye(400, dtype=bool)
-    share = np.mean((usual[:, None] == usual)[within])
-    # 2,000 pairs, three in four of two rows: 5 standard errors are 0.065 of 0.5.
-    lift = best_of(np.bincount(group), [0, 2])[1]
-    assert lift == pytest.approx((share + 0.001) / 0.501, abs=0.13)
-
-
-def test_a_quarter_of_the_starts_are_single_columns() -> None:
-    rng = np.random.default_rng(6)
-    found = starts(20, 16, rng)
-    assert [len(start) for start in found] == 4 * [1] + 12 * [2]
-    assert all(len(set(start)) == len(start) for start in found)
-    assert starts(1, 16, rng) == [(0,)]
 
 
 def test_rows_of_equal_rank_in_columns_of_few_values() -> None:

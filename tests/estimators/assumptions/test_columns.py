@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import special
 from worlds import feature_table
 
-from ldpaudit.estimators.assumptions import afterwards as outside
 from ldpaudit.estimators.assumptions import columns as derived
-from ldpaudit.estimators.assumptions.afterwards import Signals, bin_frequencies, looked_at, signals
+from ldpaudit.estimators.assumptions.afterwards import Signals, looked_at, signals
 from ldpaudit.estimators.assumptions.columns import (
     Columns,
     Dependence,
@@ -19,37 +17,10 @@ from ldpaudit.estimators.assumptions.columns import (
     dependence,
     derived_columns,
     label_sides,
-    logit,
-    rates,
     sampled,
-    tilts,
 )
 from ldpaudit.models.screening import TREE_COLUMNS
 from ldpaudit.release import FeatureTable, FloatArray
-
-
-def test_rates_are_shares_of_ones_with_half_a_row_more() -> None:
-    outcomes = np.array([1, 0, 1, 1, 0, 1], np.int32)
-    codes = np.array([0, 0, 2, 2, 2, 1])
-    mean = (2 + 0.5) / (4 + 1)  # Of the learning rows 0, 1, 2, 4.
-    expected = [(1 + mean) / 3, (1 + mean) / 3, *3 * [(1 + mean) / 3], mean / 1]
-    assert rates(outcomes, codes, np.array([0, 1, 2, 4])) == pytest.approx(expected)
-
-
-def test_tilts_are_what_a_bin_adds_in_its_stratum() -> None:
-    rng = np.random.default_rng(0)
-    n, size = 60, 3
-    bins, strata = rng.integers(0, size, n).astype(np.int32), rng.integers(0, 2, n)
-    outcomes = (rng.random(n) < 0.4).astype(np.int32)
-    halves = Halves(np.arange(40), np.arange(40, n))
-    expected = []
-    for row in halves.test:
-        mine = [i for i in halves.learn if strata[i] == strata[row]]
-        base = (outcomes[mine].sum() + 0.5) / (len(mine) + 1)
-        cell = [i for i in mine if bins[i] == bins[row]]
-        chance = (outcomes[cell].sum() + 5 * base) / (len(cell) + 5)
-        expected.append(special.logit(chance) - special.logit(base))
-    assert tilts(bins, size, outcomes, strata, halves) == pytest.approx(expected)
 
 
 def test_few_values_have_a_bin_each_and_missing_ones_their_own() -> None:
@@ -57,28 +28,6 @@ def test_few_values_have_a_bin_each_and_missing_ones_their_own() -> None:
     bins, size = column_bins(features, 0, np.array([0, 1, 2, 3]))
     assert bins.tolist() == [3, 1, 0, 2, 3, 1]
     assert size == 4
-
-
-@pytest.mark.parametrize(("values", "edges"), [(16, 15), (17, 15), (160, 15)])
-def test_many_values_have_sixteen_bins_of_equally_many_rows(values: int, edges: int) -> None:
-    bins, size = column_bins(feature_table(np.arange(values)[:, None] * 1.0), 0, np.arange(values))
-    assert size == edges + 2
-    assert bins.min() == 1
-    counts = np.bincount(bins)[1:]
-    assert len(counts) == 16
-    assert counts.max() - counts.min() <= 1
-
-
-def test_the_32_most_frequent_levels_have_a_bin_each() -> None:
-    codes = np.repeat(np.arange(34), np.arange(34, 0, -1))[::-1]
-    codes = np.r_[codes, -1].astype(np.int32)[:, None]
-    n = len(codes)
-    features = FeatureTable(np.zeros((n, 0), np.float32), codes, (35,), 1)
-    bins, size = column_bins(features, 0, np.arange(n))
-    assert size == 34
-    assert bins[-1] == 0
-    assert sorted(set(bins[codes[:, 0] == 33])) == sorted(set(bins[codes[:, 0] == 32])) == [33]
-    assert {int(bins[codes[:, 0] == c][0]) for c in range(32)} == set(range(1, 33))
 
 
 @pytest.mark.parametrize(("width", "most"), [(0, 50_000), (100, 15_000), (5_000, 4_000)])
@@ -89,16 +38,6 @@ def test_rows_are_sampled_so_that_a_model_is_soon_fitted(width: int, most: int) 
     assert (np.diff(some) > 0).all()
     assert sampled(rows[:most], width, np.random.default_rng(0)) is not None
     assert (sampled(rows[:most], width, np.random.default_rng(0)) == rows[:most]).all()
-
-
-def test_columns_are_taken_by_their_places() -> None:
-    columns = Columns.of(feature_table(np.random.default_rng(0).normal(size=(50, 3))))
-    more = columns.only([2, 0]).beside(np.arange(50.0))
-    assert more.places.tolist() == [0, 2, -1]
-    assert more.matrix.shape == (50, 3)
-    assert not more.categorical.any()
-    assert more.only([]).places.tolist() == [-1]
-    assert (more.only([]).matrix[:, 0] == np.arange(50)).all()
 
 
 def test_of_very_many_columns_the_strongest_are_learnt_from() -> None:
@@ -188,19 +127,6 @@ def found(labelled: LabelledRows) -> tuple[int, ...]:
 def test_an_honest_release_is_not_called_dependent() -> None:
     """P(p ≤ 0.05) ≤ 0.05: of 30 draws more than 9 have a chance of 1e-6."""
     assert sum(dependence(rows(seed, n=1000)).p_value <= 0.05 for seed in range(30)) <= 9
-
-
-def test_the_frequency_of_an_output_is_learnt_on_the_other_half() -> None:
-    values = np.array([1.0, 1, 2, 2, 1, 2, 2, 1])[:, None]
-    released = np.array([0, 1, 2, 2, 0, 2, 1, 1], np.int32)
-    halves = np.array([0, 0, 0, 0, 1, 1, 1, 1], np.int8)
-    found = bin_frequencies(feature_table(values), 0, released, 3, halves)
-    for row in range(8):
-        learn = np.flatnonzero(halves != halves[row])
-        usual = (np.bincount(released[learn], minlength=3) + 0.5) / 5
-        alike = learn[values[learn, 0] == values[row, 0]]
-        counts = np.bincount(released[alike], minlength=3) + usual
-        assert found[row] == pytest.approx(counts / counts.sum())
 
 
 def test_of_many_columns_the_clearest_are_looked_at() -> None:
@@ -310,23 +236,6 @@ def test_columns_of_the_released_label_are_derived_and_those_of_the_channel_are_
     assert (left < 1e-6) if steered else (left > 0.05)
     if not extra:
         assert set(first.suspects()) == {2, 3}
-
-
-def test_odds_correlations_and_centres_are_those_of_other_libraries() -> None:
-    chances = np.array([1e-6, 0.2, 0.5, 0.7, 1 - 1e-9])
-    assert logit(chances) == pytest.approx(special.logit(chances), rel=1e-12)
-    assert outside._odds(np.array([-9, -1.0, 0, 3.5])) == pytest.approx(np.exp([-3, -1, 0, 3]))
-    numbers = np.random.default_rng(0).normal(2, 3, (50, 4))
-    numbers[:, 3] = 7.0
-    expected = [*np.corrcoef(numbers[:, :3].T)[1], 0.0]
-    assert outside._correlations(numbers, 1) == pytest.approx(expected)
-    values, codes = np.arange(12.0).reshape(6, 2), np.array([0, 2, 2, 0, 2, 4], np.int32)
-    centres = np.stack([values[codes == code].mean(axis=0) for code in codes])
-    assert outside._centred(values, codes) == pytest.approx(values - centres)
-    many = np.repeat(np.arange(6), [50, 30, 10, 5, 3, 2]).astype(np.int32)
-    truth, released = label_sides(many, many, same_labels=True)
-    assert (truth == released).all()
-    assert 0.4 <= released.mean() <= 0.6
 
 
 @pytest.mark.parametrize("width", [0, 1])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldpaudit.estimators.assumptions import noise as shared_noise
 from ldpaudit.estimators.assumptions.noise import (
     LagTest,
     agreement_p_value,
@@ -146,27 +145,6 @@ def test_pairs_are_disjoint_and_of_one_cluster() -> None:
     assert len(first) == (np.bincount(clusters) // 2).sum()
 
 
-def test_bets_multiply_their_gains() -> None:
-    """Of rows: each is predicted from those of its stratum still to come, tilted; by loops."""
-    rng = np.random.default_rng(4)
-    outcomes, strata = rng.integers(0, 2, 40).astype(np.int32), rng.integers(0, 3, 40)
-    tilt, wealth = rng.normal(0, 1, 40), [1.0, 1.0]
-    for i, row in ((i, row) for i in (0, 1) for row in range(40)):
-        left = [j for j in range(row, 40) if strata[j] == strata[row]]
-        share, factor = outcomes[left].mean(), np.exp((0.5, 1.0)[i] * tilt[row])
-        chance = share * factor / (share * factor + 1 - share)
-        wealth[i] *= chance / share if outcomes[row] else (1 - chance) / (1 - share)
-    assert np.exp(bet_on_rows(outcomes, strata, tilt)) == pytest.approx(np.mean(wealth))
-    chances = rng.choice([0.0, 0.2, 0.7, 1.0], 60)
-    drawn, stakes = (rng.random(60) < chances).astype(float), np.array([0.05, 0.1, 0.2, 0.4, 0.8])
-    gains = np.ones(5)
-    for a, b in zip(*pairs(60), strict=True):
-        p, q = chances[a], chances[b]
-        if 0 < p < 1 and 0 < q < 1:
-            gains *= 1 + stakes * (drawn[a] - p) * (drawn[b] - q) / max(p * (1 - q), q * (1 - p))
-    assert np.exp(bet_on_pairs(drawn, chances, *pairs(60))) == pytest.approx(gains.mean())
-
-
 @pytest.mark.parametrize("period", [20, 1000])
 def test_noise_that_repeats(period: int) -> None:
     found = lags_of(flips(np.random.default_rng(0), 4000, period=period))
@@ -286,13 +264,6 @@ def test_the_smallest_of_several_ways_to_share_noise() -> None:
     assert found.p_value == min(4 * 0.2, 8 * 0.11, 4 * found.by_clusters["a"], 1.0)
     shared = NoiseTest({"a": 0.01, "b": 0.02}, ORDER_SHARES | {"a": 0.4, "b": 0.1}, order)
     assert shared.shared(0.03) == ["a"]
-
-
-def test_chances_of_a_change_are_drawn_to_that_of_all() -> None:
-    changed, strata = np.array([True, False, False, True]), np.array([0, 0, 0, 2])
-    prior = shared_noise._PRIOR_ROWS
-    expected = [(1 + prior * 0.5) / (3 + prior)] * 3 + [(1 + prior * 0.5) / (1 + prior)]
-    assert flip_chances(changed, strata) == pytest.approx(expected)
 
 
 def test_agreement_that_no_channel_allows() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from estimators.assumptions.test_noise import flat, flips, labels
-from scipy.stats import binom
 
 from ldpaudit.estimators.assumptions.noise import flip_chances
 from ldpaudit.estimators.assumptions.order import (
@@ -74,16 +73,6 @@ def test_blocks_of_a_rare_label_and_orders_made_from_released_labels(
     ]
     found = exact and order == "as drawn"
     assert (max(test.p_value for test in tests) < 1e-6) == found
-
-
-def test_tails_of_a_window_are_binomial() -> None:
-    """All 32 rows of the first of five windows changed: none is less likely by its chances."""
-    outcomes, chances = np.zeros(64), np.full(64, 0.01)
-    outcomes[:32] = 1
-    expected = 2 * 5 * binom.sf(31, 32, 0.01)
-    assert stretch_test(outcomes, chances).p_value == pytest.approx(expected)
-    for test in (stretch_test, block_test):  # A short file is not tested.
-        assert test(np.ones(60), np.full(60, 0.3)).p_value == 1
 
 
 def test_orders_by_released_labels_and_labels_that_no_feature_foretells_are_not_tested() -> None:

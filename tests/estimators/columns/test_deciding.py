@@ -11,7 +11,6 @@ from scipy.stats import binom
 from ldpaudit.estimators.columns import (
     LEAST_SHARE,
     agreement,
-    agreement_beyond,
     decided,
     strongest_agreement,
 )
@@ -173,28 +172,6 @@ def drawn(rng: np.random.Generator, n: int = 900) -> tuple[np.ndarray, np.ndarra
     truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])
     released = np.where(rng.random(n) < 0.6, truth, (truth + rng.integers(1, 3, n)) % 3)
     return truth, released
-
-
-@pytest.mark.parametrize("lag", [1, 3])
-@pytest.mark.parametrize("how", ["sorted", "as drawn", "blocks"])
-def test_beyond_the_released_label_moments_are_those_over_orders_within_it(
-    how: str, lag: int
-) -> None:
-    rng = np.random.default_rng(5)
-    truth, released = drawn(rng)
-    order = np.argsort(released, kind="stable")
-    if how == "blocks":
-        order = order.reshape(-1, 30)[rng.permutation(30)].ravel()
-    place = order if how != "as drawn" else np.arange(len(truth))
-    labels, cells = truth[place].astype(np.int32), released[place]
-    z = []
-    for _ in range(400):
-        for cell in range(3):
-            inside = np.flatnonzero(cells == cell)
-            labels[inside] = labels[rng.permutation(inside)]
-        z.append(agreement_beyond(labels, cells, lag).z)
-    assert abs(np.mean(z)) < 4 / 20
-    assert 0.85 < np.std(z) < 1.15
 
 
 def test_rows_sorted_by_the_released_label_tell_no_more_than_it_does() -> None:

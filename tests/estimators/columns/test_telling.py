@@ -7,7 +7,6 @@ from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.estimators.columns import (
     LIMIT,
     Told,
-    cell_guesses,
     cells_of,
     label_weights,
     rows_to_scan,
@@ -109,65 +108,6 @@ def test_a_file_sorted_by_the_released_label_has_no_deciding_column() -> None:
     assert not scan([ages], rows, weights[rows]).deciding
 
 
-def counted(values: IntArray, labels: IntArray, k: int, *, between: bool) -> tuple[int, list[int]]:
-    """Right guesses of the commonest label, and by label those of the commonest by share."""
-    n, plain, balanced = len(labels), 0, [0] * k
-    for half in (0, 1):
-        learn = [i for i in range(n) if i % 2 == half]
-        totals = [max(sum(labels[i] == c for i in learn), 1e-9) for c in range(k)]
-        for row in (i for i in range(n) if i % 2 != half):
-            seen = {values[i] for i in learn}
-            value = values[row]
-            if value not in seen:
-                if not between:
-                    continue
-                value = max((v for v in seen if v < value), default=min(seen))
-            counts = [sum(values[i] == value and labels[i] == c for i in learn) for c in range(k)]
-            plain += int(np.argmax(counts)) == labels[row]
-            guess = int(np.argmax([c / t for c, t in zip(counts, totals, strict=True)]))
-            balanced[guess] += guess == labels[row]
-    return plain, balanced
-
-
-@pytest.mark.parametrize("between", [False, True])
-@pytest.mark.parametrize("noise", [0.02, 0.3, 0.9])
-@pytest.mark.parametrize("k", [2, 4])
-def test_the_share_is_that_of_a_loop_over_rows(k: int, noise: float, between: bool) -> None:
-    rng = np.random.default_rng(int(100 * noise) + k)
-    n = 240
-    labels = rng.choice(k, n, p=np.array([0.8, *[0.2 / (k - 1)] * (k - 1)])).astype(np.int32)
-    values = np.where(rng.random(n) < noise, rng.integers(0, 40, n), 10 * labels)
-    plain, balanced = counted(values, labels, k, between=between)
-    totals = np.bincount(labels, minlength=k)
-    kept = totals >= 10
-    shares = np.array(balanced)[kept] / totals[kept]
-    expected = shares.mean()
-    error = np.sqrt((shares * (1 - shares) / totals[kept]).sum()) / kept.sum()
-    wrong = n - sum(balanced)
-    majority = totals.max() / n
-    if plain / n - majority >= 0.9 * (1 - majority) and plain / n > expected:
-        expected, wrong = plain / n, n - plain
-        error = np.sqrt(expected * (1 - expected) / n)
-    found = told(values.astype(float) if between else values, label_weights(labels, k))
-    assert found.share == pytest.approx(expected)
-    assert found.error == pytest.approx(error)
-    assert found.wrong == wrong
-
-
-def test_accuracy_counts_where_it_is_no_merit_of_the_commonest_label() -> None:
-    """Of 1,000 rows one in ten has the rare label; one column gets 9 rows wrong, all of it."""
-    n = 1_000
-    labels = (np.arange(n) % 20 < 2).astype(np.int32)
-    values = labels.copy()
-    values[np.flatnonzero(labels)[:9]] = 0
-    found = told(values, label_weights(labels, 2))
-    assert found.share == pytest.approx(0.991)
-    assert found.error == pytest.approx(np.sqrt(0.991 * 0.009 / n))
-    assert found.wrong == 9
-    values[np.flatnonzero(labels)[:11]] = 0
-    assert told(values, label_weights(labels, 2)).share == pytest.approx((1 + 89 / 100) / 2)
-
-
 def test_less_than_two_labels_with_ten_rows_tell_nothing() -> None:
     labels = np.r_[np.zeros(30), np.ones(9)].astype(np.int32)
     assert told(labels, label_weights(labels, 2)) == Told(0.0, 0.0, 39)
@@ -196,11 +136,3 @@ def test_numbers_of_many_values_are_put_into_bins_of_equal_size(distinct: int, c
     whole, amount = cells_of((2 * values).astype(np.int64), 8)
     assert amount == distinct
     assert (whole == 2 * values).all()
-
-
-def test_cells_never_seen_take_the_guess_before() -> None:
-    cells, weights = np.array([1, 1, 3]), label_weights(np.array([0, 0, 1], np.int32), 2)
-    balanced, plain = cell_guesses(cells, 5, weights, between=True)
-    assert balanced.tolist() == plain.tolist() == [0, 0, 0, 1, 1]
-    balanced, plain = cell_guesses(cells, 5, weights, between=False)
-    assert balanced.tolist() == plain.tolist() == [-1, 0, -1, 1, -1]

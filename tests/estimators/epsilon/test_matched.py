@@ -1,7 +1,5 @@
 """Rows with equal features: a fair matching, of labels that a model finds improbable."""
 
-import math
-
 import numpy as np
 import pytest
 from estimators.worlds import matched, people
@@ -10,7 +8,6 @@ from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.matched import (
     RATIOS,
     designed_matching,
-    expected_two_sided,
     match,
     matched_tests,
     possible_cases,
@@ -61,16 +58,6 @@ def test_designed_cases_are_of_labels_that_the_model_finds_improbable(n: int) ->
         assert (labels[chosen.cases] == chosen.targets[groups[chosen.cases]]).all()
         own, other = (np.bincount(groups[r], minlength=4) for r in (chosen.cases, chosen.controls))
         assert (other == chosen.ratio * own).all()
-
-
-def test_the_bound_that_a_matching_is_chosen_by() -> None:
-    """log of the rates, less 2.2 standard errors; −∞ below 20 cases or 5 hits among controls."""
-    cases, chance = np.array([19, 20, 400, 400]), np.array([0.5, 0.5, 0.1, 0.001])
-    found = expected_two_sided(cases, chance, 4, 0.5)
-    hit, false = 0.5 + 0.5 * chance, 0.5 * chance
-    spread = np.sqrt((1 - hit) / (hit * cases)) + np.sqrt((1 - false) / (false * 4 * cases))
-    expected = np.log(hit / false) - 2.2 * spread
-    assert found.tolist() == [-math.inf, *expected[1:3].tolist(), -math.inf]
 
 
 def test_the_shares_of_the_bounds_are_the_whole_error_probability() -> None:

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method
-from ldpaudit.estimators.epsilon.matched import ModelBasedFamily, guessed_chance, target_chance
+from ldpaudit.estimators.epsilon.matched import ModelBasedFamily, target_chance
 from ldpaudit.estimators.epsilon.power import (
     Claimed,
     further_rows,
@@ -20,7 +20,6 @@ from ldpaudit.estimators.epsilon.power import (
     smallest_excess,
 )
 from ldpaudit.estimators.epsilon.strongest import design_bounds, gather_evidence
-from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray
@@ -168,20 +167,6 @@ def test_the_worst_row_of_a_family_has_epsilon_and_the_others_less(epsilon: floa
         assert FAMILY.blind_up_to(shown, chance) == pytest.approx(epsilon)
         outputs = FAMILY.outputs(epsilon, chance)
         assert math.log(outputs[1, 1] / outputs[0, 1]) == pytest.approx(shown)
-
-
-@pytest.mark.parametrize(("correct", "noise"), [(700, (0.3, 0.4)), (800, (0.2, 0.6))])
-def test_bounds_of_the_models_probability(correct: int, noise: tuple[float, float]) -> None:
-    """Shift s and noise λ give (1 − λ)/(λ(e^s − 1)): at the ends of both intervals."""
-    priors = np.full(1_000, 0.5)
-    low, high = shift_lower(priors, correct, 0.05), shift_upper(priors, correct, 0.05)
-    least = (1 - noise[1]) / (noise[1] * math.expm1(high))
-    most = (1 - noise[0]) / (noise[0] * math.expm1(low))
-    found = guessed_chance(priors, correct, noise, 0.01, 0.05)
-    assert found == pytest.approx((max(least, 0.01), min(most, 1.0)))
-    assert guessed_chance(priors, correct, noise, 0.99, 0.05) == (0.99, min(max(most, 0.99), 1.0))
-    assert guessed_chance(priors, 500, (1.0, 1.0), 0.05, 0.01) == (0.05, 1.0)
-    assert guessed_chance(priors, 900, (0.4, 1.0), 0.02, 0.05)[0] == 0.02
 
 
 def pairs(

@@ -5,46 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from estimators.worlds import clusters, numbers
-from scipy.stats import beta, binomtest
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon import release_only
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Strongest, accuracy_epsilon
 from ldpaudit.estimators.epsilon.release_only import (
-    assign,
-    best_balls,
     group_sizes,
     nested_balls,
     release_only_evidence,
-    score_groups,
 )
 from ldpaudit.mechanisms import RandomizedResponse
-
-
-@pytest.mark.parametrize("largest", [0, 10, 100, 5_000])
-def test_group_sizes_fall_by_the_root_of_two(largest: int) -> None:
-    found = group_sizes(largest)
-    expected = [np.ceil(largest * 2 ** (-i / 2)) for i in range(len(found) - 1)]
-    assert found.tolist() == [*expected, 0]
-
-
-def test_rows_belong_where_they_are_likelier_than_usual() -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.dirichlet([2.0, 1.0, 1.0], 400)
-    meant = rng.integers(0, 3, 400).astype(np.int32)
-    thresholds, usual, sizes, right = score_groups(scores, meant, 3.0)
-    group = (scores / scores.mean(axis=0)).argmax(axis=1)
-    assigned = assign(scores, usual, thresholds[range(3), range(3)])
-    for g in range(3):
-        mine = np.flatnonzero(group == g)
-        size = int(group_sizes(len(mine))[g])
-        surest = mine[np.argsort(-scores[mine, g])[:size]]
-        assert set(np.flatnonzero(assigned == g)) == set(surest)
-        hits = int((meant[surest] == g).sum())
-        low = binomtest(hits, size).proportion_ci(1 - 2 * 0.16, "exact").low
-        assert sizes[g, g] == 3 * size
-        assert right[g, g] == pytest.approx(3 * size * low)
-    assert (assign(scores, usual, thresholds[:, -1]) == -1).all()
 
 
 def test_a_test_is_bounded_at_its_share() -> None:
@@ -132,16 +102,6 @@ def test_balls_count_exact_neighbours() -> None:
         assert np.abs(counts[35, step] - expected).max() <= 1
         inside = release_only._distances(points, points[35:36])[0] <= radii[35, step]
         assert abs(inside.sum() - sizes[step]) <= 1
-
-
-def test_what_to_expect_of_the_best_ball_holds_for_all_at_once() -> None:
-    """Bonferroni over anchors and sizes at 0.05; a single right row counts for nothing."""
-    counts = np.array([[[12], [40]], [[15], [30]], [[1], [1]]], dtype=np.int32)
-    sizes, right, best = best_balls(counts, np.array([20.0, 60.0]), 10.0)
-    low = beta.ppf(0.05 / 6, [15, 40], [20 - 15 + 1, 60 - 40 + 1])
-    assert best.tolist() == [[1, 0]]
-    assert sizes.tolist() == [[200.0, 600.0, 0.0]]
-    assert right[0] == pytest.approx([200 * low[0], 600 * low[1], 0.0], rel=1e-9)
 
 
 @pytest.mark.real_data

@@ -12,7 +12,6 @@ from ldpaudit.estimators.epsilon.strongest import (
     _promise,
     betraying,
     subgroup_tests,
-    surprise,
 )
 from ldpaudit.mechanisms import RandomizedResponse
 
@@ -26,12 +25,6 @@ def test_outputs_betray_labels_that_they_are_likelier_for() -> None:
     same = np.array([[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
     expected = [[True, False], [True, False], [False, True]]
     assert betraying(same, np.array([1, 1, 1])).tolist() == expected
-
-
-def test_a_surprise_is_a_row_less_its_labels_share() -> None:
-    truth, released = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0]], np.int32)
-    found = surprise(RankedRows(np.zeros(6), truth, released), np.eye(3, dtype=bool))
-    assert found.tolist() == [0.25, 0.25, 0.25, -0.75, 0.5, -0.5]
 
 
 def test_a_group_promises_what_its_counts_show() -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
 
 from ldpaudit.estimators.intervals.ranking import (
-    _block_aucs,
     _loose_rank,
     _strict_rank,
     auc,
@@ -101,28 +100,6 @@ def test_auc_intervals_of_few_rows_are_the_exact_ones(few, many):
     assert auc_interval(positives, negatives, 0.1) == expected
 
 
-@pytest.mark.parametrize(
-    ("few", "many", "blocks"), [(100, 100, 100), (120, 700, 120), (2_000, 3_000, 400)]
-)
-def test_blocks_have_their_share_of_either_side(few, many, blocks):
-    rng = np.random.default_rng(1)
-    positives, negatives = rng.integers(1, 9, few), rng.integers(0, 8, many)
-    found = _block_aucs(positives, negatives)
-    assert len(found) == blocks
-    # Blocks of equal size: their mean is close to the AUC, exactly it over all permutations.
-    assert found.mean() == pytest.approx(auc(positives, negatives), abs=5 * 0.5 / np.sqrt(few))
-
-
-@pytest.mark.parametrize("n0", [3, 60, 400])
-@pytest.mark.parametrize("fpr", [0.01, 0.1, 0.5])
-def test_ranks_are_the_last_and_the_first_that_hold(n0: int, fpr: float) -> None:
-    ranks = np.arange(1, n0 + 1)
-    strict = ranks[binom.cdf(ranks - 1, n0, fpr) <= 0.05].max(initial=0)
-    assert _strict_rank(n0, fpr, 0.05) == strict
-    loose = ranks[binom.sf(ranks - 1, n0, fpr) <= 0.05].min(initial=n0 + 1)
-    assert _loose_rank(n0, fpr, 0.05) == max(loose, int(fpr * n0) + 1)
-
-
 def test_a_rate_is_counted_above_thresholds() -> None:
     positives, negatives = normals(1, 80, 300)(np.random.default_rng(0))
     found, ranked = tpr_at_fpr(positives, negatives, 0.1, 0.2), np.sort(negatives)[::-1]
@@ -150,17 +127,3 @@ def test_true_positive_rate_interval_holds(name):
     found = [tpr_at_fpr(*make(rng), 0.01, 0.1) for _ in range(300)]
     assert all(one.low <= one.value <= one.high for one in found)
     assert sum(not one.low <= true <= one.high for one in found) <= allowed(300, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("positives", "negatives", "low", "high"),
-    [
-        (*normals(6, 500, 5000)(np.random.default_rng(4)), 0.95, 1.0),
-        (np.arange(5.0), np.arange(0.0), 0.0, 1.0),
-        (np.arange(0.0), np.arange(5.0), 0.0, 1.0),
-        (np.full(30, 2.0), np.arange(300.0) / 300, 0.0, 1.0),
-    ],
-)
-def test_the_ends_of_a_true_positive_rate(positives, negatives, low, high):
-    found = tpr_at_fpr(positives, negatives, 0.01, 0.05)
-    assert (found.low >= low, found.high) == (True, pytest.approx(high, abs=0.01))

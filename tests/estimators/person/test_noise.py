@@ -16,7 +16,6 @@ from estimators.person.worlds import (
 from scipy.stats import binom, binomtest, fisher_exact
 
 from ldpaudit.arrays import IndexArray
-from ldpaudit.estimators import person_noise as noise
 from ldpaudit.estimators.person import (
     best_guess,
     estimated_prior,
@@ -25,13 +24,10 @@ from ldpaudit.estimators.person import (
 )
 from ldpaudit.estimators.person_noise import (
     agreement_share,
-    changed_by_noise,
     fresh_p_value,
-    high_outputs,
     kinds_of,
     largest_agreement,
     least_changed,
-    mixture_p_value,
     paired_p_value,
     remembered_mixture,
     remembered_share_lower,
@@ -175,35 +171,6 @@ def test_draws_shared_by_few_labels_or_in_turn_are_found(signs: tuple[float, ...
     assert paired_p_value(draw < 0.5, other < 0.5, alike) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("kinds", "outputs", "high"),
-    [
-        ([0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 2, 5, 7, 7], [0, 0, 1, 1, 0, 1, 1]),
-        ([0] * 4, [0, 0, 0, 1], [0, 0, 0, 1]),
-        ([0] * 4, [0, 1, 1, 1], [0, 1, 1, 1]),
-        ([0] * 4, [0, 0, 3, 3], [0, 0, 1, 1]),
-    ],
-)
-def test_outputs_are_parted_near_the_median_of_their_label(
-    kinds: list[int], outputs: list[int], high: list[int]
-) -> None:
-    assert high_outputs(np.array(kinds), np.array(outputs)).astype(int).tolist() == high
-
-
-@pytest.mark.parametrize(
-    ("labels", "answers", "changed"),
-    [
-        ([0, 0, 0, 1, 1, 1], [2, 2, 0, 1, 1, 2], [2, 5]),  # Two labels and three outputs.
-        ([0, 0, 1, 2, 2, 2], [1, 1, 0, 0, 0, 1], [5]),  # Three labels and two outputs.
-    ],
-)
-def test_answers_that_are_not_the_commonest_of_their_label_were_changed(
-    labels: list[int], answers: list[int], changed: list[int]
-) -> None:
-    found = changed_by_noise(np.array(labels), np.array(answers))
-    assert np.flatnonzero(found).tolist() == changed
-
-
 def counts_of(made: Repeated) -> IndexArray:
     return label_table(*made.released[:, :2].T, *made.channel.shape)
 
@@ -235,22 +202,6 @@ def test_tests_without_true_labels_are_valid(classes: int) -> None:
         p_value = fresh_p_value(counts_of(made), made.channel, made.channel)
         found += p_value is not None and p_value <= 0.1
     assert found <= binom.isf(FALSE_ALARM, 500, 0.1)
-
-
-@pytest.mark.parametrize("agreeing", [60, 75, 95])
-def test_the_p_value_of_fresh_noise_is_twice_the_smaller(
-    agreeing: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    half, rest = agreeing // 2, (100 - agreeing) // 2
-    counts = np.array([[half, rest], [100 - agreeing - rest, agreeing - half]])
-    agreed = binom.sf(agreeing - 1, 100, largest_agreement(RR, RR))
-    mixed = mixture_p_value(counts, np.kron(RR, RR))
-    assert mixed is not None
-    assert fresh_p_value(counts, RR, RR) == pytest.approx(min(1.0, 2 * min(agreed, mixed)))
-    assert fresh_p_value(counts, RR, RR, same_label=False) == mixed
-    monkeypatch.setattr(noise, "LARGEST", 15)  # A large mixture is left out.
-    assert fresh_p_value(counts, RR, RR) == pytest.approx(max(agreed, 1e-12))
-    assert fresh_p_value(counts, RR, RR, same_label=False) is None
 
 
 def test_remembered_answers_are_the_same_where_labels_are() -> None:

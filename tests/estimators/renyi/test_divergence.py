@@ -12,17 +12,12 @@ from hypothesis.extra import numpy as hnp
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.renyi import (
     ORDERS,
-    UPPER_SHARE,
-    CellMap,
     ClippedCritic,
     RenyiBound,
     Scores,
-    balanced_estimate,
     bounds_on,
-    calibration_error,
     effective_rows,
     renyi_points,
     row_groups,
@@ -148,47 +143,12 @@ def test_cells_mend_a_guess_that_is_only_ordered_rightly() -> None:
     assert 0.7 * 1.44 < bounds[0].at(0.05) < 1.44
 
 
-def test_cells_learn_log_ratios() -> None:
-    scores = gaussian_scores(100_000, 1.0, 6)
-    table = CellMap.fit(scores)
-    x = np.linspace(-1.5, 1.0, 9)
-    np.testing.assert_allclose(table(x), x, atol=0.1)
-
-
 RNG = np.random.default_rng(0)
 SCORES = Scores(RNG.normal(1, 0.8, 900), RNG.normal(-1, 0.8, 2_050))
 
 
 def critic(*, tangent: bool, shift: float = 0.0, foreseen: float = 1.0) -> ClippedCritic:
     return ClippedCritic(2.0, tangent, None, 0.7, 1.5, shift, foreseen)
-
-
-def test_the_donsker_varadhan_form() -> None:
-    mine = critic(tangent=False)
-    phi = [np.clip(0.7 * side, -13.5, 1.5) for side in (SCORES.p, SCORES.q)]
-    ends = math.exp(-13.5), math.exp(1.5)
-    spent = UPPER_SHARE * 0.05
-    low = mean_lower(np.exp(phi[0]), 0.05 - spent, *ends)
-    high = mean_upper(np.exp(2 * phi[1]), spent, ends[0] ** 2, ends[1] ** 2)
-    expected = 2 * math.log(low) - math.log(high)
-    assert RenyiBound(3.0, mine, SCORES).at(0.05) == pytest.approx(expected)
-
-
-def test_the_tangent_form() -> None:
-    """α e^{(α−1)φ} − (α − 1) e^{αφ} in groups of rows: a mean whose logarithm is the bound."""
-    mine, shift = critic(tangent=True, shift=-0.6), -0.6
-    phi = [np.clip(0.7 * side, -13.5, 1.5) + shift for side in (SCORES.p, SCORES.q)]
-    a, b = row_groups(900, 2_050)
-    m = min(900 // a, 2_050 // b)
-    values = [
-        2 * np.exp(phi[0][i * a : (i + 1) * a]).mean()
-        - np.exp(2 * phi[1][i * b : (i + 1) * b]).mean()
-        for i in range(m)
-    ]
-    least, most = math.exp(-13.5 + shift), math.exp(1.5 + shift)
-    mean = mean_lower(np.array(values), 0.05, 2 * least - most**2, 2 * most - least**2)
-    assert mean > 1
-    assert RenyiBound(2.0, mine, SCORES).at(0.05) == pytest.approx(math.log(mean))
 
 
 def test_what_promises_nothing_bounds_nothing() -> None:
@@ -255,31 +215,6 @@ POINTS_RNG = np.random.default_rng(0)
 P, Q = POINTS_RNG.normal(0.4, 0.8, 300), POINTS_RNG.normal(-0.4, 0.8, 400)
 
 
-@pytest.mark.parametrize("order", [1.5, 4.0])
-def test_effective_rows_are_the_fewer_of_two(order: float) -> None:
-    weights = np.exp(order * Q)
-    direct = weights.sum() ** 2 / (weights**2).sum()
-    # Of n rows of Q: n (E_Q w)²/E_Q w², with E_Q[w] = E_P[e^{(α−1)φ}] and so on.
-    first, square = np.exp((order - 1) * P).mean(), np.exp((2 * order - 1) * P).mean()
-    expected = min(direct, len(Q) * first**2 / square)
-    assert effective_rows(P, Q, order) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("order", [1.2, 2.0, 6.0])
-def test_the_far_part_is_taken_from_the_other_side(order: float) -> None:
-    """The last cut whose near part is sure enough; beyond it E_Q[e^{αφ}] = E_P[e^{(α−1)φ}]."""
-    mean = np.exp((order - 1) * P).mean()
-    rough = max(math.log(mean) / (order - 1), 0.01)
-    best = None
-    for cut in np.unique(np.quantile(Q, 1 - np.geomspace(1, 1 / len(Q), 60))):
-        near = np.where(cut >= Q, np.exp(order * Q), 0.0)
-        total = near.mean() + np.where(cut < P, np.exp((order - 1) * P), 0.0).mean()
-        if near.std() / math.sqrt(len(Q)) / total <= 0.012 * rough or best is None:
-            best = total
-    expected = order / (order - 1) * math.log(mean) - math.log(best)
-    assert balanced_estimate(P, Q, order) == pytest.approx(expected)
-
-
 def test_an_order_is_supported_by_thirty_rows_and_all_smaller_orders() -> None:
     found = renyi_points(Scores(P, Q), (1.2, 1.5, 8.0, 10.0))
     for point in found:
@@ -287,17 +222,6 @@ def test_an_order_is_supported_by_thirty_rows_and_all_smaller_orders() -> None:
     rows = [point.effective_rows for point in found]
     expected = [all(r >= 30 for r in rows[: i + 1]) for i in range(4)]
     assert [point.supported for point in found] == expected == [True, True, False, False]
-
-
-def test_the_calibration_error_is_a_sum_over_bins() -> None:
-    both = np.r_[P, Q]
-    weights = np.r_[np.full(300, 1 / 600), np.full(400, 1 / 800)]
-    is_p = np.arange(700) < 300
-    gap = weights * (is_p - 1 / (1 + np.exp(-both)))
-    edges = np.quantile(both, np.arange(1, 5) / 5)
-    cells = (both[:, None] >= edges).sum(axis=1)
-    expected = sum(abs(gap[cells == c].sum()) for c in range(5))
-    assert calibration_error(Scores(P, Q), 5) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("n_p", "n_q"), [(100, 100), (100, 155), (1_000, 37), (9, 400), (5, 3)])
