@@ -7,7 +7,6 @@ Poisson-binomial with q_i = p_i e^ε/(1 + p_i(e^ε − 1)). That bounds ε from 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -203,8 +202,6 @@ _LARGEST: Final = 30.0
 # More than what the inversion of the characteristic function may be off.
 _NUMERICAL: Final = 1e-12
 _PRECISION: Final = 1e-5
-_BLOCK: Final = 1 << 21
-_FARTHEST: Final = 64.0
 
 
 @dataclass(frozen=True)
@@ -263,23 +260,11 @@ class ShiftedCoins:
 
     def at_most(self, count: int, shift: float) -> float:
         """Return P(S ≤ count), never too small, with all log-odds shifted by ``shift``."""
-        if count >= len(self):
-            return 1.0
-        first, pmf = self._pmf(shift)
-        return float(min(pmf[: max(count + 1 - first, 0)].sum() + _NUMERICAL, 1.0))
+        return self.mirrored().at_least(len(self) - count, -shift)
 
-    def normal_shift(self, count: int, alpha: float) -> float:
-        """Return about the shift at which P(S ≥ count) is alpha, within ±30."""
-        from scipy.optimize import brentq
-
-        def short(shift: float) -> float:
-            q = expit(self.odds + shift)
-            deviation = math.sqrt(float(self.counts @ (q * (1 - q))) + 1)
-            return float(self.counts @ q) - ndtri(alpha) * deviation - count
-
-        if short(-_LARGEST) > 0 or short(_LARGEST) < 0:
-            return 0.0
-        return float(brentq(short, -_LARGEST, _LARGEST, xtol=1e-3))
+    def mirrored(self) -> "ShiftedCoins":
+        """Return the coins with their sides exchanged."""
+        return ShiftedCoins(-self.odds, self.counts)
 
     def _pmf(self, shift: float) -> tuple[int, FloatArray]:
         """Return P(S = s) for the s around the mean that matter, and the first such s.
@@ -297,7 +282,7 @@ class ShiftedCoins:
         first = max(0, min(int(mean) - points // 2, len(self) + 1 - points))
         omega = 2 * np.pi * np.arange(points // 2 + 1) / points
         log_phi = np.zeros(len(omega), dtype=np.complex128)
-        most = max(_BLOCK // len(omega), 1)
+        most = max((1 << 21) // len(omega), 1)
         for start in range(0, len(q), most):
             part = q[start : start + most, None]
             turned = np.log1p(part * (np.exp(1j * omega)[None, :] - 1))
@@ -330,7 +315,7 @@ def shift_lower(priors: FloatArray, correct: int, alpha: float) -> float:
     # Rounding up must not hide that no shift explains what was seen.
     if correct > int(np.count_nonzero(np.asarray(priors) > 0)):
         return math.inf
-    return max(_largest(coins, lambda shift: coins.at_least(correct, shift), alpha, correct), 0.0)
+    return max(_largest(coins, correct, alpha), 0.0)
 
 
 def shift_upper(priors: FloatArray, correct: int, alpha: float) -> float:
@@ -341,34 +326,37 @@ def shift_upper(priors: FloatArray, correct: int, alpha: float) -> float:
     coins = ShiftedCoins.of(priors, up=False)
     if correct >= int(coins.counts[np.isfinite(coins.odds)].sum()):
         return math.inf
-    mirrored = ShiftedCoins(-coins.odds, coins.counts)
-    wrong = len(coins) - correct
-    return -_largest(mirrored, lambda shift: coins.at_most(correct, -shift), alpha, wrong)
+    return -_largest(coins.mirrored(), len(coins) - correct, alpha)
 
 
-def _largest(
-    coins: ShiftedCoins, tail: Callable[[float], float], alpha: float, count: int
-) -> float:
-    """Return the largest shift at which a tail that grows with it is at most alpha.
+def _largest(coins: ShiftedCoins, count: int, alpha: float) -> float:
+    """Return the largest shift at which P(S ≥ count) is at most alpha; −∞ if there is none.
 
     Normal quantiles of the tail are nearly linear in the shift: a few steps from where the normal
-    approximation puts it are enough. −∞ if there is none.
+    approximation puts it are enough.
     """
     from scipy.optimize import brentq
 
-    def beyond(shift: float) -> float:
-        return float(ndtri(min(max(tail(shift), 1e-300), 1 - 1e-16)) - ndtri(alpha))
+    def short(shift: float) -> float:
+        q = expit(coins.odds + shift)
+        deviation = math.sqrt(float(coins.counts @ (q * (1 - q))) + 1)
+        return float(coins.counts @ q) - ndtri(alpha) * deviation - count
 
-    low = high = coins.normal_shift(count, alpha)
+    def beyond(shift: float) -> float:
+        tail = min(max(coins.at_least(count, shift), 1e-300), 1 - 1e-16)
+        return float(ndtri(tail) - ndtri(alpha))
+
+    near = short(-_LARGEST) <= 0 <= short(_LARGEST)
+    low = high = float(brentq(short, -_LARGEST, _LARGEST, xtol=1e-3)) if near else 0.0
     step = 0.02
     while beyond(low) > 0:
         high, low, step = low, low - step, 2 * step
-        if low < -_FARTHEST:
+        if low < -64.0:
             return -math.inf
     step = 0.02
     while high <= low or beyond(high) <= 0:
         high, step = max(low, high) + step, 2 * step
-        if high > _FARTHEST:
+        if high > 64.0:
             return low
     root = brentq(beyond, low, high, xtol=_PRECISION, rtol=1e-9)
     return float(max(root - 2 * _PRECISION, low))

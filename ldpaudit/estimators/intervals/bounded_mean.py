@@ -21,7 +21,7 @@ Voráček & Orabona (2025), STaR-Bets (bets that aim at what the remaining value
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,14 +29,10 @@ from numpy.random import Generator
 from scipy.special import ndtri
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
-_FEWEST = 8
 _BLOCKS = 256
-_LEVELS = 48
 _STEP = 0.05  # the distance of candidate means in standard errors
-# A candidate against which the capital fell below e^-25 is given up (not rejected).
-_HOPELESS = 25.0
 _ROUNDING = 1e-9
 
 
@@ -75,14 +71,14 @@ def mean_lower(
     so the whole sequence needs no correction. The time is O(n), 0.1–0.2 s for 500,000 values.
     """
     scaled = _scaled(values, alpha, low, high)
-    if len(scaled) < _FEWEST or high <= low:
+    if len(scaled) < 8 or high <= low:
         return float(low)
     rng = np.random.default_rng(0) if rng is None else rng
     scaled = scaled[rng.permutation(len(scaled))]
     first = max(min(len(scaled) // 4, 16), int(0.02 * len(scaled)))
     pilot, rest = scaled[:first], scaled[first:]
     candidates = _candidates(pilot, len(rest), alpha)
-    rejected = _Game(pilot, rest, alpha).play(candidates)
+    rejected = _rejected(pilot, rest, candidates, alpha)
     passed = len(candidates) if rejected.all() else int(np.argmin(rejected))
     best = candidates[passed - 1] if passed else 0.0
     return float(low + (high - low) * min(best, float(scaled.mean())))
@@ -128,62 +124,48 @@ def _candidates(pilot: FloatArray, n: int, alpha: float) -> FloatArray:
     return np.asarray(np.unique(points[(points > 0) & (points < 1)]))
 
 
-@dataclass(frozen=True)
-class _Game:
-    """One sequence of bets in [0, 1], against every candidate mean at once.
+def _rejected(
+    pilot: FloatArray, values: FloatArray, candidates: FloatArray, alpha: float
+) -> BoolArray:
+    """Return for each candidate m whether "the mean is at most m" is rejected, bool (g,).
 
-    Values are replaced by two neighbouring levels with weights that keep their mean. The logarithm
-    of the capital is concave in the value, so this only lowers it, and a block of values becomes
-    one row of weights, whatever its length. Levels come from the pilot values, bets from the past.
+    One sequence of bets in [0, 1], against every candidate at once. Values are replaced by two
+    neighbouring levels with weights that keep their mean. The logarithm of the capital is concave
+    in the value, so this only lowers it, and a block of values becomes one row of weights, whatever
+    its length. Levels come from the pilot values, bets from the past.
     """
-
-    pilot: FloatArray
-    values: FloatArray
-    alpha: float
-
-    def play(self, candidates: FloatArray) -> IndexArray:
-        """Return for each candidate m whether "the mean is at most m" is rejected, bool (g,)."""
-        levels, edges = _levels(self.pilot), _block_edges(len(self.values))
-        weights = _level_weights(self.values, levels, edges)
-        spreads = self._spreads(weights, levels, edges)
-        missing = np.full(len(candidates), math.log(1 / self.alpha))
-        for row, spread in zip(weights, spreads, strict=True):
-            active = np.flatnonzero((missing > 0) & (missing < _HOPELESS - math.log(self.alpha)))
-            means = candidates[active]
-            # The largest share of the capital that one value may cost.
-            bets = np.minimum(_hedge_ratio(missing[active]) / spread, 0.75 / means)
-            used = row > 0
-            steps = levels[used] - means[:, None]
-            missing[active] -= np.log1p(bets[:, None] * steps) @ row[used] - _ROUNDING / _BLOCKS
-        return np.asarray(missing <= -_ROUNDING)
-
-    def _spreads(self, weights: FloatArray, levels: FloatArray, edges: IndexArray) -> FloatArray:
-        """Return for each block the predicted deviation of the sum of all values still to come."""
-        past = np.cumsum(weights, axis=0) - weights
-        n = edges[:-1] + len(self.pilot)
-        mean = (self.pilot.sum() + past @ levels) / n
-        square = (np.square(self.pilot).sum() + past @ levels**2) / n
-        variance = np.maximum(square - mean**2, 0.0) + 0.25 / (n + 1) ** 2
-        total = len(self.values)
-        # The share of the variance that is never counted as spent: it keeps the last bets finite.
-        return np.asarray(np.sqrt(variance * (total - edges[:-1] + 0.004 * total)))
+    even, edges = np.linspace(0.0, 1.0, 49), _block_edges(len(values))
+    levels = np.unique(np.concatenate([np.quantile(pilot, even), even]))
+    weights = _level_weights(values, levels, edges)
+    # For each block the predicted deviation of the sum of all values still to come.
+    past, n = np.cumsum(weights, axis=0) - weights, edges[:-1] + len(pilot)
+    mean = (pilot.sum() + past @ levels) / n
+    square = (np.square(pilot).sum() + past @ levels**2) / n
+    variance = np.maximum(square - mean**2, 0.0) + 0.25 / (n + 1) ** 2
+    # The share of the variance that is never counted as spent: it keeps the last bets finite.
+    left = len(values) - edges[:-1] + 0.004 * len(values)
+    missing = np.full(len(candidates), math.log(1 / alpha))
+    for row, spread in zip(weights, np.sqrt(variance * left), strict=True):
+        # A candidate against which the capital fell below e^-25 is given up (not rejected).
+        active = np.flatnonzero((missing > 0) & (missing < 25.0 - math.log(alpha)))
+        means = candidates[active]
+        # The largest share of the capital that one value may cost.
+        bets = np.minimum(_hedge_ratio(missing[active]) / spread, 0.75 / means)
+        used = row > 0
+        steps = levels[used] - means[:, None]
+        missing[active] -= np.log1p(bets[:, None] * steps) @ row[used] - _ROUNDING / _BLOCKS
+    return np.asarray(missing <= -_ROUNDING)
 
 
 def _hedge_ratio(missing: FloatArray) -> FloatArray:
     """Return φ(d)/Φ(d), d = Φ⁻¹(w), for the share w = exp(−missing)/1.2 of the payoff held now.
 
     The value of the option is Φ(d); its relative change per standard deviation of the sum to come
-    is the bet.
+    is the bet. It is bought for a payoff of 1.2/α, so that an imperfect hedge suffices.
     """
-    # The option is bought for a payoff this much above 1/α, so that an imperfect hedge suffices.
     log_share = -missing - math.log(1.2)
     d = ndtri(np.exp(log_share))
     return np.asarray(np.exp(-0.5 * d * d - 0.5 * math.log(2 * math.pi) - log_share))
-
-
-def _levels(pilot: FloatArray) -> FloatArray:
-    even = np.linspace(0.0, 1.0, _LEVELS + 1)
-    return np.asarray(np.unique(np.concatenate([np.quantile(pilot, even), even])))
 
 
 def _block_edges(n: int) -> IndexArray:
@@ -248,38 +230,27 @@ class Folds:
         return float(np.concatenate(self.parts).mean())
 
     def lower(self, alpha: float) -> float:
-        """Return a lower bound of the mean at level 1 − alpha."""
-        return self._bound(mean_lower, alpha)
+        """Return a lower bound of the mean at level 1 − alpha; in each fold its share of alpha.
+
+        Raise InsufficientDataError if a fold has fewer than 40 rows.
+        """
+        sizes = [len(part) for part in self.parts]
+        if not sizes or min(sizes) < MIN_ROWS:
+            raise InsufficientDataError(
+                f"A paired difference needs at least {MIN_ROWS} rows in each fold. "
+                f"Got {min(sizes, default=0)}."
+            )
+        level, reach = alpha / len(sizes), self.reach
+        ends = [len(part) * mean_lower(part, level, -reach, reach) for part in self.parts]
+        return float(sum(ends) / self.n)
 
     def upper(self, alpha: float) -> float:
         """Return an upper bound of the mean at level 1 − alpha."""
-        return self._bound(mean_upper, alpha)
-
-    def _bound(self, bound: Callable[..., float], alpha: float) -> float:
-        share = alpha / len(self.parts)
-        ends = [len(p) * bound(p, share, -self.reach, self.reach) for p in self.parts]
-        return float(sum(ends) / self.n)
+        return -Folds(tuple(-part for part in self.parts), self.reach).lower(alpha)
 
 
 def paired_interval(folds: Folds, alpha: float) -> Interval:
-    """Return the mean difference with its interval at level 1 − alpha.
-
-    Parameters
-    ----------
-    folds : Folds
-    alpha : float
-        Error probability of the two ends together.
-
-    Raises
-    ------
-    InsufficientDataError
-        If a fold has fewer than 40 rows.
-
-    References
-    ----------
-    Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting.
-    """
-    _check(folds)
+    """Return the mean difference with its interval at level 1 − alpha, both ends together."""
     low, high = folds.lower(alpha / 2), folds.upper(alpha / 2)
     return Interval(folds.mean(), low, high, 1 - alpha, folds.n)
 
@@ -306,17 +277,7 @@ def best_interval(
     """
     best_a, best_b = max(a, key=lambda name: a[name]), max(b, key=lambda name: b[name])
     center = pair(best_a, best_b)
-    _check(center)
     low = min(pair(name, best_b).lower(alpha / 2 / len(b)) for name in a)
     high = max(pair(best_a, name).upper(alpha / 2 / len(a)) for name in b)
     value = min(max(center.mean(), low), high)
     return Interval(value, low, high, 1 - alpha, center.n)
-
-
-def _check(folds: Folds) -> None:
-    sizes: Sequence[int] = [len(part) for part in folds.parts]
-    if not sizes or min(sizes) < MIN_ROWS:
-        raise InsufficientDataError(
-            f"A paired difference needs at least {MIN_ROWS} rows in each fold. "
-            f"Got {min(sizes, default=0)}."
-        )
