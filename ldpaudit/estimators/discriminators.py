@@ -28,9 +28,6 @@ LogOdds = Callable[[Float32Array], FloatArray]
 FEWEST_ROWS: Final = 40  # rows of either side that a discriminator needs
 LARGEST_LOG_RATIO: Final = 20.0
 _RIDGE: Final = 1.0
-_LEVELS: Final = 254
-_ITERATIONS: Final = 60
-_LEAST_IMAGES: Final = 500
 _LIMITS: Final = Limits(LevelsByColumn(40), constants_marked=False)
 
 
@@ -54,18 +51,6 @@ class Discriminator:
         """Return the log loss on rows of P and of Q with both sides weighted equally."""
         losses = np.logaddexp(0, -self.log_ratio(p)), np.logaddexp(0, self.log_ratio(q))
         return float(losses[0].mean() + losses[1].mean())
-
-
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """Rows of both sides to fit, float32 of shape (n, d), and how."""
-
-    rows: Float32Array
-    is_p: BoolArray
-    categorical: BoolArray
-    rng: np.random.Generator
-    threads: int
-    device: str
 
 
 def fit_discriminator(
@@ -116,7 +101,7 @@ def fit_discriminator(
     rows = np.concatenate([p[held_p:], q[held_q:]])
     is_p = np.arange(len(rows)) < len(p) - held_p
     codes = np.zeros(p.shape[1], dtype=bool) if categorical is None else categorical
-    log_odds = _FITS[kind](_Sample(rows, is_p, codes, rng, threads, device))
+    log_odds = _FITS[kind](rows, is_p, codes, rng, threads, device)
     slope, intercept = _calibration(log_odds(p[:held_p]), log_odds(q[:held_q]))
     return Discriminator(kind, log_odds, slope, intercept)
 
@@ -151,7 +136,7 @@ def is_image(columns: int, categorical: BoolArray) -> bool:
 
 def kinds_for(columns: int, categorical: BoolArray, rows: int) -> tuple[Kind, ...]:
     """Return the kinds worth fitting to so many rows a side: several for images."""
-    image = is_image(columns, categorical) and rows >= _LEAST_IMAGES
+    image = is_image(columns, categorical) and rows >= 500
     return ("network", "logistic") if image else ("boosting",)
 
 
@@ -175,26 +160,30 @@ def encoded(rows: Float32Array, categorical: BoolArray) -> Callable[[Float32Arra
     return lambda rows: design.transform(table(rows))
 
 
-def _logistic(sample: _Sample) -> LogOdds:
+def _logistic(rows: Float32Array, is_p: BoolArray, categorical: BoolArray, *_: Any) -> LogOdds:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    inputs, model = (
-        encoded(sample.rows, sample.categorical),
-        LogisticRegression(class_weight="balanced", max_iter=200),
-    )
+    inputs = encoded(rows, categorical)
+    model = LogisticRegression(class_weight="balanced", max_iter=200)
     with warnings.catch_warnings():
         # Bounds hold for any discriminator, and two hundred steps are near enough to the best.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(inputs(sample.rows).astype(np.float64), sample.is_p)
+        model.fit(inputs(rows).astype(np.float64), is_p)
     return lambda rows: np.asarray(inputs(rows) @ model.coef_[0] + model.intercept_[0])
 
 
-def _boosting(sample: _Sample) -> LogOdds:
+def _boosting(
+    rows: Float32Array,
+    is_p: BoolArray,
+    categorical: BoolArray,
+    rng: np.random.Generator,
+    threads: int,
+    _: str,
+) -> LogOdds:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
-    rows, is_p = sample.rows, sample.is_p
     there = ~np.isnan(rows)
     present = np.asarray(there.any(axis=0))
     if not present.any():
@@ -202,32 +191,39 @@ def _boosting(sample: _Sample) -> LogOdds:
     present = strongest_of(rows, is_p, present)
     top = np.where(there, rows, 0).max(axis=0)[present]
     model = HistGradientBoostingClassifier(
-        max_iter=_ITERATIONS,
+        max_iter=60,
         learning_rate=0.12,
         max_leaf_nodes=15,
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=_RIDGE,
-        categorical_features=sample.categorical[present] & (top < _LEVELS),
-        max_bins=most_bins(int(present.sum()), sample.categorical[present]),
+        categorical_features=categorical[present] & (top < 254),
+        max_bins=most_bins(int(present.sum()), categorical[present]),
         early_stopping=len(rows) >= 400,
         n_iter_no_change=6,
-        random_state=integer_seed(sample.rng),
+        random_state=integer_seed(rng),
     )
-    with threadpool_limits({"openmp": sample.threads}):
+    with threadpool_limits({"openmp": threads}):
         model.fit(rows[:, present], is_p)
     share = float(is_p.mean())
 
     def log_odds(rows: Float32Array) -> FloatArray:
-        with threadpool_limits({"openmp": sample.threads}):
+        with threadpool_limits({"openmp": threads}):
             raw = np.asarray(model.decision_function(rows[:, present]), dtype=np.float64)
         return raw - math.log(share / (1 - share))
 
     return log_odds
 
 
-def _network(sample: _Sample) -> LogOdds:
-    inputs, middle = encoded(sample.rows, sample.categorical), np.nanmean(sample.rows)
-    image = is_image(sample.rows.shape[1], sample.categorical)
+def _network(
+    rows: Float32Array,
+    is_p: BoolArray,
+    categorical: BoolArray,
+    rng: np.random.Generator,
+    threads: int,
+    device: str,
+) -> LogOdds:
+    inputs, middle = encoded(rows, categorical), np.nanmean(rows)
+    image = is_image(rows.shape[1], categorical)
 
     def matrix(rows: Float32Array) -> FloatArray:
         pixels = np.where(np.isnan(rows), middle, rows) if image else inputs(rows)
@@ -236,25 +232,25 @@ def _network(sample: _Sample) -> LogOdds:
     options = NetworkOptions(
         "convolutional" if image else "dense",
         epochs=12,
-        batch_size=int(np.clip(len(sample.rows) // 40, 32, 512)),
+        batch_size=int(np.clip(len(rows) // 40, 32, 512)),
         learning_rate=2e-3,
-        device=sample.device,
+        device=device,
     )
-    share = sample.is_p.mean()
-    weights = np.where(sample.is_p, 0.5 / share, 0.5 / (1 - share))
-    answers = np.stack([~sample.is_p, sample.is_p], axis=1).astype(np.float64)
-    with torch_threads(sample.threads):
-        model = fit_network(matrix(sample.rows), answers, weights, "targets", options, sample.rng)
+    share = is_p.mean()
+    weights = np.where(is_p, 0.5 / share, 0.5 / (1 - share))
+    answers = np.stack([~is_p, is_p], axis=1).astype(np.float64)
+    with torch_threads(threads):
+        model = fit_network(matrix(rows), answers, weights, "targets", options, rng)
 
     def log_odds(rows: Float32Array) -> FloatArray:
-        with torch_threads(sample.threads):
+        with torch_threads(threads):
             of_q, of_p = np.log(model.predict(matrix(rows))).T
         return np.asarray(of_p - of_q)
 
     return log_odds
 
 
-_FITS: Final[dict[str, Callable[[_Sample], LogOdds]]] = {
+_FITS: Final[dict[str, Callable[..., LogOdds]]] = {
     "logistic": _logistic,
     "boosting": _boosting,
     "network": _network,

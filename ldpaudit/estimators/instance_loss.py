@@ -174,7 +174,13 @@ class PosteriorBox:
         sizes = np.broadcast_to(np.asarray(totals)[:, None], counts.shape)
         estimate = (counts + SMOOTHING) / (sizes + SMOOTHING * k)
         tail = error / 2 if k == 2 else error / (2 * k)
-        low, high = _intervals(counts, sizes, tail)
+        # Each distinct pair of count and size is computed once.
+        pairs = counts.astype(np.int64) << 32 | sizes.astype(np.int64)
+        distinct, place = np.unique(pairs, return_inverse=True)
+        low, high = (
+            end(distinct >> 32, distinct & 0xFFFFFFFF, tail)[place].reshape(counts.shape)
+            for end in (clopper_pearson_lower, clopper_pearson_upper)
+        )
         return cls(estimate, np.minimum(low, estimate), np.maximum(high, estimate), sizes[:, 0])
 
     def widened(self, by: float) -> "PosteriorBox":
@@ -235,16 +241,6 @@ def centred_inverse(channel: FloatArray) -> tuple[FloatArray, FloatArray]:
     inverse = np.linalg.pinv(channel)
     offset = np.median(inverse, axis=0)
     return np.asarray(inverse - offset), np.asarray(offset)
-
-
-def _intervals(counts: IntArray, sizes: IntArray, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Return Clopper–Pearson ends, each distinct pair of count and size computed once."""
-    pairs = counts.astype(np.int64) << 32 | sizes.astype(np.int64)
-    distinct, place = np.unique(pairs, return_inverse=True)
-    count, size = distinct >> 32, distinct & 0xFFFFFFFF
-    low = clopper_pearson_lower(count, size, tail)[place]
-    high = clopper_pearson_upper(count, size, tail)[place]
-    return low.reshape(counts.shape), high.reshape(counts.shape)
 
 
 # Terms of the loss that are differentiated at most: many rows of many labels get fewer steps.
@@ -328,7 +324,10 @@ def _tangent_bound(
 ) -> FloatArray:
     k = box.estimate.shape[1]
     matrix = np.ones((k, 1)) if channel is None else np.asarray(channel, dtype=np.float64)
-    betraying = _betraying(matrix)
+    # The labels that some output proves: possible under them and under no other label.
+    possible = matrix > 0
+    alone = possible & (possible.sum(axis=0) == 1)
+    betraying = np.flatnonzero(alone.any(axis=1))
     matrix = np.maximum(matrix, _LEAST_PROBABILITY)
     work = max(1, len(box.estimate) * matrix.size)
     steps = int(np.clip(_WORK / work, 2, 24))
@@ -341,13 +340,6 @@ def _tangent_bound(
             box.estimate[part], box.low[part], box.high[part], matrix, cost, steps
         )
     return np.where((box.low[:, betraying] > 0).any(axis=1), np.inf, bounds)
-
-
-def _betraying(matrix: FloatArray) -> IntArray:
-    """Return the labels that some output proves: possible under them and under no other label."""
-    possible = matrix > 0
-    alone = possible & (possible.sum(axis=0) == 1) & (matrix.shape[1] > 0)
-    return np.flatnonzero(alone.any(axis=1)).astype(np.int32)
 
 
 def _frank_wolfe(
