@@ -131,7 +131,6 @@ def _bounded_utility(epsilon: float, alpha: float, p_star: float, k: int) -> flo
 
 LARGEST_BAG: Final = 4096
 _FLOOR: Final = 1e-9
-_AT_ONCE: Final = 1 << 22
 _WIDEST: Final = 60.0
 
 # log P(released | true sum) of released sums (b,) and one bag size k: float64 of (b, k + 1).
@@ -182,7 +181,7 @@ def bag_posterior(
     clipped = np.clip(priors, _FLOOR, 1 - _FLOOR)
     for size in np.unique(sizes[sizes > 0]):
         bags = np.flatnonzero(sizes == size)
-        most = max(_AT_ONCE // int((size + 1) ** 2), 1)
+        most = max((1 << 22) // int((size + 1) ** 2), 1)
         for first in range(0, len(bags), most):
             chunk = bags[first : first + most]
             rows = order[starts[chunk][:, None] + np.arange(size)[None, :]]

@@ -243,8 +243,6 @@ def centred_inverse(channel: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.asarray(inverse - offset), np.asarray(offset)
 
 
-# Terms of the loss that are differentiated at most: many rows of many labels get fewer steps.
-_WORK = 4e8
 _LEAST_PROBABILITY = 1e-12
 
 
@@ -330,7 +328,8 @@ def _tangent_bound(
     betraying = np.flatnonzero(alone.any(axis=1))
     matrix = np.maximum(matrix, _LEAST_PROBABILITY)
     work = max(1, len(box.estimate) * matrix.size)
-    steps = int(np.clip(_WORK / work, 2, 24))
+    # Terms of the loss that are differentiated at most: many rows of many labels get fewer steps.
+    steps = int(np.clip(4e8 / work, 2, 24))
     cost = logit(np.asarray(prior_high))
     bounds = np.empty(len(box.estimate))
     batch = max(1, 2_000_000 // matrix.size)

@@ -33,7 +33,6 @@ _LIMITS = {
     "l2": Limits(_LEVELS, _STANDARD_DEVIATIONS, single=True),
     "raw": Limits(_LEVELS, single=True, standardise=False),
 }
-_FIT_ROWS = 200_000
 _CELLS_AT_ONCE = 16_000_000
 
 
@@ -118,7 +117,7 @@ def fit_metric(
     Busa-Fekete, Munoz Medina, Syed, Vassilvitskii (2023), "Label differential privacy and private
     training data release", section 8.1: nearest neighbours under the L2 distance.
     """
-    sample = table.take(_thinned(len(table), _FIT_ROWS, rng))
+    sample = table.take(_thinned(len(table), 200_000, rng))
     design = DesignMatrix.fit(sample, _LIMITS[name])
     if design.width == 0:
         raise InputError(f"No feature column distinguishes rows in the metric '{name}'.")

@@ -30,7 +30,6 @@ from ldpaudit.work.tasks import Tasks, Threads
 # Up to so many pairs of queries and index rows, every pair is compared.
 EXACT_PAIRS: Final = 100_000_000
 SECONDS_PER_PAIR: Final = 4e-9
-_MOST_CELLS: Final = 2048
 _ITERATIONS: Final = 6
 _ASSIGNED_AT_ONCE: Final = 65_536
 MOST_AT_ONCE: Final = 16_384
@@ -247,7 +246,7 @@ class _Cells:
         # deviation of 1/√48 around k.
         n, step = len(index), 1 if exact else max(1, k // 48)
         # Cells are made for about 2/3 k rows, the least error for the time on a mixture …
-        size = n if exact else max(round((2 / 3) * k), 256, n // _MOST_CELLS)
+        size = n if exact else max(round((2 / 3) * k), 256, n // 2048)
         # A random order by the rows' values: the order of the file, and labels, play no part.
         values = np.einsum("ij,j->i", index, rng.standard_normal(index.shape[1]))
         order = np.argsort(values, kind="stable")[rng.permutation(n)]

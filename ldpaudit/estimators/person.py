@@ -44,7 +44,6 @@ from ldpaudit.release import label_table
 
 # The most probabilities of a product of channels; a larger one is not written out.
 LARGEST: Final = 1 << 20
-_DIGITS: Final = 9
 # Answers as codes 0 … size − 1, int64 (n,); size; the presumed channel of the codes, (k, size).
 Coded = tuple[IndexArray, int, FloatArray | None]
 
@@ -91,7 +90,7 @@ def estimated_prior(logs: FloatArray) -> FloatArray:
 
     Expectation maximisation from equal frequencies; no true label is looked at.
     """
-    kinds, people = np.unique(np.round(logs, _DIGITS), axis=0, return_counts=True)
+    kinds, people = np.unique(np.round(logs, 9), axis=0, return_counts=True)
     likely = np.exp(kinds - kinds.max(axis=1, keepdims=True))
     prior = np.full(logs.shape[1], 1 / logs.shape[1])
     for _ in range(200):
@@ -140,7 +139,6 @@ MOST_PAIRS: Final = 30  # pairs of columns that are looked at together
 STEPS: Final = 48  # steps of −log α in a sum; they are rounded to the side that makes it smaller
 # Bounds are asked for up to this error probability: they hold at any larger one, too.
 LARGEST_LEVEL: Final = 0.25
-_MOST_LABELS: Final = 16
 _SAME: Final = 1e-9
 Way = Literal["rates", "accuracy"]
 
@@ -234,7 +232,7 @@ def added_plan(sizes: IndexArray, channels: Sequence[FloatArray]) -> AddedPlan |
             if one.shape == other.shape and np.allclose(one, other, rtol=0, atol=_SAME)
         )
         groups[place] = groups[next(same)]
-    for label in np.argsort(-sizes, kind="stable")[:_MOST_LABELS]:
+    for label in np.argsort(-sizes, kind="stable")[:16]:
         if sizes[label] == 0:
             continue
         others = np.where(np.arange(len(sizes)) == label, 0, sizes)

@@ -27,9 +27,6 @@ from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
 from ldpaudit.models.screening import association, most_bins, strongest
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray, label_table
 
-# Standard errors.
-_CLEAR: Final = 3.5
-_MARGIN: Final = 1.25
 _NOTHING: Final = 1e-9
 _MOST_DOUBT: Final = 3.0
 
@@ -155,8 +152,9 @@ class Signals:
         every = [self._doubts[:, [column]], _centred(_odds(rest), self._cells)]
         table = np.concatenate([*every, self._doubts[:, others]], axis=1)
         scores = _correlations(table, 0)[1:] * np.sqrt(len(table))
-        clear = np.sqrt(2 * np.log(2 * self.features.width)) + _MARGIN
-        return bool(scores[0] > _CLEAR or scores[1:].max() > clear)
+        clear = np.sqrt(2 * np.log(2 * self.features.width)) + 1.25
+        # Standard errors.
+        return bool(scores[0] > 3.5 or scores[1:].max() > clear)
 
     def levels_off(self, column: int) -> bool:
         """Return whether even the surest rows are no surer than others: noise sets a limit.
@@ -216,14 +214,12 @@ def _correlations(values: FloatArray, column: int) -> FloatArray:
 
 
 _SURE: Final = 1e-3
-_ROUNDS: Final = 500
 # Rows of a value whose released labels are all the same, and of each kind of true label.
 _FEWEST_ROWS, _FEWEST_TRUE = 8, 3
 _LEAVES, _LEAF = 64, 20
 _MOST_ROWS: Final = 20_000
 # Rows before and after, from whose released labels a column may be computed.
 _REACH: Final = 15
-_MOST_LABELS: Final = 6
 
 
 def is_selected(counts: CountTable, channel: FloatArray) -> bool:
@@ -250,7 +246,7 @@ def is_selected(counts: CountTable, channel: FloatArray) -> bool:
 def _scaled(claim: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Return the claim scaled to the table's sums: the likeliest scaling (Deming & Stephan)."""
     expected = claim * rows
-    for _ in range(_ROUNDS):
+    for _ in range(500):
         expected = expected * (columns / np.maximum(expected.sum(axis=0), 1e-300))
         expected = expected * (rows / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300))
     return expected
@@ -341,7 +337,7 @@ def computed_columns(
 def _unexplained(column: FloatArray, labels: IntArray) -> float:
     """Return the share of a column's variance that labels of rows near by leave open, 1 at most."""
     m = int(labels.max()) + 1
-    signs = np.eye(m)[labels][:, 1:] if m <= _MOST_LABELS else labels[:, None].astype(np.float64)
+    signs = np.eye(m)[labels][:, 1:] if m <= 6 else labels[:, None].astype(np.float64)
     width = 2 * _REACH + 1
     near = sliding_window_view(signs, width, axis=0).reshape(len(labels) - width + 1, -1)
     middle = column[_REACH : len(column) - _REACH]
@@ -358,7 +354,6 @@ def _unexplained(column: FloatArray, labels: IntArray) -> float:
 _MOST_SHIFT: Final = 3
 # By what factor another explanation must beat the claim: honest releases reach it once in 1e9.
 _OVERWHELMING: Final = math.log(1e9)
-_ROUNDING: Final = 1e-9
 
 
 def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) -> int | None:
@@ -370,7 +365,7 @@ def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) ->
     k, m = channel.shape
     shifts = [s for s in range(-_MOST_SHIFT, _MOST_SHIFT + 1) if s]
     tables = {s: label_table(np.roll(truth, -s), released, k, m) for s in (0, *shifts)}
-    logs = np.log(np.maximum(channel, _ROUNDING))
+    logs = np.log(np.maximum(channel, 1e-9))
     fits = {s: float((table * logs).sum()) for s, table in tables.items()}
     best = max(shifts, key=lambda s: fits[s])
     blind = _fit_without_truth(tables[0].sum(axis=0))

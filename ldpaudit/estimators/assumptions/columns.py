@@ -18,10 +18,7 @@ from ldpaudit.models.screening import TREE_COLUMNS, association, most_bins, stro
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 _BINS: Final = 16
-_LEVELS: Final = 32
 _PRIOR_ROWS: Final = 5.0
-_CELLS: Final = 1_500_000
-_FEWEST_ROWS: Final = 4_000
 _MOST_ROWS: Final = 50_000
 # No chance is taken to be smaller.
 _SUREST: Final = 1e-3
@@ -37,7 +34,7 @@ class Halves:
 
 def sampled(rows: IndexArray, width: int, rng: np.random.Generator) -> IndexArray:
     """Return the rows, or so many at random that a model of ``width`` columns is soon fitted."""
-    most = int(np.clip(_CELLS / max(width, 1), _FEWEST_ROWS, _MOST_ROWS))
+    most = int(np.clip(1_500_000 / max(width, 1), 4_000, _MOST_ROWS))
     return rows if len(rows) <= most else np.sort(rng.choice(rows, size=most, replace=False))
 
 
@@ -51,7 +48,7 @@ def column_bins(features: FeatureTable, column: int, learn: IndexArray) -> tuple
     if column >= d:
         codes = features.categorical[:, column - d]
         counts = np.bincount(codes[learn] + 1, minlength=features.cardinalities[column - d] + 1)
-        kept = np.argsort(-counts[1:], kind="stable")[:_LEVELS]
+        kept = np.argsort(-counts[1:], kind="stable")[:32]
         lookup = np.full(len(counts), len(kept) + 1, dtype=np.int32)
         lookup[0] = 0
         lookup[kept + 1] = np.arange(1, len(kept) + 1)

@@ -106,10 +106,8 @@ def disjoint_pairs(clusters: IndexArray, rng: np.random.Generator) -> tuple[Inde
     return order[left], order[left + 1]
 
 
-_CANDIDATES: Final = 16
 # Distances that have half of the level: noise is most often shared with the row before.
 _NEAR: Final = 3
-_MARGIN: Final = 1.5
 # Standard errors.
 _SURE_LAG: Final = 3.0
 
@@ -175,7 +173,7 @@ def lag_test(outcomes: FloatArray, chances: FloatArray) -> LagTest:
     if lags < 1:
         return LagTest(1.0)
     strength = _strength(outcomes, chances)[1 : lags + 1]
-    best = np.argsort(-strength, kind="stable")[:_CANDIDATES] + 1
+    best = np.argsort(-strength, kind="stable")[:16] + 1
     looked_at = {*range(1, _NEAR + 1), *best.tolist()}
     wealths = {lag: bet_at(outcomes, chances, lag) for lag in sorted(looked_at)}
     lag = max(wealths, key=lambda lag: wealths[lag] - np.log(tried(lag, n)))
@@ -232,7 +230,7 @@ def _shape(strength: FloatArray, n: int) -> tuple[int, int]:
     too. At long distances few pairs are left and chance makes some of them look strong, so what is
     compared is what each correlation is at least.
     """
-    found = strength > np.sqrt(2 * np.log(n)) + _MARGIN
+    found = strength > np.sqrt(2 * np.log(n)) + 1.5
     if not found.any():
         return 0, 0
     spread = np.sqrt(n - 1 - np.arange(len(strength)))
@@ -259,12 +257,9 @@ def _run(strength: FloatArray, correlation: FloatArray) -> int:
 
 
 FEWEST_PAIRS: Final = 30
-_PRIOR_ROWS: Final = 5.0
 
 
-def flip_chances(
-    flips: BoolArray, strata: IndexArray, prior_rows: float = _PRIOR_ROWS
-) -> FloatArray:
+def flip_chances(flips: BoolArray, strata: IndexArray, prior_rows: float = 5.0) -> FloatArray:
     """Return the share of flips in each row's stratum, drawn a little to that of all; (n,).
 
     ``prior_rows``: so many rows of the mean are added to each stratum.

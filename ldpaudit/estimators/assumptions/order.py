@@ -26,8 +26,6 @@ from ldpaudit.release import FloatArray, IndexArray, IntArray
 _HALF_A_CHANGE: Final = 0.5
 # No bet stakes more than all but this share.
 _LEAST: Final = 0.05
-_PARTS: Final = 32
-_FEWEST: Final = 200
 # Standard errors by which labels must go with features at all.
 _SURELY: Final = 4.0
 # Slopes elsewhere times these: honest files stay within, by experience.
@@ -156,7 +154,7 @@ def sharpness_test(side: IntArray, expected: FloatArray, ends: tuple[float, floa
     if not overall[0] > _SURELY * error[0]:
         return best
     mean, variance = every[2] / every[0], every[3] / every[0] - (every[2] / every[0]) ** 2
-    for starts, stops in _windows(len(side), max(_FEWEST, len(side) // _PARTS)):
+    for starts, stops in _windows(len(side), max(200, len(side) // 32)):
         inside = sums(starts, stops)
         outside = [a - b for a, b in zip(every, inside, strict=True)]
         slope, error, labels_vary = _slope(inside)

@@ -16,7 +16,6 @@ from ldpaudit.release import FloatArray, IndexArray
 SMALLEST_P_VALUE = 1e-12  # a p-value below this is reported as this
 # Probabilities that differ by less agree: a declared matrix has finitely many digits.
 _ROUNDING = 1e-9
-_LARGEST_PROGRAM = 200_000
 MOST_PEOPLE: Final = 50  # a class with more people is large enough for the bounds of ε
 HELD_UP: Final = 0.05  # an honest release is held up by its rare classes at most this often
 # And accused of a violation at most this often: so few people are asked about in many releases.
@@ -131,7 +130,7 @@ def marginal_consistency(released: IndexArray, channel: FloatArray) -> float | N
         from one population, no smaller than 1e-12; None where the linear program would be too
         large (k·m above 200,000).
     """
-    if channel.size > _LARGEST_PROGRAM:
+    if channel.size > 200_000:
         return None
     if _mixture_exists(released, channel, 1.0 - 1e-9):
         return 1.0

@@ -18,12 +18,7 @@ from ldpaudit.release import label_table
 
 _MODULI: Final = range(2, 11)
 _CLASSES: Final = 8  # remainders of a guessed number that are told apart
-_NEAR: Final = 1e-6
-_DIGITS: Final = 1e9
-_MOSTLY: Final = 0.99
-_FEWEST: Final = 100
 _MOST_ROWS: Final = 200_000
-_ALIKE: Final = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +60,16 @@ def lattice_evidence(
     values = np.unique(truth)
     step = float(np.diff(values).min(initial=np.inf))
     steps, places = (truth - values[0]) / step, (released - values[0]) / step
-    if len(truth) < _FEWEST or not 0 < np.ptp(steps) < 1e9 or not _whole(steps).all():
+    if len(truth) < 100 or not 0 < np.ptp(steps) < 1e9 or not _whole(steps).all():
         return None
     labels, rows = np.rint(steps).astype(np.int64), rng.permutation(len(truth))[:_MOST_ROWS]
     learn, test = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     modulus = None
-    if _whole(places).mean() >= _MOSTLY:
+    if _whole(places).mean() >= 0.99:
         outputs = np.rint(places).astype(np.int64)
         found = [_dependence(labels[learn] % q, outputs[learn] % q, q) for q in _MODULI]
         # Twice the period shows as much: the smallest is named.
-        modulus = next(
-            q for q, one in zip(_MODULI, found, strict=True) if one >= _ALIKE * max(found)
-        )
+        modulus = next(q for q, one in zip(_MODULI, found, strict=True) if one >= 0.5 * max(found))
         counts = label_table(labels[test] % modulus, outputs[test] % modulus, modulus, modulus)
     else:
         guess = _by_digits(labels, places, learn, test)
@@ -87,7 +80,7 @@ def lattice_evidence(
 
 
 def _whole(numbers: FloatArray) -> npt.NDArray[np.bool_]:
-    return np.asarray(np.abs(numbers - np.rint(numbers)) <= _NEAR)
+    return np.asarray(np.abs(numbers - np.rint(numbers)) <= 1e-6)
 
 
 def _dependence(labels: IndexArray, outputs: IndexArray, q: int) -> float:
@@ -106,7 +99,7 @@ def _by_digits(
     Digits that were not seen on other rows point to none: one more than the largest remainder.
     """
     below = np.floor(places)
-    digits = np.rint((places - below) * _DIGITS).astype(np.int64)
+    digits = np.rint((places - below) * 1e9).astype(np.int64)
     noise = below.astype(np.int64) - labels
     pairs, counts = np.unique(
         np.stack([digits[learn], noise[learn]], 1), axis=0, return_counts=True

@@ -199,8 +199,6 @@ def _solved(cells: FloatArray, log_theta: FloatArray, alpha: float) -> FloatArra
 # Log-odds are rounded to multiples of this, to the side that makes a bound weaker.
 _STEP: Final = 0.01
 _LARGEST: Final = 30.0
-# More than what the inversion of the characteristic function may be off.
-_NUMERICAL: Final = 1e-12
 _PRECISION: Final = 1e-5
 
 
@@ -256,7 +254,8 @@ class ShiftedCoins:
         if count <= 0:
             return 1.0
         first, pmf = self._pmf(shift)
-        return float(min(pmf[max(count - first, 0) :].sum() + _NUMERICAL, 1.0))
+        # More than what the inversion of the characteristic function may be off.
+        return float(min(pmf[max(count - first, 0) :].sum() + 1e-12, 1.0))
 
     def at_most(self, count: int, shift: float) -> float:
         """Return P(S ≤ count), never too small, with all log-odds shifted by ``shift``."""
