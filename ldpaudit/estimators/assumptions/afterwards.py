@@ -25,7 +25,7 @@ from ldpaudit.estimators.assumptions.columns import Columns, Halves, column_bins
 from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
 from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
 from ldpaudit.models.screening import association, most_bins, strongest
-from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray, label_table
 
 _NOTHING: Final = 1e-9
 _MOST_DOUBT: Final = 3.0
@@ -107,12 +107,11 @@ class Signals:
     @cached_property
     def _cells(self) -> IntArray:
         """The released label and the half: what was learnt of either half differs a little."""
-        halves = np.zeros(len(self.side), dtype=np.int32)
-        halves[self.halves.test] = 1
-        return 2 * self.released + halves
+        return 2 * self.released + np.isin(np.arange(len(self.side)), self.halves.test)
 
     @cached_property
-    def _centred(self) -> FloatArray:
+    def _given(self) -> FloatArray:
+        """The signals given the released label."""
         return _centred(self.made, self._cells)
 
     @cached_property
@@ -131,30 +130,38 @@ class Signals:
         noise changed. How much is asked of a model, on test rows. Other versions of the same column
         take no part.
         """
-        # Two columns that go together this closely given the released label are versions of one.
-        versions = np.abs(_correlations(self._centred, column)) > 0.8
-        versions[column] = True
-        if self._centred[:, column].std() < _NOTHING or versions.all():
-            return 0.0
-        if not self._goes_with(column, ~versions):
-            return 0.0
-        label = self.released.astype(np.float64)
-        others = np.flatnonzero(~versions & self.made.any(axis=0)).tolist()
-        columns = Columns.of(self.features).only(others).beside(label)
-        signal = self._centred[:, column]
-        share = _explained(columns, signal, self.released, self.halves, self.seed)
-        return max(share, _NOTHING)
+        from sklearn.ensemble import HistGradientBoostingRegressor
 
-    def _goes_with(self, column: int, others: BoolArray) -> bool:
+        # Two columns that go together this closely given the released label are versions of one.
+        versions, signal = np.abs(_correlations(self._given, column)) > 0.8, self._given[:, column]
+        versions[column] = True
+        if signal.std() < _NOTHING or versions.all():
+            return 0.0
         # A column that the released label decides has nothing to say given that label.
-        speaking = others & (self._centred.std(axis=0) > 0.01)
+        speaking = ~versions & (self._given.std(axis=0) > 0.01)
         rest = self._against[:, speaking].sum(axis=1, keepdims=True)
         every = [self._doubts[:, [column]], _centred(_odds(rest), self._cells)]
-        table = np.concatenate([*every, self._doubts[:, others]], axis=1)
+        table = np.concatenate([*every, self._doubts[:, ~versions]], axis=1)
         scores = _correlations(table, 0)[1:] * np.sqrt(len(table))
-        clear = np.sqrt(2 * np.log(2 * self.features.width)) + 1.25
         # Standard errors.
-        return bool(scores[0] > 3.5 or scores[1:].max() > clear)
+        clear = np.sqrt(2 * np.log(2 * self.features.width)) + 1.25
+        if scores[0] <= 3.5 and scores[1:].max() <= clear:
+            return 0.0
+        others = np.flatnonzero(~versions & self.made.any(axis=0)).tolist()
+        columns = Columns.of(self.features).only(others).beside(self.released.astype(np.float64))
+        learn, test = self.halves.learn, self.halves.test
+        model: Any = HistGradientBoostingRegressor(
+            max_iter=40,
+            max_leaf_nodes=15,
+            early_stopping=False,
+            categorical_features=columns.categorical,
+            max_bins=most_bins(columns.matrix.shape[1], columns.categorical),
+            random_state=self.seed,
+        )
+        model.fit(columns.matrix[learn], signal[learn])
+        both = np.stack([model.predict(columns.matrix[test]), signal[test]], axis=1)
+        share = _correlations(_centred(both, self.released[test]), 0)[1]
+        return max(float(np.clip(share, 0.0, 1.0) ** 2), _NOTHING)
 
     def levels_off(self, column: int) -> bool:
         """Return whether even the surest rows are no surer than others: noise sets a limit.
@@ -179,26 +186,6 @@ class Signals:
 
 def _odds(log_odds: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.clip(log_odds, -_MOST_DOUBT, _MOST_DOUBT)))
-
-
-def _explained(
-    columns: Columns, signal: FloatArray, released: IntArray, halves: Halves, seed: int
-) -> float:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    learn, test = halves.learn, halves.test
-    model: Any = HistGradientBoostingRegressor(
-        max_iter=40,
-        max_leaf_nodes=15,
-        early_stopping=False,
-        categorical_features=columns.categorical,
-        max_bins=most_bins(columns.matrix.shape[1], columns.categorical),
-        random_state=seed,
-    )
-    model.fit(columns.matrix[learn], signal[learn])
-    guess = _centred(model.predict(columns.matrix[test])[:, None], released[test])[:, 0]
-    kept = _centred(signal[test][:, None], released[test])[:, 0]
-    return float(np.clip(_correlations(np.stack([guess, kept], axis=1), 0)[1], 0.0, 1.0) ** 2)
 
 
 def _centred(values: FloatArray, codes: IntArray) -> FloatArray:
