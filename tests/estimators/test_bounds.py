@@ -18,7 +18,7 @@ def misses(world: World, runs: int, alpha: float) -> int:
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_a_bound_misses_no_more_often_than_its_level(world: World) -> None:
-    assert misses(world, 50, 0.1) <= binom.isf(FALSE_ALARM, 50, 0.1)
+    assert misses(world, 30, 0.1) <= binom.isf(FALSE_ALARM, 30, 0.1)
 
 
 @pytest.mark.validate

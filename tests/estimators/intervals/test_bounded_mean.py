@@ -40,7 +40,7 @@ def misses(name: str, n: int, runs: int, alpha: float) -> int:
 # quantiles, so that all the cases together fail by chance with probability below 1e-6.
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_bounds_miss_no_more_often_than_their_level(name: str) -> None:
-    assert misses(name, 200, 100, 0.1) <= binom.isf(1e-7, 100, 0.1)
+    assert misses(name, 200, 60, 0.1) <= binom.isf(1e-7, 60, 0.1)
 
 
 @pytest.mark.validate
