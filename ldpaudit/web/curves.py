@@ -66,8 +66,11 @@ def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | Non
     place = min(range(len(epsilons)), key=lambda n: abs(epsilons[n] - advised))
     place = next((n for n in range(len(epsilons)) if at == str(n)), place)
     certain = tuple(1 / (1 + math.exp(-value)) for value in epsilons)
-    title, against = "even odds between two labels become at most", "nothing released"
-    lines = [Line("says", title, certain, 0.5, against)]
+    lines = [
+        Line(
+            "says", "even odds between two labels become at most", certain, 0.5, "nothing released"
+        )
+    ]
     for key in _ATTACKERS.keys() & points[0].keys():
         alone = _shares(points, "attack.features-only.accuracy")[-1]
         shares = _shares(points, key)

@@ -115,7 +115,7 @@ class Maker:
         words = [kind.command, *words_of(fields, draft)]
         if self.memory and kind.command in ("run", "compare"):
             words.append(f"--memory={self.memory}")
-        name = draft.names(kind.main)[0]
+        name, *others = draft.names(kind.main)
         folder, stem = Path(mkdtemp(prefix="job-", dir=self.scratch)), Path(name).stem
         made = {key: (title, own, f"{stem}.{own}") for key, (title, own) in _MADE.items()}
         made = {key: made[key] for key in kind.makes}
@@ -125,7 +125,8 @@ class Maker:
         share = [*stored, f"--html={folder / _PUBLIC}", "--profile=public"]
         steps: list[Callable[[], list[str]]] = [lambda: first]
         shown = shlex.join(["ldpaudit", *words])
-        job = Job(draft, f"{kind.doing} {name}", folder, shown, steps, made)
+        title = f"{kind.doing} {name}{f' and {len(others)} more' if others else ''}"
+        job = Job(draft, title, folder, shown, steps, made)
         if "public" in made:
             steps.append(lambda: share)
         if "sweep" in made:

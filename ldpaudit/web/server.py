@@ -6,6 +6,7 @@ import socket
 import tempfile
 import webbrowser
 from collections.abc import Sequence
+from threading import Thread
 from typing import Final
 
 import uvicorn
@@ -57,7 +58,7 @@ def serve(
         raise InputError(f"--port must be from 0 to 65535. Got {port}.")
     most = allowance(None if memory is None else size_of(memory))
     try:
-        listener = socket.create_server(("0.0.0.0" if container else "127.0.0.1", port))  # nosec B104
+        listener = socket.create_server(("0.0.0.0" if container else "127.0.0.1", port))
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
         raise InputError(f"--port {port} cannot be used: {why}.") from None
@@ -69,18 +70,19 @@ def serve(
         site = Site(commands, scratch.folder, token, most, memory)
         place = site.opened(files) if files else ""
         app = Guard(site.app, token, port, site.room)
-        config = uvicorn.Config(
-            app,
-            access_log=False,
-            log_level="critical",
-            loop="asyncio",
-            http="h11",
-            ws="none",
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_level="critical",
+                loop="asyncio",
+                http="h11",
+                ws="none",
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=1,
+            )
         )
-        server = uvicorn.Server(config)
         site.end = lambda: setattr(server, "should_exit", True)
         say(f"Open {address}{place} in a browser on this computer. Ctrl-C ends it.")
         if browser:
@@ -88,6 +90,7 @@ def serve(
             # Not the address itself: what a browser is started with, others may read.
             door.touch(0o600)
             door.write_text(_DOOR.format(address + place))
-            webbrowser.open(door.as_uri())
+            # Some are programs of the terminal, and end only when somebody leaves them.
+            Thread(target=webbrowser.open, args=(door.as_uri(),), daemon=True).start()
         server.run([listener])
     remark("Ended; nothing was kept.")

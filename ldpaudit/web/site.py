@@ -267,6 +267,8 @@ def _keep(form: FormData, draft: Draft, fields: Any) -> None:
             draft.values.setdefault(name, []).append(value.replace("\0", ""))
         elif name in fields and isinstance(value, UploadFile) and value.filename:
             uploads.setdefault(name, []).append((value.filename, value.file))
+    for role in form.getlist("without"):
+        draft.files.pop(str(role), None)
     for role, files in uploads.items():
         draft.keep(role, files)
     if KINDS[draft.kind].main in uploads:

@@ -25,8 +25,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     running = []
     (tmp_path / "tmp").mkdir()
 
-    def starting(*words: str) -> tuple[subprocess.Popen[str], str]:
-        command = [sys.executable, "-m", "ldpaudit", "open", "--no-browser", *words]
+    def starting(*words: str, browser: bool = False) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-m", "ldpaudit", "open", *words]
+        command += [] if browser else ["--no-browser"]
         # Each job tries seeds for minutes before it could end.
         own = {"TMPDIR": str(tmp_path / "tmp"), "LDPAUDIT_SEEDS_TRIED": str(1 << 32)}
         server = subprocess.Popen(
@@ -146,6 +147,19 @@ def test_a_job_is_stopped_the_next_one_waits_and_the_page_ends_it_all(
     assert "Audit of release.parquet: stopped after" in said
     until(lambda: not child.is_running())
     assert folders(tmp_path / "tmp") == []
+
+
+def test_the_browser_is_started_with_a_file_that_others_cannot_read(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its address is on no command line: other users may read those."""
+    told, program = tmp_path / "told", tmp_path / "browser.py"
+    program.write_text(f"import sys; open({str(told)!r}, 'w').write(sys.argv[1] + chr(10))")
+    monkeypatch.setenv("BROWSER", f"{sys.executable} {program} %s")
+    _, address = start("--port", "0", browser=True)
+    door = Path(until(lambda: told.exists() and told.read_text()).strip().removeprefix("file://"))
+    assert address in door.read_text()
+    assert stat.S_IMODE(door.stat().st_mode) == 0o600
 
 
 def test_a_port_that_is_taken_and_a_size_that_is_none(command: Any) -> None:

@@ -98,8 +98,9 @@ def test_refusals_are_those_of_the_command_and_lose_nothing(
     assert "wrong.parquet" in error_of(answer)
     assert 'name="epsilon" value="2"' in answer.text
     assert "truth.parquet" in answer.text
-    answer = page.post(place, {"release": release[0]}, epsilon="2")
+    answer = page.post(place, {"release": release[0]}, epsilon="2", without="truth")
     assert error_of(answer) == ""
+    assert "truth.parquet" not in answer.text
     assert "rows" in answer.text
 
 
