@@ -94,7 +94,7 @@ class Site:
         ]
         self.app = Starlette(
             routes=[Mount(self._base, routes=routes)],
-            exception_handlers={HTTPException: self._refused},
+            exception_handlers={HTTPException: self._refused, Exception: self._refused},
         )
 
     def room(self) -> int:
@@ -117,14 +117,15 @@ class Site:
         return RedirectResponse(f"{self._base}/{place}", 303)
 
     async def _refused(self, _request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
         told = {
             404: "There is no such page; it may be of an earlier start.",
             413: f"This is more than may be uploaded: {shown(self._most)} in all (--memory). "
             "Nothing of it was kept. Start with the file’s name instead: ldpaudit open FILE.",
+            500: f"Internal fault ({type(error).__name__}).",
         }
-        words = told.get(error.status_code, str(error.detail))
-        return self._html("message", error.status_code, words=words)
+        status = getattr(error, "status_code", 500)
+        words = told.get(status, getattr(error, "detail", ""))
+        return self._html("message", status, words=words)
 
     async def _start(self, _request: Request) -> Response:
         return self._html("start", jobs=[*reversed(self._jobs.values())])

@@ -1,6 +1,7 @@
 """Nobody else gets in: of the requests without token, Host or Origin, none is answered."""
 
 import asyncio
+import errno
 import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from opened import HERE, PORT, TOKEN, Page
+from starlette.testclient import TestClient
 
 from ldpaudit.web.drafts import harmless
 from ldpaudit.web.jobs import work
@@ -209,3 +211,18 @@ def test_two_uploads_at_a_time_have_one_room(page: Page) -> None:
         )
     assert answer.status_code == 413
     assert small.app._coming == 25_000
+
+
+def test_a_full_disk_is_said_in_a_line(
+    page: Page, release: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/secret/place")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    page.client = TestClient(page.app, base_url=HERE, raise_server_exceptions=False)
+    answer = page.post("audit", {"release": release[0]})
+    assert answer.status_code == 500
+    assert "Internal fault (OSError)" in answer.text
+    assert "secret" not in answer.text
+    assert page.get().status_code == 200
