@@ -17,7 +17,10 @@ _OWN: Final = "Options"
 # The options of each group, in the order in which ``--help`` lists them; others are the first.
 _GROUPS: Final = {
     "Claim": "mechanism epsilon lambda delta channel classes labels prior joint by set",
-    "Truth": ("truth truth-column label id group data original synthetic public test test-share"),
+    "Truth": (
+        "truth predictions truth-column label id group data original synthetic public test "
+        "test-share"
+    ),
     "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",
     "Output": (
         "output out secret overwrite json html sarif junit markdown profile quiet remember "

@@ -114,13 +114,13 @@ def scores(coins: Coins, found: FloatArray, features: FloatArray | None) -> dict
     ratio = np.diff(np.log(np.maximum(pair, _LEAST)), axis=1)[:, 0]
     ways = {"likelihood": ratio}
     if features is not None:
-        ways["memory"] = ratio - _expected(ratio, np.c_[features[coins.rows], coins.either])
+        ways["memory"] = ratio - expected(ratio, np.c_[features[coins.rows], coins.either])
     size = len(coins.coin)
     return {way: np.bincount(coins.unit, one, size).astype(np.float64) for way, one in ways.items()}
 
 
-def _expected(ratio: FloatArray, features: FloatArray) -> FloatArray:
-    """Return what rows of other folds say of each row's log ratio."""
+def expected(ratio: FloatArray, features: FloatArray) -> FloatArray:
+    """Return what rows of other folds say of each row's logarithm, float64 (n,)."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.model_selection import cross_val_predict
 

@@ -19,6 +19,7 @@ from ldpaudit.keywords import made
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.models_as_releases.audit import CHOOSING, SHARES, verdict_on
+from ldpaudit.models_as_releases.game import expected
 from ldpaudit.models_as_releases.result import SCHEMA_VERSION, PredictionsAudit
 from ldpaudit.options import AuditOptions, FileOptions, option_name
 from ldpaudit.pipeline.audit import pinned
@@ -29,6 +30,8 @@ from ldpaudit.work.progress import NoProgress
 
 _FEWEST: Final = 100
 _FEWEST_CANARIES: Final = 40
+_FEWEST_SIMILAR, _MOST_CLASSES = 1_000, 12
+"""Rows and classes with which predictions are compared with those for similar rows."""
 _LEAST: Final = 1e-7
 """Of a probability, before its logarithm is taken."""
 _USED: Final = {
@@ -231,10 +234,11 @@ def of_canaries(
 ) -> list[Estimate]:
     """Return the certified bound of ε of the training by labels that the auditor drew.
 
-    The guess is the label that the model favours most over the probability with which it was drawn.
-    Given the model and the other labels a guess of probability p is right with at most
-    p e^ε/(1 + p(e^ε − 1)), so however rows depend on one another through the model, the right ones
-    are at most such a Poisson-binomial number.
+    The guess is the label that the model favours most over the probability with which it was drawn,
+    or over what it says of similar rows: no true label has a part in it. Given the model and the
+    other labels a guess of probability p is right with at most p e^ε/(1 + p(e^ε − 1)), so however
+    rows depend on one another through the model, the right ones are at most such a Poisson-binomial
+    number.
     """
     alpha, rng = 1 - plan.confidence, child_generator(plan.seed, "predictions", "canaries")
     rows = np.flatnonzero(~np.isnan(drawn).all(axis=1))
@@ -246,35 +250,46 @@ def of_canaries(
             f"{len(rows):,}."
         )
     prior, truth = drawn[rows], release.released[rows]
-    with np.errstate(divide="ignore"):
-        lift = np.log(np.maximum(said[rows], _LEAST)) - np.log(prior)
-    lift[prior == 0] = -np.inf
-    guess, (second, first) = lift.argmax(axis=1), np.sort(lift, axis=1)[:, -2:].T
-    margin, chance = first - second, prior[np.arange(len(rows)), guess]
     chooses = rng.random(len(rows)) < CHOOSING
+    logs = np.log(np.maximum(said, _LEAST))
+    with np.errstate(divide="ignore"):
+        lifts = {"the probabilities they were drawn with": logs[rows] - np.log(prior)}
+    if len(logs) >= _FEWEST_SIMILAR and logs.shape[1] <= _MOST_CLASSES:
+        table = np.c_[release.features.numeric, release.features.categorical].astype(np.float64)
+        logs -= logs.mean(axis=1, keepdims=True)
+        alike = np.column_stack([expected(column, table) for column in logs.T[1:]])
+        alike = np.c_[-alike.sum(axis=1), alike]
+        lifts["what the model says of similar rows"] = (logs - alike)[rows]
 
-    def guessed(part: BoolArray, share: float) -> tuple[FloatArray, BoolArray]:
+    def guessed(part: BoolArray, way: str, share: float) -> tuple[FloatArray, BoolArray]:
+        """Return the chances of the surest guesses of a part, and which are right."""
         own = np.flatnonzero(part)
-        own = own[np.argsort(-margin[own], kind="stable")][: math.ceil(share * len(own))]
-        return chance[own], guess[own] == truth[own]
+        lift = np.where(prior[own] > 0, lifts[way][own], -np.inf)
+        second, first = np.sort(lift, axis=1)[:, -2:].T
+        surest = np.argsort(second - first, kind="stable")[: math.ceil(share * len(own))]
+        guess = lift[surest].argmax(axis=1)
+        return prior[own[surest], guess], guess == truth[own[surest]]
 
-    def bound(part: BoolArray, share: float, error: float) -> float:
-        chances, right = guessed(part, share)
+    def bound(part: BoolArray, way: str, share: float, error: float) -> float:
+        chances, right = guessed(part, way, share)
         return max(shift_lower(chances, int(right.sum()), error), 0.0) if len(right) else 0.0
 
-    share = max(SHARES, key=lambda one: bound(chooses, one, alpha / len(SHARES)))
-    chances, right = guessed(~chooses, share)
+    options = [(way, share) for way in lifts for share in SHARES]
+    error = alpha / len(options)
+    way, share = max(options, key=lambda one: bound(chooses, one[0], one[1], error))
+    chances, right = guessed(~chooses, way, share)
     return [
         Estimate.lower_bound(
             "predictions.epsilon_lower",
             "ε of the training, by labels that were drawn for it",
-            bound(~chooses, share, alpha),
+            bound(~chooses, way, share, alpha),
             plan.confidence,
             unit="nats",
             n=len(right),
             count=int(right.sum()),
-            method="guesses of drawn labels by the model's probabilities (Poisson-binomial tail); "
-            f"a quarter of them chose to guess the surest {100 * share:g} %",
+            method="guesses of drawn labels: what the model's probabilities favour most over "
+            f"{way} (Poisson-binomial tail); a quarter of them chose that, and to guess the surest "
+            f"{100 * share:g} %",
             assumptions=("labels were drawn independently, with the given probabilities",),
             reference="Kalemaj et al. (2025); Steinke, Nasr & Jagielski (2023), Theorem 5.2",
         ),

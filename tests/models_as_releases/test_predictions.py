@@ -37,8 +37,8 @@ def remembered(labels: np.ndarray, epsilon: float, rng: np.random.Generator) -> 
     return np.c_[1 - yes, yes]
 
 
-def bound(seed: int, epsilon: float) -> float:
-    table, chance, labels = world(seed)
+def bound(seed: int, epsilon: float, n: int = 600) -> float:
+    table, chance, labels = world(seed, n)
     release = Release(feature_table(table), ReleasedLabels(labels), CLASSES, CLASSES)
     said = remembered(labels, epsilon, np.random.default_rng([seed, 1]))
     drawn = np.c_[1 - chance, chance]
@@ -50,6 +50,12 @@ def test_drawn_labels_accuse_no_more_often_than_the_level_says(epsilon: float) -
     bounds = np.array([bound(seed, epsilon) for seed in range(150)])
     assert (bounds > epsilon).mean() <= 0.1  # 5 % of 150 draws, within 2.8 errors
     assert bounds.mean() > 0.6 * epsilon - 0.1
+
+
+def test_comparing_with_similar_rows_accuses_no_more_often_either() -> None:
+    bounds = np.array([bound(seed, 1.0, 1_000) for seed in range(20)])
+    assert (bounds > 1.0).sum() <= 3  # More than 3 of 20 at 5 %: a chance of 1.6 %.
+    assert bounds.mean() > 0.6
 
 
 def test_one_model_of_all_labels_is_no_excuse() -> None:
