@@ -216,3 +216,16 @@ def test_completion_offers_what_a_result_has(result: AuditResult) -> None:
         offered = set(dir(part))
         assert set(type(part).model_fields) <= offered
         assert not {n for n in offered if n.startswith(("_", "model_")) or n in ("copy", "json")}
+
+
+def test_errors_name_keywords_not_options() -> None:
+    frame = pd.DataFrame({"x": range(60), "y": ["A", "B", None] * 20})
+    for call, words in (
+        (lambda: ldpaudit.audit(frame), "label= names no other"),
+        (lambda: ldpaudit.privatize(frame, "rr", label="y", epsilon=1.0), "missing='drop' leaves"),
+        (lambda: ldpaudit.privatize(frame, "rr", label="x"), "epsilon= or noise="),
+    ):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert words in str(caught.value)
+        assert "--" not in str(caught.value)

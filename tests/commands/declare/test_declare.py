@@ -179,3 +179,19 @@ def test_a_copy_of_a_text_file(tmp_path: Path, command: Command) -> None:
     assert (tmp_path / "u.csv").read_bytes() == path.read_bytes()
     assert not (tmp_path / "t.csv.ldpaudit.json").exists()
     assert read_release(tmp_path / "u.csv").release.declaration is not None
+
+
+def test_what_sdcmicro_released_is_found_by_its_variable(
+    command: Command,
+) -> None:
+    rng = np.random.default_rng(0)
+    released = rng.choice(["high", "low"], 400)
+    pd.DataFrame({"x": rng.random(400), "pay_pram": released}).to_csv("r.csv", index=False)
+    Path("pram.csv").write_text(
+        '"","pay.Rs.high","pay.Rs.low","pay.pd","pay.alpha"\n'
+        '"high",0.8,0.2,0.8,0.5\n"low",0.3,0.7,0.8,0.5\n'
+    )
+    for words in (["--label", "pay"], []):
+        status, printed = command("r.csv", *words, "--channel", "pram.csv")
+        assert status == 0, printed
+        assert "'pay_pram'" in printed

@@ -112,6 +112,7 @@ def test_the_id_may_stay_at_home(people: pd.DataFrame, command: Command) -> None
     for name in ("a.csv", "b.csv"):
         status, printed = command(*options, "-o", name, "--drop", "person")
         assert status == 0, printed
+        assert ("new file" in printed) == (name == "a.csv")
     assert "a changed answer shows that a label changed" in printed
     assert "people's answers, readable by you only" in printed
     assert Path("a.csv").read_text() == Path("b.csv").read_text()
