@@ -21,7 +21,7 @@ def audited(claim: Mechanism, released: np.ndarray, truth: np.ndarray) -> AuditR
 @pytest.mark.parametrize("whole", [True, False])
 def test_noise_in_1024_steps_is_honest(family: RangeFamily, whole: bool) -> None:
     rng, claim = np.random.default_rng(3), family(RANGE, 1.0)
-    truth = rng.uniform(0, 10, 6000)
+    truth = rng.uniform(0, 10, 3000)
     truth = np.rint(truth) if whole else truth
     result = audited(claim, claim.release(truth, rng), truth)
     assert result.verdict != "fail"
