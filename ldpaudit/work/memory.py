@@ -144,10 +144,9 @@ class Scratch:
         place = Path(tempfile.gettempdir())
         for other in place.glob(f"{_PREFIX}*") if self._folder is None else ():
             with contextlib.suppress(OSError):
-                if other.stat().st_uid == os.getuid():
-                    lock = os.open(other, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-                    held = hold(lock, certainly=True)
-                    _remove(other if held else None, lock, os.getpid())
+                lock = os.open(other, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                own = os.fstat(lock).st_uid == os.getuid() and hold(lock, certainly=True)
+                _remove(other if own else None, lock, os.getpid())
         while self._folder is None:
             try:
                 with undisturbed():
