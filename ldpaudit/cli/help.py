@@ -31,7 +31,7 @@ _GROUPS: Final = {
         "only skip attack slice answers canaries public-posterior held-out queries neighbors "
         "metric exact smoothness smoothness-power seed seeds-tried made-on threads force details "
         "processes device memory cluster cluster-without-tls confidence experimental floor "
-        "private-prior synthetic-rows debug"
+        "private-prior stages radius sigma feature-epsilon project synthetic-rows debug"
     ),
 }
 _PLACES: Final = {

@@ -48,7 +48,7 @@ class PlanOptions:
     queries: Annotated[
         int | Literal["all"] | None,
         Option(
-            "Rows that look for neighbours: a number or 'all'.",
+            "Rows that look for neighbours (or 'all').",
             type=str,
             read=queries_of,
             shown=True,
@@ -61,14 +61,12 @@ class PlanOptions:
         Literal["l2", "raw", "learned"],
         Option("The space in which neighbours are near.", shown=True),
     ] = "l2"
-    exact: Annotated[
-        bool, Option("Compare every row with every other: slow, and changes little.", shown=True)
-    ] = False
+    exact: Annotated[bool, Option("Compare every row with every other: slow.", shown=True)] = False
     smoothness: Annotated[
         float | None,
         Option(
-            "C: label probabilities change by at most C·μ^β within a share μ of people; J(τ) is "
-            "then bounded by Theorem 6.6 (compares every row with every other).",
+            "C of Theorem 6.6, which bounds J(τ): in a share μ of people, label probabilities "
+            "change by at most C·μ^β.",
             shown=True,
         ),
     ] = None
@@ -110,7 +108,7 @@ class PlanOptions:
     made_on: Annotated[
         date | None,
         Option(
-            "The day of the release, 2026-01-31: its seconds are seeds to try.",
+            "The release's day, 2026-01-31: seeds to try.",
             type=str,
             read=date_of,
             shown=True,
@@ -224,7 +222,7 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     ] = ()
     public_posterior: Annotated[
         Any,
-        Option("P̂(label | features) of model-based-rr: a table.", type=str, file=True),
+        Option("Table of P̂(label | features), model-based-rr.", type=str, file=True),
     ] = None
     public: Annotated[
         Any, Option("Public rows with labels, for the observational audit.", type=str, file=True)
