@@ -117,7 +117,10 @@ def plain_number(text: str, *, whole: bool = False) -> str:
 
 def field_of(message: str, fields: Mapping[str, Field], draft: Draft) -> str:
     """Return the field that a refusal is about: whose file or option it names first, or none."""
-    named = [(message.find(f"'{n}'"), role) for role in draft.files for n in draft.names(role)]
+    named = [
+        (message.find("The true labels"), "truth" if "truth" in fields else ""),
+        *((message.find(f"'{n}'"), role) for role in draft.files for n in draft.names(role)),
+    ]
     for one in fields.values():
         word = re.escape(one.long.removeprefix("--")).replace(r"\-", "[-_ ]")
         found = re.search(rf"(?:--|['\"])({word})(?![\w-])", message, re.IGNORECASE)

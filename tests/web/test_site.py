@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened import OPTIONS, Page
+from opened import HERE, OPTIONS, Page
 
 from ldpaudit.cli import commands
 from ldpaudit.cli.parameters import parameters_of
@@ -64,7 +64,7 @@ def test_a_stored_result_is_opened_and_compared(
     form = page.client.post(
         f"{page.get('compare').url}",
         files=[("inputs", (path.name, path.read_bytes())) for path in (out, other)],
-        headers={"Origin": "http://127.0.0.1:8765"},
+        headers={"Origin": HERE},
     )
     compared = page.finished(page.post(str(form.url)))
     assert "Comparison" in compared.text or "compared" in compared.text
@@ -102,6 +102,30 @@ def test_refusals_are_those_of_the_command_and_lose_nothing(
     assert error_of(answer) == ""
     assert "truth.parquet" not in answer.text
     assert "rows" in answer.text
+
+
+def test_true_labels_that_do_not_fit_and_none_at_all(
+    page: Page, release: Files, tmp_path: Path
+) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("label\n0\n1\n")
+    place = str(page.post("audit", {"release": release[0], "truth": few}).url)
+    answer = page.finished(page.post(place, label="label"))
+    assert re.search(r'id="file-truth"[^>]*aria-invalid', answer.text)
+    assert error_of(answer).endswith("as many rows as the release: 2 against 1200.")
+    answer = page.finished(page.post(place, label="label", without="truth"))
+    assert "Seen by the auditor" in answer.text
+    assert "the release alone" in answer.text
+
+
+def test_two_years_are_audited_together(page: Page, release: Files) -> None:
+    two = [
+        ("release", (name, release[0].read_bytes())) for name in ("2025.parquet", "2026.parquet")
+    ]
+    form = page.client.post(f"{page.get('audit').url}", files=two, headers={"Origin": HERE})
+    shown = page.finished(page.post(str(form.url), label="label"))
+    assert "2025.parquet and 1 more" in page.get().text
+    assert "2026.parquet" in shown.text
 
 
 def test_no_file_at_all(page: Page) -> None:
