@@ -82,10 +82,7 @@ def run(
     profile: Whom = "internal",
     predictions: Annotated[
         bool,
-        Option(
-            "The file holds a model's probability of each class for its training rows, in columns "
-            "named after the classes; --truth is the table it was trained on."
-        ),
+        Option("The file holds a model's class probabilities for its training table (--truth)."),
     ] = False,
     details: Annotated[
         bool, Option("In a job of GitHub or GitLab, whose log others may read, show the checks.")
