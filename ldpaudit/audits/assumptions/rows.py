@@ -28,7 +28,6 @@ from ldpaudit.estimators.assumptions.noise import (
     disjoint_pairs,
     flip_chances,
     lag_test,
-    largest_agreement,
     neighbour_guesses,
     of_some,
     p_value,
@@ -49,6 +48,7 @@ from ldpaudit.estimators.assumptions.order import (
 )
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
+from ldpaudit.estimators.person_noise import largest_agreement
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 
 _QUANTILES: Final = 64
@@ -159,7 +159,7 @@ def clusters_that_agree(
     channel = aligned_channel(context)
     if channel is None:
         return []
-    most = largest_agreement(channel.matrix)
+    most = largest_agreement(channel.matrix, channel.matrix)
     labels, shared = context.release.released, []
     for name, codes in kinds.items():
         first, second = disjoint_pairs(codes, context.rng("agreement", name))

@@ -117,7 +117,7 @@ def next_column(
 
 def _pairs(n: int) -> int:
     """Return how many random pairs of n rows show how often two are equal."""
-    return min(5 * n, 50_000)
+    return min(20 * n, 50_000)
 
 
 def _equal_shares(columns: list[IntArray], first: IndexArray, second: IndexArray) -> FloatArray:

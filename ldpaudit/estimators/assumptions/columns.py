@@ -158,8 +158,7 @@ class Columns:
             share = (known.sum() + 0.5) / (len(known) + 1.0)
             return np.full(len(halves.test), np.log(share / (1 - share)))
         model: Any = HistGradientBoostingClassifier(
-            # Few rows support few trees.
-            max_iter=int(np.clip(len(known) // 50, 10, 40)),
+            max_iter=40,
             max_leaf_nodes=5 if small else 15,
             early_stopping=False,
             categorical_features=self.categorical,

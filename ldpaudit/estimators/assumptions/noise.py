@@ -283,14 +283,6 @@ def agreement_p_value(
     return float(binom.sf(agreeing - 1, len(first), most)) if len(first) else 1.0
 
 
-def largest_agreement(channel: FloatArray) -> float:
-    """Return the largest chance that two labels released independently agree.
-
-    ``channel``: float64 of shape (k, m). max over y, y' of Σ_z P(z|y) P(z|y').
-    """
-    return float(np.square(channel).sum(axis=1).max())
-
-
 def neighbour_guesses(
     truth: IntArray,
     released: IntArray,

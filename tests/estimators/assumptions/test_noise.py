@@ -14,7 +14,6 @@ from ldpaudit.estimators.assumptions.noise import (
     disjoint_pairs,
     flip_chances,
     lag_test,
-    largest_agreement,
     neighbour_guesses,
     of_some,
     p_value,
@@ -31,6 +30,7 @@ from ldpaudit.estimators.assumptions.order import (
     stretch_test,
 )
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
+from ldpaudit.estimators.person_noise import largest_agreement
 
 CHANCE = 0.27
 Rng = np.random.Generator
@@ -268,7 +268,7 @@ def test_the_smallest_of_several_ways_to_share_noise() -> None:
 
 def test_agreement_that_no_channel_allows() -> None:
     keep, rng = 0.73, np.random.default_rng(4)
-    most = largest_agreement(np.array([[keep, 1 - keep], [1 - keep, keep]]))
+    most = largest_agreement(*2 * [np.array([[keep, 1 - keep], [1 - keep, keep]])])
     assert most == pytest.approx(keep**2 + (1 - keep) ** 2)
     drawn = (rng.random(2000) < keep).astype(np.int32)
     assert agreement_p_value(drawn, *pairs(2000), most) > 1e-6
