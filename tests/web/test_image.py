@@ -40,6 +40,8 @@ def test_the_image_shows_the_page(tmp_path: Path) -> None:
             assert server.stdout is not None
             (address,) = re.findall(r"http://\S+", server.stdout.readline())
             assert "Audit a release" in httpx2.get(address).text
+            for name in ("open.js", "open.css", "report.css"):
+                assert httpx2.get(f"{address}static/{name}").status_code == 200
             assert httpx2.get(address.replace("127.0.0.1", "127.0.0.2")).status_code == 403
         finally:
             server.terminate()
