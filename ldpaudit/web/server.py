@@ -57,8 +57,9 @@ def serve(
     if not 0 <= port < 1 << 16:
         raise InputError(f"--port must be from 0 to 65535. Got {port}.")
     most = allowance(None if memory is None else size_of(memory))
+    host = "0.0.0.0" if container else "127.0.0.1"  # only where asked for by name # nosec B104
     try:
-        listener = socket.create_server(("0.0.0.0" if container else "127.0.0.1", port))
+        listener = socket.create_server((host, port))
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
         raise InputError(f"--port {port} cannot be used: {why}.") from None
