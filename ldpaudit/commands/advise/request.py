@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ldpaudit.commands.privatize.request import ColumnRequest
+from ldpaudit.commands.privatize.request import ColumnRequest, Missing
 from ldpaudit.commands.sweep.request import Grid, Point, SweepRequest
 from ldpaudit.errors import InputError, quoted
 from ldpaudit.options import (
@@ -83,6 +83,7 @@ class AdviseRequest(FileOptions):
     prior: Annotated[Path | None, Option("A public prior: CSV label,probability.", file=True)] = (
         None
     )
+    missing: Missing = "refuse"
     test: Annotated[
         str | None, Option("Rows with true labels to measure on (default: a fifth).", file=True)
     ] = None
@@ -180,6 +181,7 @@ class AdviseRequest(FileOptions):
             drop=drop,
             keep=self.keep,
             prior=self.prior,
+            missing=self.missing,
             test=self.test,
             seed=self.seed,
             threads=self.threads,

@@ -539,6 +539,7 @@ class _Answer:
         for name in ("separator", "decimal", "encoding", "sheet"):
             if (value := getattr(request, name)) is not None:
                 out += [f"--{name}", value]
+        out += ["--missing", request.missing] if request.missing != "refuse" else []
         return shlex.join([*out, *["--header"] * bool(request.header)])
 
 

@@ -122,6 +122,13 @@ class CompletedTable(TableSource):
             yield batch.select(wanted).filter(known), kept
 
 
+def completed(
+    source: TableSource, labels: Sequence[str], how: Literal["refuse", "drop", "class"]
+) -> TableSource:
+    """Return a table with what is to become of its rows without a label."""
+    return source if how == "refuse" else CompletedTable(source, labels, how)
+
+
 def row_pairs(
     source: TableSource,
     columns: Sequence[str],

@@ -40,6 +40,12 @@ def _amount(text: str) -> "float | Literal['auto']":
         raise InputError("--private-prior must be given a number, or auto.") from None
 
 
+Missing = Annotated[
+    Literal["refuse", "drop", "class"],
+    Option("Rows without a label: refuse, drop them, or make them a class 'missing'."),
+]
+
+
 @dataclass(frozen=True)
 class DataOptions:
     """The true data, and what mechanisms take besides: shared by ``privatize`` and ``sweep``."""
@@ -57,6 +63,7 @@ class DataOptions:
     prior: Annotated[Path | None, Option("A public prior: CSV label,probability.", file=True)] = (
         None
     )
+    missing: Missing = "refuse"
     drop: Annotated[tuple[str, ...], Option("A column that is not released (repeatable).")] = ()
     keep: Annotated[
         tuple[str, ...],
@@ -204,10 +211,6 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Option("The column that identifies people: kept in --secret, for --remember.", "--id"),
     ] = None
     overwrite: Annotated[bool, Option("Replace files that exist.")] = False
-    missing: Annotated[
-        Literal["refuse", "drop", "class"],
-        Option("Rows without a label: refuse, drop them, or release them as a class 'missing'."),
-    ] = "refuse"
     experimental: Annotated[
         bool, Option("Draw from a NumPy generator: not private, and declared so.")
     ] = False

@@ -24,7 +24,7 @@ from ldpaudit.commands.privatize.features import (
     synthetic_sample,
     without_unused,
 )
-from ldpaudit.commands.privatize.labels import CompletedTable, row_pairs
+from ldpaudit.commands.privatize.labels import completed, row_pairs
 from ldpaudit.commands.privatize.plan import StatedRelease, stated_release
 from ldpaudit.commands.privatize.release import RowRelease, row_release
 from ldpaudit.commands.privatize.remembered import RememberedAnswers
@@ -117,9 +117,7 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     if source.remark:
         progress.remark(f"Read the data as {source.remark}.")
     _check_roles(stated, source)
-    if request.missing != "refuse":
-        private = [one.label for one in stated.columns]
-        source = CompletedTable(source, private, request.missing)
+    source = completed(source, [one.label for one in stated.columns], request.missing)
     columns = read_columns(stated, declared, source, progress)
     again = tuple(second_draw(request, columns))
     for line in again:

@@ -17,7 +17,7 @@ from ldpaudit.commands.privatize.columns import (
     survey_labels,
 )
 from ldpaudit.commands.privatize.features import FittedGenerator, fit_generator
-from ldpaudit.commands.privatize.labels import Survey, bare_type, output_array
+from ldpaudit.commands.privatize.labels import Survey, bare_type, completed, output_array
 from ldpaudit.commands.privatize.release import row_release
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.commands.privatize.work import check_columns, released_schema
@@ -121,6 +121,7 @@ def read_tables(
         if source.remark and progress is not None:
             progress.remark(f"Read the data as {source.remark}.")
     check_columns(request, {request.label: "label"}, source)
+    source = completed(source, [request.label], request.missing)
     whole = read_whole(source).drop_columns(list(request.drop))
     for place, kind in enumerate(whole.schema.types):
         if computed_type(value_type(kind)) != value_type(kind):

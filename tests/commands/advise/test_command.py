@@ -107,9 +107,10 @@ def test_the_command_runs_and_the_page_shows_it(advised, place):
 
 
 def test_when_the_time_ends_what_is_known_is_told(place, capsys):
-    words = ("people.csv", "--label", "ill", "--policy", "claim.toml")
+    words = ("people.csv", "--label", "ill", "--policy", "claim.toml", "--missing", "drop")
     status, found = asked(capsys, *words, *QUICK)
     assert status == 3
+    assert found["recommendations"][0]["command"].endswith("--missing drop")
     assert found["run"]["simulated"] == 0
     first = found["recommendations"][0]
     assert not first["simulated"]

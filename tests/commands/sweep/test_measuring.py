@@ -37,6 +37,18 @@ def test_rows_are_split_and_the_draws_are_the_mechanism(data: Path) -> None:
         assert abs((made["label"] != true["label"]).mean() - point.value / 2) < 0.1
 
 
+@pytest.mark.parametrize("how", ["drop", "class"])
+def test_rows_without_a_label_are_left_out_or_a_class(how: str, tmp_path: Path) -> None:
+    table = frame()
+    table.loc[::10, "label"] = None
+    table.to_parquet(tmp_path / "some.parquet", index=False)
+    request = asked(tmp_path / "some.parquet", "randomized-response", missing=how)
+    tables = read_tables(request)
+    labels = [*tables.training["label"].to_pylist(), *tables.test["label"].to_pylist()]
+    left = table["label"].dropna() if how == "drop" else table["label"].fillna("missing")
+    assert sorted(labels) == sorted(left)
+
+
 def test_a_point_is_the_same_whatever_else_is_swept(data: Path) -> None:
     alone = asked(data, "randomized-response", grid=("lambda", "0.3"))
     among = asked(data, "randomized-response", grid=("lambda", "0.1:0.5:5"), repeats=2)
