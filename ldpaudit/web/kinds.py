@@ -160,15 +160,15 @@ class Maker:
         found: Any = advice.stored()
         first = next(iter(found["recommendations"]), None)
         labels = [word for word in words if word.startswith("--label=")]
-        if (first is not None and first["labels"]) or len(labels) > 1:
+        tried = first or next(iter(found["candidates"]), None)
+        if tried is None or (first is not None and first["labels"]) or len(labels) > 1:
             return []
         numeric = any(word.startswith("--labels=") for word in words)
-        usual = "discrete-laplace" if numeric else "randomized-response"
         grid = {*GRID, first["epsilon"]} if first else {*GRID}
         shared = {one.long for one in self.commands["sweep"]} - {"--epsilon", "--mechanism"}
         taken = [w for w in words[1:] if not w.startswith("--") or w.partition("=")[0] in shared]
         return [
-            *("sweep", *taken, f"--mechanism={first['mechanism'] if first else usual}"),
+            *("sweep", *taken, f"--mechanism={tried['mechanism']}"),
             f"--epsilon={','.join(map(str, sorted(grid)))}",
             f"--only={'numeric-inference' if numeric else 'label-inference'}",
             f"--json={advice.file('sweep')}",

@@ -168,10 +168,6 @@ OTHER_MEANINGS = {
     ("ldpaudit/models/iwp.py", "exponential"): "a loss",
     ("ldpaudit/models/iwp_losses.py", "exponential"): "a loss",
     ("ldpaudit/commands/utility/learner.py", "exponential"): "a loss",
-    (
-        "ldpaudit/commands/advise/candidates.py",
-        "double-rr",
-    ): "what is advised",
     ("ldpaudit/commands/learn/request.py", "exponential"): "a loss",
 }
 

@@ -169,7 +169,7 @@ def test_the_command_names_files_in_their_order(
     ("options", "message"),
     [
         ({"truth": [1, 2, 3]}, "once for each release"),
-        ({"slices": ["region"]}, "--slice is about a single release"),
+        ({"slices": ["region"]}, "slices= is about a single release"),
         ({"answers": "remembered", "other": True}, "only be remembered"),
         ({"id_column": "nobody"}, "Release 1:"),
         ({"answers": "always"}, "must be 'fresh' or 'remembered'"),

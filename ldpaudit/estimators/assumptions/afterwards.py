@@ -272,6 +272,8 @@ def _cells(features: FeatureTable, released: IntArray, seed: int) -> Iterator[In
     for column in (*features.numeric.T, *features.categorical.T):
         yield np.unique(column, return_inverse=True)[1].astype(np.int64)
     matrix = Columns.of(features).matrix
+    if not matrix.shape[1]:
+        return
     some = np.random.default_rng(seed).permutation(len(released))[:_MOST_ROWS]
     tree = DecisionTreeClassifier(
         max_leaf_nodes=_LEAVES, min_samples_leaf=_LEAF, criterion="entropy", random_state=seed
