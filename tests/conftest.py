@@ -24,6 +24,7 @@ os.environ.pop("GITLAB_CI", None)
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+from hypothesis.internal.conjecture import providers  # noqa: E402
 
 from ldpaudit import cli  # noqa: E402
 
@@ -38,6 +39,9 @@ FULL_GUARDS = {"estimators", "assumptions", "golden", "zoo"}
 settings.register_profile("ldpaudit", deadline=None, max_examples=40, derandomize=True)
 settings.register_profile("validate", deadline=None, max_examples=400)
 settings.load_profile("ldpaudit")
+# Hypothesis reads the constants of all our loaded modules: that takes seconds in every process, and
+# examples would depend on which tests ran before.
+providers.is_local_module_file = lambda _: False
 
 
 SYSTEM_RANDOMNESS = os.urandom
