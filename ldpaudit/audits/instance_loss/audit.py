@@ -144,9 +144,11 @@ class _Loss:
         smooth = _SMOOTHNESS
         if self.asked.smoothness is not None:
             constant, power = self.asked.smoothness
+            # C of one metric need not be that of another.
             smooth = (
                 f"label probabilities change by at most {constant:g} μ^{power:g} within a ball "
-                "that holds the share μ of people (Assumption 6.5 of Busa-Fekete et al. 2023)"
+                f"that holds the share μ of people in the {self.context.plan.metric} metric "
+                "(Assumption 6.5 of Busa-Fekete et al. 2023)"
             )
         known = (smooth,) if self.asked.features else ()
         return (*known, *_CHANNELS[self.labels.source], INDEPENDENT)

@@ -307,14 +307,18 @@ def test_nothing_is_bounded_through_a_claim_that_the_shares_contradict() -> None
     assert IF_CLAIM not in ids(finding)
 
 
-def test_a_stated_smoothness_bounds_each_person_and_says_so() -> None:
+def smooth_release(n: int) -> Release:
     """x is uniform and η = 0.1 + 0.8 x: it changes by at most 0.8 of the share in between."""
-    rng, n = np.random.default_rng(8), 4000
+    rng = np.random.default_rng(8)
     x = rng.random(n)
     truth = (rng.random(n) < 0.1 + 0.8 * x).astype(np.int32)
     table, names = feature_table(x[:, None].astype(np.float32)), ("a", "b")
     released = ReleasedLabels(mechanism().sample(truth, rng))
-    release = Release(table, released, names, names, TrueLabels(truth))
+    return Release(table, released, names, names, TrueLabels(truth))
+
+
+def test_a_stated_smoothness_bounds_each_person_and_says_so() -> None:
+    release = smooth_release(4000)
     given: list[Any] = [{}, {"smoothness": 0.8}, {"smoothness": 0.0, "smoothness_power": 0.5}]
     plain, smooth, zero = (run(release, exact=True, **more).curves[0] for more in given)
     assert plain.value == smooth.value == zero.value
@@ -329,3 +333,11 @@ def test_a_stated_smoothness_bounds_each_person_and_says_so() -> None:
     assert max(bounds[2][np.array(smooth.x) >= 1.5]) > 0.3
     assert any("at most 0.8 μ^1" in text for text in smooth.assumptions)
     assert not any("change little" in text for text in smooth.assumptions)
+
+
+def test_a_stated_smoothness_is_assumed_of_the_metric_that_each_curve_is_of() -> None:
+    release = smooth_release(400)
+    curves = {curve.id: curve for curve in run(release, smoothness=0.8).curves}
+    for name, metric in {"exceedance": "l2", "exceedance_learned": "learned"}.items():
+        said = " ".join(curves[f"instance_loss.{name}"].assumptions)
+        assert f"in the {metric} metric" in said
