@@ -3,9 +3,9 @@
 import hmac
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -37,6 +37,7 @@ from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.options import option_name
 from ldpaudit.pipeline.audit import chosen_audits
+from ldpaudit.plugins import given
 from ldpaudit.result import AuditResult, Decision, Estimate, Verdict
 from ldpaudit.work.documents import as_json, parse_json, read_document
 from ldpaudit.work.files import WholeFiles, hold
@@ -49,10 +50,12 @@ from ldpaudit.work.tasks import Answer, Pool, processes
 _FORMAT: Final = "ldpaudit-sweep"
 # The options that may name files besides the data.
 _FILES: Final = ("test", "synthetic", "generator_data", "prior")
-_OPTIONS: Final = (
-    *("label", "labels", "generator", "test_share", "learner", "repeats", "device"),
-    *("queries", "neighbors", "metric", "exact"),
-    *("separator", "decimal", "encoding", "sheet", "header"),
+# The options that change no number, and those of which something else is remembered.
+_APART: Final = frozenset(
+    {
+        *("processes", "memory", "cluster", "cluster_without_tls", "out", "resume"),
+        *("data", *_FILES, "public", "policy", "grid", "threads", "seed", "attacks"),
+    }
 )
 # Fit the generator, score a learner on the true labels, or measure a point.
 Task = Literal["generator", "reference"] | Point
@@ -218,7 +221,8 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
     Files are known by their digest; the number of processes and the memory change no number.
     """
     files = {name: getattr(request, name) for name in ("data", *_FILES)}
-    lists = {name: list(getattr(request, name)) for name in ("mechanisms", "drop", "only", "skip")}
+    names = [option.name for option in fields(request) if option.name not in _APART]
+    attacks = [given("attack", str(one), str(one)) for one in request.attacks]
     return {
         "version": __version__,
         "policy": policy_sha256,
@@ -227,9 +231,16 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
         "threads": request.threads or 1,
         "seed": seed,
         **{name: None if path is None else locate(path).sha256() for name, path in files.items()},
-        **{name: getattr(request, name) for name in _OPTIONS},
-        **lists,
+        "attacks": [(attack.name, attack.sha256) for attack in attacks],
+        **{name: _plain(getattr(request, name)) for name in names},
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of an option as JSON can say it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return list(value) if isinstance(value, Collection) else str(value)
 
 
 def _digests(key: str, options: dict[str, Any]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Folders that go on, and points that fail alone."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,12 @@ def test_a_folder_of_something_else_is_refused(data: Path, tmp_path: Path) -> No
     assert folder.kept(point) == {"verdict": "pass"}
     with pytest.raises(InputError, match="another policy"):
         started(again, folder, "f" * 64)
-    other = asked(data, "randomized-response", out=out, resume=True, repeats=2)
-    with pytest.raises(InputError, match="another --repeats"):
-        started(other, folder)
+    others: dict[str, Any] = {"repeats": 2, "missing": "drop", "keep": ("x",), "smoothness": 2.0}
+    others |= {"seeds_tried": 9, "made_on": date(2026, 1, 31), "attacks": ("mine.py:Mine",)}
+    for name, value in others.items():
+        other = asked(data, "randomized-response", out=out, resume=True, **{name: value})
+        with pytest.raises(InputError, match=f"another --{name.replace('_', '-')}"):
+            started(other, folder)
     asked_for = json.loads((out / "manifest.json").read_text())
     old = asked_for["digests"] | {"version": "0"}
     (out / "manifest.json").write_text(json.dumps(asked_for | {"digests": old}))
