@@ -15,10 +15,10 @@ from ldpaudit.datasets.formats.csv_file import small_csv
 from ldpaudit.datasets.formats.tables import NUMBERS, check_complete, is_any
 from ldpaudit.datasets.labels import MOST_CLASSES, forms, read_texts
 from ldpaudit.datasets.names import check_unique, missing_column, quoted
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label, Release
-from ldpaudit.work.limits import CLASSES
+from ldpaudit.work.limits import CHANNEL_CELLS, CLASSES
 
 # What sdcMicro adds to the name of a column when it releases it.
 RELEASED: Final = "_pram"
@@ -203,6 +203,8 @@ def _channel(header: list[str], rows: list[list[str]]) -> ChannelTable:
         return ChannelTable(names, names, every.tolist(), remark)
     if not 2 <= len(rows) <= MOST_CLASSES:
         raise InputError(f"A channel must have 2 to 1000 labels, one per row. Got {len(rows)}.")
+    many = len(rows) * (len(header) - 1) > CHANNEL_CELLS
+    refuse(many, f"A channel has at most {CHANNEL_CELLS:,} probabilities.")
     header, whole, remark, where = _rectangular(header, rows), _values(rows), "", "alone"
     named = {j: match for j, name in enumerate(header) if (match := _TRANSITIONS.fullmatch(name))}
     if len(named) > 1:

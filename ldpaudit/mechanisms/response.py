@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.channel import Channel, step_rows
 from ldpaudit.mechanisms.exact_sampling import Randomness, randomized_response
 from ldpaudit.mechanisms.finite import (
@@ -45,6 +45,7 @@ from ldpaudit.mechanisms.parameters import (
 )
 from ldpaudit.release import FloatArray, IntArray, Label
 from ldpaudit.result import Estimate
+from ldpaudit.work.limits import CHANNEL_CELLS
 
 # The remark of mechanisms that do not release the features unchanged.
 LABEL_ONLY: Final = "ε, δ(ε) and the Rényi curve are the label's, with its features taken as known."
@@ -353,9 +354,11 @@ one with probability 1/m. Ghazi et al. (2021), Algorithms 2 and 3; Ghazi et al. 
 
 def _matrix(value: Any) -> FloatArray:
     try:
-        return np.asarray(value, dtype=np.float64)
+        matrix = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("A channel's matrix must be a rectangle of numbers.") from None
+    refuse(matrix.size > CHANNEL_CELLS, f"A channel has at most {CHANNEL_CELLS:,} probabilities.")
+    return matrix
 
 
 def _read_matrix(parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Mapping[str, Any]:

@@ -167,6 +167,7 @@ def test_one_channel_is_for_any_column(tmp_path: Path) -> None:
         ("region,a,b\nn,0.75,0.5\nn,0.5,0.5\n", "region", "put their names|sum to 1"),
         ("region,label,a,b\nn,a,1\n", "region", "rectangular"),
         ("region,label,a,b\nn,a,1,0\ns,b,0,1\n", "region", "2 to 1000 labels"),
+        ("label" + ",a" * 125_001 + "\na,1" * 8 + "\n", None, "at most 1,000,000 probabilities"),
     ],
 )
 def test_tables_that_cannot_be_read(

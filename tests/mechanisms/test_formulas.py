@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from ldpaudit.errors import InputError
 from ldpaudit.estimators.advantage import log_odds_shift
 from ldpaudit.mechanisms import (
     Channel,
@@ -311,3 +312,8 @@ def test_most_likely_labels_of_many_reports() -> None:
     reports = np.random.default_rng(0).normal(size=(300, 3))
     found = oracle("SHE", "abc", 2.0).labels(reports, np.random.default_rng(1))
     assert found.tolist() == reports.argmax(axis=1).tolist()
+
+
+def test_a_channel_of_more_probabilities_than_the_limit_is_refused() -> None:
+    with pytest.raises(InputError, match="at most 1,000,000 probabilities"):
+        built("channel", matrix=np.full((2, 500_001), 0.5), outputs=list(range(500_001)))
