@@ -20,8 +20,6 @@ from ldpaudit.audits.columns import columns_finding
 from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
 from ldpaudit.audits.models import aligned_channel
-from ldpaudit.audits.person.audit import person_parts
-from ldpaudit.audits.person.noise import noise_between_files, odd_words
 from ldpaudit.audits.running import part_note, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
@@ -231,6 +229,9 @@ class _Walk:
     ) -> tuple[tuple[AuditRecord, ...], Finding]:
         """Return what the audits of a node itself found, and whether they ran."""
         if node.files is not None:
+            from ldpaudit.audits.person.audit import person_parts
+            from ldpaudit.audits.person.noise import noise_between_files
+
             d, names = len(node.columns), [f"column {one.leaves[-1].label}" for one in node.columns]
             rng = child_generator(self.plan.seed, "person", "draws")
             found = person_parts(
@@ -461,6 +462,8 @@ def _case(
         return replace(case, odd=odd, assumes_draws=not joint, advisable=advisable)
     if node.kind == "person":
         return replace(case, odd=_SHARED.format(" of another release"))
+    from ldpaudit.audits.person.noise import odd_words
+
     odd = odd_words([*evidence.estimates.values()], node.noise)
     return replace(case, odd=odd or _NEITHER, audited=1)
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
@@ -18,10 +18,8 @@ from ldpaudit.commands.shell import carry_out, say_public
 from ldpaudit.errors import quoted, refuse
 from ldpaudit.judging.policy import check_lines, load_policy
 from ldpaudit.judging.policy.explaining import CHECKS
-from ldpaudit.models_as_releases.result import PredictionsAudit
 from ldpaudit.options import named_columns
 from ldpaudit.reports import render
-from ldpaudit.reports.annotations import annotations, of_decision
 from ldpaudit.reports.interface import Place, Surroundings
 from ldpaudit.reports.text.wording import PUBLISH, every_check
 from ldpaudit.result import AuditResult, Profile
@@ -30,6 +28,9 @@ from ldpaudit.result.numbers import number
 from ldpaudit.result.public import public
 from ldpaudit.terminal import GITHUB, others_read, say, stream, words_only
 from ldpaudit.work.progress import Progress, Stop
+
+if TYPE_CHECKING:
+    from ldpaudit.models_as_releases.result import PredictionsAudit
 
 PIPELINE: Final = ("sarif", "junit", "markdown")
 """Formats that other programs read, besides the result itself."""
@@ -125,6 +126,8 @@ def _tell_service(result: AuditResult, around: Surroundings, *, details: bool) -
         if not details:
             say(ended)
         return
+    from ldpaudit.reports.annotations import annotations, of_decision
+
     for line in annotations(result, around) if details else [of_decision(result, ended)]:
         say(line)
     shown = details or around.profile == "public"
@@ -138,7 +141,7 @@ def _tell_service(result: AuditResult, around: Surroundings, *, details: bool) -
 
 def run_on_predictions(
     request: RunRequest, outputs: ReportOutputs, profile: Profile, *, quiet: bool
-) -> PredictionsAudit:
+) -> "PredictionsAudit":
     """Audit a model's predictions, write result and page, and print the answer."""
     refuse(
         profile == "public" or outputs.asked.keys() - {"json", "html"},
@@ -147,6 +150,7 @@ def run_on_predictions(
     )
     refuse(len(request.release) > 1, "Predictions are audited one file at a time.")
     from ldpaudit.models_as_releases.predictions import of_predictions
+    from ldpaudit.models_as_releases.result import PredictionsAudit
 
     def work(request: RunRequest, progress: Progress) -> PredictionsAudit:
         return of_predictions(request.release[0], replace(request, progress=progress))
