@@ -29,10 +29,8 @@ from hypothesis.internal.conjecture import providers  # noqa: E402
 from ldpaudit import cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-FULL_MODELS = {"attacks", "golden"}
-"""Folders and files of tests in which the models of the labels are as large as for users."""
 FULL_GUARDS = {"estimators", "assumptions", "golden", "zoo"}
-"""… and those models that look for columns made from the label, and audits in full effort."""
+"""Folders of tests whose audits run in full effort, as for users."""
 
 # The examples are the same on each run; `make validate` draws many, anew. A slow machine is no
 # failure.
@@ -68,11 +66,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_audits(request: pytest.FixtureRequest) -> Iterator[pytest.MonkeyPatch]:
-    """Let some models be small, and the audit of seeds try few seeds.
-
-    Together they are most of the time of a small audit. Their full size is tried where it matters:
-    in their own tests and the recorded results, and by `make validate`.
-    """
+    """Let the audits of a module run with ``LDPAUDIT_EFFORT=small``, but for ``FULL_GUARDS``."""
     with pytest.MonkeyPatch.context() as patch:
         _shrink(patch, {*request.path.parts})
         yield patch
@@ -80,7 +74,7 @@ def _small_audits(request: pytest.FixtureRequest) -> Iterator[pytest.MonkeyPatch
 
 @pytest.fixture(autouse=True)
 def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the long validation run as for users."""
+    """Let tests marked ``validate`` run in full effort."""
     if not request.node.get_closest_marker("validate"):
         yield
         return
@@ -90,7 +84,6 @@ def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) 
 
 
 def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
-    """Let models grow few trees, and try few seeds."""
     if not FULL_GUARDS & path:
         patch.setenv("LDPAUDIT_EFFORT", "small")
 

@@ -153,11 +153,6 @@ def one_sided_noise(value, n, rng):
     return value / (K - 1) + np.abs(rng.laplace(scale=1 / EPSILON, size=n))
 
 
-def seeded_once(value, n, rng):
-    """Draws the same noise in every call."""
-    return sue(value, n, np.random.default_rng(7))
-
-
 def forgets_some(value, n, rng):
     """Local hashing that forgets to perturb one report in twenty."""
     reports = local_hashing(value, n, rng, 4)

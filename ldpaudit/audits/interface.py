@@ -393,7 +393,7 @@ def notes(about: str, *rows: tuple[Literal["info", "warning"], object, str]) -> 
 
 
 class Audit(Protocol):
-    """One audit: a folder here, or a plug-in of the entry-point group ldpaudit.audits.
+    """One audit: a row, :class:`BuiltIn`, or a plug-in of the entry-point group ldpaudit.audits.
 
     It may have two more attributes. ``counts`` is what its intervals count. ``"people"``, also
     where it does not say: it sees one row of each group, and its certified numbers are estimates

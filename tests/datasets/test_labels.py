@@ -22,9 +22,6 @@ def column(values: Any, kind: pa.DataType | None = None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values, kind)])
 
 
-SOME = [0, 1, 1, 0] * 10
-
-
 @pytest.mark.parametrize(
     ("values", "kind", "expected"),
     [

@@ -130,7 +130,6 @@ def channel(rng: random.Random) -> Line:
     return Line(("mechanism", "channel", "channel.csv", *words), {**files, **mine})
 
 
-_RESPONSE: Final[dict[str, Any]] = {"name": "randomized-response"}
 DECLARED: Final[tuple[dict[str, Any], ...]] = (
     {
         "version": 1,

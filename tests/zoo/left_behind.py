@@ -45,10 +45,6 @@ def _ordered(name: str, what: str, order: Order) -> Fault:
     return Fault(name, what, of_people(2, work), math.inf, ORDERED, ORDERED)
 
 
-def _copy(persons: People, _: np.random.Generator) -> dict[str, np.ndarray]:
-    return {"c": np.array(persons.classes)[persons.codes]}
-
-
 def _hashed(salt: str) -> Columns:
     def columns(persons: People, _: np.random.Generator) -> dict[str, np.ndarray]:
         digests = [hashlib.sha256((salt + c).encode()).hexdigest()[:12] for c in persons.classes]

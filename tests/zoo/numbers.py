@@ -13,7 +13,6 @@ HIGH = 20
 MECHANISM = {"name": "discrete-laplace", "low": 0, "high": HIGH, "step": 1, "epsilon": CLAIM}
 WRONG = Trace(("fail:claimed-channel",))
 LATTICE = Trace(("warning:mechanism: The (noise lies on a lattice|digits of a released).*",))
-_TRUNCATED = math.log(2 * (1 - math.exp(-CLAIM / HIGH)) / -math.expm1(-CLAIM / HIGH)) + CLAIM
 Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 

@@ -32,10 +32,6 @@ def few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs_module, "available_attacks", lambda *_: chosen)
 
 
-def attacks_of(result: Finding) -> set[str]:
-    return {estimate.id.split(".")[1] for estimate in result.estimates}
-
-
 def _context(release: Release, claim: Mechanism, ends_after: int) -> AuditContext:
     ticks = iter(range(10_000))
     stop = Stop(deadline=ends_after, clock=lambda: float(next(ticks)))
