@@ -303,7 +303,8 @@ class SweepFolder:
             # An earlier version stored fewer options, or no digests of them.
             first = other[0] if other[0] in known else "version"
             words = {"version": "version of ldpaudit", "data": "data", "policy": "policy"}
-            what = words.get(first, f"--{first.replace('_', '-')}")
+            words |= {"parameter": "parameter", "values": "grid"}
+            what = words.get(first) or option_name(SweepRequest, first)
             raise InputError(
                 f"The folder {shown} holds a sweep with another {what}; give another folder."
             )

@@ -10,6 +10,7 @@ from commands.sweep.conftest import asked
 
 from ldpaudit.commands.sweep.run import SweepFolder, is_finished, manifest
 from ldpaudit.errors import InputError
+from ldpaudit.options import option_name
 
 
 def started(request: Any, folder: SweepFolder, policy: str | None = None) -> None:
@@ -36,7 +37,7 @@ def test_a_folder_of_something_else_is_refused(data: Path, tmp_path: Path) -> No
     others |= {"seeds_tried": 9, "made_on": date(2026, 1, 31), "attacks": ("mine.py:Mine",)}
     for name, value in others.items():
         other = asked(data, "randomized-response", out=out, resume=True, **{name: value})
-        with pytest.raises(InputError, match=f"another --{name.replace('_', '-')}"):
+        with pytest.raises(InputError, match=f"another {option_name(other, name)};"):
             started(other, folder)
     asked_for = json.loads((out / "manifest.json").read_text())
     old = asked_for["digests"] | {"version": "0"}
