@@ -151,7 +151,10 @@ class LabelRange:
         """Read the declared bounds and step."""
         missing = [key for key in ("low", "high") if parameters.get(key) is None]
         if missing:
-            raise InputError(f"A mechanism on numeric labels must state {' and '.join(missing)!r}.")
+            raise InputError(
+                f"A mechanism on numeric labels must state {' and '.join(missing)!r}: give "
+                "their range, --labels LO:HI[:STEP]."
+            )
         return cls(parameters["low"], parameters["high"], parameters.get("step"))
 
 
