@@ -119,7 +119,7 @@ def test_its_folder_goes_with_it_and_after_a_kill_at_the_next_start(
     assert not folder.exists()
     (other,) = folders(tmp_path / "tmp")
     server.send_signal(signal.SIGINT)
-    said, _ = server.communicate(timeout=10)
+    said, _ = server.communicate(timeout=60)
     assert server.returncode == 0
     assert "nothing was kept" in said
     assert not other.exists()
@@ -143,7 +143,7 @@ def test_a_job_is_stopped_the_next_one_waits_and_the_page_ends_it_all(
         assert "stopped" in client.get(base).text
         child = until(lambda: psutil.Process(server.pid).children())[0]
         assert "has ended" in client.post("end").text
-    said, _ = server.communicate(timeout=10)
+    said, _ = server.communicate(timeout=60)
     assert "Audit of release.parquet: stopped after" in said
     until(lambda: not child.is_running())
     assert folders(tmp_path / "tmp") == []
