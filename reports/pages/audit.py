@@ -234,7 +234,7 @@ def _checks(result: AuditResult, printer: Printer) -> Section:
         tuple(f"{check.id}: {shown(check.question)}" for check in checks),
         tables=(("Answers and limits", detail),),
         notes=(
-            *([("What each rests on", rests)] if rests else []),
+            *([("What each is based on", rests)] if rests else []),
             *([("", tuple(("", f"{line}.") for line in lines))] if lines else []),
         ),
     )

@@ -402,7 +402,7 @@ def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
             remark(line)
         return
     request, columns, spent = summary.request, summary.columns, summary.columns.spent
-    rows, total = f"{summary.rows} rows", f"ε = {summary.total_epsilon:.6g} nats"
+    rows, total = f"{summary.rows:,} rows", f"ε = {summary.total_epsilon:.6g} nats"
     if len(columns) == 1:
         say(f"Released {rows} by {columns.first.mechanism.description}.")
         if spent > 0:

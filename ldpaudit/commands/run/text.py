@@ -75,7 +75,7 @@ def _lines(result: AuditResult) -> Iterator[tuple[str, str]]:
     if others := plugin_words(plugins_of(result)):
         yield "plug-ins", f"parts of others took part: {others}"
     if assumed := assumptions_of_bounds(result):
-        yield "certified", f"rests on: {assumed}"
+        yield "certified", f"assumes: {assumed}"
     for note in result.notes:
         if note.audit == "person" and note.level == "info":
             yield "found", note.text

@@ -59,7 +59,7 @@ def applied(**options: Any) -> pd.DataFrame:
 def test_two_columns_one_declaration_one_secret(here: Path, command: Command) -> None:
     status, printed = command("data.parquet", "-o", "r.parquet", "--secret", "s.parquet", *TWO)
     assert status == 0, printed
-    assert "2000 rows with 2 private columns" in printed
+    assert "2,000 rows with 2 private columns" in printed
     assert "Releasing both tells up to ε = 1.5 nats about a person." in printed
     stated = declared_json(Path("r.parquet"))
     assert stated["version"] == 2
