@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.arrays import BoolArray, FloatArray, HalfArray
-from ldpaudit.audits.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
+from ldpaudit.options.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import (
     Bags,

@@ -25,14 +25,6 @@ from ldpaudit.audits.mechanism.evidence import (
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence
 from ldpaudit.audits.observational.evidence import observational_power
-from ldpaudit.audits.stated import (
-    EXCESS,
-    EXCESS_TITLE,
-    FEATURE_BLIND,
-    INSIDER,
-    INSIDER_SHARES,
-    SUBGROUPS,
-)
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.bounds import class_counts
@@ -54,6 +46,14 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import Estimate, Note
+from ldpaudit.result.stated import (
+    EXCESS,
+    EXCESS_TITLE,
+    FEATURE_BLIND,
+    INSIDER,
+    INSIDER_SHARES,
+    SUBGROUPS,
+)
 
 CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
 ROWS_NEEDED = "power.rows_needed"

@@ -11,16 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
-from ldpaudit.audits import stated
-from ldpaudit.audits.stated import INSIDER, LATTICE, SUBGROUPS
 from ldpaudit.judging import fits
 from ldpaudit.judging.checks.claimed_epsilon import IN_DOUBT, POWER_UNKNOWN
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.checks.listing import DECIDED, ORDERED, TRUTH_INSIDE, audit_behind
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
-from ldpaudit.result import Check, Decision, holding_up
+from ldpaudit.result import Check, Decision, holding_up, stated
 from ldpaudit.result.numbers import number, rows
+from ldpaudit.result.stated import INSIDER, LATTICE, SUBGROUPS
 
 TABLE: Final[Mapping[str, Any]] = tomllib.loads(
     (files(__package__) / "advice.toml").read_text(encoding="utf-8")

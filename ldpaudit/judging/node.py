@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ldpaudit.audits.person.answers import EXCESS, LOWER, NOISE
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.advice import advice_step
 from ldpaudit.judging.checks.claimed_epsilon import beyond_the_policy
@@ -24,6 +23,7 @@ from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import AuditRecord, AuditResult, overall
 from ldpaudit.result.numbers import number
+from ldpaudit.result.stated import PERSON_EXCESS, PERSON_LOWER, PERSON_NOISE
 
 BOUND_SHARE = 0.9
 """Of the error probability of the claim's check; the rest is the test of how draws go together."""
@@ -97,7 +97,7 @@ class NodeCase:
     @property
     def bound(self) -> str | None:
         """The id of its certified lower bound of ε: with true labels, else from releases alone."""
-        ids = LOWER, "person.release_only_epsilon_lower"
+        ids = PERSON_LOWER, "person.release_only_epsilon_lower"
         return next((one for one in ids if one in self.evidence.bounds), None)
 
     def bounded(self, alpha: float) -> float | None:
@@ -106,7 +106,7 @@ class NodeCase:
 
     def missed(self, alpha: float) -> float | None:
         """Return the smallest excess that the bound, by its share, finds with 90 % power."""
-        return self.evidence.at(EXCESS, alpha * BOUND_SHARE)
+        return self.evidence.at(PERSON_EXCESS, alpha * BOUND_SHARE)
 
 
 def judge_node(
@@ -155,7 +155,9 @@ def _epsilon(case: NodeCase) -> Draft | None:
         return replace(beyond, id="claimed-epsilon", level=section.level, question=question)
     stated = None if case.policy.claim is None else case.policy.claim.epsilon
     limit = stated if case.epsilon is None else case.epsilon
-    ids = tuple(i for i in (case.bound, EXCESS, NOISE) if i and i in case.evidence.estimates)
+    ids = tuple(
+        i for i in (case.bound, PERSON_EXCESS, PERSON_NOISE) if i and i in case.evidence.estimates
+    )
 
     failure = partial(_failure, case, limit)
     return Draft(
@@ -176,7 +178,7 @@ def _failure(case: NodeCase, limit: float | None, alpha: float) -> Answer | None
     if value is not None and value > limit:
         reason = f"{case.words.all} leak more than claimed by a certified lower bound"
         return Answer("fail", value, reason, "lower")
-    draws = case.evidence.estimates.get(NOISE)
+    draws = case.evidence.estimates.get(PERSON_NOISE)
     if case.assumes_draws and draws is not None and draws.value <= alpha * (1 - BOUND_SHARE):
         return Answer("fail", None, f"the claim is refuted: {case.odd}")
     return None
@@ -210,7 +212,7 @@ def _otherwise(case: NodeCase, limit: float | None, alpha: float) -> Answer:
 
 def _channel(case: NodeCase) -> Draft | None:
     section = case.policy.checks.claimed_channel
-    test = case.evidence.estimates.get(NOISE)
+    test = case.evidence.estimates.get(PERSON_NOISE)
     if section is None or test is None:
         return None
 
@@ -220,4 +222,4 @@ def _channel(case: NodeCase) -> Draft | None:
         return Answer("pass", test.value, "the joint draws agree with what is declared")
 
     question = "Is the noise drawn together as declared (p-value)?"
-    return Draft("claimed-channel", section.level, question, None, (NOISE,), answer)
+    return Draft("claimed-channel", section.level, question, None, (PERSON_NOISE,), answer)

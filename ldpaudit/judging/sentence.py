@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from ldpaudit.audits.stated import INSIDER, OUTSIDER
 from ldpaudit.judging.advice import one_in
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.result import Check, Verdict, holding_up
 from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
+from ldpaudit.result.stated import INSIDER, OUTSIDER
 
 _CLAIM = "claimed-epsilon"
 _ALONE = (

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.mechanism.audit import exact_curves, exact_estimates
 from ldpaudit.audits.power import excess_by_released_labels
@@ -21,6 +20,7 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.explaining import CHECKS
 from ldpaudit.judging.policy.sections import Loss
 from ldpaudit.mechanisms import UNKNOWN, Mechanism
+from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.pipeline.nodes import Node, claim_of, mechanism_info, node_of, release_info
 from ldpaudit.release import Release, ReleasedLabels
 from ldpaudit.result import AuditResult, MechanismInfo, PublicFacts, Question

@@ -6,17 +6,17 @@ import pytest
 from scipy.stats import binom
 from worlds import feature_table
 
-from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT, INSIDER
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import excess_by_released_labels
-from ldpaudit.audits.stated import EXCESS, INSIDER_SHARES
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
 from ldpaudit.mechanisms.response import RandomizedResponse
 from ldpaudit.mechanisms.with_features import DoubleRR
+from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
+from ldpaudit.result.stated import EXCESS, INSIDER_SHARES
 
 SKEWED = [(500, 0.08), (2000, 0.03), (10_000, 0.02)]
 

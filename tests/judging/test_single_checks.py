@@ -6,13 +6,13 @@ import pytest
 from judging.cases import drafted, evidence, judged, p_value
 from judging.test_node import node
 
-from ldpaudit.audits.stated import COMPOSED_EPSILON, FEATURE_BLIND_TEST
 from ldpaudit.judging.checks.interface import CLEAR_SHARE, POWER
 from ldpaudit.judging.node import drafts_of
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.policy.sections import ClaimSection, PowerSection
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Estimate
+from ldpaudit.result.stated import COMPOSED_EPSILON, FEATURE_BLIND_TEST
 
 CHANNEL = "mechanism.channel_consistency"
 

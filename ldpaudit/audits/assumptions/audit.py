@@ -6,7 +6,6 @@ from typing import Final, Literal
 
 import numpy as np
 
-from ldpaudit.audits import stated
 from ldpaudit.audits.assumptions.rows import (
     BOUND,
     GROUPS,
@@ -25,7 +24,7 @@ from ldpaudit.audits.assumptions.standing import column_evidence, selected, uses
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.estimators.assumptions.order import BLOCKS, STRETCH, Stretch
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.result import Details, Estimate, Note
+from ldpaudit.result import Details, Estimate, Note, stated
 
 _BETS: Final = "Shafer & Vovk (2019); Ville (1939)"
 _NATURAL: Final[Details] = {"assumptions": ("no natural feature looks like that",)}

@@ -35,13 +35,6 @@ from ldpaudit.audits.assumptions.rows import (
 )
 from ldpaudit.audits.interface import AuditContext, of_rows, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
-from ldpaudit.audits.stated import (
-    FEATURE_BLIND,
-    INDEPENDENT,
-    NOT_INDEPENDENT,
-    REFUTED,
-    UNSELECTED,
-)
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.assumptions.afterwards import (
     Signals,
@@ -59,6 +52,13 @@ from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, label_table
 from ldpaudit.result import Finding, Kind
+from ldpaudit.result.stated import (
+    FEATURE_BLIND,
+    INDEPENDENT,
+    NOT_INDEPENDENT,
+    REFUTED,
+    UNSELECTED,
+)
 
 _MOST_POINTS: Final = 400_000
 

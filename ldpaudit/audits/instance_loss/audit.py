@@ -29,7 +29,6 @@ from ldpaudit.audits.instance_loss.neighbourhoods import (
 )
 from ldpaudit.audits.interface import AuditContext, Bound, BuiltIn, Part, collected, notes
 from ldpaudit.audits.models import why_unscored
-from ldpaudit.audits.stated import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import marginal_consistency
 from ldpaudit.estimators.instance_loss import (
@@ -49,6 +48,7 @@ from ldpaudit.estimators.instance_loss import (
 from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Curve, Estimate, Histogram, Note
+from ldpaudit.result.stated import FEATURE_BLIND, INDEPENDENT
 
 AUDIT_ID = "instance-loss"
 MEAN, EXCEEDANCE = "instance_loss.mean", "instance_loss.exceedance"

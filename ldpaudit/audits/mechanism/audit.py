@@ -23,19 +23,6 @@ from ldpaudit.audits.mechanism.evidence import (
     subgroup_evidence,
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence
-from ldpaudit.audits.stated import (
-    FEATURE_BLIND,
-    INDEPENDENT,
-    INSIDER,
-    INSIDER_SHARES,
-    LATTICE,
-    LATTICE_SHARE,
-    NOT_DERIVED,
-    OUTSIDER,
-    RARE_CLASSES,
-    SUBGROUPS,
-    UNSELECTED,
-)
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     HELD_UP,
@@ -56,6 +43,19 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.release import IndexArray, label_table
 from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result.stated import (
+    FEATURE_BLIND,
+    INDEPENDENT,
+    INSIDER,
+    INSIDER_SHARES,
+    LATTICE,
+    LATTICE_SHARE,
+    NOT_DERIVED,
+    OUTSIDER,
+    RARE_CLASSES,
+    SUBGROUPS,
+    UNSELECTED,
+)
 
 _LISTED, _ODDS, _ON_STEP = 5, 100, 1e-6
 _MOST_REPEATED: Final = 0.01  # The share of rows with repeated numbers from which a warning is due.

@@ -30,7 +30,6 @@ from ldpaudit.audits.observational.evidence import (
     guessed_events,
     table_guess,
 )
-from ldpaudit.audits.stated import INDEPENDENT
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
@@ -38,6 +37,7 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.models.label_model import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result.stated import INDEPENDENT
 
 AUDIT_ID = "observational"
 LOWER = "observational.epsilon_lower"

@@ -20,7 +20,6 @@ from scipy.special import expit, logit
 
 from ldpaudit.audits.interface import AuditContext, Part, remembered
 from ldpaudit.audits.models import cross_fitted_posterior, model_claim
-from ldpaudit.audits.stated import EXCESS, EXCESS_TITLE
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, GroupTest, Strongest
 from ldpaudit.estimators.epsilon.matched import (
@@ -44,6 +43,7 @@ from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, label_table
 from ldpaudit.result import Estimate, Note
+from ldpaudit.result.stated import EXCESS, EXCESS_TITLE
 
 _FEWEST_MATCHES: Final = 20
 _SAME_DIGITS: Final = 6

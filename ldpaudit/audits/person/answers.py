@@ -27,9 +27,6 @@ from ldpaudit.result import Kind
 from ldpaudit.work.memory import rows_looked_at
 
 EPSILON: Final = "person.epsilon"
-LOWER: Final = "person.epsilon_lower"
-EXCESS: Final = "person.min_detectable_excess"
-NOISE: Final = "person.independence"
 # Of a larger release so many rows are looked at, drawn blind to all labels.
 MOST_ROWS: Final = 1 << 21
 # Of more releases only neighbours are compared.

@@ -18,10 +18,9 @@ from ldpaudit.audits.assumptions.standing import derived_columns
 from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, notes
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
-from ldpaudit.audits.person.answers import EPSILON, EXCESS, LOWER, NOISE, Answers
+from ldpaudit.audits.person.answers import EPSILON, Answers
 from ldpaudit.audits.person.guessing import guess_curve, votes
 from ldpaudit.audits.person.noise import columns_noise, noise_finding, releases_noise
-from ldpaudit.audits.stated import FEATURE_BLIND, INDEPENDENT, NOT_DERIVED
 from ldpaudit.datasets.several import same_features
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, worth_looking_for
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
@@ -45,6 +44,14 @@ from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import Release, ReleasedLabels, label_table
 from ldpaudit.result import Details, Estimate, Finding, Note
+from ldpaudit.result.stated import (
+    FEATURE_BLIND,
+    INDEPENDENT,
+    NOT_DERIVED,
+    PERSON_EXCESS,
+    PERSON_LOWER,
+    PERSON_NOISE,
+)
 
 # The bound of a release that was simulated as claimed.
 AS_CLAIMED: Final = "person.epsilon_lower.as_claimed"
@@ -300,7 +307,7 @@ def _bounds(answers: Answers, limit: float | None, *, adds_up: bool) -> Iterator
     yield from (estimates := list(_estimates(answers, evidence)))
     if estimates[0].kind != "certified":
         return
-    yield LOWER, evidence.epsilon
+    yield PERSON_LOWER, evidence.epsilon
     # What a release simulated as claimed would have shown.
     rng = context.rng("person", "power")
     drawn = answers.simulated(rng)
@@ -318,9 +325,9 @@ def _power(as_claimed: Bound, limit: float | None, alpha: float, called: str) ->
     if limit is None or not 0 < limit < inf:
         return
     excess = detectable_excess(as_claimed, limit, WANTED_POWER)
-    yield EXCESS, excess
+    yield PERSON_EXCESS, excess
     yield Estimate.estimated(
-        EXCESS,
+        PERSON_EXCESS,
         f"Smallest excess over the claim of {called} that would be found",
         excess(alpha),
         unit="nats",
@@ -348,7 +355,7 @@ def _estimates(answers: Answers, evidence: AnswersEvidence) -> Iterator[Estimate
     for name, title, bound_of, words, further in (best, *ways):
         bound = bound_of(alpha)
         yield Estimate.lower_bound(
-            f"{LOWER}{name}",
+            f"{PERSON_LOWER}{name}",
             title,
             bound.epsilon,
             1 - alpha,
@@ -454,7 +461,7 @@ def person_parts(
         called: bound
         for called, found in columns.items()
         for bound in found.estimates
-        if bound.id == LOWER and bound.kind == "certified" and LOWER in found.bounds
+        if bound.id == PERSON_LOWER and bound.kind == "certified" and PERSON_LOWER in found.bounds
     }
     open_ones = [called for called in columns if called not in behind]
     if open_ones:
@@ -463,21 +470,21 @@ def person_parts(
         yield Note.info("person", text)
     if not behind:
         return
-    tests = [e.value for f in files for e in f.estimates if e.id == NOISE]
+    tests = [e.value for f in files for e in f.estimates if e.id == PERSON_NOISE]
     tests += [] if between is None else [between.value]
     apart = all(p_value > REFUTED_COLUMNS for p_value in tests)
     every = [columns[called].bounds for called in behind]
     bounds = {
         name: partial(_all_columns, [own[name] for own in every], apart)
-        for name in (LOWER, AS_CLAIMED)
+        for name in (PERSON_LOWER, AS_CLAIMED)
         if all(name in own for own in every)
     }
     yield from bounds.items()
     assumptions = dict.fromkeys(text for e in behind.values() for text in e.assumptions)
     yield Estimate.lower_bound(
-        LOWER,
+        PERSON_LOWER,
         "Everything of a person, strongest bound",
-        bounds[LOWER](1 - confidence),
+        bounds[PERSON_LOWER](1 - confidence),
         confidence,
         kind="certified",
         axis="epsilon",

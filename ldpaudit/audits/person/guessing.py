@@ -20,13 +20,13 @@ from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.label_inference.runs import one_of_each_group
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.person.answers import Answers
-from ldpaudit.audits.stated import INDEPENDENT
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.bounded_mean import Folds, paired_interval
 from ldpaudit.estimators.person import best_guess, estimated_prior, guesses, log_likelihoods
 from ldpaudit.release import FeatureTable
 from ldpaudit.result import Curve, Estimate, Score
+from ldpaudit.result.stated import INDEPENDENT
 
 FEWEST_ROWS: Final = 80
 _FEWEST: Final = 40

@@ -12,8 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ldpaudit.arrays import FloatArray
-from ldpaudit.audits.person.answers import NOISE, Answers
-from ldpaudit.audits.stated import INDEPENDENT
+from ldpaudit.audits.person.answers import Answers
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
 from ldpaudit.estimators.person import MOST_PAIRS
 from ldpaudit.estimators.person_noise import (
@@ -29,6 +28,7 @@ from ldpaudit.estimators.person_noise import (
 )
 from ldpaudit.release import Release, ReleasedFiles, label_table
 from ldpaudit.result import Estimate, Finding, Kind, Note
+from ldpaudit.result.stated import INDEPENDENT, PERSON_NOISE
 
 Looks = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"]
 # Noise is called by what refutes the other kinds at this level; verdicts have their own.
@@ -111,7 +111,7 @@ def columns_noise(answers: Answers, rng: np.random.Generator) -> tuple[float | N
     p_value = _smallest(found.p_values) or 0.0
     kind, assumptions = answers.standing(INDEPENDENT)
     estimate = _p_value(
-        (NOISE, "Noise of the columns as declared (p-value)", p_value),
+        (PERSON_NOISE, "Noise of the columns as declared (p-value)", p_value),
         answers.context.plan.confidence,
         n=len(answers.released),
         kind=kind,
@@ -220,7 +220,7 @@ def noise_between_files(
     if found.p_value is None:
         return None
     return _p_value(
-        (NOISE, "Noise of each column and file of its own (p-value)", found.p_value),
+        (PERSON_NOISE, "Noise of each column and file of its own (p-value)", found.p_value),
         confidence,
         n=found.rows,
         kind="certified",
@@ -402,7 +402,7 @@ def noise_finding(answers: Answers, found: FoundNoise) -> Finding:
             assumptions=assumptions if truth else declared,
             reference=_BIRCH if truth else "Clopper & Pearson (1934)",
         )
-        for name, title, p_value in (*tests, (NOISE, title, claimed))
+        for name, title, p_value in (*tests, (PERSON_NOISE, title, claimed))
         if p_value is not None
     ]
     build: dict[str, Any] = {"unit": "proportion", "kind": kind, "assumptions": declared}

@@ -33,7 +33,6 @@ from ldpaudit.audits.renyi.curves import (
     support_estimates,
     synthetic_parts,
 )
-from ldpaudit.audits.stated import FEATURE_BLIND, INDEPENDENT
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi import (
     FEWEST_ROWS,
@@ -48,6 +47,7 @@ from ldpaudit.estimators.renyi import (
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Curve
+from ldpaudit.result.stated import FEATURE_BLIND, INDEPENDENT
 
 # With fewer rows neither half has enough to fit a model and to bound a divergence.
 _MIN_ROWS = 400

@@ -12,7 +12,6 @@ from itertools import accumulate
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Bound, Part, notes
-from ldpaudit.audits.stated import INDEPENDENT
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.advantage import utility_bound
@@ -31,6 +30,7 @@ from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, IndexArray
 from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result.stated import INDEPENDENT
 
 AUDIT_ID = "renyi"
 X_LABEL = "order α"

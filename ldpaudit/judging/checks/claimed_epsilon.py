@@ -4,7 +4,11 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ldpaudit.audits.stated import (
+from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
+from ldpaudit.judging.policy.sections import ClaimSection
+from ldpaudit.release import DeclaredColumns
+from ldpaudit.result.numbers import against, number
+from ldpaudit.result.stated import (
     CHANGED_ROWS,
     DOUBTFUL_COLUMNS,
     DOUBTFUL_ROWS,
@@ -17,10 +21,6 @@ from ldpaudit.audits.stated import (
     SUBGROUPS,
     shares,
 )
-from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
-from ldpaudit.judging.policy.sections import ClaimSection
-from ldpaudit.release import DeclaredColumns
-from ldpaudit.result.numbers import against, number
 
 CONSISTENCY = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
 _DECLARED = "mechanism.epsilon"

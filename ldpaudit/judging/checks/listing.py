@@ -5,13 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ldpaudit.audits.stated import (
-    AGREEMENT_TEST,
-    COMPOSED_EPSILON,
-    NOT_INDEPENDENT,
-    RARE_CLASSES,
-    SHARED_NOISE_TEST,
-)
 from ldpaudit.estimators.epsilon.consistency import ACCUSED, HELD_UP
 from ldpaudit.judging.checks.claimed_epsilon import CONSISTENCY, claimed_epsilon
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
@@ -19,6 +12,13 @@ from ldpaudit.judging.policy.sections import CLAIM
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import CheckLevel, Curve, Estimate, Verdict
 from ldpaudit.result.numbers import number, percent, rows
+from ldpaudit.result.stated import (
+    AGREEMENT_TEST,
+    COMPOSED_EPSILON,
+    NOT_INDEPENDENT,
+    RARE_CLASSES,
+    SHARED_NOISE_TEST,
+)
 
 PRIVATE_COLUMNS: Final = "private-columns"
 _SEEDS = "seeds.p_value"

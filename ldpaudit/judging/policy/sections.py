@@ -19,11 +19,11 @@ from pydantic import (
     model_validator,
 )
 
-from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.judging.policy.presets import preset_name
 from ldpaudit.mechanisms.listing import DEFAULT, UNKNOWN
 from ldpaudit.mechanisms.parameters import check_epsilon, check_number
 from ldpaudit.mechanisms.registry import family, full_name
+from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.release import Declaration
 
 OWN: Final = ("sha256", "name")

@@ -13,13 +13,12 @@ from zoo.audited import audit
 from zoo.catalogue import FAULTS
 
 import ldpaudit
-from ldpaudit.audits import stated
 from ldpaudit.audits.assumptions.rows import LabelNoise, centred_by_features
 from ldpaudit.commands.selftest.planting import keep_chance, people, replaced
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.release import FeatureTable
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, stated
 
 ROOT = Path(__file__).resolve().parents[3]
 CLAIM = {"name": "randomized-response", "epsilon": 1.0}

@@ -9,7 +9,6 @@ import pytest
 from ldpaudit.audits.assumptions import standing
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT
-from ldpaudit.audits.stated import INSIDER, OUTSIDER, SUBGROUPS
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.mechanisms import (
     Channel,
@@ -21,6 +20,7 @@ from ldpaudit.mechanisms import (
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Estimate, Finding
+from ldpaudit.result.stated import INSIDER, OUTSIDER, SUBGROUPS
 
 
 def context(

@@ -6,9 +6,9 @@ import pytest
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.mechanism.evidence import subgroup_evidence
-from ldpaudit.audits.stated import INSIDER_SHARES, SUBGROUPS
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, FloatArray, Release, ReleasedLabels, TrueLabels
+from ldpaudit.result.stated import INSIDER_SHARES, SUBGROUPS
 
 KEEP = float(np.e / (1 + np.e))
 N = 10_000

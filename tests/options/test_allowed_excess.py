@@ -1,8 +1,8 @@
 import pytest
 
-from ldpaudit.audits.allowed_excess import AllowedExcess
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.policy import default_policy, parse_policy
+from ldpaudit.options.allowed_excess import AllowedExcess
 
 
 def allowed(text: str) -> AllowedExcess:

@@ -37,6 +37,10 @@ SUBGROUPS = "mechanism.subgroup_epsilon_lower"
 SHARED_NOISE = "mechanism.shared_noise_epsilon_lower"
 LATTICE = "mechanism.lattice_epsilon_lower"
 OUTSIDER = "release_only.epsilon_lower"
+# Of a person's answers: the bound, what it could have found, and the test of their noise.
+PERSON_LOWER: Final = "person.epsilon_lower"
+PERSON_EXCESS: Final = "person.min_detectable_excess"
+PERSON_NOISE: Final = "person.independence"
 # Bounds where one released label depends on more than one true label; one in an audit.
 OTHERS = ("observational.epsilon_lower", "aggregates.epsilon_lower")
 
