@@ -36,12 +36,8 @@ CONTINUOUS_FROM = 50
 class LabelColumn:
     """A column of labels.
 
-    Attributes
-    ----------
-    values : tuple
-        The distinct labels, in the order in which they occur; integral floats as ints.
-    codes : int32 array of shape (n,)
-        Positions in ``values``.
+    ``values``: the distinct labels, in the order in which they occur; integral floats as ints.
+    ``codes``, int32 array of shape (n,): positions in ``values``.
     """
 
     values: tuple[Label, ...]

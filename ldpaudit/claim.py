@@ -65,11 +65,6 @@ def declaration_of(
     """Return the declaration of a claim in any of its forms, None where nothing is claimed.
 
     ``files``: how a file with a channel is written.
-
-    Raises
-    ------
-    InputError
-        If it is none of these, a mapping has no name, or options contradict one another.
     """
     if isinstance(mechanism, ClaimOptions):
         return _from_options(mechanism, files)
@@ -95,18 +90,9 @@ def declaration_of(
 def stated_claim(column: LabelOptions, files: FileOptions = AS_FOUND) -> LabelDeclaration:
     """Return the claim that the options state of one private column.
 
-    Parameters
-    ----------
-    column : LabelOptions
-        With ``channel``, a table of channels, it may state ``by``, the public column that tells
-        which of them a row has; ``classes`` where the claim does not name them.
-    files : FileOptions
-        How a file with channels is written.
-
-    Raises
-    ------
-    InputError
-        If it states no claim, something that is none, or contradicts itself.
+    ``column``: with ``channel``, a table of channels, it may state ``by``, the public column that
+    tells which of them a row has; ``classes`` where the claim does not name them. ``files``: how a
+    file with channels is written.
     """
     about = f"The column {quoted(column.label)}:"
     other = sorted(column.stated().keys() - {*_CLAIM, "classes", "by"})
@@ -166,26 +152,9 @@ def claim_of_column(
 ) -> tuple[Declaration | None, str | None]:
     """Return the claim about one private column, and the public column of its strata.
 
-    Parameters
-    ----------
-    column : LabelOptions or None
-        The column with the claim of its own (``--label NAME:rr:epsilon=1``).
-    mechanism : claim in any of its forms
-        What is claimed of every column without one.
-    files : FileOptions
-        How a file with a channel is written.
-
-    Returns
-    -------
-    claim : Declaration or None
-        None where nothing is claimed.
-    by : str or None
-        None where there are no strata.
-
-    Raises
-    ------
-    InputError
-        If both state a claim, or the column's cannot be one.
+    ``column``: the column with the claim of its own (``--label NAME:rr:epsilon=1``); ``mechanism``:
+    what is claimed of every column without one; ``files``: how a file with a channel is written.
+    The first is None where nothing is claimed, the second where there are no strata.
     """
     if column is None or not column.stated():
         return declaration_of(mechanism, files), None
@@ -200,13 +169,7 @@ def claim_of_column(
 def claims_of_columns(
     columns: Sequence[LabelOptions], mechanism: Claim, files: FileOptions = AS_FOUND
 ) -> ColumnsDeclaration | None:
-    """Return the claims about several private columns, None where the options claim nothing.
-
-    Raises
-    ------
-    InputError
-        As :func:`claim_of_column`, or if only some columns have a claim.
-    """
+    """Return the claims about several private columns, None where the options claim nothing."""
     own = [bool(one.stated()) for one in columns]
     if any(own) and not all(own):
         raise InputError(

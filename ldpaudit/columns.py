@@ -15,27 +15,13 @@ Concern = Literal["index", "identifier", "text", "date"]
 class ColumnSurvey:
     """What one feature column is like.
 
-    Attributes
-    ----------
-    name : str
-        For messages to the column's owner; never part of a result, unless names were asked for.
-    kind : {"number", "category", "text", "date", "list", "nested"}
-    distinct : float
-        Different values as a share of the (first 10,000) rows.
-    unique : bool
-        Whether every row has a value of its own.
-    ordered : bool
-        Whether the rows are sorted by it.
-    unused : int
-        Values of its dictionary that no row has.
-    arrays : tuple of int
-        Its places among the arrays of the feature table, numeric ones first.
-    concern : {"index", "identifier", "text", "date"} or None
-        Why it may lead back to a person.
-    place : int
-        Its place among the columns of the file, from 1; 0 where that is not known.
-    head : array or None
-        Its (first 10,000) values as they are, where many differ and mean no measurement.
+    ``name``: for messages to the column's owner; never part of a result, unless names were asked
+    for. ``distinct``: different values as a share of the (first 10,000) rows. ``unique``: whether
+    every row has a value of its own. ``ordered``: whether the rows are sorted by it. ``unused``:
+    values of its dictionary that no row has. ``arrays``: its places among the arrays of the feature
+    table, numeric ones first. ``concern``: why it may lead back to a person. ``place``: its place
+    among the columns of the file, from 1; 0 where that is not known. ``head``, array or None: its
+    (first 10,000) values as they are, where many differ and mean no measurement.
     """
 
     name: str = field(repr=False)

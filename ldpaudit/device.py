@@ -10,15 +10,7 @@ DeviceName = Literal["auto", "cpu", "cuda"]
 
 
 def torch_device(wanted: DeviceName) -> str:
-    """Return the torch device to use; torch is imported only where a GPU may be used.
-
-    Raises
-    ------
-    ldpaudit.errors.InputError
-        If ``"cuda"`` is asked for and torch sees no GPU.
-    ldpaudit.errors.MissingDependencyError
-        If ``"cuda"`` is asked for and torch is not installed.
-    """
+    """Return the torch device to use; torch is imported only where a GPU may be used."""
     if wanted == "cuda":
         need_torch("The device 'cuda'")
     if wanted == "cpu" or not _installed():

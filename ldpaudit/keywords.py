@@ -28,18 +28,7 @@ def made(options: Callable[..., T], given: Mapping[str, Any], function: str) -> 
     those of a group of options, such as the claim's ``epsilon``, are keywords, too. A single text
     stands for a collection of one, and for a path.
 
-    Parameters
-    ----------
-    options : dataclass
-    given : mapping
-        The keywords with their values.
-    function : str
-        What was called.
-
-    Raises
-    ------
-    InputError
-        If a keyword is unknown, missing, or given twice.
+    ``given``: the keywords with their values; ``function``: what was called.
     """
     known = {name: place for field in fields(options) for name, place in _names(field)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
@@ -200,16 +189,9 @@ def documented(
 ) -> None:
     """Let a function of keywords show them: in its signature, for completion, and in ``help()``.
 
-    Parameters
-    ----------
-    function : callable
-        Its docstring describes its own parameters; those of the options follow them.
-    options : dataclass
-        Its docstring describes its fields.
-    first : collection of str
-        The function's own parameters; fields of these names are no keywords.
-    positional : collection of str
-        Fields that may be given by position.
+    ``function``: its docstring describes its own parameters; those of the options follow them.
+    ``options``: its docstring describes its fields. ``first``: the function's own parameters;
+    fields of these names are no keywords. ``positional``: fields that may be given by position.
     """
     own = Signature.from_callable(function)
     listed = [own.parameters[name] for name in first]

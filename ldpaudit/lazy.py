@@ -15,14 +15,9 @@ def exported(
     Listed is the package's ``__all__``. The package repeats the imports under ``TYPE_CHECKING``,
     for type checkers and editors.
 
-    Parameters
-    ----------
-    package : str
-        The package's ``__name__``.
-    places : mapping
-        For each module, by its name below the package, the names that it has.
-    packages : collection of str
-        Packages below this one that are public themselves.
+    ``package``: the package's ``__name__``; ``places``: for each module, by its name below the
+    package, the names that it has; ``packages``: packages below this one that are public
+    themselves.
     """
     modules = {name: module for module, names in places.items() for name in names}
 

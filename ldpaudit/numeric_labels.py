@@ -19,16 +19,10 @@ _ROUNDING: Final = 1e-6
 class NumericCoding:
     """How numbers become codes 0 … c − 1: each its own value, or bins.
 
-    Attributes
-    ----------
-    names : tuple, length c
-        What each code is called.
-    values : float64 array of shape (c,) or None
-        The number of each code, in increasing order; None for bins.
-    edges : float64 array of shape (c − 1,)
-        For bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last.
-    low, high : float
-        Numbers outside have no code.
+    ``names``: what each code is called. ``values``, float64 array of shape (c,) or None: the number
+    of each code, in increasing order; None for bins. ``edges``, float64 array of shape (c − 1,):
+    for bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last. ``low``,
+    ``high``: numbers outside have no code.
     """
 
     names: tuple[Label, ...]
@@ -76,16 +70,8 @@ class NumericCoding:
     def merged(self, counts: npt.NDArray[np.int64], least: int) -> "NumericCoding":
         """Return bins that each hold at least ``least`` of the counted numbers.
 
-        Parameters
-        ----------
-        counts : int64 array of shape (c,)
-            How many true labels each bin holds. Released labels must not take part.
-        least : int
-
-        Raises
-        ------
-        InputError
-            If fewer than two bins are left.
+        ``counts``, int64 array of shape (c,): how many true labels each bin holds. Released labels
+        must not take part.
         """
         edges, held = [], 0
         for place, edge in enumerate(self.edges):
@@ -115,11 +101,7 @@ class NumericView:
 class NumericLabels:
     """Labels as numbers, in addition to their codes.
 
-    Attributes
-    ----------
-    view : NumericView
-    released : float64 array of shape (n,)
-    truth : float64 array of shape (n,) or None
+    ``released``, float64 array of shape (n,); ``truth``, float64 array of shape (n,) or None.
     """
 
     view: NumericView

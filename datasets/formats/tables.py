@@ -154,22 +154,11 @@ _CELL: Final = 64
 class TableSource:
     """A table that has been opened: its cells are read when asked for, as often as needed.
 
-    Attributes
-    ----------
-    location : Location or None
-        Where the file or files lie; None for a table in memory.
-    names : tuple of str
-        The column names, distinct, in order.
-    schema : pyarrow.Schema
-        The columns and their types, without any metadata.
-    row_count : int or None
-        None where it is known only after reading everything.
-    text : bool
-        Whether it comes from text, where numbers have no type of their own.
-    parsed : bool
-        Whether each pass over it parses text again.
-    remark : str
-        How a file is read, where that was found out and is not usual.
+    ``location``: where the file or files lie; None for a table in memory. ``names``: the column
+    names, distinct, in order. ``schema``: the columns and their types, without any metadata.
+    ``row_count``: None where it is known only after reading everything. ``text``: whether it comes
+    from text, where numbers have no type of their own. ``parsed``: whether each pass over it parses
+    text again. ``remark``: how a file is read, where that was found out and is not usual.
     """
 
     location: Location | None = None

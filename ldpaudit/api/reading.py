@@ -42,11 +42,6 @@ def read_with(
     """Read a release of one private column with what the options say about it.
 
     ``keyed``: hides ids, to join the rows of several releases.
-
-    Raises
-    ------
-    InputError
-        If the options name several, or the input is not what they say.
     """
     from ldpaudit.datasets import read_release
 
@@ -153,13 +148,7 @@ def notes_of(reading: "ReadReport | ColumnsReport") -> tuple[Note, ...]:
 def read_repeated(
     releases: Sequence[Any], options: AuditOptions, progress: "Progress"
 ) -> "tuple[ReleasedFiles, tuple[Note, ...]]":
-    """Read several releases of the same people, and what their reader should know.
-
-    Raises
-    ------
-    InputError
-        One line about what is wrong with which release.
-    """
+    """Read several releases of the same people, and what their reader should know."""
     from ldpaudit.datasets.companions import UnknownIdError
     from ldpaudit.datasets.several import HashedIds, join_releases
 

@@ -25,11 +25,8 @@ _STATUSES: Final = (0, 1, 2, 3)
 def status_under_limit() -> tuple[int, str] | None:
     """Carry out the command in a child where addresses are limited.
 
-    Returns
-    -------
-    tuple of int and str, or None
-        The exit status, and a line to print or nothing; None where there is no limit, or this
-        process is the child.
+    Returns the exit status, and a line to print or nothing; None where there is no limit, or this
+    process is the child.
     """
     limit = address_limit()
     if limit is None or os.environ.get(CHILD):

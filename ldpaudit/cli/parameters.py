@@ -166,12 +166,8 @@ def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:
 
     A value could name a path or a column, and a word that is no declared option could be one.
 
-    Parameters
-    ----------
-    words : sequence of str
-        The program, the command's name, then its words.
-    command : callable
-        With the options as its declared parameters.
+    ``words``: the program, the command's name, then its words; ``command``: with the options as its
+    declared parameters.
     """
     options = {p.long: p for p in parameters_of(command) if isinstance(p.declared, Option)}
     recorded, rest = ["ldpaudit", command.__name__], iter(words[2:])

@@ -13,10 +13,7 @@ from typing import Any
 class Steady:
     """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away.
 
-    Attributes
-    ----------
-    lost : Exception or None
-        Why something was thrown away.
+    ``lost``: why something was thrown away.
     """
 
     def __init__(self, stream: Any, lost: Exception | None = None) -> None:

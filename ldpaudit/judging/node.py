@@ -33,11 +33,6 @@ def shared(policy: Policy, nodes: int) -> Policy:
     """Return the policy of one of several nodes: with its share of the error, and no claim.
 
     With the correction "none" each check keeps the confidence of its own, as the policy asks.
-
-    Raises
-    ------
-    PolicyError
-        If the policy claims a mechanism or λ, which is that of one column.
     """
     claim, audit = policy.claim, policy.audit
     if claim is not None and (claim.mechanism is not None or claim.lambda_ is not None):
@@ -55,31 +50,15 @@ def shared(policy: Policy, nodes: int) -> Policy:
 class NodeCase:
     """What a node is judged by.
 
-    Attributes
-    ----------
-    policy : Policy
-        With the node's share of the error probability, and what may be declared there.
-    words : Words
-        What the node and its parts are called.
-    epsilon : float or None
-        What is claimed of it, in nats.
-    evidence : Evidence
-        Its own numbers.
-    records : tuple of AuditRecord
-        Its own audits.
-    boundable : bool
-        Whether its ε can be bounded at all; else each part's own bounds count alone.
-    odd : str
-        How draws go together where they do not as declared, in words; empty: as usual.
-    assumes_draws : bool
-        Whether the claimed ε holds only if draws go together as declared, as a sum does; that of a
-        joint mechanism is bounded by itself.
-    advisable : bool
-        Whether ``ldpaudit advise`` can take the release with its true labels.
-    declared : DeclaredColumns or None
-        All private columns that are declared, where some are not audited.
-    audited : int
-        How many columns are.
+    ``policy``: with the node's share of the error probability, and what may be declared there.
+    ``words``: what the node and its parts are called. ``epsilon``: what is claimed of it, in nats.
+    ``evidence``: its own numbers. ``records``: its own audits. ``boundable``: whether its ε can be
+    bounded at all; else each part's own bounds count alone. ``odd``: how draws go together where
+    they do not as declared, in words; empty: as usual. ``assumes_draws``: whether the claimed ε
+    holds only if draws go together as declared, as a sum does; that of a joint mechanism is bounded
+    by itself. ``advisable``: whether ``ldpaudit advise`` can take the release with its true labels.
+    ``declared``: all private columns that are declared, where some are not audited. ``audited``:
+    how many columns are.
     """
 
     policy: Policy
@@ -114,13 +93,8 @@ def judge_node(
 ) -> Judgement:
     """Judge a node by a policy.
 
-    Parameters
-    ----------
-    case : NodeCase
-    parts : sequence of AuditResult
-        As they were judged, each by its share of the error.
-    sha256, today : str or None, datetime.date
-        The release's digest and the date, for waivers.
+    ``parts``: as they were judged, each by its share of the error; ``sha256``, ``today``: the
+    release's digest and the date, for waivers.
     """
     checks, families = decided(drafts_of(case), case.policy)
     checks, notes = apply_waivers(checks, case.policy.waivers, sha256, today)

@@ -64,21 +64,11 @@ def judge(
 ) -> Judgement:
     """Judge the evidence by the policy.
 
-    Parameters
-    ----------
-    policy : Policy
-    claim : Mechanism
-        What the release declares.
-    evidence : Evidence
-    rows : int
-        The release's number of rows.
-    sha256, today : str or None, datetime.date
-        The release's digest and the date: waivers hold for one release until they expire.
-    known : Circumstances, optional
-        How the release was audited: advice depends on it, the verdict does where audits were left
-        out or stopped.
-    strata : sequence of AuditResult
-        Each judged by its own claim, where a column has several channels.
+    ``claim``: what the release declares; ``rows``: the release's number of rows; ``sha256``,
+    ``today``: the release's digest and the date: waivers hold for one release until they expire;
+    ``known``: how the release was audited: advice depends on it, the verdict does where audits were
+    left out or stopped; ``strata``: each judged by its own claim, where a column has several
+    channels.
     """
     case = Case(policy, claim, evidence, rows, known or Circumstances(), by_strata=bool(strata))
     checks, families = decided(draft_checks(case), policy)

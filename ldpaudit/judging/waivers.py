@@ -20,14 +20,7 @@ def apply_waivers(
 
     Of two waivers of one violation the one that lasts longer is shown.
 
-    Parameters
-    ----------
-    checks : sequence of Check
-    waivers : sequence of Waiver
-    sha256 : str or None
-        The released file's.
-    today : datetime.date
-        By UTC.
+    ``sha256``: the released file's; ``today``: by UTC.
     """
     by_id, notes = {check.id: check for check in checks}, []
     used: dict[str, Waived] = {}

@@ -12,24 +12,13 @@ from typing import Any, Final, get_args
 class Option:
     """How a field is given on the command line.
 
-    Attributes
-    ----------
-    help : str
-    name : str
-        Empty: made from the field's name.
-    type : type or None
-        What the command line reads, where a Python caller may give more than that.
-    read : callable or None
-        Turns what the command line reads into the field's value.
-    shown : bool
-        Whether a stored result may repeat the value: it holds no path and no column name.
-    file : bool
-        Whether it names a file that is read, so that no output may overwrite it.
-    short : str
-        A one-letter name, ``-o``.
-    lines : bool
-        Whether a repeatable option's values may hold spaces: in the environment each then stands on
-        a line of its own; those of other options are separated by spaces.
+    ``name``: empty: made from the field's name. ``type``: what the command line reads, where a
+    Python caller may give more than that. ``read``: turns what the command line reads into the
+    field's value. ``shown``: whether a stored result may repeat the value: it holds no path and no
+    column name. ``file``: whether it names a file that is read, so that no output may overwrite it.
+    ``short``: a one-letter name, ``-o``. ``lines``: whether a repeatable option's values may hold
+    spaces: in the environment each then stands on a line of its own; those of other options are
+    separated by spaces.
     """
 
     help: str
@@ -50,13 +39,8 @@ class Option:
 class Argument:
     """A value that the command line takes by its position.
 
-    Attributes
-    ----------
-    help : str
-    metavar : str or None
-        What ``--help`` calls it; None: the field's name.
-    file : bool
-        Whether it names files that are read.
+    ``metavar``: what ``--help`` calls it; None: the field's name. ``file``: whether it names files
+    that are read.
     """
 
     help: str

@@ -13,29 +13,12 @@ from ldpaudit.errors import InputError, did_you_mean, quoted
 class LabelOptions:
     """What is stated about one private column; None where nothing is.
 
-    Attributes
-    ----------
-    label : str
-        The column.
-    mechanism : str or None
-        Its name as it was typed, unchecked: full or short.
-    epsilon, noise : float or None
-        ε in nats, or λ.
-    classes : str, tuple or None
-        ``A,B,…``, or the labels one by one.
-    labels : str or None
-        The range of numbers, ``LO:HI`` or ``LO:HI:STEP``.
-    prior : Path or None
-    private_prior : float, "auto" or None
-        ε₁ in nats.
-    loss, round : str or None
-    clipped : bool or None
-    channel : Path or None
-        A channel as CSV.
-    by : str or None
-        A public column: rows with different values of it have channels of their own.
-    strata : mapping
-        From these values, as text, to what is stated of their channels; only a plan states them.
+    ``label``: the column. ``mechanism``: its name as it was typed, unchecked: full or short.
+    ``epsilon``, ``noise``: ε in nats, or λ. ``classes``: ``A,B,…``, or the labels one by one.
+    ``labels``: the range of numbers, ``LO:HI`` or ``LO:HI:STEP``. ``private_prior``: ε₁ in nats.
+    ``channel``: a channel as CSV. ``by``: a public column: rows with different values of it have
+    channels of their own. ``strata``: from these values, as text, to what is stated of their
+    channels; only a plan states them.
     """
 
     label: str
@@ -73,11 +56,6 @@ def parse_label(text: str) -> LabelOptions:
     A value may hold colons (``labels=0:100:5``): a new key begins where a word and = follow one. A
     name that holds a colon or begins with a quotation mark stands in double quotes, those inside
     twice.
-
-    Raises
-    ------
-    InputError
-        If a key is unknown, stated twice or without a value, or a value is not one of its kind.
     """
     name, rest = _split_name(text)
     if rest is None:
@@ -101,13 +79,7 @@ def parse_label(text: str) -> LabelOptions:
 def label_options(
     label: str, settings: Mapping[str, Any], mechanism: str | None = None
 ) -> LabelOptions:
-    """Return the options of a column from values by their keys: texts, or as a plan has them.
-
-    Raises
-    ------
-    InputError
-        If a key is unknown, or a value is not one of its kind.
-    """
+    """Return the options of a column from values by their keys: texts, or as a plan has them."""
     values: dict[str, Any] = {}
     for key, value in settings.items():
         if key not in KEYS:

@@ -68,13 +68,7 @@ def available_audits() -> Mapping[str, str]:
 def chosen_audits(
     only: Collection[str], skip: Collection[str], more: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Return the audits that are to run by id, with the place of each; ``more``: built in, too.
-
-    Raises
-    ------
-    InputError
-        If one is unknown, or none is left.
-    """
+    """Return the audits that are to run by id, with the place of each; ``more``: built in, too."""
     known = {**available_audits(), **more}
     for name in (*only, *skip):
         if name not in known:
@@ -106,36 +100,13 @@ def audit(
     The policy's error probability is shared in equal parts among all nodes, the time that is left
     among the columns.
 
-    Parameters
-    ----------
-    released : Node, Release or FileColumns
-    plan : Plan
-        Where the policy pins the seed or the confidence, the policy wins.
-    policy : Policy, optional
-        Default: ``ldpaudit:default``.
-    only, skip : collections of audit ids
-        Which audits to run.
-    progress : Progress, optional
-    command : str
-        How to run it again, without paths or names.
-    today : datetime.date, optional
-        Of the audit, and for the expiry of waivers; default: today, by UTC.
-    notes : tuple of Note
-        The warnings of the files' reader.
-    guesses : HeldOutGuesses, optional
-        Collects which held-out guesses of each attack were right; the result never holds them.
-    stop : Stop, optional
-        Ends the audit before it is done; default: after the plan's ``timeout``.
-    tasks : Tasks, optional
-        Does independent pieces of work; default: threads, as many as the plan says.
-
-    Raises
-    ------
-    InputError
-        If a claim is not one that can be audited, ``only``/``skip`` name no audit, or the true
-        labels are not those of these rows.
-    PolicyError
-        If no audit of a column ran at all, so that no check of the policy could be answered.
+    ``plan``: where the policy pins the seed or the confidence, the policy wins. ``policy``:
+    default: ``ldpaudit:default``. ``only``, ``skip``: which audits to run. ``command``: how to run
+    it again, without paths or names. ``today``: of the audit, and for the expiry of waivers;
+    default: today, by UTC. ``notes``: the warnings of the files' reader. ``guesses``: collects
+    which held-out guesses of each attack were right; the result never holds them. ``stop``: ends
+    the audit before it is done; default: after the plan's ``timeout``. ``tasks``: does independent
+    pieces of work; default: threads, as many as the plan says.
     """
     check_device(plan.device)
     stop = stop or Stop.after(plan.timeout)
@@ -322,15 +293,7 @@ class _Walk:
 
 
 def claimed(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
-    """Return the release with the claim that counts, and that claim: the policy's or the file's.
-
-    Raises
-    ------
-    InputError
-        If the claim is not one that can be audited.
-    PolicyError
-        If the policy's claim cannot be held against the declared mechanism.
-    """
+    """Return the release with the claim that counts, and that claim: the policy's or the file's."""
     declared = release.declaration
     if policy.claim is None:
         return release, claim_of(release)

@@ -53,12 +53,8 @@ class Curves(NamedTuple):
 def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | None) -> Curves:
     """Return the curves of a stored sweep.
 
-    Parameters
-    ----------
-    sweep, advice : mapping
-        As stored.
-    at : str or None
-        What the slider sent: the place of an ε, by default the advised one.
+    ``sweep``, ``advice``: as stored; ``at``: what the slider sent: the place of an ε, by default
+    the advised one.
     """
     points = sorted(sweep["points"], key=lambda one: one["value"])
     epsilons = tuple(one["value"] for one in points)

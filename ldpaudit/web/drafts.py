@@ -27,20 +27,10 @@ def harmless(name: str) -> str:
 class Draft:
     """A form as it was filled in.
 
-    Attributes
-    ----------
-    kind : str
-        What it asks for, a key of ``KINDS``.
-    folder : Path
-        Where its files lie, and where its commands run.
-    files : dict
-        From the field to its files, as commands name them from the folder.
-    values : dict
-        From the field to what was typed or chosen.
-    found : dict or None
-        From a file's word to what was found in it; None: not looked at yet.
-    error : str
-        Why the last attempt was refused.
+    ``kind``: what it asks for, a key of ``KINDS``. ``folder``: where its files lie, and where its
+    commands run. ``files``: from the field to its files, as commands name them from the folder.
+    ``values``: from the field to what was typed or chosen. ``found``: from a file's word to what
+    was found in it; None: not looked at yet. ``error``: why the last attempt was refused.
     """
 
     kind: str

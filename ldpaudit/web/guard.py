@@ -30,15 +30,8 @@ HEADERS: Final = {
 class Guard:
     """Lets requests through to an application that has been checked; adds headers to answers.
 
-    Parameters
-    ----------
-    app : ASGI application
-    token : str
-        The first part of every address.
-    port : int
-        Of the server, as the browser sees it.
-    room : callable
-        Returns how many bytes may be uploaded now.
+    ``token``: the first part of every address; ``port``: of the server, as the browser sees it;
+    ``room``: returns how many bytes may be uploaded now.
     """
 
     def __init__(self, app: ASGIApp, token: str, port: int, room: Callable[[], int]) -> None:

@@ -27,30 +27,13 @@ Download = tuple[str, str, str]
 class Job:
     """The answer to a form, as far as it has got.
 
-    Attributes
-    ----------
-    draft : Draft
-        The form.
-    title : str
-        What it is about, for people.
-    folder : Path
-        Where its results go.
-    command : str
-        The line that does the same in a terminal.
-    steps : list of callables
-        Each returns the words of a command once it is to run; none where there is nothing to do.
-    downloads : dict
-        What it makes, the result that it is for first.
-    parts : list of str
-        The parts that have begun, the last one running.
-    of : int
-        How many parts there are, as far as that is known.
-    line : str
-        What the command said last: why it refused, at the end.
-    answer : str
-        What came out, in a few words.
-    asked : int
-        How often it was asked to end.
+    ``draft``: the form. ``title``: what it is about, for people. ``folder``: where its results go.
+    ``command``: the line that does the same in a terminal. ``steps``: each returns the words of a
+    command once it is to run; none where there is nothing to do. ``downloads``: what it makes, the
+    result that it is for first. ``parts``: the parts that have begun, the last one running. ``of``:
+    how many parts there are, as far as that is known. ``line``: what the command said last: why it
+    refused, at the end. ``answer``: what came out, in a few words. ``asked``: how often it was
+    asked to end.
     """
 
     draft: Draft

@@ -27,20 +27,10 @@ _MADE: Final = {
 class Kind:
     """Something to ask for.
 
-    Attributes
-    ----------
-    command : str
-        The command that answers it.
-    title, lead : str
-        The head of its page.
-    doing : str
-        What a job of it is called.
-    main : str
-        The field of the files that it is about.
-    makes : tuple of str
-        The files that a job of it makes.
-    files : mapping
-        The fields of files on its first page, with what they are called there.
+    ``command``: the command that answers it; ``title``, ``lead``: the head of its page; ``doing``:
+    what a job of it is called; ``main``: the field of the files that it is about; ``makes``: the
+    files that a job of it makes; ``files``: the fields of files on its first page, with what they
+    are called there.
     """
 
     command: str

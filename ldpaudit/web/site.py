@@ -43,18 +43,9 @@ _ODDS: Final = (
 class Site:
     """The pages of one server.
 
-    Parameters
-    ----------
-    commands : mapping
-        The options of the commands that pages run.
-    scratch : Path
-        The folder of all files.
-    token : str
-        The first part of every address.
-    most : int
-        Bytes that may be uploaded in all.
-    memory : str, optional
-        What audits are given as ``--memory``.
+    ``commands``: the options of the commands that pages run; ``scratch``: the folder of all files;
+    ``token``: the first part of every address; ``most``: bytes that may be uploaded in all;
+    ``memory``: what audits are given as ``--memory``.
     """
 
     def __init__(

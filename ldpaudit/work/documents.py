@@ -67,15 +67,8 @@ def why_unreadable(error: Exception) -> str:
 def parse_json(content: bytes | str, what: str, invalid: str, *, distinct: bool = False) -> Any:
     """Parse a JSON document; its numbers are finite, its texts can be written as UTF-8.
 
-    Parameters
-    ----------
-    content : bytes or str
-    what : str
-        What it is; begins the message about a limit.
-    invalid : str
-        The whole message where it is no JSON.
-    distinct : bool
-        Whether an object with a field twice is refused.
+    ``what``: what it is; begins the message about a limit. ``invalid``: the whole message where it
+    is no JSON. ``distinct``: whether an object with a field twice is refused.
     """
     _check_size(len(content), DOCUMENT_BYTES, what)
     try:

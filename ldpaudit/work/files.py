@@ -50,12 +50,8 @@ class WholeFiles:
     forced to the disk and then take their names. When anything fails, an interruption included,
     what was there before is restored.
 
-    Parameters
-    ----------
-    overwrite : bool
-        Whether files that are there already are replaced.
-    last : bool
-        Whether they are all that a command still has to write: a signal then comes too late.
+    ``overwrite``: whether files that are there already are replaced; ``last``: whether they are all
+    that a command still has to write: a signal then comes too late.
     """
 
     overwrite: bool = True
@@ -67,14 +63,9 @@ class WholeFiles:
     ) -> "PartFile":
         """Start a file.
 
-        Parameters
-        ----------
-        path : Path
-            In an existing folder. Of a symbolic link the file that it names is replaced.
-        private : bool
-            Whether nobody but its owner may ever read it (mode 0600); others only when complete.
-        overwrite : bool, optional
-            Whether it may be replaced; default: as for all files.
+        ``path``: in an existing folder. Of a symbolic link the file that it names is replaced.
+        ``private``: whether nobody but its owner may ever read it (mode 0600); others only when
+        complete. ``overwrite``: whether it may be replaced; default: as for all files.
         """
         may = self.overwrite if overwrite is None else overwrite
         part = PartFile(path, private=private, overwrite=may)

@@ -64,20 +64,11 @@ class Stopped(KeyboardInterrupt):
 class Stop:
     """Whether an audit is to end before it is done.
 
-    Attributes
-    ----------
-    deadline : float or None
-        When the time is over, on the clock ``time.monotonic``; None: never.
-    seconds : float or None
-        The time that was given, for words.
-    asked : str
-        Why somebody wants it to end; empty while nobody does.
-    running : bool
-        Whether an audit has begun that can end early and still be reported.
-    obeyed : bool
-        Whether somebody was told to end since this was last set to False.
-    since : float
-        When it was first asked to end, on ``clock``.
+    ``deadline``: when the time is over, on the clock ``time.monotonic``; None: never. ``seconds``:
+    the time that was given, for words. ``asked``: why somebody wants it to end; empty while nobody
+    does. ``running``: whether an audit has begun that can end early and still be reported.
+    ``obeyed``: whether somebody was told to end since this was last set to False. ``since``: when
+    it was first asked to end, on ``clock``.
     """
 
     deadline: float | None = None

@@ -67,14 +67,8 @@ class Tasks(Protocol):
     ) -> Iterator[T]:
         """Yield the results in the order of the items.
 
-        Parameters
-        ----------
-        function : callable
-            Of a module, by its name. It must not change what is shared.
-        items : iterable
-            Picklable and small: numbers of blocks, names.
-        shared : object, optional
-            Picklable; may hold large arrays.
+        ``function``: of a module, by its name. It must not change what is shared. ``items``:
+        picklable and small: numbers of blocks, names. ``shared``: picklable; may hold large arrays.
         """
 
 
@@ -147,16 +141,9 @@ class Threads:
 class Pool:
     """Processes of this machine or a cluster's, through joblib; a task that fails costs no other.
 
-    Attributes
-    ----------
-    most, threads : int
-        Processes, and the threads of each.
-    folder : Path or None
-        Where they put temporary files; None: where each of them would.
-    client : distributed.Client or None
-        Of a cluster; None: processes of this machine.
-    seconds : float
-        That a task may take, in a process of this machine, before that is ended.
+    ``most``, ``threads``: processes, and the threads of each. ``folder``: where they put temporary
+    files; None: where each of them would. ``client``: of a cluster; None: processes of this
+    machine. ``seconds``: that a task may take, in a process of this machine, before that is ended.
     """
 
     most: int
@@ -314,16 +301,9 @@ def processes(
 ) -> Iterator[Pool]:
     """Give processes of this machine, which end with the block.
 
-    Parameters
-    ----------
-    most, threads : int
-    folder : Path
-        For their temporary files.
-    memory : float, optional
-        Bytes for all of them: there are as many as have what any audit needs. Default: three
-        quarters of what is free.
-    seconds : float
-        That each task may take.
+    ``folder``: for their temporary files. ``memory``: bytes for all of them: there are as many as
+    have what any audit needs. Default: three quarters of what is free. ``seconds``: that each task
+    may take.
     """
     import psutil
 
@@ -372,16 +352,9 @@ def open_cluster(
 ) -> Iterator[Pool]:
     """Give a cluster's workers; a cluster that is started here ends with the block.
 
-    Parameters
-    ----------
-    place : str or distributed.Client
-    folder : Path
-        For what workers of ``local:N`` put on the disk.
-    memory : float, optional
-        Bytes that all workers of ``local:N`` may use together.
-    without_tls : bool
-        Whether another machine's traffic may be unencrypted.
-    progress : Progress, optional
+    ``folder``: for what workers of ``local:N`` put on the disk; ``memory``: bytes that all workers
+    of ``local:N`` may use together; ``without_tls``: whether another machine's traffic may be
+    unencrypted.
     """
     check_cluster(place, without_tls=without_tls)
     progress = progress or NoProgress()

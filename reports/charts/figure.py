@@ -80,10 +80,7 @@ class Table:
 class Rule:
     """A straight line to compare with: a short label in the chart, a full one in its legend.
 
-    Attributes
-    ----------
-    forbidden_beyond
-        Whether the chart is tinted beyond it.
+    ``forbidden_beyond``: whether the chart is tinted beyond it.
     """
 
     at: float
@@ -152,14 +149,9 @@ class Axis:
 class Figure:
     """A chart, and its description and data for readers who cannot see it.
 
-    Attributes
-    ----------
-    build
-        Its Vega-Lite specification, by its width.
-    legend
-        Samples, such as ``"line-1"`` for a curve's dash and ``"rule-2"`` for a rule's, in words.
-    small
-        Whether it is shown in the narrow width alone.
+    ``build``: its Vega-Lite specification, by its width; ``legend``: samples, such as ``"line-1"``
+    for a curve's dash and ``"rule-2"`` for a rule's, in words; ``small``: whether it is shown in
+    the narrow width alone.
     """
 
     key: str

@@ -35,10 +35,7 @@ class Tile:
 class Answer:
     """The answer to a question in a line; the look is "pass", "fail" or "inconclusive".
 
-    Attributes
-    ----------
-    place
-        The key of the section that tells more.
+    ``place``: the key of the section that tells more.
     """
 
     look: str
@@ -55,10 +52,7 @@ class Section:
     ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read only
     where somebody unfolds it.
 
-    Attributes
-    ----------
-    notes
-        Lists with their titles; an item may begin with a name.
+    ``notes``: lists with their titles; an item may begin with a name.
     """
 
     key: str

@@ -71,11 +71,7 @@ _GAIN: Final = "companions.attack_gain"
 class Piece:
     """A private column, a release, or the node that holds them.
 
-    Attributes
-    ----------
-    key : str
-        For instance ``"column-2"`` or ``"release-1/column-2"``; "" for the node itself.
-    result : AuditResult
+    ``key``: for instance ``"column-2"`` or ``"release-1/column-2"``; "" for the node itself.
     """
 
     key: str

@@ -88,16 +88,9 @@ def beyond_the_policy(
 
     Exact arithmetic, whatever was measured.
 
-    Parameters
-    ----------
-    claim : ClaimSection or None
-    epsilon : float or None
-        What is declared of what was audited, in nats.
-    extent : str
-        What it is added up over, such as ``"over 2 releases"``.
-    declared : DeclaredColumns or None
-        All private columns of the files, where some of them are not audited.
-    evidence : tuple of str
+    ``epsilon``: what is declared of what was audited, in nats; ``extent``: what it is added up
+    over, such as ``"over 2 releases"``; ``declared``: all private columns of the files, where some
+    of them are not audited.
     """
     most = None if claim is None else claim.limit.epsilon
     if declared is not None and declared.epsilon is not None:

@@ -60,28 +60,14 @@ class Evidence:
 class Circumstances:
     """How a release was audited: advice depends on it.
 
-    Attributes
-    ----------
-    truth : bool
-        Whether the true labels were given.
-    counts : int64 array of shape (k, m) or None
-        Rows by true and released label.
-    channel : Channel or None
-        The claimed one, in the order of the release's labels.
-    records : tuple of AuditRecord
-        The audits that were asked for.
-    left_out : mapping from audit id to option
-        The audits that were not, and the option that left each out.
-    holds_truth : bool
-        Whether the true labels are in the release itself.
-    declared : bool
-        Whether the file itself declares the claim.
-    changes : tuple of str
-        What has to be changed in the file before it is published, whatever its labels.
-    advisable : bool
-        Whether ``ldpaudit advise`` can take the release with its true labels.
-    columns : DeclaredColumns or None
-        All private columns that the file declares, where others are not audited.
+    ``truth``: whether the true labels were given; ``counts``, int64 array of shape (k, m) or None:
+    rows by true and released label; ``channel``: the claimed one, in the order of the release's
+    labels; ``records``: the audits that were asked for; ``left_out``: the audits that were not, and
+    the option that left each out; ``holds_truth``: whether the true labels are in the release
+    itself; ``declared``: whether the file itself declares the claim; ``changes``: what has to be
+    changed in the file before it is published, whatever its labels; ``advisable``: whether
+    ``ldpaudit advise`` can take the release with its true labels; ``columns``: all private columns
+    that the file declares, where others are not audited.
     """
 
     truth: bool = True
@@ -115,17 +101,8 @@ class Circumstances:
 class Case:
     """Everything that a check of a column, and advice about it, may look at.
 
-    Attributes
-    ----------
-    policy : Policy
-    claim : Mechanism
-        What the release declares.
-    evidence : Evidence
-    rows : int
-        The release's number of rows.
-    known : Circumstances
-    by_strata : bool
-        Whether each stratum has a claim of its own.
+    ``claim``: what the release declares; ``rows``: the release's number of rows; ``by_strata``:
+    whether each stratum has a claim of its own.
     """
 
     policy: Policy
@@ -153,19 +130,12 @@ class Answer:
 class Draft:
     """A check before its level is known.
 
-    Attributes
-    ----------
-    id, level, question, limit, evidence
-        As those of the check.
-    test : callable
-        The answer at a one-sided error probability; a failure at one stays one at a larger.
-    own_error : float or None
-        The error probability of a check that takes no part in the correction for several.
-    counted : bool
-        Whether it says what is there, as counted or measured: it takes no share of the error
-        probability and has no confidence.
-    failure : callable or None
-        The answer where it is a failure, without the cost of the answer where it is none.
+    ``id``, ``level``, ``question``, ``limit``, ``evidence``: as those of the check. ``test``: the
+    answer at a one-sided error probability; a failure at one stays one at a larger. ``own_error``:
+    the error probability of a check that takes no part in the correction for several. ``counted``:
+    whether it says what is there, as counted or measured: it takes no share of the error
+    probability and has no confidence. ``failure``: the answer where it is a failure, without the
+    cost of the answer where it is none.
     """
 
     id: str

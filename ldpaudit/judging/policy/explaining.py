@@ -38,16 +38,8 @@ RULES: Final[Mapping[str, str]] = tomllib.loads(
 def explain(name: str | None = None) -> str:
     """Return what a check, a key, a section, a preset or a rule of policies means.
 
-    Parameters
-    ----------
-    name : str, optional
-        Such as ``claimed-epsilon``, ``audit.confidence``, ``confidence``, ``waivers``,
-        ``ldpaudit:strict``. Default: all of them, in a line each.
-
-    Raises
-    ------
-    PolicyError
-        If there is nothing of that name.
+    ``name``: such as ``claimed-epsilon``, ``audit.confidence``, ``confidence``, ``waivers``,
+    ``ldpaudit:strict``. Default: all of them, in a line each.
     """
     if name is None:
         return "\n".join(_overview())

@@ -43,14 +43,7 @@ def load_policy(path: Path | str) -> Policy:
 
 
 def parse_policy(text: str, name: str = "") -> Policy:
-    """Read a policy from TOML text; errors name the file, where it has a name.
-
-    Raises
-    ------
-    PolicyError
-        If it is not TOML, has an unknown key (the nearest known one is named), a value out of
-        range, a claim that no release could keep, or no check at all.
-    """
+    """Read a policy from TOML text; errors name the file, where it has a name."""
 
     def wrong(message: str, place: str | Sequence[str | int] = (), line: int | None = None) -> Any:
         line = line_of(text, place) if place else line

@@ -27,13 +27,7 @@ PRESETS: Final = {
 
 
 def preset_name(name: str) -> str:
-    """Return the full name of a preset; ``default`` is short for ``ldpaudit:default``.
-
-    Raises
-    ------
-    PolicyError
-        If there is no such preset.
-    """
+    """Return the full name of a preset; ``default`` is short for ``ldpaudit:default``."""
     full = name if name.startswith(PREFIX) else PREFIX + name
     if full not in PRESETS:
         known = f"; there are {', '.join(PRESETS)}."
