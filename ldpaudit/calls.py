@@ -94,8 +94,9 @@ def privatize(
     data : path, pandas.DataFrame or pyarrow.Table
         n rows, with the column ``label`` of true labels.
     mechanism : str or mapping, optional
-        Its name, for instance ``"rr"``; or what releases each of several private columns, by the
-        column's name: ``{"income": "rr:epsilon=1", "weeks": {"mechanism": "discrete-laplace",
+        Its name, for instance ``"rr"``, or with its parameters ``"rr:epsilon=1"`` or ``{"name":
+        "rr", "epsilon": 1}``; or what releases each of several private columns, by the column's
+        name: ``{"income": "rr:epsilon=1", "weeks": {"mechanism": "discrete-laplace",
         "labels": "0:52", "epsilon": 0.5}}``. Left out where a ``plan`` or ``joint`` says it.
     output : path, optional
         Where to write the release; default: it is returned, and nothing is written.
@@ -137,6 +138,12 @@ def privatize(
     from ldpaudit.commands.privatize.plan import labels_of
     from ldpaudit.commands.privatize.work import privatize as work
 
+    label = options.get("label", "label")
+    if isinstance(mechanism, Mapping) and "name" in mechanism and "label" in options:
+        named = {"mechanism" if key == "name" else key: mechanism[key] for key in mechanism}
+        mechanism = {options.pop("label"): named}
+    elif isinstance(mechanism, str) and "=" in mechanism and isinstance(label, str):
+        mechanism = {options.pop("label", label): mechanism}
     stated = {"data": data, "mechanism": mechanism, **options}
     if isinstance(mechanism, Mapping):
         if "label" in options:
@@ -224,6 +231,11 @@ def describe(mechanism: "str | Mechanism", **options: Any) -> "Analysis":
         if options:
             raise InputError("A mechanism has its parameters already; give no further ones.")
         return analyse(mechanism)
+    if not isinstance(mechanism, str):
+        raise InputError(
+            "The mechanism must be its name, such as 'rr', or a mechanism. "
+            f"Got {type(mechanism).__name__} instead."
+        )
     return work(made(DescribeRequest, {"name": mechanism, **options}, "describe"), NoProgress())
 
 
@@ -243,7 +255,7 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
     Returns
     -------
     Sweep
-        With ``settings`` and ``least``, the least noise that each mechanism needs.
+        With ``points``, one for each setting, and ``least_noise``, what each mechanism needs.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from ldpaudit.mechanisms.interface import Mechanism, MechanismOptions
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.listing import DEFAULT, EXPLICIT, UNKNOWN
 from ldpaudit.mechanisms.registry import families, full_name, traits_of
-from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions, LabelOptions
+from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions, LabelOptions, parse_label
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 _CLAIM: Final = tuple(field.name for field in fields(ClaimOptions))
@@ -21,6 +21,13 @@ Claim = Mechanism | Declaration | Mapping[str, Any] | ClaimOptions | str | None
 def _from_options(claim: ClaimOptions, files: FileOptions) -> Declaration | None:
     """Return the claim that the options state, None where they state none."""
     mechanism, labels = claim.mechanism, claim.labels
+    if mechanism is not None and {*":="} & {*mechanism}:
+        if replace(claim, mechanism=None) != ClaimOptions():
+            raise InputError(
+                f"{quoted(mechanism)} says it all already; leave out what else is claimed, or give "
+                "the mechanism's name alone."
+            )
+        return stated_claim(parse_label(f"label:{mechanism}"), files).mechanism
     if claim.channel is not None:
         others = (claim.epsilon, claim.noise, labels)
         if mechanism not in (None, EXPLICIT) or any(value is not None for value in others):
@@ -70,6 +77,8 @@ def declaration_of(
         return _from_options(mechanism, files)
     if mechanism is None or isinstance(mechanism, Declaration):
         return mechanism
+    if isinstance(mechanism, str) and {*":="} & {*mechanism}:
+        return _from_options(ClaimOptions(mechanism), files)
     if isinstance(mechanism, str):
         return Declaration(full_name(mechanism), {}, "api")
     if isinstance(mechanism, Mapping):
@@ -80,8 +89,8 @@ def declaration_of(
         return Declaration(full_name(name), parameters, "api")
     if not isinstance(mechanism, Mechanism):
         raise InputError(
-            "The claimed mechanism must be its name, such as 'rr', a mapping such as "
-            "{'name': 'rr', 'epsilon': 1.0}, or a mechanism with its parameters. "
+            "The claimed mechanism must be its name, such as 'rr', with its parameters, such as "
+            "'rr:epsilon=1' or {'name': 'rr', 'epsilon': 1.0}, or a mechanism with its parameters. "
             f"Got {'one without' if callable(mechanism) else type(mechanism).__name__} instead."
         )
     return Declaration(mechanism.name, dict(mechanism.declaration()), "api")

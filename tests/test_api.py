@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from releases import table, written
 
@@ -14,6 +15,13 @@ from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import AuditResult
 
 FAST = ("mechanism", "power")
+
+
+class OfPolars:
+    """A table that only offers its Arrow stream, as a Polars frame does."""
+
+    def __init__(self, table: Any) -> None:
+        self.__arrow_c_stream__ = table.__arrow_c_stream__
 
 
 def frames(**options: Any) -> tuple[pd.DataFrame, pd.Series]:
@@ -44,6 +52,7 @@ def test_every_kind_of_table_gives_the_same_numbers(claim: Any, tmp_path: Path) 
             (frame, truth),
             (frame, truth.to_numpy()),
             (arrow, truth.to_frame()),
+            (OfPolars(arrow), OfPolars(pa.Table.from_pandas(truth.to_frame()))),
             (path, truth_path),
             (str(path), truth),
         )

@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pydantic import BaseModel
 from releases import table
 
 import ldpaudit
+from ldpaudit.commands.advise.result import Advice
+from ldpaudit.commands.mechanism.analysis import Analysis
+from ldpaudit.commands.sweep.result import Sweep
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.models_as_releases.result import ModelAudit, PredictionsAudit
 from ldpaudit.result import AuditResult
 from ldpaudit.result.comparison import Comparison
 
@@ -53,6 +59,28 @@ def test_public_names_are_there_and_their_examples_run_as_printed(package: str) 
         _ = module.nothing_of_it
 
 
+@pytest.mark.parametrize(
+    ("function", "made"),
+    [
+        (ldpaudit.audit, AuditResult),
+        (ldpaudit.audit_model, ModelAudit),
+        (ldpaudit.audit_predictions, PredictionsAudit),
+        (ldpaudit.compare, Comparison),
+        (ldpaudit.describe, Analysis),
+        (ldpaudit.sweep, Sweep),
+        (ldpaudit.advise, Advice),
+    ],
+)
+def test_a_result_has_what_its_function_promises_and_prints_as_text(
+    function: Callable[..., Any], made: type[BaseModel]
+) -> None:
+    returns = inspect.getdoc(function).partition("Returns\n")[2].partition("Raises\n")[0]
+    assert returns.split()[1] == made.__name__
+    named = set(re.findall(r"``(\w+)(?:\(.*?\))?``", returns))
+    assert named <= {*dir(made), *made.model_fields}
+    assert made.__str__ is not BaseModel.__str__
+
+
 @pytest.fixture(scope="module")
 def data() -> pd.DataFrame:
     _, truth = table(rows=600, claimed=None)
@@ -79,6 +107,7 @@ def result(data: pd.DataFrame, released: pd.DataFrame) -> AuditResult:
         {"mechanism": "randomized-response", "lambda_": 2 / (1 + np.e)},
         {"noise": 2 / (1 + np.e)},
         {"mechanism": {"name": "rr", "epsilon": 1.0}},
+        {"mechanism": "rr:epsilon=1"},
         {"mechanism": RandomizedResponse.from_epsilon(("no", "yes"), 1.0)},
     ],
     ids=str,
@@ -101,6 +130,13 @@ def test_a_claim_in_any_form(claim: dict[str, Any], released: pd.DataFrame) -> N
         (lambda f: ldpaudit.audit(f, mechanism=1.0), "Got float"),
         (lambda f: ldpaudit.audit(f, mechanism={"name": "rr"}, epsilon=1), "leave out epsilon"),
         (lambda f: ldpaudit.audit(f, noise=0.1, lambda_=0.2), "twice, once as 'lambda_'"),
+        (lambda f: ldpaudit.audit(f, mechanism="rr:epsilon=1", epsilon=1), "says it all already"),
+        (lambda f: ldpaudit.audit(f, mechanism="rr:epsilom=1"), "mean 'epsilon'"),
+        (lambda f: ldpaudit.audit(f, mechanism="laplace", labels=range(9)), "LO:HI.* Got range"),
+        (lambda f: ldpaudit.privatize(f, "laplace", epsilon=1, labels=(0, 9)), "LO:HI.* Got tuple"),
+        (lambda f: ldpaudit.privatize(f, "rr:epsilom=1"), "mean 'epsilon'"),
+        (lambda f: ldpaudit.describe({"name": "rr"}), "Got dict"),
+        (lambda f: ldpaudit.describe(np.eye(2)), "Got ndarray"),
         (lambda f: ldpaudit.compare(f), "Got 1"),
         (lambda f: ldpaudit.compare(f, f, forc=True), "mean 'force'"),
         (lambda f: ldpaudit.privatize(f, "rr", lable="y"), "mean 'label'"),
@@ -136,7 +172,9 @@ def test_a_release_from_memory_declares_itself(data: pd.DataFrame, released: pd.
     assert released.drop(columns="label").equals(data.drop(columns="label"))
     assert (released["label"] != data["label"]).any()
     arrow = ldpaudit.privatize(pa.Table.from_pandas(data), "rr", epsilon=1.0)
-    for release in (released, arrow, released.head(500)):
+    named = ldpaudit.privatize(data, "rr:epsilon=1")
+    stated = ldpaudit.privatize(data, {"name": "rr", "epsilon": 1}, label="label")
+    for release in (released, arrow, named, stated, released.head(500)):
         result = ldpaudit.audit(release, only="mechanism")
         assert (result.mechanism.declared, result["mechanism.epsilon"].value) == ("file", 1.0)
 
@@ -186,6 +224,7 @@ def test_compare_takes_frames(data: pd.DataFrame, released: pd.DataFrame) -> Non
     weaker = ldpaudit.privatize(data, "rr", epsilon=2.0)
     comparison = ldpaudit.compare(released, weaker, truth=data["label"], only="mechanism")
     assert isinstance(comparison, Comparison)
+    assert "the audit label-inference" in comparison.sentence
     assert comparison.to_frame().loc["mechanism.epsilon", "value"] == pytest.approx(1.0)
     assert repr(comparison) == f"Comparison({comparison.sentence})"
 

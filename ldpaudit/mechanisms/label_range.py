@@ -77,8 +77,11 @@ class LabelRange:
             raise InputError("The labels' range must be a whole number of steps.")
 
     @classmethod
-    def parse(cls, text: str) -> "LabelRange":
+    def parse(cls, text: object) -> "LabelRange":
         """Read ``LO:HI`` or ``LO:HI:STEP``."""
+        if not isinstance(text, str):  # From Python.
+            kind = type(text).__name__
+            raise InputError(f"Labels must be a text, 'LO:HI' or 'LO:HI:STEP'. Got {kind} instead.")
         parts = text.split(":")
         if len(parts) not in (2, 3):
             raise InputError("Labels must be given as LO:HI or LO:HI:STEP.")

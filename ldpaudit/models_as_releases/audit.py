@@ -8,7 +8,7 @@ from typing import Any, Final, SupportsFloat
 import numpy as np
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
-from ldpaudit.claim import declaration_of, stated_claim
+from ldpaudit.claim import declaration_of
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_in_one_run, one_run_epsilon
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
@@ -23,7 +23,6 @@ from ldpaudit.models_as_releases.game import (
     which_label,
 )
 from ldpaudit.models_as_releases.result import SCHEMA_VERSION, ModelAudit
-from ldpaudit.options import parse_label
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import Estimate, Verdict
 
@@ -368,11 +367,7 @@ def _claimed(claim: Any, classes: np.ndarray) -> float | None:
     if isinstance(claim, SupportsFloat) and type(claim) is not bool:
         epsilon: float | None = float(claim)
     else:
-        if isinstance(claim, str):
-            declared = stated_claim(parse_label(f"label:{claim}")).mechanism
-        else:
-            declared = declaration_of(claim)
-        mechanism = from_declaration(declared, tuple(classes.tolist()))
+        mechanism = from_declaration(declaration_of(claim), tuple(classes.tolist()))
         epsilon, channel = mechanism.epsilon, mechanism.channel
         if channel is not None and {*channel.classes} != {*classes.tolist()}:
             raise InputError("The claim's mechanism must be on the labels of y; it is on others.")

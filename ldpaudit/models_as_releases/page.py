@@ -5,9 +5,11 @@ from typing import Final
 from ldpaudit.models_as_releases.result import ModelAudit, OfAModel, PredictionsAudit
 from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.rows import Bar, bars_figure
+from ldpaudit.reports.html import fragment
 from ldpaudit.reports.pages.page import GLOSSARY, Banner, Page, Section, Tile, render_page
 from ldpaudit.result.numbers import fold, number, percent
 
+_ACCESS: Final = "As confidential as the true labels: for people who may see them."
 _WORDS = {"fail": "Violation", "pass": "No violation found", "inconclusive": "Inconclusive"}
 
 
@@ -16,23 +18,31 @@ def page_of(found: OfAModel) -> str:
     sections: tuple[Section, ...]
     if isinstance(found, ModelAudit):
         what, title = "Audit of a trained model", "What training reveals about labels"
-        tiles, sections = _tiles(found), (_epsilons(found), _guesses(found), _reading(found))
+        sections = (_epsilons(found), _guesses(found), _reading(found))
     else:
         assert isinstance(found, PredictionsAudit)
         what, title = "Audit of predictions", "What predictions reveal about training labels"
-        tiles, sections = _prediction_tiles(found), _prediction_sections(found)
+        sections = _prediction_sections(found)
     page = Page(
         what=what,
         title=title,
-        access="As confidential as the true labels: for people who may see them.",
+        access=_ACCESS,
         banners=(Banner(found.verdict, _WORDS[found.verdict], (("", found.sentence),)),),
-        tiles=tiles,
+        tiles=_tiles(found),
         sections=(*sections, GLOSSARY),
     )
     return render_page(page)
 
 
-def _tiles(found: ModelAudit) -> tuple[Tile, ...]:
+def embedded(found: OfAModel) -> str:
+    """Return a result as a short fragment for a notebook."""
+    return fragment(found.sentence, (), _tiles(found), _ACCESS)
+
+
+def _tiles(found: OfAModel) -> tuple[Tile, ...]:
+    if isinstance(found, PredictionsAudit):
+        return _prediction_tiles(found)
+    assert isinstance(found, ModelAudit)
     bound, right = found["model.epsilon"], found["model.guesses"]
     tiles = [
         Tile(

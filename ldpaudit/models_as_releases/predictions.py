@@ -15,7 +15,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson, shift_lower
 from ldpaudit.estimators.intervals.bounded_mean import Folds, best_interval
 from ldpaudit.judging.policy import default_policy
-from ldpaudit.keywords import made
+from ldpaudit.keywords import in_python, made
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.models_as_releases.audit import CHOOSING, SHARES, verdict_on
@@ -43,6 +43,7 @@ _ALONE, _STATED, _LEARNT = "features", "stated", "learnt"
 _ASSUMED: Final = ("given the model, people are guessed independently of one another",)
 
 
+@in_python(AuditOptions)
 def audit_predictions(
     predictions: Any, truth: Any, mechanism: Any = None, **options: Any
 ) -> PredictionsAudit:

@@ -1,17 +1,24 @@
 """What an audit of a training procedure found."""
 
-import html
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ldpaudit.result import Estimate, Frozen, Verdict
 from ldpaudit.result.frames import frame_of
 from ldpaudit.result.numbers import number, percent
 from ldpaudit.work.documents import as_json
+from ldpaudit.work.files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = "1.0"
+
+
+def _written(text: str, path: Path | str | None) -> str:
+    if path is not None:
+        write_whole(Path(path), text, private=True)
+    return text
 
 
 class OfAModel(Frozen):
@@ -21,9 +28,8 @@ class OfAModel(Frozen):
     ----------
     schema_version : str
     verdict : {"pass", "inconclusive", "fail"}
-        Fail: the certified bound of ε is above the claim. Pass: it is not, and it is near enough to
-        the claim that an excess of the size allowed would have shown. Inconclusive: neither, or
-        nothing was claimed.
+        Fail: the certified bound of ε is above the claim. Pass: it is not, and it comes within
+        ``max_undetected_excess`` of the claim. Inconclusive: neither, or nothing was claimed.
     claimed_epsilon : float or None
         Nats.
     max_undetected_excess : float
@@ -58,20 +64,23 @@ class OfAModel(Frozen):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.verdict}: {self.sentence})"
 
-    def to_html(self) -> str:
-        """Return the page: no script, no request to anywhere; as confidential as the labels."""
+    def to_html(self, path: Path | str | None = None) -> str:
+        """Return the page: no script, no request to anywhere; as confidential as the labels.
+
+        With a ``path`` it is written there too, readable by its owner only.
+        """
         from ldpaudit.models_as_releases.page import page_of
 
-        return page_of(self)
+        return _written(page_of(self), path)
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own."""
-        content = html.escape(self.to_html(), quote=True)
-        return f'<iframe srcdoc="{content}" width="100%" height="600"></iframe>'
+        from ldpaudit.models_as_releases.page import embedded
 
-    def to_json(self) -> str:
-        """Return the result as JSON."""
-        return as_json({**self.model_dump(), "sentence": self.sentence})
+        return embedded(self)
+
+    def to_json(self, path: Path | str | None = None) -> str:
+        """Return the result as JSON; with a ``path`` it is written there too, as by `to_html`."""
+        return _written(as_json({**self.model_dump(), "sentence": self.sentence}), path)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the estimates as a data frame, one row each, by id."""
@@ -121,8 +130,8 @@ class ModelAudit(OfAModel):
             )
         if self.verdict == "pass":
             return (
-                f"No violation found: {least} of the claimed {claim} is certified ({at}), and more "
-                f"would have shown: {right}."
+                f"No violation found: {least} of the claimed {claim} is certified ({at}), so the "
+                f"probabilities do show what the model has stored: {right}."
             )
         return (
             f"Inconclusive: only {least} of the claimed {claim} is certified ({at}). The model's "

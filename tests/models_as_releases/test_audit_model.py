@@ -1,8 +1,11 @@
 """What training reveals of labels: bounds that hold, leaks that are found, and inputs refused."""
 
+import html
 import json
 import math
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -237,14 +240,19 @@ def test_results_are_stored_and_repeat() -> None:
 
 
 @pytest.mark.parametrize("claim", [1.0, 8.0, None])
-def test_its_page_says_what_was_found(claim: float | None) -> None:
+def test_its_page_says_what_was_found(claim: float | None, tmp_path: Path) -> None:
     features, truth = world(400, np.random.default_rng(3))
     found = ldpaudit.audit_model(remembering, features, truth, claim)
     page = found.to_html()
     assert found.sentence.partition(" The model's")[0] in page
     assert "features alone: 50 %" in page
     assert "<script" not in page
-    assert "<iframe" in found._repr_html_()
+    shown = found._repr_html_()
+    assert found.sentence in html.unescape(shown)
+    assert set(re.findall("<([a-z]+)", shown)) == {"p", "table", "tr", "th", "td", "small", "br"}
+    assert len(shown) < 1_500
+    assert found.to_html(tmp_path / "a.html") == (tmp_path / "a.html").read_text()
+    assert found.to_json(tmp_path / "a.json") == (tmp_path / "a.json").read_text()
 
 
 class Wide:

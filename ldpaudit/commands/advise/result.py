@@ -298,6 +298,9 @@ class Advice(Frozen):
     def __repr__(self) -> str:
         return f"Advice({self.sentence!r})"
 
+    def __str__(self) -> str:
+        return self.sentence
+
     @property
     def verdict(self) -> Literal["pass", "fail", "inconclusive"]:
         """The outcome as the verdict whose exit status it has."""

@@ -83,7 +83,8 @@ _TOPICS: Final = {
     ),
 }
 _WHY_NOT: Final = {
-    "Privacy": "no attack was scored, which needs the true labels (--truth)",
+    "Privacy": "no attack was scored, which needs the true labels (--truth) and the audit "
+    "label-inference",
     "Advantage over the features alone": "it was not measured",
     "Utility": "no test rows were given (--test)",
 }

@@ -210,6 +210,9 @@ class Analysis(Frozen):
     def __repr__(self) -> str:
         return f"Analysis({self.mechanism}: {self.description} ({self.kind}))"
 
+    def __str__(self) -> str:
+        return self.description
+
     def to_frame(self) -> "pd.DataFrame":
         """Return each single number, indexed by its name: its value, or why there is none."""
         import pandas as pd

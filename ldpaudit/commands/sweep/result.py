@@ -478,6 +478,9 @@ class Sweep(Frozen):
     def __repr__(self) -> str:
         return f"Sweep({len(self.points)} settings of {', '.join(self.least_noise)})"
 
+    def __str__(self) -> str:
+        return "\n".join(least.sentence for least in self.least_noise.values())
+
     def stored(self) -> dict[str, Any]:
         """Return the result for JSON: the same however the sweep was run."""
         return self.model_dump(by_alias=True)

@@ -102,7 +102,7 @@ def test_an_estimate_says_so_and_levels_add_up() -> None:
 
 def test_what_was_not_measured_is_said() -> None:
     privacy, advantage, utility = said([result(None, RR), result(0.5, "unknown")], [])
-    assert privacy.endswith("no attack was scored, which needs the true labels (--truth).")
+    assert privacy.endswith("(--truth) and the audit label-inference.")
     assert advantage.startswith("Advantage over the features alone: not compared")
     assert utility == "Utility: not compared, because no test rows were given (--test)."
     other = said([result(0.5, RR), result(None, "unknown")], [])[0]
