@@ -1,6 +1,4 @@
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,39 +7,27 @@ import pytest
 from sklearn.datasets import load_svmlight_file
 
 import ldpaudit
-
-SOURCE = Path(__file__).parents[2] / "benchmarks" / "scale_tables.py"
-
-
-@pytest.fixture(scope="module")
-def tables():
-    specification = importlib.util.spec_from_file_location("scale_tables", SOURCE)
-    module = importlib.util.module_from_spec(specification)
-    # A dataclass looks its module up.
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
-    yield module
-    del sys.modules[specification.name]
+from benchmarks import tables
 
 
 @pytest.mark.parametrize("table", ["susy", "credit", "ctr"])
-def test_labels_have_the_probabilities_that_are_told(tables, table):
-    block = tables.TABLES[table](60_000, np.random.default_rng(1))
+def test_labels_have_the_probabilities_that_are_told(table):
+    _, chance, labels = tables.TABLES[table](60_000, np.random.default_rng(1))
     for low, high in ((0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1)):
-        eta = block.eta[(block.eta >= low) & (block.eta < high)]
-        found = block.labels[(block.eta >= low) & (block.eta < high)].sum()
+        eta = chance[(chance >= low) & (chance < high)]
+        found = labels[(chance >= low) & (chance < high)].sum()
         # Six deviations: a false alarm once in 10⁸ tables.
         assert abs(found - eta.sum()) < 6 * np.sqrt((eta * (1 - eta)).sum() + 1)
 
 
-def test_a_larger_table_begins_with_the_smaller_one(tables, tmp_path, monkeypatch):
+def test_a_larger_table_begins_with_the_smaller_one(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK", 100)
     small, large = (tables.make("susy", tmp_path, rows) for rows in (200, 350))
     assert pq.read_table(large).slice(0, 200).equals(pq.read_table(small))
     assert pq.ParquetFile(large).metadata.num_row_groups == 4
 
 
-def test_a_parquet_release_can_be_audited_and_its_noise_is_its_own(tables, tmp_path):
+def test_a_parquet_release_can_be_audited_and_its_noise_is_its_own(tmp_path):
     path = tables.make("susy", tmp_path, 4_000, epsilon=2.0, eta=True)
     truth = path.with_name("susy-4000.truth.parquet")
     result = ldpaudit.audit(path, truth=truth, only=["mechanism", "seeds"])
@@ -52,7 +38,7 @@ def test_a_parquet_release_can_be_audited_and_its_noise_is_its_own(tables, tmp_p
     assert 0.79 < guesses.mean() < 0.87
 
 
-def test_an_svmlight_release(tables, tmp_path, monkeypatch):
+def test_an_svmlight_release(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK", 400)
     path = tables.make("ctr", tmp_path, 1_000, features=10_000)
     rows, labels = load_svmlight_file(str(path), n_features=10_000)

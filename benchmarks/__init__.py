@@ -1,0 +1,1 @@
+"""Speed, accuracy and power, measured; run with ``python -m benchmarks``."""
