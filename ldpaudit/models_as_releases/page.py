@@ -44,26 +44,28 @@ def _tiles(found: OfAModel) -> tuple[Tile, ...]:
         return _prediction_tiles(found)
     assert isinstance(found, ModelAudit)
     bound, right = found["model.epsilon"], found["model.guesses"]
+    value, claimed = found.epsilons("model.epsilon")
     tiles = [
         Tile(
             "ε of training (nats)",
-            f"≥ {number(bound.value, 'down')}",
+            f"≥ {value}",
             f"certified, {percent(bound.level or 0.0)}, lower bound",
             "lower",
         ),
         Tile("Guesses that were right", f"{number(100 * right.value)} %", "features alone: 50 %"),
         Tile("Coins", f"{found.candidates:,}", f"on the labels of {found.rows:,} rows"),
     ]
-    if found.claimed_epsilon is not None:
-        tiles.insert(1, Tile("Claimed ε (nats)", number(found.claimed_epsilon)))
+    if claimed:
+        tiles.insert(1, Tile("Claimed ε (nats)", claimed))
     return tuple(tiles)
 
 
 def _epsilons(found: ModelAudit) -> Section:
     bound = found["model.epsilon"].value
-    rows = [Bar("certified at least", f"≥ {number(bound, 'down')}", bound, True)]
+    value, claimed = found.epsilons("model.epsilon")
+    rows = [Bar("certified at least", f"≥ {value}", bound, True)]
     if found.claimed_epsilon is not None:
-        rows.append(Bar("claimed", number(found.claimed_epsilon), found.claimed_epsilon))
+        rows.append(Bar("claimed", claimed, found.claimed_epsilon))
     table = Table(("ε", "nats"), tuple((row.label, row.text) for row in rows))
     names = ("epsilon", "ε of training", "The certified lower bound of ε beside the claim.")
     odds = (
@@ -115,13 +117,14 @@ def _prediction_tiles(found: PredictionsAudit) -> tuple[Tile, ...]:
         Tile("Training labels guessed", f"{100 * accuracy.value:.1f} %", "estimated"),
         Tile("Beyond the features", f"{100 * gain.value:.1f} points", "estimated"),
     ]
-    if found.claimed_epsilon is not None:
-        tiles.append(Tile("Claimed ε (nats)", number(found.claimed_epsilon)))
+    claimed = "" if found.claimed_epsilon is None else number(found.claimed_epsilon)
     if found.canaries:
         bound = found["predictions.epsilon_lower"]
+        value, claimed = found.epsilons(bound.id)
         level = f"certified, {percent(bound.level or 0.0)}, lower bound"
-        value = f"≥ {number(bound.value, 'down')}"
-        tiles.append(Tile("ε of the training (nats)", value, level, "lower"))
+        tiles.append(Tile("ε of the training (nats)", f"≥ {value}", level, "lower"))
+    if claimed:
+        tiles.insert(2, Tile("Claimed ε (nats)", claimed))
     return tuple(tiles)
 
 
@@ -156,7 +159,7 @@ def _prediction_sections(found: PredictionsAudit) -> tuple[Section, ...]:
     text = (
         f"Of {found.canaries:,} labels that were drawn for the training {right.n or 0:,} were "
         f"guessed, {100 * right.value:.1f} % of them rightly ({right.method}). That certifies "
-        f"ε ≥ {number(bound.value, 'down')} ({percent(bound.level or 0.0)}). A lower bound never "
+        f"ε ≥ {found.epsilons(bound.id)[0]} ({percent(bound.level or 0.0)}). A lower bound never "
         "says that a model is safe: another way to read it may reveal more.",
         bound.reference or "",
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ldpaudit.result import Estimate, Frozen, Verdict
 from ldpaudit.result.frames import frame_of
-from ldpaudit.result.numbers import number, percent
+from ldpaudit.result.numbers import against, number, percent
 from ldpaudit.work.documents import as_json
 from ldpaudit.work.files import write_whole
 
@@ -57,6 +57,12 @@ class OfAModel(Frozen):
     def sentence(self) -> str:
         """The answer in one sentence or two."""
         raise NotImplementedError
+
+    def epsilons(self, name: str) -> tuple[str, str]:
+        """Return a lower bound and the claim for people, in their order; "" where none claims."""
+        if self.claimed_epsilon is None:
+            return number(self[name].value, "down"), ""
+        return against(self[name].value, self.claimed_epsilon, "down")
 
     def __str__(self) -> str:
         return self.sentence
@@ -116,12 +122,12 @@ class ModelAudit(OfAModel):
         """The answer in one sentence."""
         bound = self["model.epsilon"]
         assert bound.level is not None
-        least = f"at least ε = {number(bound.value, 'down')}"
-        at = f"at {percent(bound.level)} confidence"
+        value, claimed = self.epsilons("model.epsilon")
+        least, at = f"at least ε = {value}", f"at {percent(bound.level)} confidence"
         right = f"{number(100 * self['model.guesses'].value)} % of the guesses were right"
         if self.claimed_epsilon is None:
             return f"Nothing was claimed; the model reveals {least} about a training label ({at})."
-        claim = f"ε = {self.claimed_epsilon:g}"
+        claim = f"ε = {claimed}"
         claim += f" and δ = {self.claimed_delta:g}" if self.claimed_delta else ""
         if self.verdict == "fail":
             return (
@@ -174,12 +180,12 @@ class PredictionsAudit(OfAModel):
         if not self.canaries:
             return f"{said}ε of the training was not measured: that needs labels drawn for it."
         bound = self["predictions.epsilon_lower"]
-        least = f"at least ε = {number(bound.value, 'down')}"
-        at = f"at {percent(bound.level or 0.0)} confidence"
+        value, claimed = self.epsilons("predictions.epsilon_lower")
+        least, at = f"at least ε = {value}", f"at {percent(bound.level or 0.0)} confidence"
         if self.claimed_epsilon is None:
             return f"{said}Nothing was claimed; labels drawn for it certify {least} ({at})."
         begin = {"fail": "Violation found", "pass": "No violation found"}
-        claim = f"ε = {self.claimed_epsilon:g}"
+        claim = f"ε = {claimed}"
         return (
             f"{begin.get(self.verdict, 'Inconclusive')}: training claims {claim}, and labels drawn "
             f"for it certify {least} ({at}). {said.rstrip()}"

@@ -255,6 +255,18 @@ def test_its_page_says_what_was_found(claim: float | None, tmp_path: Path) -> No
     assert found.to_json(tmp_path / "a.json") == (tmp_path / "a.json").read_text()
 
 
+def test_a_bound_just_above_the_claim_is_printed_above_it() -> None:
+    features, truth = world(400, np.random.default_rng(3))
+    found = ldpaudit.audit_model(remembering, features, truth, 1.0)
+    bound = found["model.epsilon"].value
+    close = found.model_copy(update={"claimed_epsilon": bound - 1e-5})
+    value, claimed = close.epsilons("model.epsilon")
+    assert float(value) > float(claimed)
+    for text in (close.sentence, close.to_html(), close._repr_html_()):
+        assert value in text
+        assert claimed in text
+
+
 class Wide:
     def predict_proba(self, features: Any) -> np.ndarray:
         return np.ones((len(features), 3))
