@@ -1,7 +1,8 @@
 """Columns by name: the role of each, and how messages call them.
 
 The rule, kept by every message: it repeats what the user typed, and nothing that only the file
-holds. A name can be a cell: that of a file without a header. So columns are called by their place.
+holds. A name can be a cell: that of a file without a header. So columns are called by their place;
+only where a name is none for certain (a ``Header``) may a message suggest it for a misspelt one.
 """
 
 import math
@@ -19,6 +20,16 @@ from ldpaudit.errors import InputError, nearest
 from ldpaudit.errors import quoted as quoted
 
 DEFAULT_LABEL: Final = "label"
+# Words for a number that is missing, so a row may hold them.
+_MISSING: Final = frozenset(
+    ("na", "nan", "n/a", "null", "none", "nil", "missing", "unknown", "k.a.", "inf")
+)
+
+
+class Header(tuple[str, ...]):
+    """Column names that cannot be a row's cells: a message may suggest one for a misspelt name."""
+
+    __slots__ = ()
 
 
 class ColumnError(InputError):
@@ -73,7 +84,7 @@ def shown_type(kind: pa.DataType) -> str:
 def missing_column(
     name: object, role: str, candidates: Sequence[str], advice: str = "", *, typed: bool = True
 ) -> InputError:
-    """Return the error for a column that is not there; it gives the place of the nearest one.
+    """Return the error for a column that is not there; it gives the nearest one, or its place.
 
     ``role`` says what it was to be, for instance ``"label"``, or ``"to drop"``; ``advice`` what to
     do where no column is alike; ``typed`` whether the user named it: else a file did, and the
@@ -87,10 +98,14 @@ def missing_column(
         each = " ".join(f"--label {part}" for part in parts)
         return InputError(f"There is no column {quoted(name)}; name each by itself: {each}.")
     # Perhaps they are no names at all, but the first row.
-    if any(_number(one) is not None for one in candidates):
+    if len(candidates) == 1 and re.search("[,;\t|]", candidates[0]):
+        end = "do other marks separate the fields? Without --separator they are detected."
+    elif any(_number(one) is not None for one in candidates):
         end = "does the file's first line name its columns?"
     elif close is None:
         end = advice
+    elif typed and isinstance(candidates, Header):
+        end = f"did you mean {quoted(close)}?"
     else:
         alike = "differs only in case" if close.casefold() == name.casefold() else "is most like it"
         end = f"the name of {called(close, candidates)} {alike}."
@@ -98,7 +113,7 @@ def missing_column(
     if role.startswith("to "):
         role, what = "", f"{what} {role}"
     text = f"There is no {role} column{what}".replace("  ", " ")
-    text += f" among the {len(candidates)} columns"
+    text += f" among the {len(candidates)} column{'s' if len(candidates) != 1 else ''}"
     if typed and (name, role) == ("label", "label"):  # The usual name: perhaps nobody typed it.
         text = (
             f"None of the {len(candidates)} columns is called 'label', and --label names no other"
@@ -114,12 +129,13 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def check_header(names: Sequence[str], columns: Sequence[Sequence[str]], file: str) -> None:
+def header_of(names: Sequence[str], columns: Sequence[Sequence[str]], file: str) -> tuple[str, ...]:
     """Check that a file begins with the names of its columns, not with a row: a person's cells.
 
     A row's cells are like those below, the first cells of ``columns``: texts that occur there,
     numbers of that size. Columns tell nothing where nearly every text is another, or where their
-    names count (0, 1, 2 …, or years).
+    names count (0, 1, 2 …, or years). The names are a ``Header`` where no row has such cells:
+    different words over two or more columns of numbers, and no text that occurs below.
     """
     numbers = [number for number in map(_number, names) if number is not None]
     steps = {b - a for a, b in pairwise(numbers)}
@@ -136,6 +152,18 @@ def check_header(names: Sequence[str], columns: Sequence[Sequence[str]], file: s
             f"The first line of {quoted(file)} looks like a row of the table, not like the names "
             "of its columns; put a line of names before it, or say that it is one with --header."
         )
+    words = [
+        name.strip().casefold()
+        for name, cells in zip(names, columns, strict=False)
+        if name.strip()
+        and any(cells)
+        and all(_number(cell) is not None for cell in cells if cell.strip())
+    ]
+    unlike = len(words) > 1 and len({*words}) == len(words) and not {*words} & _MISSING
+    text = all(any(letter.isalpha() for letter in word) for word in words)
+    below = any(name in cells for name, cells in zip(names, columns, strict=False) if name)
+    certain = unlike and text and not below and True not in told
+    return Header(names) if certain else tuple(names)
 
 
 def _is_at_home(name: str, cells: Sequence[str]) -> bool | None:

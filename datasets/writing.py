@@ -48,7 +48,18 @@ from ldpaudit.work.files import PartFile, WholeFiles
 
 # Commas, decimal points, UTF-8.
 USUAL: Final = Dialect()
-_NOT_WRITTEN: Final = (*EXCEL, *NUMPY, *SVMLIGHT, ".json", ".gz", ".xls")
+_NOT_WRITTEN: Final = (
+    *EXCEL,
+    *NUMPY,
+    *SVMLIGHT,
+    ".json",
+    ".gz",
+    ".xls",
+    ".pdf",
+    ".docx",
+    ".html",
+    ".toml",
+)
 _TEXT: Final = pa.large_string()
 _PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")
 # A larger Parquet file is not written again for its declaration.

@@ -1,8 +1,9 @@
 """Errors of ldpaudit: each message is one line that a user can act on.
 
 A message says what must hold, what was found (a type, a count, the place of a column) and what to
-do. It may repeat what the user typed, and nothing that only a file holds: no name, class, cell, id
-or path. The command line turns each into one line and exit status 2.
+do. It may repeat what the user typed, and nothing that only a file holds: no class, cell, id or
+path, and a column's name only to correct a misspelt one, where it cannot be a cell. The command
+line turns each into one line and exit status 2.
 """
 
 from collections.abc import Iterable
@@ -74,4 +75,4 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = ".") -> str:
     """Return the end of a sentence: ``"; did you mean 'NAME'?"``, or ``otherwise``."""
     near = nearest(name, candidates)
-    return otherwise if near is None else f"; did you mean {near!r}?"
+    return otherwise if near is None else f"; did you mean {quoted(near)}?"

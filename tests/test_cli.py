@@ -285,6 +285,7 @@ def mistaken(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "cut.parquet": whole[:-50],
         "cut.csv.gz": gzip.compress(b"label,x\n" + b"a,1\nb,2\n" * 999)[:-30],
         "channel.csv": b",no,yes\nno,0.7,0.2\nyes,0.3,0.7\n",
+        "one.csv": b"label,x\n" + b"a,1\nb,2\n" * 9,
         "good.csv": b",no,yes\nno,0.7,0.3\nyes,0.3,0.7\n",
     }.items():
         (folder / name).write_bytes(content)
@@ -302,7 +303,12 @@ MISTAKES = {
     "run bare.parquet --epsilon 2 --lambda 0.3": "must agree",
     "run bare.parquet --lambda 1.5": "[0, 1]",
     "run bare.parquet --epsilon 0": "above 0",
-    "run bare.parquet --label labell": "no label column 'labell'",
+    "run bare.parquet --label labell": "columns; did you mean 'label'?",
+    "run r.parquet --label Label": "that the file declares, and its claim is about those only; did",
+    "run r.parquet --policy r.parquet": "A policy is a TOML file",
+    "run one.csv --separator ; --epsilon 1": "Without --separator they are detected.",
+    "run bare.parquet --lambda 30%": "it must be a number; write a share: 0.3.",
+    "privatize bare.parquet -o x.pdf --mechanism rr --epsilon 1": "the format of its name",
     "run bare.parquet --only mechanisms": "no audit",
     "run bare.parquet --queries some": "--queries",
     "run bare.parquet --neighbors 0": "at least 1",
@@ -323,7 +329,8 @@ MISTAKES = {
     "run r.parquet --threads=1.5": "it must be a whole number.",
     "run r.parquet --policy strict": "The preset is called ldpaudit:strict.",
     "report r.parquet": "it is no result (.json); a release is read by ldpaudit run.",
-    "run .": "write it elsewhere: --json and --html.",
+    "run .": "'data.audit.html' would lie in a folder that is read, all its Parquet files as one "
+    "table; give one file, or write it elsewhere: --json and --html.",
 }
 
 

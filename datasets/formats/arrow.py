@@ -25,7 +25,7 @@ from ldpaudit.datasets.formats.tables import (
     check_fits,
     value_type,
 )
-from ldpaudit.datasets.names import ColumnError, check_unique, of_column, quoted
+from ldpaudit.datasets.names import ColumnError, Header, check_unique, of_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS
 
@@ -73,7 +73,7 @@ class ParquetFiles(TableSource):
                 partition_base_dir=location.folder,
             )
         self.schema = bare_schema(self._dataset.schema)
-        self.names = tuple(self.schema.names)
+        self.names = Header(self.schema.names)
         check_unique(self.names)
 
     def batches(
@@ -238,7 +238,7 @@ class ArrowFile(TableSource):
         with self._reading(self._start) as file:
             schema = pyarrow.ipc.open_stream(file).schema
         self._declared = (schema.metadata or {}).get(DECLARATION_KEY)
-        self.schema, self.names = bare_schema(schema), tuple(schema.names)
+        self.schema, self.names = bare_schema(schema), Header(schema.names)
         check_width(len(self.names), self.name)
         check_unique(self.names)
         largest = {_RECORD_BATCH: [0], _DICTIONARY_BATCH: [0]}

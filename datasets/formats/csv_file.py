@@ -23,7 +23,7 @@ from ldpaudit.datasets.formats.locations import (
     unreadable,
 )
 from ldpaudit.datasets.formats.tables import TableSource, is_any
-from ldpaudit.datasets.names import check_header, check_unique, quoted
+from ldpaudit.datasets.names import Header, check_unique, header_of, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.work.limits import HEADER_BYTES, ROW_BYTES
@@ -85,7 +85,9 @@ class CsvFile(TableSource):
             with contextlib.suppress(InputError):  # A row that cannot be read: its reader says why.
                 for row in islice(self.rows(), 1, _FEW if len(self.names) > _WIDE else _SOME):
                     rows += [row[:_FEW]] if row else []
-            check_header(self.names, [*zip(*rows, strict=False)], self.name)
+            self.names = header_of(self.names, [*zip(*rows, strict=False)], self.name)
+        elif named:
+            self.names = Header(self.names)
         if named:
             check_unique(self.names)
 

@@ -10,7 +10,7 @@ import pyarrow.json
 
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
 from ldpaudit.datasets.formats.tables import TEXTS, TableSource, is_any
-from ldpaudit.datasets.names import check_unique, quoted
+from ldpaudit.datasets.names import Header, check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS, NESTING
 
@@ -44,7 +44,7 @@ class JsonLines(TableSource):
             raise InputError(f"The file {quoted(self.name)} holds no objects.")
         check_unique(tuple(kinds))
         self.schema = pa.schema([(name, _readable(kind)) for name, kind in kinds.items()])
-        self.names = tuple(kinds)
+        self.names = Header(kinds)
 
     def batches(
         self,

@@ -17,7 +17,7 @@ from ldpaudit.datasets.formats.locations import (
     unreadable,
 )
 from ldpaudit.datasets.formats.tables import MemoryTable, check_fits
-from ldpaudit.datasets.names import check_header, quoted
+from ldpaudit.datasets.names import Header, header_of, quoted
 from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.options import FileOptions
 from ldpaudit.work.limits import LOADED_BYTES, SHEET_CELLS, SHEET_ROWS
@@ -51,7 +51,8 @@ class LoadedFile(MemoryTable):
             check_fits(unpacked, f"The file {quoted(name)}")
             file.seek(0)
             try:
-                table, self.remark = _arrays(file, name) if arrays else _sheet(file, name, files)
+                read = (*_arrays(file, name), None) if arrays else _sheet(file, name, files)
+                table, self.remark, names = read
             except (LdpAuditError, MemoryError):
                 raise
             except Exception as error:  # What damaged ones make the libraries raise.
@@ -59,6 +60,7 @@ class LoadedFile(MemoryTable):
                 problem = f"The file {quoted(name)} is damaged or truncated ({kind})."
                 raise InputError(problem) from None
         super().__init__(table, location)
+        self.names = names or self.names
 
 
 def _arrays(file: Any, name: str) -> tuple[pa.Table, str]:
@@ -93,7 +95,7 @@ def _check_claim(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) ->
             raise InputError(f"The file {quoted(name)} is damaged: an array is not of its size.")
 
 
-def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str]:
+def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str, tuple[str, ...]]:
     """Read a sheet of an Excel workbook, its first row being the names of the columns."""
     try:
         from openpyxl import load_workbook
@@ -121,7 +123,9 @@ def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str]:
     filled, seen, size = [], 0, 0
     for row in islice(rows, SHEET_ROWS):
         if any(cell is not None for cell in row[len(header) :]):
-            raise InputError(f"The first row of {quoted(name)} must name every column.")
+            raise InputError(
+                f"The first row of {quoted(name)} must name every column; delete titles above it."
+            )
         if any(cell is not None for cell in row):
             filled.append(row[: len(header)])
             # One text may stand in very many cells.
@@ -137,9 +141,9 @@ def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str]:
         raise InputError(f"The sheet of {quoted(name)} must have at most {SHEET_ROWS:,} rows.")
     columns = [*zip_longest(*filled)] or [()] * len(header)
     columns += [(None,) * len(filled)] * (len(header) - len(columns))
-    names = _texts(header)
+    names: tuple[str, ...] = Header(_texts(header))
     if not files.header:
-        check_header(names, [_texts(cells[:_LOOKED_AT]) for cells in columns], name)
+        names = header_of(names, [_texts(cells[:_LOOKED_AT]) for cells in columns], name)
     arrays = []
     for place, cells in enumerate(columns, start=1):
         # Errors of formulas are missing values.
@@ -156,7 +160,7 @@ def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str]:
             ) from None
     first = files.sheet is None and len(sheets) > 1
     remark = f"the first of {len(sheets)} sheets (--sheet chooses another)" if first else ""
-    return pa.Table.from_arrays(arrays, names), remark
+    return pa.Table.from_arrays(arrays, [*names]), remark, names
 
 
 def _texts(cells: Sequence[Any]) -> list[str]:

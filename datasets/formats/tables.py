@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.arrays import IndexArray
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
-from ldpaudit.datasets.names import ColumnError, check_unique, quoted
+from ldpaudit.datasets.names import ColumnError, Header, check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.memory import allowance, shown
 
@@ -251,7 +251,7 @@ class MemoryTable(TableSource):
     def __init__(self, source: Any, location: Location | None = None) -> None:
         self.location, self._frame = location, source if is_frame(source) else None
         if self._frame is not None:
-            self.names = tuple(str(name) for name in self._frame.columns)
+            self.names = Header(str(name) for name in self._frame.columns)
             declared = self._frame.attrs.get(DECLARATION_KEY.decode())
             self._declared = declared.encode() if isinstance(declared, str) else None
         elif not hasattr(source, "__arrow_c_stream__"):
@@ -262,7 +262,7 @@ class MemoryTable(TableSource):
                     self._table = source if isinstance(source, pa.Table) else pa.table(source)
                 except pa.ArrowInvalid:  # A single column.
                     raise _no_table(source) from None
-            self.names = tuple(self._table.schema.names)
+            self.names = Header(self._table.schema.names)
             self._declared = (self._table.schema.metadata or {}).get(DECLARATION_KEY)
         check_width(len(self.names), self.name)
         check_unique(self.names)

@@ -177,6 +177,9 @@ def _suggested(error: Any, said: str) -> str:
     numbers = [word for word in given if re.fullmatch(r"-?\d+,\d+", word)]
     if "must be a number" in said and numbers:
         return f"; write a decimal point: {numbers[0].replace(',', '.')}."
+    shares = [word for word in given if re.fullmatch(r"\d{1,3}%", word)]
+    if "must be a number" in said and shares and option == "--lambda":
+        return f"; write a share: {int(shares[0][:-1]) / 100:g}."
     return "" if said.endswith("?") else "."
 
 

@@ -200,8 +200,8 @@ def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) ->
             raise OutputError(f"{quoted(target.name)} is an input and is not overwritten.")
         if any(lies_in(target, path) for path in read if path.is_dir()):
             raise OutputError(
-                f"{quoted(target.name)} would lie in a folder that is read; write it elsewhere: "
-                "--json and --html."
+                f"{quoted(target.name)} would lie in a folder that is read, all its Parquet files "
+                "as one table; give one file, or write it elsewhere: --json and --html."
             )
 
 
@@ -221,7 +221,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _stem(source: str) -> str:
-    name = source.rstrip("/").rsplit("/", 1)[-1]
+    name = source.rstrip("/").rsplit("/", 1)[-1].strip(".")
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     return "".join(letter for letter in name if letter not in "*?[]") or "data"

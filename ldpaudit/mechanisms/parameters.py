@@ -239,8 +239,9 @@ def either_epsilon(
     if epsilon is not None and not math.isclose(
         implied, epsilon, rel_tol=_AGREEMENT, abs_tol=_AGREEMENT
     ):
+        check_epsilon(epsilon)
         raise InputError(
             f"'epsilon' and '{other}' must agree: {other} = {value:.6g}{domain} means epsilon = "
-            f"{implied:.6g}, but epsilon = {epsilon:.6g} is stated."
+            f"{implied:.6g}, but epsilon = {epsilon:.6g} is given."
         )
     return implied if epsilon is None else epsilon

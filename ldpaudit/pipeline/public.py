@@ -164,7 +164,9 @@ def questions(
 def _plain(value: Any) -> float | str:
     """Return a limit as a number, or as a policy spells it."""
     if isinstance(value, AllowedExcess):
-        return "any" if math.isinf(value.nats) else f"{value.nats:g} or {value.share:.0%} of ε"
+        spelt = (value.nats, f"{value.nats:g}"), (value.share, f"{value.share:.0%} of ε")
+        of_both = " or ".join(text for number, text in spelt if number)
+        return "any" if math.isinf(value.nats) else of_both or "0"
     if isinstance(value, Loss):
         return f"claim + {value.nats:g}" if value.above_claim else value.nats
     return value if isinstance(value, str) else float(value)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ldpaudit.errors import InputError, quoted
+from ldpaudit.errors import InputError, did_you_mean, quoted
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ class ColumnsDeclaration:
             return found[0]
         raise InputError(
             f"{quoted(str(label))} is none of the {len(self.labels)} private column(s) that the "
-            "file declares, and its claim is about those only."
+            "file declares, and its claim is about those only"
+            + did_you_mean(str(label), self.names)
         )
 
     def only(self, labels: tuple[str, ...]) -> "ColumnsDeclaration":

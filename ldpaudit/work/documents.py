@@ -55,7 +55,7 @@ def check_regular(path: Path) -> None:
 def why_unreadable(error: Exception) -> str:
     """Return why a document cannot be read, in words."""
     if isinstance(error, UnicodeError):
-        return "it is no text in UTF-8"
+        return "it is not a text file in UTF-8"
     if isinstance(error, IsADirectoryError):
         return "it is a folder"
     if isinstance(error, FileNotFoundError):

@@ -83,7 +83,7 @@ def test_a_declaration_survives_parquet_and_keeps_other_metadata(tmp_path: Path)
 
 def test_what_cannot_be_declared() -> None:
     table = pa.table({"label": [1]})
-    with pytest.raises(InputError, match="the name of column 1 is most like it"):
+    with pytest.raises(InputError, match="did you mean 'label'"):
         declare(table, Declaration("unknown"), "labl")
     for value in (float("inf"), object()):
         with pytest.raises(InputError, match="finite numbers"):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpaudit.datasets.names import check_unique, missing_column
+from ldpaudit.datasets.names import Header, check_unique, header_of, missing_column
 from ldpaudit.errors import InputError, did_you_mean, nearest, quoted
 
 
@@ -40,7 +40,32 @@ def test_a_missing_column() -> None:
     )
     case = str(missing_column("Label", "label", ["x", "label"]))
     assert case.endswith("the name of column 2 differs only in case.")
-    assert str(missing_column("q", "id", ["label"])).endswith("among the 1 columns.")
+    assert str(missing_column("q", "id", ["label"])).endswith("among the 1 column.")
+
+    named = str(missing_column("Label", "label", Header(("x", "label"))))
+    assert named.endswith("among the 2 columns; did you mean 'label'?")
+
+
+COLUMNS = [["41", "7", "30"], ["1,5", "", "2,5"], ["Oslo", "Bergen", "Oslo"]]
+"""Cells of two columns of numbers and one of texts."""
+HEADERS = {
+    ("age", "bmi", "town"): True,
+    ("age", "bmi", ""): True,
+    ("age", "", "town"): False,  # One name over numbers may be a word for a missing number.
+    ("age", "unknown", "town"): False,
+    ("keine", "keine", "Oslo"): False,
+    ("-", "*", "town"): False,
+    ("age", "3", "town"): False,
+    ("age", "bmi", "Oslo"): False,
+}
+"""Whether first rows are names for certain."""
+
+
+@pytest.mark.parametrize("names", HEADERS)
+def test_names_that_are_no_row_for_certain(names: tuple[str, ...]) -> None:
+    found = header_of(names, COLUMNS, "t.csv")
+    assert found == names
+    assert isinstance(found, Header) is HEADERS[names]
 
 
 def test_the_first_row_of_a_file_without_names_is_not_told() -> None:

@@ -92,6 +92,10 @@ _SHARED_OUT: Final = (
     "most."
 )
 _ONE_DRAW: Final = "passed one simulated audit, which may be luck: the time was up before a second."
+_NO_POLICY: Final = (
+    "No policy was given: ldpaudit:default limits neither ε nor what attackers learn. Give your "
+    "limits with --policy."
+)
 _TIME_UP: Final = "The time was up before the search for less noise was done (--minutes)."
 _HOPELESS: Final = (
     "Nothing in reach passes: the features alone reveal the label, and no noise on the label "
@@ -328,7 +332,8 @@ def reason(check: Check) -> str:
     """Return what a check found, in words."""
     if check.verdict == "fail" and check.observed is not None and check.limit is not None:
         observed, most = against(check.observed, check.limit)
-        return f"{check.id}: {observed}; the policy allows {most}"
+        bound = {"lower": "at least ", "upper": "at most "}.get(check.side or "", "")
+        return f"{check.id}: {bound}{observed}; the policy allows {most}"
     return f"{check.id}: {check.reason}"
 
 
@@ -439,6 +444,8 @@ class _Answer:
 
     def _notes(self, best: Sequence[Tried], found: Sequence[Recommendation]) -> Iterator[str]:
         columns = self.search.columns
+        if self.request.policy is None:
+            yield _NO_POLICY
         if not self.done:
             yield _TIME_UP
             for way in self.ways:

@@ -166,8 +166,8 @@ def check_columns(options: DataOptions, roles: dict[str, str], source: TableSour
     """Refuse a column that the data lack (InputError): of ``roles``, or to drop or to keep."""
     named = [(name, "to drop") for name in options.drop] + [(n, "to keep") for n in options.keep]
     for name, role in (*roles.items(), *named):
-        if name not in source.schema.names:
-            raise missing_column(name, role, source.schema.names)
+        if name not in source.names:
+            raise missing_column(name, role, source.names)
 
 
 def _check_roles(stated: StatedRelease, source: TableSource) -> None:
@@ -329,6 +329,12 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
             yield (
                 f"{about}With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller "
                 "--epsilon."
+            )
+        names = [] if channel is None else [str(name) for name in channel.classes]
+        if alike := len(names) - len({" ".join(name.split()).casefold() for name in names}):
+            yield (
+                f"{about}{alike} of the {len(names)} labels differ from another only in case or "
+                "spaces and are randomized as labels of their own: spell each label in one way."
             )
         if channel is not None and len(channel.outputs) == 1:
             yield (

@@ -34,6 +34,8 @@ def load_policy(path: Path | str) -> Policy:
             why = why_unreadable(error)
             named = f"{PREFIX}{path}"
             meant = f" The preset is called {named}." if named in PRESETS else ""
+            if isinstance(error, UnicodeError):
+                meant = " A policy is a TOML file; 'ldpaudit policy init' writes one to start from."
             raise PolicyError(
                 f"The policy file {quoted(path.name or str(path))} cannot be read: {why}.{meant}"
             ) from None

@@ -113,6 +113,13 @@ WARNED = {
 """What is warned of, and by which words."""
 
 
+def test_labels_that_differ_in_spelling_are_warned_of(tmp_path: Path) -> None:
+    spelt = RNG.choice(["a1 ", "A1", "B1"], N)
+    (warning,) = released(table(label=spelt), tmp_path)
+    assert warning.startswith("1 of the 3 labels differ from another only in case or spaces")
+    assert "A1" not in warning
+
+
 @pytest.mark.parametrize("case", WARNED)
 def test_what_may_give_people_away_is_warned_of(case: str, tmp_path: Path) -> None:
     values, words = WARNED[case]
