@@ -1,11 +1,15 @@
 """What an audit of a training procedure found."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from ldpaudit.reports.charts.figure import Table
+from ldpaudit.reports.charts.rows import Bar, bars_figure
+from ldpaudit.reports.html import fragment
+from ldpaudit.reports.pages.page import GLOSSARY, Banner, Page, Section, Tile, render_page
 from ldpaudit.result import Estimate, Frozen, Verdict
 from ldpaudit.result.frames import frame_of
-from ldpaudit.result.numbers import against, number, percent
+from ldpaudit.result.numbers import against, fold, number, percent
 from ldpaudit.work.documents import as_json
 from ldpaudit.work.files import write_whole
 
@@ -13,6 +17,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = "1.0"
+_ACCESS: Final = "As confidential as the true labels: for people who may see them."
+_WORDS = {"fail": "Violation", "pass": "No violation found", "inconclusive": "Inconclusive"}
+_SCORES: Final = {
+    "predictions.accuracy": "with the model's probabilities",
+    "predictions.features_accuracy": "from the features alone",
+    "predictions.commonest": "the commonest label",
+}
 
 
 def _written(text: str, path: Path | str | None) -> str:
@@ -38,6 +49,8 @@ class OfAModel(Frozen):
     estimates : tuple of Estimate
     """
 
+    what: ClassVar[str]
+    title: ClassVar[str]
     schema_version: str
     verdict: Verdict
     claimed_epsilon: float | None
@@ -58,6 +71,14 @@ class OfAModel(Frozen):
         """The answer in one sentence or two."""
         raise NotImplementedError
 
+    @property
+    def _tiles(self) -> tuple[Tile, ...]:
+        raise NotImplementedError
+
+    @property
+    def _sections(self) -> tuple[Section, ...]:
+        raise NotImplementedError
+
     def epsilons(self, name: str) -> tuple[str, str]:
         """Return a lower bound and the claim for people, in their order; "" where none claims."""
         if self.claimed_epsilon is None:
@@ -75,14 +96,18 @@ class OfAModel(Frozen):
 
         With a ``path`` it is written there too, readable by its owner only.
         """
-        from ldpaudit.models_as_releases.page import page_of
-
-        return _written(page_of(self), path)
+        page = Page(
+            what=self.what,
+            title=self.title,
+            access=_ACCESS,
+            banners=(Banner(self.verdict, _WORDS[self.verdict], (("", self.sentence),)),),
+            tiles=self._tiles,
+            sections=(*self._sections, GLOSSARY),
+        )
+        return _written(render_page(page), path)
 
     def _repr_html_(self) -> str:
-        from ldpaudit.models_as_releases.page import embedded
-
-        return embedded(self)
+        return fragment(self.sentence, (), self._tiles, _ACCESS)
 
     def to_json(self, path: Path | str | None = None) -> str:
         """Return the result as JSON; with a ``path`` it is written there too, as by `to_html`."""
@@ -111,6 +136,8 @@ class ModelAudit(OfAModel):
         How coins were guessed, in words.
     """
 
+    what = "Audit of a trained model"
+    title = "What training reveals about labels"
     claimed_delta: float
     candidates: int
     runs: int
@@ -145,6 +172,75 @@ class ModelAudit(OfAModel):
             "claim."
         )
 
+    @property
+    def _sections(self) -> tuple[Section, ...]:
+        return self._epsilons, self._guesses, self._reading
+
+    @property
+    def _tiles(self) -> tuple[Tile, ...]:
+        bound, right = self["model.epsilon"], self["model.guesses"]
+        value, claimed = self.epsilons("model.epsilon")
+        tiles = [
+            Tile(
+                "ε of training (nats)",
+                f"≥ {value}",
+                f"certified, {percent(bound.level or 0.0)}, lower bound",
+                "lower",
+            ),
+            Tile(
+                "Guesses that were right", f"{number(100 * right.value)} %", "features alone: 50 %"
+            ),
+            Tile("Coins", f"{self.candidates:,}", f"on the labels of {self.rows:,} rows"),
+        ]
+        if claimed:
+            tiles.insert(1, Tile("Claimed ε (nats)", claimed))
+        return tuple(tiles)
+
+    @property
+    def _epsilons(self) -> Section:
+        bound = self["model.epsilon"].value
+        value, claimed = self.epsilons("model.epsilon")
+        rows = [Bar("certified at least", f"≥ {value}", bound, True)]
+        if self.claimed_epsilon is not None:
+            rows.append(Bar("claimed", claimed, self.claimed_epsilon))
+        table = Table(("ε", "nats"), tuple((row.label, row.text) for row in rows))
+        names = ("epsilon", "ε of training", "The certified lower bound of ε beside the claim.")
+        odds = (
+            f"What the model reveals can shift the odds between two labels of a person at least "
+            f"{fold(bound, 'down')}."
+        )
+        return Section("epsilon", "ε", (odds,), (bars_figure(names, "nats", rows, table),))
+
+    @property
+    def _guesses(self) -> Section:
+        right = self["model.guesses"]
+        assert right.low is not None
+        assert right.high is not None
+        said = (
+            f"{right.count or 0:,} of {right.n or 0:,} guesses were right: "
+            f"{number(100 * right.value)} % ({percent(right.level or 0.0)}: "
+            f"{number(100 * right.low)} to {number(100 * right.high)} %). Features reveal nothing "
+            "about a coin, so whatever is above 50 % comes from the labels that the model was "
+            "trained on.",
+            f"Guessed was {self.rule}. The rule was chosen on a quarter of the coins and tested on "
+            "the others.",
+        )
+        return Section("guesses", "Guesses", said)
+
+    @property
+    def _reading(self) -> Section:
+        times = "once" if self.runs == 1 else f"{self.runs} times"
+        who = "for each person of a random part of the table"
+        if self.one_person:
+            who = "in each run for one person, while all other labels were true,"
+        said = (
+            f"A coin decided {who} whether training got the true label or another. A lower bound "
+            "of ε never says that a model is safe: another way to read the model may reveal more.",
+            f"Training ran {times}; the coins were drawn with seed {self.seed}.",
+            self["model.epsilon"].reference or "",
+        )
+        return Section("reading", "How to read this", said)
+
 
 class PredictionsAudit(OfAModel):
     """What a model's probabilities for its own training rows reveal about their labels.
@@ -161,6 +257,8 @@ class PredictionsAudit(OfAModel):
         ``predictions.canary_guesses``, how many of their labels were guessed.
     """
 
+    what = "Audit of predictions"
+    title = "What predictions reveal about training labels"
     canaries: int
 
     @property
@@ -190,3 +288,62 @@ class PredictionsAudit(OfAModel):
             f"{begin.get(self.verdict, 'Inconclusive')}: training claims {claim}, and labels drawn "
             f"for it certify {least} ({at}). {said.rstrip()}"
         )
+
+    @property
+    def _tiles(self) -> tuple[Tile, ...]:
+        gain, accuracy = self["predictions.gain"], self["predictions.accuracy"]
+        tiles = [
+            Tile("Training labels guessed", f"{100 * accuracy.value:.1f} %", "estimated"),
+            Tile("Beyond the features", f"{100 * gain.value:.1f} points", "estimated"),
+        ]
+        claimed = "" if self.claimed_epsilon is None else number(self.claimed_epsilon)
+        if self.canaries:
+            bound = self["predictions.epsilon_lower"]
+            value, claimed = self.epsilons(bound.id)
+            level = f"certified, {percent(bound.level or 0.0)}, lower bound"
+            tiles.append(Tile("ε of the training (nats)", f"≥ {value}", level, "lower"))
+        if claimed:
+            tiles.insert(2, Tile("Claimed ε (nats)", claimed))
+        return tuple(tiles)
+
+    @property
+    def _sections(self) -> tuple[Section, ...]:
+        rows = [
+            Bar(words, f"{100 * self[name].value:.1f} %", self[name].value)
+            for name, words in _SCORES.items()
+        ]
+        table = Table(("guessed", "share"), tuple((row.label, row.text) for row in rows))
+        names = (
+            "guessed",
+            "Training labels guessed",
+            "Shares of training labels that are guessed.",
+        )
+        gain = self["predictions.gain"]
+        said = (
+            f"The strongest attack with the probabilities: {self['predictions.accuracy'].method}. "
+            f"Without them: {self['predictions.features_accuracy'].method}.",
+            f"What the probabilities add: {100 * gain.value:.1f} points "
+            f"({percent(gain.level or 0.0)}: {100 * (gain.low or 0.0):.1f} to "
+            f"{100 * (gain.high or 0.0):.1f}, estimated). The model may have stored labels, or "
+            "know better than the attacker without it how labels depend on features; the "
+            "difference does not tell which, and is no bound of ε.",
+        )
+        guessed = Section(
+            "guessed", "Labels guessed", said, (bars_figure(names, "share", rows, table),)
+        )
+        if not self.canaries:
+            unknown = (
+                "ε of the training was not measured. It shows only in labels that a coin "
+                "decided: draw the labels of some rows with probabilities of your own before the "
+                "training, and give these probabilities (--canaries)."
+            )
+            return guessed, Section("epsilon", "ε", (unknown,))
+        bound, right = self["predictions.epsilon_lower"], self["predictions.canary_guesses"]
+        text = (
+            f"Of {self.canaries:,} labels that were drawn for the training {right.n or 0:,} were "
+            f"guessed, {100 * right.value:.1f} % of them rightly ({right.method}). That certifies "
+            f"ε ≥ {self.epsilons(bound.id)[0]} ({percent(bound.level or 0.0)}). A lower bound "
+            "never says that a model is safe: another way to read it may reveal more.",
+            bound.reference or "",
+        )
+        return guessed, Section("epsilon", "ε", text)
