@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
@@ -52,9 +53,12 @@ class Draft:
         ):
             place += 1
             names = [f"{place + at}-{harmless(name)}" for at, (name, _) in enumerate(uploads)]
-        for name, (_, content) in zip(names, uploads, strict=True):
-            with (self.folder / name).open("xb") as file:
-                shutil.copyfileobj(content, file, 1 << 20)
+        with ExitStack() as undo:  # Half a file is none: the disk may be full.
+            for name, (_, content) in zip(names, uploads, strict=True):
+                with (self.folder / name).open("xb") as file:
+                    undo.callback((self.folder / name).unlink)
+                    shutil.copyfileobj(content, file, 1 << 20)
+            undo.pop_all()
         self.files[role] = names
 
     def words(self, role: str) -> list[str]:

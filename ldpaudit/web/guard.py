@@ -46,8 +46,9 @@ class Guard:
             await PlainTextResponse("", 403)(scope, receive, self._sending(send))
         else:
             sizes: list[int] = []
+            told = int(Headers(scope=scope).get("content-length", "0"))
             try:
-                await self._app(scope, self._counted(receive, sizes), self._sending(send))
+                await self._app(scope, self._counted(receive, sizes, told), self._sending(send))
             finally:
                 self._coming -= sum(sizes)
 
@@ -63,13 +64,16 @@ class Guard:
             and secrets.compare_digest(token, self._token)
         )
 
-    def _counted(self, receive: Receive, sizes: list[int]) -> Receive:
+    def _counted(self, receive: Receive, sizes: list[int], told: int) -> Receive:
         """Return what receives a request and refuses it once all that come have no room.
 
-        What is left of it is taken and thrown away, for a browser shows no answer before.
+        One that says so itself is refused before it comes. The server throws away what comes all
+        the same; of others it is taken here, for a browser shows no answer before.
         """
 
         async def counted() -> Message:
+            if not sizes and self._coming + told > self._room():
+                raise HTTPException(413)
             message = await receive()
             sizes.append(len(message.get("body", b"")))
             self._coming += sizes[-1]

@@ -108,11 +108,12 @@ class Site:
         return RedirectResponse(f"{self._base}/{place}", 303)
 
     async def _refused(self, _request: Request, error: Exception) -> Response:
+        why = getattr(error, "strerror", None) or f"internal fault ({type(error).__name__})"
         told = {
             404: "There is no such page; it may be of an earlier start.",
             413: f"This is more than may be uploaded: {shown(self._most)} in all (--memory). "
             "Nothing of it was kept. Start with the file’s name instead: ldpaudit open FILE.",
-            500: f"Internal fault ({type(error).__name__}).",
+            500: f"This could not be done: {why.lower()}.",
         }
         status = getattr(error, "status_code", 500)
         words = told.get(status, getattr(error, "detail", ""))
