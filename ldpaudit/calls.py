@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from ldpaudit.commands.advise.result import Advice
+    from ldpaudit.commands.advise.page import Advice
     from ldpaudit.commands.mechanism.analysis import Analysis
-    from ldpaudit.commands.sweep.result import Sweep
+    from ldpaudit.commands.sweep.page import Sweep
     from ldpaudit.result.comparison import Comparison
 
 

@@ -4,7 +4,6 @@ What a command needs is imported when it is called: the command line itself must
 """
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,6 @@ from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.options import Argument, Option
 
 if TYPE_CHECKING:
-    from ldpaudit.commands.mechanism.analysis import Analysis
     from ldpaudit.judging.policy import Policy
 
 # The exit status of each verdict, the worst first.
@@ -193,11 +191,10 @@ def privatize(
     _debug: Debug = False,
 ) -> None:
     """Apply a mechanism to a table and write the release with its declaration inside."""
-    from ldpaudit.commands.outputs import Outputs
-    from ldpaudit.commands.privatize.work import print_summary, privatize
+    from ldpaudit.commands.privatize.work import privatize
     from ldpaudit.commands.shell import carry_out
 
-    carry_out(privatize, request, Outputs(), print_summary, quiet=quiet)
+    carry_out(privatize, request, Outputs(), quiet=quiet)
 
 
 def declare(
@@ -206,11 +203,10 @@ def declare(
     _debug: Debug = False,
 ) -> None:
     """Show what a released file declares, or write a declaration into it or next to it."""
-    from ldpaudit.commands.declare.work import declare_file, print_declared
-    from ldpaudit.commands.outputs import Outputs
+    from ldpaudit.commands.declare.work import declare_file
     from ldpaudit.commands.shell import carry_out
 
-    carry_out(declare_file, request, Outputs(), print_declared, quiet=quiet)
+    carry_out(declare_file, request, Outputs(), quiet=quiet)
 
 
 def sweep(
@@ -221,24 +217,12 @@ def sweep(
 ) -> None:
     """Before releasing: simulate, audit and learn over a grid, and find the least noise."""
     from ldpaudit.commands.shell import carry_out
-    from ldpaudit.commands.sweep.page import print_summary, sweep_page
-    from ldpaudit.commands.sweep.result import Sweep
     from ldpaudit.commands.sweep.run import sweep
 
     if request.out is not None and not outputs.given():
         outputs = Outputs(request.out / "sweep.json", request.out / "sweep.html")
     outputs = replace(outputs.or_beside(request.data, "sweep"), made=request.out)
-    text, stored = print_summary, Sweep.stored
-    carry_out(
-        sweep,
-        request,
-        outputs,
-        text,
-        stored=stored,
-        html=sweep_page,
-        confidential=lambda _: True,
-        quiet=quiet,
-    )
+    carry_out(sweep, request, outputs, quiet=quiet)
 
 
 def advise(
@@ -248,23 +232,10 @@ def advise(
     _debug: Debug = False,
 ) -> None:
     """Recommend a release that meets a policy, with the command to make it."""
-    from ldpaudit.commands.advise.page import advice_page, print_advice
-    from ldpaudit.commands.advise.result import Advice
     from ldpaudit.commands.advise.work import advise
     from ldpaudit.commands.shell import carry_out
 
-    outputs = outputs.or_beside(request.data, "advice")
-    stored, text, page = Advice.model_dump, print_advice, advice_page
-    result = carry_out(
-        advise,
-        request,
-        outputs,
-        text,
-        stored=stored,
-        html=page,
-        confidential=lambda _: True,
-        quiet=quiet,
-    )
+    result = carry_out(advise, request, outputs.or_beside(request.data, "advice"), quiet=quiet)
     raise typer.Exit(EXIT[result.verdict])
 
 
@@ -278,35 +249,21 @@ def compare(
 ) -> None:
     """Compare releases of the same data: leakage, attacks, and what can still be learnt."""
     from ldpaudit.api import policy_of
-    from ldpaudit.commands.compare.sentences import print_summary
+    from ldpaudit.commands.compare.sentences import Compared
     from ldpaudit.commands.compare.work import compare as work
-    from ldpaudit.commands.shell import carry_out, say_public
-    from ldpaudit.reports.pages.comparison import render_comparison
-    from ldpaudit.reports.public_forms import render_public
-    from ldpaudit.result.comparison import Comparison
-    from ldpaudit.result.public import public_comparison
+    from ldpaudit.commands.shell import carry_out
 
     request = replace(request, command=recorded_command(sys.argv, compare))
     request.check()
     outputs = outputs.or_beside(request.inputs[0], "comparison")
-    if profile == "public":
-        comparison = carry_out(
-            *(work, request, outputs, lambda c, **how: say_public(public_comparison(c), **how)),
-            stored=lambda found: public_comparison(found).model_dump(),
-            html=lambda found: render_public(public_comparison(found), "html"),
-            quiet=quiet,
-            discreet=True,
-        )
-    else:
-        comparison = carry_out(
-            *(work, request, outputs, print_summary),
-            stored=Comparison.model_dump,
-            html=render_comparison,
-            confidential=lambda found: found.confidential,
-            quiet=quiet,
-        )
+    found = carry_out(
+        lambda request, progress: Compared(work(request, progress), profile),
+        *(request, outputs),
+        quiet=quiet,
+        discreet=profile == "public",
+    )
     if request.policy is not None:
-        raise typer.Exit(gate.status(policy_of(request), *comparison.releases))
+        raise typer.Exit(gate.status(policy_of(request), *found.comparison.releases))
 
 
 def learn(
@@ -316,14 +273,10 @@ def learn(
     _debug: Debug = False,
 ) -> None:
     """Train a learner that is corrected for the declared mechanism, and score it on test rows."""
-    from ldpaudit.commands.learn.work import Learnt, learn, print_summary
+    from ldpaudit.commands.learn.work import learn
     from ldpaudit.commands.shell import carry_out
 
-    outputs = Outputs(json)
-    text, stored = print_summary, Learnt.model_dump
-    carry_out(
-        *(learn, request, outputs, text), stored=stored, confidential=lambda _: True, quiet=quiet
-    )
+    carry_out(learn, request, Outputs(json), quiet=quiet)
 
 
 def selftest(
@@ -333,12 +286,10 @@ def selftest(
     _debug: Debug = False,
 ) -> None:
     """Audit planted releases, honest and leaking: does this installation work as documented?"""
-    from ldpaudit.commands.selftest.work import Selftest, print_summary, selftest
+    from ldpaudit.commands.selftest.work import selftest
     from ldpaudit.commands.shell import carry_out
 
-    outputs, stored = Outputs(json), Selftest.model_dump
-    tested = carry_out(selftest, request, outputs, print_summary, stored=stored, quiet=quiet)
-    raise typer.Exit(EXIT[tested.verdict])
+    raise typer.Exit(EXIT[carry_out(selftest, request, Outputs(json), quiet=quiet).verdict])
 
 
 def check(
@@ -395,33 +346,25 @@ def init(
 def describe(request: DescribeRequest, outputs: Outputs, _debug: Debug = False) -> None:
     """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error."""
     from ldpaudit.commands.mechanism.analysis import describe
+    from ldpaudit.commands.shell import carry_out
 
-    _analyse(describe, request, outputs)
+    carry_out(describe, request, outputs)
 
 
 def channel(request: ChannelRequest, outputs: Outputs, _debug: Debug = False) -> None:
     """Analyse a channel matrix exactly."""
     from ldpaudit.commands.mechanism.analysis import describe_channel
+    from ldpaudit.commands.shell import carry_out
 
-    _analyse(describe_channel, request, outputs)
+    carry_out(describe_channel, request, outputs)
 
 
 def compose(request: ComposeRequest, outputs: Outputs, _debug: Debug = False) -> None:
     """Say what several releases of the same labels reveal together."""
     from ldpaudit.commands.mechanism.composing import compose_releases
-
-    _analyse(compose_releases, request, outputs)
-
-
-def _analyse(
-    work: "Callable[[Any, Any], Analysis]", request: Any, outputs: Outputs, quiet: bool = False
-) -> None:
-    from ldpaudit.commands.mechanism.analysis import Analysis, print_analysis
-    from ldpaudit.commands.mechanism.pages import mechanism_page
     from ldpaudit.commands.shell import carry_out
 
-    text, stored = print_analysis, Analysis.stored
-    carry_out(work, request, outputs, text, stored=stored, html=mechanism_page, quiet=quiet)
+    carry_out(compose_releases, request, outputs)
 
 
 def design(
@@ -431,20 +374,10 @@ def design(
     _debug: Debug = False,
 ) -> None:
     """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
-    from ldpaudit.commands.mechanism.designing import (
-        Design,
-        design,
-        design_invariant,
-        print_design,
-    )
-    from ldpaudit.commands.mechanism.pages import design_page
+    from ldpaudit.commands.mechanism.designing import design
     from ldpaudit.commands.shell import carry_out
 
-    if request.invariant:
-        _analyse(design_invariant, request, outputs, quiet)
-        return
-    text, stored = print_design, Design.model_dump
-    carry_out(design, request, outputs, text, stored=stored, html=design_page, quiet=quiet)
+    carry_out(design, request, outputs, quiet=quiet)
 
 
 def audit(
@@ -454,11 +387,7 @@ def audit(
     _debug: Debug = False,
 ) -> None:
     """Audit any randomizer by its outputs: a certified lower bound of its ε."""
-    from ldpaudit.commands.black_box.result import BlackBoxAudit, print_summary
     from ldpaudit.commands.black_box.work import audit_black_box
     from ldpaudit.commands.shell import carry_out
 
-    text, stored = print_summary, BlackBoxAudit.model_dump
-    outputs = Outputs(json)
-    outcome = carry_out(audit_black_box, request, outputs, text, stored=stored, quiet=quiet)
-    raise typer.Exit(EXIT[outcome.verdict])
+    raise typer.Exit(EXIT[carry_out(audit_black_box, request, Outputs(json), quiet=quiet).verdict])

@@ -17,8 +17,8 @@ from ldpaudit.work.files import place_of, write_all
 if TYPE_CHECKING:
     from ldpaudit.result import AuditResult
 
+# Standard output, as the name of an output; a file of that name is ``./-``.
 STREAM: Final = Path("-")
-"""Standard output, as the name of an output; a file of that name is ``./-``."""
 _SUFFIXES: Final = (
     *(".gz", ".parquet", ".pq", ".csv", ".tsv", ".json"),
     *(".jsonl", ".ndjson", ".feather", ".arrow", ".xlsx", ".npz"),

@@ -10,8 +10,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.release import FloatArray, IndexArray, Label
 
+# Numbers that differ by less, relatively, are one label.
 SAME: Final = 1e-9
-"""Numbers that differ by less, relatively, are one label."""
 
 
 def prior_over(classes: tuple[Label, ...], table: LabelPrior) -> FloatArray:

@@ -6,20 +6,20 @@ from typing import Final
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.result import SCHEMA_VERSION
 
+# Commands and where the form of their results is stated; ``channel`` and ``compose`` store what
+# ``describe`` does.
 STORED: Final = {
     "run": ("ldpaudit.result", "AuditResult", SCHEMA_VERSION),
     "compare": ("ldpaudit.result.comparison", "Comparison", SCHEMA_VERSION),
     "public": ("ldpaudit.result.public", "PublicResult", "1.0"),
-    "sweep": ("ldpaudit.commands.sweep.result", "Sweep", "1.0"),
-    "advise": ("ldpaudit.commands.advise.result", "Advice", "1.0"),
+    "sweep": ("ldpaudit.commands.sweep.page", "Sweep", "1.0"),
+    "advise": ("ldpaudit.commands.advise.page", "Advice", "1.0"),
     "learn": ("ldpaudit.commands.learn.work", "Learnt", "1.0"),
     "selftest": ("ldpaudit.commands.selftest.work", "Selftest", "1.0"),
     "describe": ("ldpaudit.commands.mechanism.analysis", "Analysis", "1.0"),
     "design": ("ldpaudit.commands.mechanism.designing", "Design", "1.0"),
     "audit": ("ldpaudit.commands.black_box.result", "BlackBoxAudit", "1.0"),
 }
-"""Commands and where the form of their results is stated; ``channel`` and ``compose`` store what
-``describe`` does."""
 
 
 def schema_of(command: str) -> str:

@@ -1,14 +1,15 @@
-"""The way of every command: check the places, work, write the files, print the summary."""
+"""The way of every command: check the places, work, write the files, print what was found."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import input_files
 from ldpaudit.plugins import staying
+from ldpaudit.result import Frozen
+from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.harmless import one_line
-from ldpaudit.terminal import others_read, progress_on_terminal, say, stream, words_only
+from ldpaudit.terminal import others_read, progress_on_terminal, say, show, stream, words_only
 from ldpaudit.work.documents import as_json
 from ldpaudit.work.progress import Progress
 
@@ -16,64 +17,65 @@ if TYPE_CHECKING:
     from ldpaudit.reports.public_forms import Public
 
 Request = TypeVar("Request")
-Result = TypeVar("Result")
-Shown = TypeVar("Shown", contravariant=True)
+# A line; a line that begins with a word; or a table: its title, its headers, its rows.
+Said = str | tuple[str, str] | tuple[str, Sequence[str], Sequence[Sequence[str]]]
 _KEPT: Final = (
     "What was found is as confidential as the true labels. Others may read the log of this job, so "
     "it is in the files alone (--json)."
 )
 
 
-class Summary(Protocol[Shown]):
-    """Prints a result; only the answer when ``quiet``."""
+class Told:
+    """What a command found; ``access``: who may see it, where that is stated."""
 
-    def __call__(self, result: Shown, /, *, quiet: bool) -> None:
-        """Print the result."""
+    @property
+    def confidential(self) -> bool:
+        """Whether it is for those alone who may see the true labels."""
+        return getattr(self, "access", "") == CONFIDENTIAL
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield what is printed; only the answer when ``quiet``."""
+        raise NotImplementedError
+
+    def makers(self) -> Mapping[str, Callable[[], str]]:
+        """Return what makes each format, by its name among the outputs."""
+        return {}
+
+
+Result = TypeVar("Result", bound=Told)
+
+
+class Stored(Frozen, Told):
+    """What a command found, as its JSON file holds it."""
+
+    def stored(self) -> dict[str, Any]:
+        """Return what the JSON file holds."""
+        return self.model_dump(by_alias=True)
+
+    def page(self) -> str:
+        """Return its page, as HTML."""
+        raise NotImplementedError
+
+    def makers(self) -> Mapping[str, Callable[[], str]]:
+        """Return what makes the result and the page."""
+        return {"json": lambda: as_json(self.stored()), "html": self.page}
 
 
 def carry_out(
     work: Callable[[Request, Progress], Result],
     request: Request,
     outputs: Outputs,
-    text: Summary[Result],
     *,
-    stored: Callable[[Result], Any] | None = None,
-    html: Callable[[Result], str] | None = None,
-    more: Mapping[str, Callable[[Result], str]] | None = None,
-    confidential: Callable[[Result], bool] = lambda _: False,
     quiet: bool = False,
     discreet: bool = False,
     minds_log: bool = False,
 ) -> Result:
     """Carry out a command; return its result.
 
-    Parameters
-    ----------
-    work : callable
-        From the request to the result, with progress.
-    request : dataclass of options
-        No output may overwrite a file that it names.
-    outputs : Outputs
-        Checked before the work; written, all or none, before anything is printed.
-    text : callable
-        Prints the summary; whatever becomes of that, the work counts as done.
-    stored, html : callable
-        What the JSON file holds of the result, and its page; None: the command has none.
-    more : mapping
-        Further formats, by their names among the outputs.
-    confidential : callable
-        Whether the files are for those alone who may see the true labels (mode 0600).
-    quiet : bool
-        Whether to show no progress and print the answer only.
-    discreet : bool
-        Whether to show no progress, whose remarks are about the data.
-    minds_log : bool
-        Whether ``text`` itself keeps what is confidential from a log that others may read.
-
-    Raises
-    ------
-    LdpAuditError
-        One line about what is wrong; nothing is written then.
+    No output may overwrite a file that the request names. Outputs are checked before the work, and
+    written, all or none, before anything is printed: whatever becomes of that, the work is done.
+    ``discreet``: no progress, whose remarks are about the data; ``minds_log``: what is said keeps
+    what is confidential from a log that others may read. LdpAuditError: nothing is written.
     """
     outputs.check(input_files(request))
     with outputs.for_people():
@@ -81,18 +83,9 @@ def carry_out(
         with progress_on_terminal(quiet or discreet or kept) as progress:
             with staying():
                 result = work(request, progress)
-            json = None if stored is None else partial(_json, stored)
-            makers = {"json": json, "html": html, **(more or {})}
-            private = confidential(result)
-            streamed = outputs.write(
-                {name: partial(make, result) for name, make in makers.items() if make is not None},
-                confidential=private,
-            )
+            streamed = outputs.write(result.makers(), confidential=result.confidential)
         with words_only():
-            if kept and private:
-                say(_KEPT)
-            else:
-                text(result, quiet=quiet)
+            tell([_KEPT] if kept and result.confidential else result.said(quiet=quiet))
             if not quiet:
                 outputs.announce()
     if streamed:
@@ -101,14 +94,19 @@ def carry_out(
     return result
 
 
-def say_public(shared: "Public", /, *, quiet: bool) -> None:
-    """Print the public form of a result; only the decision when ``quiet``."""
+def tell(said: Iterable[Said]) -> None:
+    """Print lines and tables."""
+    for one in said:
+        if isinstance(one, str):
+            say(one)
+        elif len(one) == 2:
+            say(f"  {one[0]:<12} {one_line(one[1])}")
+        else:
+            show(*one)
+
+
+def public_lines(shared: "Public", *, quiet: bool) -> Iterator[Said]:
+    """Yield the public form of a result; only the decision when ``quiet``."""
     from ldpaudit.reports.public_forms import summary_lines
 
-    for line, answers in summary_lines(shared):
-        if answers or not quiet:
-            say(one_line(line))
-
-
-def _json(stored: Callable[[Result], Any], result: Result) -> str:
-    return as_json(stored(result))
+    yield from (one_line(line) for line, answers in summary_lines(shared) if answers or not quiet)

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from ldpaudit.commands.run.text import print_summary
+from ldpaudit.commands.run.text import said_of
 from ldpaudit.commands.schemas import schema_of
+from ldpaudit.commands.shell import tell
 from ldpaudit.errors import InputError
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.annotations import annotations
@@ -122,14 +123,14 @@ def test_what_has_no_room_gives_way_from_the_best_part_on() -> None:
 def test_the_summary_has_a_line_for_each(
     whole: AuditResult, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_summary(whole, quiet=False)
+    tell(said_of(whole, quiet=False))
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     parts = [line for line in lines if re.match(r"(fail|pass) +Column \w", line)]
     assert [re.search(r"Column (\w+)", line)[1] for line in parts] == ["income", "1", "3"]
     assert "certified ε ≥ 1.947 nats; best attack is right for 87.3\xa0%" in parts[0]
     assert any("claimed-epsilon of column income: a certified" in line for line in lines)
     assert sum("waiver of renyi-epsilon" in line for line in lines) == 1
-    print_summary(whole, quiet=True)
+    tell(said_of(whole, quiet=True))
     assert capsys.readouterr().out.count("\n") == 1
 
 

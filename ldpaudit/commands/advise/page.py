@@ -1,15 +1,25 @@
-"""What advice says: on the terminal, and on its page with the frontier and every candidate."""
+"""The result of ``advise``, on the terminal and on its page, with frontier and candidates."""
 
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Literal
 
-from ldpaudit.commands.advise.result import Advice, Candidate
+from ldpaudit.commands.advise.result import (
+    AdviceRun,
+    Candidate,
+    Dropped,
+    Outcome,
+    Recommendation,
+)
+from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
 from ldpaudit.result import Estimate
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import number, percent, rows
-from ldpaudit.terminal import say, show
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ORDER: Final = (
     "In this order: first what no interval shows to be worth less than the best, and of these what "
@@ -17,6 +27,10 @@ ORDER: Final = (
 )
 _NOT_RELEASED: Final = (
     "Nothing was released. Simulated releases were drawn with a seeded generator and are not kept."
+)
+_NO_PROOF: Final = (
+    "No violation found is not a proof of privacy: a stronger attack may exist. Audit the release "
+    "itself before it is published: ldpaudit run."
 )
 # Headers for numbers, by their ids.
 _SHORT: Final = {
@@ -30,6 +44,11 @@ _SHORT: Final = {
 _CANDIDATES: Final = ("Mechanism", "ε (nats)", "Labels guessed right", "Use", "Passes", "Why not")
 _LIMITS: Final = ("", "Mechanism", "What is limited", "Reached", "Allowed", "Kept", "Sure")
 _DROPPED: Final = ("Columns", "Why", "The features alone, before", "and after")
+_VERDICTS: Final[dict[Outcome, Literal["pass", "fail", "inconclusive"]]] = {
+    "found": "pass",
+    "none": "fail",
+    "undecided": "inconclusive",
+}
 _USES: Final = {
     "classification": "accuracy of a model that learns from the release",
     "regression": "squared error of a model that learns from the release",
@@ -37,28 +56,119 @@ _USES: Final = {
 }
 
 
-def print_advice(advice: Advice, *, quiet: bool) -> None:
-    """Print what to release, and the command to make it."""
-    if not quiet:
-        say(CONFIDENTIAL)
-    say(advice.sentence)
-    if quiet:
-        for recommendation in advice.recommendations[:1]:
-            say(recommendation.command)
-        return
-    for dropped in advice.dropped:
-        say(f"  {'left out':<12} {', '.join(dropped.names)}: {dropped.reason}")
-    if advice.recommendations:
-        found = advice.outcome == "found"
-        title = "Releases that meet the policy" if found else "What to try first, by closed form"
-        show(title, *_recommended(advice))
-        if found and len(advice.recommendations) > 1:
-            say(ORDER)
-        for place, one in enumerate(advice.recommendations, 1):
-            say(f"  {place}. {one.command}")
-    for text in advice.notes:
-        say(f"  {'note':<12} {text}")
-    say(f"All intervals hold together at {percent(advice.run.level)}. {_NOT_RELEASED}")
+class Advice(Stored):
+    """A recommended release that meets a policy.
+
+    Attributes
+    ----------
+    access
+        Who may see it.
+    schema_version
+        The version of this form.
+    ldpaudit_version
+        The version that wrote it.
+    outcome
+        Whether something passes, nothing in reach does, or that is not known.
+    sentence
+        The advice in one sentence.
+    recommendations
+        Three at most, the best first; where none was simulated, those to try first.
+    candidates
+        What was looked at.
+    dropped
+        Feature columns to leave out.
+    notes
+        Remarks.
+    run
+        How it came about.
+    """
+
+    access: str = CONFIDENTIAL
+    schema_version: str = "1.0"
+    ldpaudit_version: str
+    outcome: Outcome
+    sentence: str
+    recommendations: list[Recommendation]
+    candidates: list[Candidate]
+    dropped: list[Dropped]
+    notes: list[str]
+    run: AdviceRun
+
+    def __repr__(self) -> str:
+        return f"Advice({self.sentence!r})"
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    @property
+    def verdict(self) -> Literal["pass", "fail", "inconclusive"]:
+        """The outcome as the verdict whose exit status it has."""
+        return _VERDICTS[self.outcome]
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield what to release, and the command to make it."""
+        yield from (self.sentence,) if quiet else (self.access, self.sentence)
+        if quiet:
+            yield from (one.command for one in self.recommendations[:1])
+            return
+        yield from (("left out", f"{', '.join(d.names)}: {d.reason}") for d in self.dropped)
+        if self.recommendations:
+            found = self.outcome == "found"
+            title = (
+                "Releases that meet the policy" if found else "What to try first, by closed form"
+            )
+            yield title, *_recommended(self)
+            if found and len(self.recommendations) > 1:
+                yield ORDER
+            for place, one in enumerate(self.recommendations, 1):
+                yield f"  {place}. {one.command}"
+        yield from (("note", text) for text in self.notes)
+        yield f"All intervals hold together at {percent(self.run.level)}. {_NOT_RELEASED}"
+
+    def page(self) -> str:
+        """Return the page."""
+        run, found = self.run, self.recommendations
+        tiles = [
+            *(Tile("ε of the first choice (nats)", number(one.epsilon)) for one in found[:1]),
+            Tile("rows of the table", rows(run.rows)),
+            Tile("rows reported on", rows(run.reported), "nothing was learnt from them"),
+            Tile("simulated releases", str(run.simulated)),
+        ]
+        sections = [_recommendations(self), _frontier(self), *_left_out(self)]
+        return render_sheet(
+            what="Advice before releasing",
+            title=f"For {run.use}, {rows(run.rows)} rows",
+            lead=self.sentence,
+            tiles=tuple(tiles),
+            sections=tuple(sections),
+            more=(_limits(self), _everything(self)),
+            notes=(
+                _NOT_RELEASED,
+                _NO_PROOF,
+                f"All intervals hold together at {percent(run.level)}, whichever release is "
+                "chosen, given that rows are independent.",
+                *self.notes,
+            ),
+            access=self.access,
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row for each private column of each recommendation."""
+        import pandas as pd
+
+        rows = [
+            {
+                "place": place,
+                "mechanism": choice.mechanism,
+                "epsilon": choice.epsilon,
+                **{name: one.value for name, one in choice.numbers.items()},
+                "kind": choice.kind,
+                "command": recommendation.command,
+            }
+            for place, recommendation in enumerate(self.recommendations, 1)
+            for choice in recommendation.choices
+        ]
+        return pd.DataFrame(rows)
 
 
 def _recommended(advice: Advice) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -86,35 +196,6 @@ def _shown(estimate: Estimate) -> str:
         return number(estimate.value)
     low, high = number(estimate.low, "down"), number(estimate.high, "up")
     return f"{number(estimate.value)} [{low}, {high}]"
-
-
-def advice_page(advice: Advice) -> str:
-    """Return the page."""
-    run, found = advice.run, advice.recommendations
-    tiles = [
-        *(Tile("ε of the first choice (nats)", number(one.epsilon)) for one in found[:1]),
-        Tile("rows of the table", rows(run.rows)),
-        Tile("rows reported on", rows(run.reported), "nothing was learnt from them"),
-        Tile("simulated releases", str(run.simulated)),
-    ]
-    sections = [_recommendations(advice), _frontier(advice), *_left_out(advice)]
-    return render_sheet(
-        what="Advice before releasing",
-        title=f"For {run.use}, {rows(run.rows)} rows",
-        lead=advice.sentence,
-        tiles=tuple(tiles),
-        sections=tuple(sections),
-        more=(_limits(advice), _everything(advice)),
-        notes=(
-            _NOT_RELEASED,
-            "No violation found is not a proof of privacy: a stronger attack may exist. Audit the "
-            "release itself before it is published: ldpaudit run.",
-            f"All intervals hold together at {percent(run.level)}, whichever release is chosen, "
-            "given that rows are independent.",
-            *advice.notes,
-        ),
-        access=CONFIDENTIAL,
-    )
 
 
 def _part(key: str, title: str, intro: str, missing: str, *tables: tuple[str, Table]) -> Section:

@@ -1,24 +1,15 @@
-"""What to release, what it costs and the command to make it: the result of ``advise``."""
+"""What to release, what it costs and the command to make it: the parts of an advice."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from pydantic import PrivateAttr
 
 from ldpaudit.result import Check, Estimate, Frozen, Kind, Number
-from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import as_percent, number
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Outcome = Literal["found", "none", "undecided"]
 _SURENESS: Final = ("estimated", "certified", "exact")
-_VERDICTS: Final[dict[Outcome, Literal["pass", "fail", "inconclusive"]]] = {
-    "found": "pass",
-    "none": "fail",
-    "undecided": "inconclusive",
-}
 _WORTH: Final = {
     "test_accuracy": "a model that learns from it is right in {} of cases",
     "test_squared_error": "a model that learns from it has a squared error of {}",
@@ -255,74 +246,6 @@ class AdviceRun(Frozen):
     simulated: int
     use: str
     policy_sha256: str | None
-
-
-class Advice(Frozen):
-    """A recommended release that meets a policy.
-
-    Attributes
-    ----------
-    access
-        Who may see it.
-    schema_version
-        The version of this form.
-    ldpaudit_version
-        The version that wrote it.
-    outcome
-        Whether something passes, nothing in reach does, or that is not known.
-    sentence
-        The advice in one sentence.
-    recommendations
-        Three at most, the best first; where none was simulated, those to try first.
-    candidates
-        What was looked at.
-    dropped
-        Feature columns to leave out.
-    notes
-        Remarks.
-    run
-        How it came about.
-    """
-
-    access: str = CONFIDENTIAL
-    schema_version: str = "1.0"
-    ldpaudit_version: str
-    outcome: Outcome
-    sentence: str
-    recommendations: list[Recommendation]
-    candidates: list[Candidate]
-    dropped: list[Dropped]
-    notes: list[str]
-    run: AdviceRun
-
-    def __repr__(self) -> str:
-        return f"Advice({self.sentence!r})"
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    @property
-    def verdict(self) -> Literal["pass", "fail", "inconclusive"]:
-        """The outcome as the verdict whose exit status it has."""
-        return _VERDICTS[self.outcome]
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return one row for each private column of each recommendation."""
-        import pandas as pd
-
-        rows = [
-            {
-                "place": place,
-                "mechanism": choice.mechanism,
-                "epsilon": choice.epsilon,
-                **{name: one.value for name, one in choice.numbers.items()},
-                "kind": choice.kind,
-                "command": recommendation.command,
-            }
-            for place, recommendation in enumerate(self.recommendations, 1)
-            for choice in recommendation.choices
-        ]
-        return pd.DataFrame(rows)
 
 
 def found_words(best: Recommendation) -> str:

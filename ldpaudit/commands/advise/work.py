@@ -28,9 +28,9 @@ from ldpaudit.commands.advise.candidates import (
     stretch,
     words,
 )
+from ldpaudit.commands.advise.page import Advice
 from ldpaudit.commands.advise.request import AdviseRequest
 from ldpaudit.commands.advise.result import (
-    Advice,
     AdviceRun,
     Candidate,
     Choice,

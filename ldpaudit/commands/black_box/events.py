@@ -7,8 +7,8 @@ all entries. An event guesses one input where the score is high, and the other w
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,104 +23,83 @@ if TYPE_CHECKING:
 
 Codes = npt.NDArray[np.uint16]
 _CATEGORIES = 64
+# How many different whole outputs are distinguished.
 _ROWS_SEEN = 4096
-"""How many different whole outputs are distinguished."""
 _ITEMS = 256
 _PEEK = 2000
+# Where bins of numbers end; the tails are cut finer, since ratios are largest there.
 _SHARES = np.concatenate(
     [[0.001, 0.003, 0.006], np.arange(1, _CATEGORIES) / _CATEGORIES, [0.994, 0.997, 0.999]]
 )
-"""Where bins of numbers end; the tails are cut finer, since ratios are largest there."""
+# Shared by all columns of a view: how often an uninformative one is kept.
 _SCREENING_LEVEL = 0.01
-"""Shared by all columns of a view: how often an uninformative one is kept."""
 _SMOOTHING = 1.0
 _BOOSTED_ROWS = 30_000
 _MOST_MERGED = 256
+# Standard errors by which log ratios of neighbouring bins must differ to be kept apart.
 _APART = 2.0
-"""Standard errors by which log ratios of neighbouring bins must differ to be kept apart."""
 _THRESHOLDS = 64
+# Standard errors of the choosing sample by which an event must be better.
 _DOUBT = 3.5
-"""Standard errors of the choosing sample by which an event must be better."""
 _FEW_VALUES = 16
+# Nats by which boosted trees must be better than counting: they cost more to apply.
 _MARGIN = 0.05
-"""Nats by which boosted trees must be better than counting: they cost more to apply."""
 
 
 @dataclass(frozen=True, eq=False)
-class NumberBins:
-    """Frequent numbers have bins of their own, then come the intervals between ``edges``.
+class Bins:
+    """A bin for each frequent value, and bin 0 for what was never seen.
 
-    Bin 0 is for what was never seen; without edges (None) every number seen has its own.
+    ``shown``: which values each further bin holds. Values of any hashable type have their
+    ``positions``. Numbers have their ``values``, in order, and then, unless all that were seen are
+    among these, the intervals between ``edges``.
     """
 
-    values: npt.NDArray[Any]
-    edges: npt.NDArray[Any] | None
+    shown: tuple[str, ...]
+    positions: Mapping[Hashable, int] | None = None
+    values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    edges: npt.NDArray[Any] | None = None
 
     @property
     def bins(self) -> int:
         """How many bins there are."""
-        return 1 + len(self.values) + (0 if self.edges is None else len(self.edges) + 1)
+        return 1 + len(self.shown)
 
     def codes(self, column: npt.NDArray[Any]) -> Codes:
-        """Return the bin of each number, uint16 of shape (n,)."""
+        """Return the bin of each value, uint16 of shape (n,)."""
         codes = np.zeros(len(column), dtype=np.intp)
-        if column.dtype.kind not in NUMERIC:
-            return codes.astype(np.uint16)
-        if self.edges is not None:
-            codes = np.searchsorted(self.edges, column, side="right") + (1 + len(self.values))
-        if len(self.values):
-            place = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
-            codes = np.where(self.values[place] == column, place + 1, codes)
+        if self.positions is not None:
+            codes = np.array([self.positions.get(value, 0) for value in column.tolist()])
+        elif column.dtype.kind in NUMERIC:
+            if self.edges is not None:
+                codes = np.searchsorted(self.edges, column, side="right") + (1 + len(self.values))
+            if len(self.values):
+                place = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
+                codes = np.where(self.values[place] == column, place + 1, codes)
         return codes.astype(np.uint16)
 
     def describe(self, code: int) -> str:
-        """Return which numbers a bin holds."""
-        position = code - len(self.values) - 1
-        if code == 0 or self.edges is None or position < 0:
-            return f"= {self.values[code - 1]:.6g}" if code else "any other"
-        low = f"{self.edges[position - 1]:.6g}" if position > 0 else "−∞"
-        high = f"{self.edges[position]:.6g}" if position < len(self.edges) else "∞"
-        return f"in [{low}, {high})"
-
-
-@dataclass(frozen=True, eq=False)
-class ValueBins:
-    """A bin for each frequent value, of any hashable type; bin 0 for the rest."""
-
-    positions: Mapping[Hashable, int]
-    shown: tuple[str, ...]
-
-    @property
-    def bins(self) -> int:
-        """How many bins there are."""
-        return 1 + len(self.positions)
-
-    def codes(self, column: Any) -> Codes:
-        """Return the bin of each value, uint16 of shape (n,)."""
-        get = self.positions.get
-        return np.array([get(value, 0) for value in column.tolist()], dtype=np.uint16)
-
-    def describe(self, code: int) -> str:
-        """Return which value a bin holds."""
+        """Return which values a bin holds."""
         return self.shown[code - 1] if code else "any other"
 
 
-def fit_binning(column: npt.NDArray[Any], most: int = _CATEGORIES) -> NumberBins | ValueBins:
+def fit_binning(column: npt.NDArray[Any], most: int = _CATEGORIES) -> Bins:
     """Fit bins to a sample of a column, of shape (n,): one for each of at most ``most`` values."""
     if column.dtype.kind not in NUMERIC:
         common = [value for value, _ in Counter(column.tolist()).most_common(most)]
         shown = tuple(f"= {_readable(value)!r}"[:80] for value in common)
-        return ValueBins({value: place for place, value in enumerate(common, 1)}, shown)
-    values, counts = np.unique(
-        column.view(np.uint8) if column.dtype.kind == "b" else column, return_counts=True
-    )
-    if len(values) <= most:
-        return NumberBins(values, None)
-    frequent = counts >= len(column) / most
+        return Bins(shown, {value: place for place, value in enumerate(common, 1)})
+    column = column.view(np.uint8) if column.dtype.kind == "b" else column
+    values, counts = np.unique(column, return_counts=True)
+    frequent = counts >= (len(column) / most if len(values) > most else 0)
+    shown = tuple(f"= {value:.6g}" for value in values[frequent])
+    if frequent.all():
+        return Bins(shown, values=values)
     rest = np.repeat(values[~frequent], counts[~frequent])
-    return NumberBins(
-        values[frequent], np.unique(np.quantile(rest, _SHARES, method="inverted_cdf"))
-    )
+    edges = np.unique(np.quantile(rest, _SHARES, method="inverted_cdf"))
+    ends = ["−∞", *(f"{edge:.6g}" for edge in edges), "∞"]
+    between = tuple(f"in [{low}, {high})" for low, high in pairwise(ends))
+    return Bins(shown + between, values=values[frequent], edges=edges)
 
 
 def _readable(value: Any) -> Any:
@@ -136,7 +115,7 @@ class View:
     """
 
     name: str
-    binnings: tuple[NumberBins | ValueBins, ...]
+    binnings: tuple[Bins, ...]
     items: tuple[Any, ...] = ()
 
     def codes(self, table: OutputTable, column: int) -> Codes:
@@ -194,7 +173,14 @@ def fit_views(tables: Sequence[OutputTable]) -> list[View]:
     if width > 1 or kind not in NUMERIC:
         start = pooled[:: max(len(pooled) // _PEEK, 1)]
         if len(set(_row_keys(start).tolist())) <= len(start) / 2:
-            views.append(View("outputs", (_row_bins(pooled),)))
+            keys = _row_keys(pooled).tolist()
+            rows = dict(zip(keys, pooled, strict=True))
+            counts = Counter(keys if kind == "O" else sorted(keys))
+            common = [key for key, _ in counts.most_common(_ROWS_SEEN)]
+            entries = ([_readable(entry) for entry in rows[key].tolist()] for key in common)
+            shown = tuple(f"= {str(one[0] if len(one) == 1 else one)[:80]}" for one in entries)
+            positions = {key: place for place, key in enumerate(common, 1)}
+            views.append(View("outputs", (Bins(shown, positions),)))
         if items := _items(pooled):
             both = fit_binning(np.array([0, 1], dtype=np.uint8))
             views.append(View("items", (both,) * len(items), items))
@@ -202,16 +188,6 @@ def fit_views(tables: Sequence[OutputTable]) -> list[View]:
         moved = pooled - _centre(pooled)[:, None]
         views.append(View("deviations", tuple(fit_binning(moved[:, j]) for j in range(width))))
     return views
-
-
-def _row_bins(pooled: OutputTable) -> ValueBins:
-    keys = _row_keys(pooled).tolist()
-    rows = dict(zip(keys, pooled, strict=True))
-    counts = Counter(keys if pooled.dtype.kind == "O" else sorted(keys))
-    common = [key for key, _ in counts.most_common(_ROWS_SEEN)]
-    entries = ([_readable(entry) for entry in rows[key].tolist()] for key in common)
-    shown = tuple(f"= {str(one[0] if len(one) == 1 else one)[:80]}" for one in entries)
-    return ValueBins({key: place for place, key in enumerate(common, 1)}, shown)
 
 
 def _items(pooled: OutputTable) -> tuple[Any, ...]:
@@ -286,8 +262,8 @@ class BoostedScore:
         return {"score": "log-odds by gradient-boosted trees on all entries and their sum"}
 
 
+# A fixed function of an output; large where the first input is more likely.
 Score = RatioScore | BoostedScore
-"""A fixed function of an output; large where the first input is more likely."""
 
 
 def _with_sum(table: OutputTable) -> FloatArray:
@@ -334,7 +310,7 @@ def _g_test(pair: FloatArray) -> float:
     return float(gammaincc((pair.shape[1] - 1) / 2, terms.sum()))
 
 
-def _log_ratios(pair: FloatArray, bins: NumberBins | ValueBins) -> FloatArray:
+def _log_ratios(pair: FloatArray, bins: Bins) -> FloatArray:
     """Return each bin's log ratio; bins with ratios that do not differ are merged.
 
     Where bins are intervals only neighbours are merged, else those of similar ratio.
@@ -343,7 +319,7 @@ def _log_ratios(pair: FloatArray, bins: NumberBins | ValueBins) -> FloatArray:
     smooth = pair[:, seen] + _SMOOTHING
     ratios = np.log(smooth[0] / smooth[1])
     if len(seen) <= _MOST_MERGED:
-        intervals = isinstance(bins, NumberBins) and bins.edges is not None and not len(bins.values)
+        intervals = bins.edges is not None and not len(bins.values)
         order = np.arange(len(seen)) if intervals else np.argsort(ratios, kind="stable")
         ratios[order] = _merged(pair[:, seen[order]])
     log_ratios = np.zeros(pair.shape[1])

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from ldpaudit.errors import InputError
 
+# Outputs of shape (n, d): numbers, text or, of type object, hashable entries.
 OutputTable = npt.NDArray[Any]
-"""Outputs of shape (n, d): numbers, text or, of type object, hashable entries."""
 
 NUMERIC = "biuf"
+# Replaces NaN, so that NaNs are equal.
 _MISSING = float(np.finfo(np.float64).max)
-"""Replaces NaN, so that NaNs are equal."""
 
 
 class Ragged(frozenset[Any]):

@@ -1,11 +1,12 @@
 """The outcome of a black-box audit: what is stored of it, and what is printed."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
+from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.result import Frozen, Kind, Number, Side, Verdict
 from ldpaudit.result.numbers import number, percent
-from ldpaudit.terminal import say
 
 
 class Claimed(Frozen):
@@ -38,38 +39,42 @@ class Value(Frozen):
     kind: Kind
 
 
-class DeltaBound(Value):
+class Bound(Value):
+    """A certified lower bound.
+
+    Attributes
+    ----------
+    low
+        The bound.
+    side
+        Which end is bounded.
+    level
+        The confidence of both bounds together.
+    """
+
+    low: Number
+    side: Side = "lower"
+    level: float
+    kind: Kind = "certified"
+
+
+class DeltaBound(Bound):
     """A certified lower bound of δ.
 
     Attributes
     ----------
-    low
-        The bound.
-    side
-        Which end is bounded.
-    level
-        The confidence of both bounds together.
     epsilon
         The claimed ε, in nats, at which δ is bounded.
     """
 
-    low: Number
-    side: Side
-    level: float
     epsilon: Number
 
 
-class EpsilonBound(Value):
+class EpsilonBound(Bound):
     """A certified lower bound of ε.
 
     Attributes
     ----------
-    low
-        The bound.
-    side
-        Which end is bounded.
-    level
-        The confidence of both bounds together.
     unit
         The unit: nats.
     n
@@ -84,15 +89,14 @@ class EpsilonBound(Value):
         The source, with its theorem.
     """
 
-    low: Number
-    side: Side
-    level: float
-    unit: str
+    unit: str = "nats"
     n: int
     count: int
-    method: str
-    assumptions: list[str]
-    reference: str
+    method: str = "right guesses of which of two inputs was given, event chosen beforehand"
+    assumptions: tuple[str, ...] = (
+        "the outputs of the function are independent and identically distributed",
+    )
+    reference: str = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
 
 
 class Power(Frozen):
@@ -109,7 +113,7 @@ class Power(Frozen):
     """
 
     detectable_epsilon: Number | None
-    probability: float
+    probability: float = 0.9
     max_undetected_excess: Number
 
 
@@ -155,7 +159,7 @@ class PairFound(Frozen):
     guessed: Value
 
 
-class BlackBoxAudit(Frozen):
+class BlackBoxAudit(Stored):
     """The outcome of a black-box audit of a function.
 
     Attributes
@@ -188,7 +192,7 @@ class BlackBoxAudit(Frozen):
         Entries of outputs that never repeat, of which nothing was learnt.
     """
 
-    schema_version: str
+    schema_version: str = "1.0"
     verdict: Verdict
     function: str
     inputs: list[Any]
@@ -202,56 +206,47 @@ class BlackBoxAudit(Frozen):
     pairs: list[PairFound]
     opaque_entries: int
 
-    def summary(self) -> list[str]:
-        """Return the outcome in words, the verdict first."""
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield the outcome, the verdict first."""
         bound, rule, delta = self.epsilon_lower, self.witness, self.delta_lower
-        claimed, least = self.claim.epsilon, _down(bound.value)
+        claimed, least = self.claim.epsilon, number(bound.value, "down")
         at = f" (δ = {self.claim.delta:g})" if self.claim.delta else ""
-        claim, first, second = f"ε = {claimed or 0:g}{at}", *rule.inputs
-        if claimed is None:
-            head = "Nothing was claimed, so nothing was judged."
-        elif self.verdict == "pass":
-            head = f"No violation found: no bound exceeds the claimed {claim}."
-        elif self.verdict == "inconclusive":
-            head = f"Inconclusive: nothing exceeds {claim}, but too little could have."
-        else:
-            proof = f"at least ε = {least} is certified"
-            if bound.value <= claimed and delta is not None:
-                proof = f"at that ε at least δ = {_down(delta.value, 5)} is certified"
-            head = f"Violation found: the randomizer claims {claim}, but {proof}."
-        lines = [
-            head,
-            f"  certified    ε ≥ {least}{at} at {percent(bound.level)} confidence, from inputs "
-            f"{first!r} and {second!r}: {rule.right:,} of {rule.guesses:,} guesses right in "
-            f"{rule.candidates:,} outputs",
-        ]
-        if claimed is not None and self.verdict != "fail":
-            found, excess = self.power.detectable_epsilon, self.power.max_undetected_excess
-            assert found is not None
+        claim, shift = f"ε = {claimed or 0:g}{at}", number(delta.value if delta else 0, "down", 5)
+        proof = f"at least ε = {least} is certified"
+        if bound.value <= (claimed or 0):
+            proof = f"at that ε at least δ = {shift} is certified"
+        heads = {
+            "pass": f"No violation found: no bound exceeds the claimed {claim}.",
+            "inconclusive": f"Inconclusive: nothing exceeds {claim}, but too little could have.",
+            "fail": f"Violation found: the randomizer claims {claim}, but {proof}.",
+        }
+        unclaimed = "Nothing was claimed, so nothing was judged."
+        yield unclaimed if claimed is None else heads[self.verdict]
+        if quiet:
+            return
+        yield (
+            "certified",
+            f"ε ≥ {least}{at} at {percent(bound.level)} confidence, from inputs "
+            f"{rule.inputs[0]!r} and {rule.inputs[1]!r}: {rule.right:,} of {rule.guesses:,} "
+            f"guesses right in {rule.candidates:,} outputs",
+        )
+        found = self.power.detectable_epsilon
+        if claimed is not None and found is not None and self.verdict != "fail":
             could = f"ε = {number(found, 'up')} would have been found with 90 % probability"
             could = "no ε would have been found" if math.isinf(found) else could
-            more = "" if found <= claimed + excess else "; raise --samples"
-            lines.append(f"  power        on this event {could}{more}")
+            enough = found <= claimed + self.power.max_undetected_excess
+            yield "power", f"on this event {could}{'' if enough else '; raise --samples'}"
         if delta is not None and delta.value > self.claim.delta:
-            lines.append(f"  certified    δ ≥ {_down(delta.value, 5)} at the claimed ε")
+            yield "certified", f"δ ≥ {shift} at the claimed ε"
         if bound.value == 0 and claimed:
-            lines.append(
-                "  warning      no two inputs could be distinguished: does the function know them "
-                f'as {type(self.inputs[0]).__name__}? In a JSON list 0 is a number and "0" a text'
+            yield (
+                "warning",
+                "no two inputs could be distinguished: does the function know them as "
+                f'{type(self.inputs[0]).__name__}? In a JSON list 0 is a number and "0" a text',
             )
         if self.opaque_entries:
-            lines.append(
-                f"  warning      {self.opaque_entries} entry(ies) of the outputs hardly ever "
-                "repeat and could not be used; if one is a public seed, give --feature-function"
+            yield (
+                "warning",
+                f"{self.opaque_entries} entry(ies) of the outputs hardly ever repeat and could not "
+                "be used; if one is a public seed, give --feature-function",
             )
-        return lines
-
-
-def print_summary(audit: BlackBoxAudit, *, quiet: bool) -> None:
-    """Print the outcome, the verdict first."""
-    for sentence in audit.summary()[: 1 if quiet else None]:
-        say(sentence)
-
-
-def _down(bound: float, digits: int = 3) -> str:
-    return number(bound, "down", digits)

@@ -34,7 +34,7 @@ from ldpaudit.commands.black_box.result import (
     Value,
     Witness,
 )
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
     delta_lower,
@@ -46,12 +46,12 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.result import Verdict
 from ldpaudit.work.memory import Scratch
 from ldpaudit.work.progress import NoProgress, Progress
-from ldpaudit.work.tasks import Pool, processes
+from ldpaudit.work.tasks import processes
 
+# Outputs of one call, at most.
 _CHUNK = 20_000
-"""Outputs of one call, at most."""
+# Of the error probability, where a claim is judged by a bound of ε and one of δ.
 _EPSILON_SHARE, _DELTA_SHARE = 0.9, 0.1
-"""Of the error probability, where a claim is judged by a bound of ε and one of δ."""
 _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 _MOST_ENTRIES = 50_000_000
@@ -89,8 +89,14 @@ class Randomizer:
 
     @cached_property
     def _loaded(self) -> list[Callable[..., Any]]:
-        places = ((self.function, self.path), (self.features, ()))
-        return [_load(name, path) for name, path in places if name]
+        functions = []
+        for name, path in ((self.function, self.path), (self.features, ())):
+            if name:
+                found: Any = load_object(name, path, "function", "FUNCTION")
+                must = f"{name!r} must be a function; it is of type {type(found).__name__}."
+                refuse(not callable(found), must)
+                functions.append(found)
+        return functions
 
     def draw(self, task: DrawTask) -> OutputTable:
         """Draw outputs; return them, or their features for every input next to one another."""
@@ -112,13 +118,6 @@ class Randomizer:
         return as_outputs(returned, n) if task.form is None else task.form.read(returned, n)
 
 
-def _load(name: str, path: Sequence[str]) -> Callable[..., Any]:
-    function: Any = load_object(name, path, "function", "FUNCTION")
-    if not callable(function):
-        raise InputError(f"{name!r} must be a function; it is of type {type(function).__name__}.")
-    return function  # type: ignore[no-any-return]
-
-
 def _guarded(call: Callable[..., Any], role: str, *arguments: Any) -> Any:
     try:
         return call(*arguments)
@@ -130,26 +129,6 @@ def _drawn_here(task: DrawTask, randomizer: Randomizer) -> Any:
     """Do a task in this process: return the outputs, or each event's counts of guesses."""
     table = randomizer.draw(task)
     return [event.counts(table) for event in task.events] if task.events else table
-
-
-def _drawn(
-    pool: Pool, randomizer: Randomizer, tasks: Sequence[DrawTask], progress: Progress
-) -> list[Any]:
-    """Do tasks in processes; return their results in order."""
-    results: list[Any] = [None] * len(tasks)
-    for done, (number, answer) in enumerate(pool.answers(_drawn_here, tasks, randomizer), 1):
-        if answer.late:
-            raise InputError(
-                f"The function must return within {pool.seconds:g} s; a call did not and was "
-                "ended. Raise --timeout if it is only slow."
-            )
-        if answer.reason:
-            ended = f"it ended its process (status {answer.status})."
-            wrong = f"The function must return outputs; {ended}" if answer.status else answer.reason
-            raise InputError(wrong)
-        results[number] = answer.content
-        progress.advance(done, len(tasks))
-    return results
 
 
 def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) -> BlackBoxAudit:
@@ -168,7 +147,22 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
         Scratch() as scratch,
         processes(most, 1, scratch.folder, seconds=request.timeout) as pool,
     ):
-        draw: _Draw = lambda tasks: _drawn(pool, randomizer, tasks, progress)  # noqa: E731
+
+        def draw(tasks: Sequence[DrawTask]) -> list[Any]:
+            results: list[Any] = [None] * len(tasks)
+            for done, (number, answer) in enumerate(pool.answers(_drawn_here, tasks, randomizer)):
+                refuse(
+                    answer.late,
+                    f"The function must return within {pool.seconds:g} s; a call did not and was "
+                    "ended. Raise --timeout if it is only slow.",
+                )
+                ended = f"it ended its process (status {answer.status})."
+                wrong = f"The function must return outputs; {ended}"
+                refuse(answer.reason, wrong if answer.status else answer.reason)
+                results[number] = answer.content
+                progress.advance(done + 1, len(tasks))
+            return results
+
         progress.step("trying the function")
         training = _training_size(request, _probe(draw, request))
         progress.step("sampling, to choose an event")
@@ -176,15 +170,14 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
         candidates = 2 * (request.samples - training)
         progress.step("choosing an event")
         goal = Goal(candidates, 1 - request.confidence, request.claim.delta)
-        rng = child_generator(request.seed, "black-box", "choice")
-        choices = choose_events(tables, goal, rng)
-        events, claimed = [choices[0].event], request.claim.epsilon
-        if claimed is not None:
-            events.append(delta_event(choices[0], tables, claimed))
+        choices = choose_events(tables, goal, child_generator(request.seed, "black-box", "choice"))
+        events = [choices[0].event]
+        if request.claim.epsilon is not None:
+            events.append(delta_event(choices[0], tables, request.claim.epsilon))
         progress.step("testing the event on fresh outputs")
         form = OutputForm.of(tables[0])
         counts = _test(draw, request, choices[0], tuple(events), candidates, form)
-    return _outcome(request, choices, events[0], counts, _opaque(tables, choices[0], request))
+    return _outcome(request, choices, counts, _opaque(tables, choices[0], request))
 
 
 def _probe(draw: _Draw, request: BlackBoxRequest) -> int:
@@ -193,11 +186,11 @@ def _probe(draw: _Draw, request: BlackBoxRequest) -> int:
     for i in range(len(request.inputs)):  # One by one: each call may answer with 256 MiB.
         keys = [("probe", str(i), str(call)) for call in range(2)]
         one, other = draw([DrawTask(i, _PROBE, request.seed, key) for key in keys])
-        if one.shape == other.shape and (one == other).all() and not (one == one[0]).all():
-            raise InputError(
-                "The function must draw from the generator that it is given; two calls with "
-                "different generators returned the same outputs, so its noise is used again."
-            )
+        refuse(
+            one.shape == other.shape and (one == other).all() and not (one == one[0]).all(),
+            "The function must draw from the generator that it is given; two calls with "
+            "different generators returned the same outputs, so its noise is used again.",
+        )
         firsts += [one[:1].copy(), other[:1].copy()]
     first = joined(firsts)
     return max(int(first.shape[1]), first.nbytes // len(first) // 8)
@@ -207,11 +200,11 @@ def _training_size(request: BlackBoxRequest, width: int) -> int:
     n = request.samples
     wanted = min(n // 2, max(int(n * _TRAINING_SHARE), _TRAINING))
     fit = _MOST_ENTRIES // (width * len(request.inputs))
-    if 2 * fit < FEWEST_SAMPLES // 2:
-        raise InputError(
-            f"The function's outputs are too large: one takes {8 * width:,} bytes, and "
-            f"{FEWEST_SAMPLES // 2} of each of {len(request.inputs)} inputs are needed."
-        )
+    refuse(
+        2 * fit < FEWEST_SAMPLES // 2,
+        f"The function's outputs are too large: one takes {8 * width:,} bytes, and "
+        f"{FEWEST_SAMPLES // 2} of each of {len(request.inputs)} inputs are needed.",
+    )
     return max(min(wanted, fit), FEWEST_SAMPLES // 2)
 
 
@@ -276,68 +269,53 @@ def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: BlackBox
 def _outcome(
     request: BlackBoxRequest,
     choices: Sequence[PairChoice],
-    event: Event,
     counts: Sequence[GuessCounts],
     opaque: int,
 ) -> BlackBoxAudit:
     alpha, delta, claimed = 1 - request.confidence, request.claim.delta, request.claim.epsilon
     # The verdict depends on both bounds: an honest claim is refuted with probability alpha at most.
     first = alpha if claimed is None else _EPSILON_SHARE * alpha
-    bound = epsilon_lower(counts[0], first, delta).epsilon
+    bound, best = epsilon_lower(counts[0], first, delta).epsilon, choices[0]
     verdict: Verdict = "inconclusive"
     detectable = shown = None
-    certified: dict[str, Any] = {"kind": "certified", "side": "lower", "level": request.confidence}
     if claimed is not None:
         shift = delta_lower(counts[1], claimed, _DELTA_SHARE * alpha)
-        shown = DeltaBound(value=shift, low=shift, epsilon=claimed, **certified)
+        shown = DeltaBound(value=shift, low=shift, level=request.confidence, epsilon=claimed)
         detectable = detectable_epsilon(counts[0], claimed, first, delta)
         if bound > claimed or shift > delta:
             verdict = "fail"
         elif detectable <= claimed + request.max_excess and not opaque:
             verdict = "pass"
-
-    def plain(*places: int) -> list[Any]:
-        values = [request.inputs[place] for place in places]
-        return [v if isinstance(v, str | int | float | bool | list) else repr(v) for v in values]
-
+    plain = [
+        value if isinstance(value, str | int | float | bool | list) else repr(value)
+        for value in request.inputs
+    ]
     pairs = []
     for one in choices:
         odds = math.log((one.counts.right + 0.5) / (one.counts.wrong + 0.5))
         found = Value(kind="estimated", value=max(odds, 0.0))
         share = Value(kind="estimated", value=one.counts.guesses / one.counts.candidates)
-        pairs.append(PairFound(inputs=plain(one.first, one.second), epsilon=found, guessed=share))
-    right, wrong = counts[0].right, counts[0].wrong
+        inputs = [plain[one.first], plain[one.second]]
+        pairs.append(PairFound(inputs=inputs, epsilon=found, guessed=share))
+    right, candidates = counts[0].right, counts[0].candidates
     return BlackBoxAudit(
-        schema_version="1.0",
         verdict=verdict,
         function=request.function,
-        inputs=plain(*range(len(request.inputs))),
+        inputs=plain,
         samples=request.samples,
         seed=request.seed,
         claim=Claimed(epsilon=claimed, delta=delta),
         epsilon_lower=EpsilonBound(
-            value=bound,
-            low=bound,
-            unit="nats",
-            n=counts[0].candidates,
-            count=right,
-            method="right guesses of which of two inputs was given, event chosen beforehand",
-            assumptions=["the outputs of the function are independent and identically distributed"],
-            reference="Steinke, Nasr & Jagielski (2023), Theorem 5.2",
-            **certified,
+            value=bound, low=bound, level=request.confidence, n=candidates, count=right
         ),
         delta_lower=shown,
-        power=Power(
-            detectable_epsilon=detectable,
-            probability=0.9,
-            max_undetected_excess=request.max_excess,
-        ),
+        power=Power(detectable_epsilon=detectable, max_undetected_excess=request.max_excess),
         witness=Witness(
-            inputs=plain(choices[0].first, choices[0].second),
-            candidates=counts[0].candidates,
-            guesses=right + wrong,
+            inputs=pairs[0].inputs,
+            candidates=candidates,
+            guesses=right + counts[0].wrong,
             right=right,
-            event=event.describe(),
+            event=best.event.describe(),
         ),
         pairs=pairs,
         opaque_entries=opaque,

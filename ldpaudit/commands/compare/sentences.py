@@ -6,20 +6,25 @@ which all of them hold together. The advantage has a sentence of its own: replac
 less by themselves, so an attack can be right less often although the release adds more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 from ldpaudit.commands.compare.differences import ADVANTAGE, BEST, NUMBERS
+from ldpaudit.commands.shell import Said, Told, public_lines
 from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.reports.charts.figure import distinct
+from ldpaudit.reports.pages.comparison import render_comparison
+from ldpaudit.reports.public_forms import render_public
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.reports.text.wording import publish_answer
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Profile
 from ldpaudit.result.comparison import LETTERS, Comparison, Difference
-from ldpaudit.result.harmless import one_line
 from ldpaudit.result.numbers import number, percent
-from ldpaudit.terminal import say, show
+from ldpaudit.result.public import public_comparison
+from ldpaudit.work.documents import as_json
 
 # Decimals beyond which an end is floating-point noise.
 _EXACT: Final = 12
@@ -224,33 +229,54 @@ _COLUMNS: Final = {
 _NAME: Final = 40
 
 
-def print_summary(comparison: Comparison, *, quiet: bool) -> None:
-    """Print the three sentences, then a row for each release; quiet: the sentences only."""
-    if not quiet:
-        say(comparison.access)
-    for sentence in comparison.sentences or (comparison.sentence,):
-        say(sentence)
-    if quiet:
-        return
-    printers = [Printer(result) for result in comparison.releases]
-    pairs = [*zip(printers, comparison.releases, strict=True)]
-    every = [(title, [_cell(*pair, ids) for pair in pairs]) for title, ids in _COLUMNS.items()]
-    columns = [(title, cells) for title, cells in every if any(cells)]
-    half = _NAME // 2
-    names = distinct(
-        name if len(name) <= _NAME else f"{name[: half - 1]}…{name[-half:]}"
-        for name in comparison.names.values()
-    )
-    rows = [
-        (name, publish_answer(result), *(cells[place] or "–" for _, cells in columns))
-        for place, (name, result) in enumerate(zip(names, comparison.releases, strict=True))
-    ]
-    show("Releases", ("release", "publish", *(t for t, _ in columns)), rows)
-    if comparison.remark:
-        say(comparison.remark)
-    for note in comparison.notes:
-        if note.level == "warning":
-            say(f"  {'warning':<12} {one_line(note.text)}")
+@dataclass(frozen=True)
+class Compared(Told):
+    """A comparison, as one sees it who may see the true labels; or as everybody does."""
+
+    comparison: Comparison
+    profile: Profile
+
+    @property
+    def confidential(self) -> bool:
+        """Whether its files show what true labels reveal."""
+        return self.profile == "internal" and self.comparison.confidential
+
+    def makers(self) -> Mapping[str, Callable[[], str]]:
+        """Return what makes the result and the page."""
+        if self.profile == "public":
+            shared = public_comparison(self.comparison)
+            return {name: partial(render_public, shared, name) for name in ("json", "html")}
+        return {
+            "json": lambda: as_json(self.comparison.model_dump()),
+            "html": partial(render_comparison, self.comparison),
+        }
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield the three sentences, then a row for each release; quiet: the sentences only."""
+        comparison = self.comparison
+        if self.profile == "public":
+            yield from public_lines(public_comparison(comparison), quiet=quiet)
+            return
+        yield from () if quiet else (comparison.access,)
+        yield from comparison.sentences or (comparison.sentence,)
+        if quiet:
+            return
+        printers = [Printer(result) for result in comparison.releases]
+        pairs = [*zip(printers, comparison.releases, strict=True)]
+        every = [(title, [_cell(*pair, ids) for pair in pairs]) for title, ids in _COLUMNS.items()]
+        columns = [(title, cells) for title, cells in every if any(cells)]
+        half = _NAME // 2
+        names = distinct(
+            name if len(name) <= _NAME else f"{name[: half - 1]}…{name[-half:]}"
+            for name in comparison.names.values()
+        )
+        rows = [
+            (name, publish_answer(result), *(cells[place] or "–" for _, cells in columns))
+            for place, (name, result) in enumerate(zip(names, comparison.releases, strict=True))
+        ]
+        yield "Releases", ("release", "publish", *(title for title, _ in columns)), rows
+        yield from filter(None, (comparison.remark,))
+        yield from (("warning", one.text) for one in comparison.notes if one.level == "warning")
 
 
 def _cell(printer: Printer, result: AuditResult, ids: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ldpaudit.claim import classes_of, stated_claim
 from ldpaudit.commands.declare.request import DeclareRequest
 from ldpaudit.commands.outputs import check_apart, check_place
+from ldpaudit.commands.shell import Said, Told
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.domains import declared_labels
@@ -26,10 +27,9 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
 from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
 from ldpaudit.mechanisms.view import DeclaredCoding
-from ldpaudit.options import LabelOptions, check_distinct, parse_label
+from ldpaudit.options import ClaimOptions, LabelOptions, check_distinct, parse_label
 from ldpaudit.options.labels import KEYS
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
-from ldpaudit.terminal import say
 from ldpaudit.work.progress import Progress
 
 _CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
@@ -38,7 +38,7 @@ _UNSAID: Final = "Say what made the labels: --mechanism NAME with --epsilon or -
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declared(Told):
     """What a file, by its base ``name``, declares after the command.
 
     ``claim`` is None where it declares nothing. ``columns`` are the mechanisms of each private
@@ -54,6 +54,40 @@ class Declared:
     whole: JointMechanism | None = None
     written: tuple[Path, ...] = ()
     left: tuple[str, ...] = ()
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield what the file declares, and what was written; nothing when ``quiet``."""
+        name, claim, whole, request = quoted(self.name), self.claim, self.whole, self.request
+        if quiet:
+            return
+        if claim is None:
+            yield f"{name} declares nothing. Say what made its labels:"
+            yield "  ldpaudit declare FILE --label COLUMN --mechanism rr --epsilon 1"
+            return
+        alone = f"{name} declares {self.columns[0].description}."
+        yield alone if whole is None else f"{name} declares {len(self.columns)} private columns:"
+        seen = "" if claim.joint is None else "seen alone: "
+        for label, mechanism in zip(claim.labels, self.columns, strict=True):
+            what = "" if whole is None else f": {seen}{mechanism.description}"
+            yield "column", quoted(label.label) + what
+            if label.by is not None:
+                yield "strata by", quoted(label.by)
+            stated = mechanism.declaration()
+            yield from (("stratum", quoted(str(one["value"]))) for one in stated.get("strata", ()))
+            yield from (("class", quoted(str(one))) for one in stated.get("classes", ()))
+        if whole is not None:
+            yield "together", whole.description
+        for before in self.left:
+            yield (
+                "note",
+                f"{before} seems to hold the values before they were post-randomized: do not "
+                "publish it along with the released one.",
+            )
+        for place in self.written:
+            here = place.is_relative_to(Path.cwd())
+            yield "written", str(place.relative_to(Path.cwd()) if here else place)
+        if (request.claim != ClaimOptions() or request.label) and not self.written:
+            yield "Nothing was written: it is declared so already."
 
 
 @watching()  # Checked before its own writing changes the file.
@@ -262,46 +296,3 @@ def _written(table: Any, declared: Declared) -> Declared:
     if claim is not None:
         write_into(table, declared_content(claim), request.output)
     return replace(declared, written=places)
-
-
-def print_declared(declared: Declared, *, quiet: bool) -> None:
-    """Print what the file declares, and what was written; nothing when ``quiet``."""
-    for what, text in () if quiet else _lines(declared):
-        say(f"  {what:<12} {text}" if what else text)
-
-
-def _lines(declared: Declared) -> Iterator[tuple[str, str]]:
-    """Yield what is printed: a line's first word, or none, and its text."""
-    name, claim, whole = quoted(declared.name), declared.claim, declared.whole
-    if claim is None:
-        yield "", f"{name} declares nothing. Say what made its labels:"
-        yield "", "  ldpaudit declare FILE --label COLUMN --mechanism rr --epsilon 1"
-        return
-    columns = list(zip(claim.labels, declared.columns, strict=True))
-    alone = f"{name} declares {declared.columns[0].description}."
-    yield "", alone if whole is None else f"{name} declares {len(columns)} private columns:"
-    for label, mechanism in columns:
-        seen = "" if claim.joint is None else "seen alone: "
-        yield (
-            "column",
-            quoted(label.label) + ("" if whole is None else f": {seen}{mechanism.description}"),
-        )
-        if label.by is not None:
-            yield "strata by", quoted(label.by)
-        stated = mechanism.declaration()
-        yield from (("stratum", quoted(str(one["value"]))) for one in stated.get("strata", ()))
-        yield from (("class", quoted(str(one))) for one in stated.get("classes", ()))
-    if whole is not None:
-        yield "together", whole.description
-    for before in declared.left:
-        yield (
-            "note",
-            f"{before} seems to hold the values before they were post-randomized: do not publish "
-            "it along with the released one.",
-        )
-    for place in declared.written:
-        here = place.is_relative_to(Path.cwd())
-        yield "written", str(place.relative_to(Path.cwd()) if here else place)
-    request = declared.request
-    if (request.claim != type(request.claim)() or request.label) and not declared.written:
-        yield "", "Nothing was written: it is declared so already."

@@ -1,10 +1,12 @@
 """`ldpaudit learn`: read, train, score; the same with true labels where they are known."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from ldpaudit.api import seed_of
 from ldpaudit.commands.learn.request import LearnRequest
+from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.scores import utility
@@ -15,7 +17,6 @@ from ldpaudit.release import ReleasedLabels
 from ldpaudit.result import Estimate, Frozen
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import number, percent
-from ldpaudit.terminal import say
 from ldpaudit.work.progress import Progress
 
 # Of squared errors, which may be large.
@@ -37,7 +38,7 @@ class StoredRelease(Frozen):
     rows: int
 
 
-class Learnt(Frozen):
+class Learnt(Stored):
     """The score of a learner on test rows.
 
     Attributes
@@ -81,6 +82,29 @@ class Learnt(Frozen):
     constant: float
     beside: tuple[Estimate, ...]
     warnings: tuple[str, ...]
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield the score, and what to compare it with; quiet: the score only."""
+        if not quiet:
+            yield self.access
+        score = self.score
+        yield f"{score.title}: {_shown(score)}."
+        if quiet:
+            return
+        rows = f"trained on {self.release.rows:,} rows"
+        yield "learner", f"{self.learner}, {rows}; {self.correction}"
+        if self.reference is not None:
+            yield "true labels", f"{_shown(self.reference)} by the same learner"
+        constant = f"{_plain(self.constant, score)} by the best single answer"
+        if score.unit != "proportion" and self.constant > 0:
+            below = 1 - score.value / self.constant
+            side = "below" if below >= 0 else "above"
+            constant += f"; the model is {100 * abs(below):.3g} % {side} it"
+        yield "constant", constant
+        for one in self.beside[1:]:
+            name = "AUC" if one.id == "test_auc" else "deviance"
+            yield name, f"{number(one.value)}: {one.title.replace('Area', 'area')}"
+        yield from (("warning", text) for text in self.warnings)
 
 
 @unchanged()
@@ -137,31 +161,6 @@ def _reference(
     rng = child_generator(seed_of(request, release.sha256), "learn", "reference")
     truthful = replace(learner, true=True, beside=column.beside_in_truth)
     return utility(true, column.test, truthful, request.confidence, rng).estimate
-
-
-def print_summary(learnt: Learnt, *, quiet: bool) -> None:
-    """Print the score, and what to compare it with; quiet: the score only."""
-    if not quiet:
-        say(CONFIDENTIAL)
-    say(f"{learnt.score.title}: {_shown(learnt.score)}.")
-    if quiet:
-        return
-    lines = {
-        "learner": f"{learnt.learner}, trained on {learnt.release.rows:,} rows; {learnt.correction}"
-    }
-    if learnt.reference is not None:
-        lines["true labels"] = f"{_shown(learnt.reference)} by the same learner"
-    constant = f"{_plain(learnt.constant, learnt.score)} by the best single answer"
-    if learnt.score.unit != "proportion" and learnt.constant > 0:
-        below = 1 - learnt.score.value / learnt.constant
-        side = "below" if below >= 0 else "above"
-        constant += f"; the model is {100 * abs(below):.3g} % {side} it"
-    lines["constant"] = constant
-    for one in learnt.beside[1:]:
-        name = "AUC" if one.id == "test_auc" else "deviance"
-        lines[name] = f"{number(one.value)}: {one.title.replace('Area', 'area')}"
-    for name, text in (*lines.items(), *(("warning", text) for text in learnt.warnings)):
-        say(f"  {name:<12} {text}")
 
 
 def _shown(score: Estimate) -> str:

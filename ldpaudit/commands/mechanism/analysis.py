@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
 from ldpaudit.commands.mechanism.stating import build, read_domain
 from ldpaudit.commands.priors import prior_over
+from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
 from ldpaudit.errors import InputError
@@ -32,7 +33,6 @@ from ldpaudit.mechanisms.response import ExplicitChannel, Response
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.result import Frozen, Number
 from ldpaudit.result.numbers import exactly
-from ldpaudit.terminal import say, show
 from ldpaudit.work.progress import Progress
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 Points = tuple[tuple[Number, Number], ...]
 
+# Cells of a channel that is repeated in an analysis.
 LARGEST_SHOWN: Final = 4096
-"""Cells of a channel that is repeated in an analysis."""
+# Vectors of several columns up to which the curves are computed from the channel.
 _MOST: Final = 400
-"""Vectors of several columns up to which the curves are computed from the channel."""
 _FEW: Final = 12
+# Characters of outputs' names that stand next to each other.
 _ROW: Final = 60
-"""Characters of outputs' names that stand next to each other."""
 _NAMES: Final = {
     "epsilon": "ε (nats)",
     "lambda": "λ",
@@ -61,6 +61,7 @@ _LOSSES: Final = {
     "absolute": "absolute loss |ŷ − y|",
     "poisson": "Poisson log loss ŷ − y log ŷ",
 }
+# Of a table of :attr:`Analysis.columns`.
 COLUMN_HEADERS: Final = (
     "column",
     "labels",
@@ -69,7 +70,6 @@ COLUMN_HEADERS: Final = (
     "P(released = true)",
     "√n · error of a share",
 )
-"""Of a table of :attr:`Analysis.columns`."""
 
 
 class StoredChannel(Frozen):
@@ -114,7 +114,7 @@ class ColumnAnalysis(Frozen):
     frequency_error: Number
 
 
-class Analysis(Frozen):
+class Analysis(Stored):
     """Everything exactly known of one mechanism, a channel, or several releases together.
 
     Attributes
@@ -241,6 +241,52 @@ class Analysis(Frozen):
     def stored(self) -> dict[str, Any]:
         """Return what the JSON file holds."""
         return self.model_dump(by_alias=True, exclude=None if self.columns else {"columns"})
+
+    def page(self) -> str:
+        """Return the page."""
+        from ldpaudit.commands.mechanism.pages import mechanism_page
+
+        return mechanism_page(self)
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield one line, then tables: title, headers and rows; long ones in part."""
+        yield f"{self.mechanism}: {self.description} ({self.kind})"
+        if quiet:
+            return
+        rows: list[tuple[str, ...]] = [
+            (f"{name}, {more}" if more else name, cell(value))
+            for name, value, more in self.numbers()
+        ]
+        yield "Privacy", ("parameter", "value"), rows
+        if self.columns:
+            yield "Columns", COLUMN_HEADERS, [tuple(map(cell, row)) for row in self.column_rows()]
+        floor, orders = "Floor with features drawn from their label", ("order α", "nats")
+        for title, axes, points in (
+            ("δ(ε)", ("ε (nats)", "δ"), self.delta),
+            ("Rényi divergence", orders, self.rdp),
+            (floor, orders, self.floor),
+        ):
+            some = dict.fromkeys((*points[:: max(1, -(-len(points) // _FEW))], *points[-1:]))
+            if some:
+                yield title, axes, [(exactly(x), exactly(y)) for x, y in some]
+        if (errors := self.errors) is not None:
+            k, few = len(errors.labels), min(len(errors.labels), _FEW)
+            places = sorted({round(i * (k - 1) / (few - 1 or 1)) for i in range(few)})
+            bias = 0 * errors.bias if errors.unbiased else errors.bias
+            columns = (errors.labels, bias, errors.variance)
+            rows = [tuple(exactly(float(column[i])) for column in columns) for i in places]
+            title = "Error by label" if k <= _FEW else f"Error by label ({len(rows)} of {k})"
+            yield title, ("label", "bias", "variance"), rows
+        channel = self.shown_channel
+        if channel is not None and max(len(channel.labels), len(channel.outputs)) <= _FEW:
+            labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
+            cells = [[f"{p:.6f}" for p in row] for row in channel.matrix]
+            title, headers = "Channel", ["P(output | label)", *outputs]
+            if sum(map(len, outputs)) > _ROW:
+                title, headers = "Channel: P(output | label)", ["output", *labels]
+                labels, cells = outputs, list(map(list, zip(*cells, strict=True)))
+            yield title, headers, [(label, *row) for label, row in zip(labels, cells, strict=True)]
+        yield from (f"\nNote: {note}" for note in self.notes)
 
 
 def analysis_of(
@@ -428,55 +474,6 @@ def _column(alone: Response, mechanism: OnDomains, place: int) -> ColumnAnalysis
         # Var of (share of released − λ/k)/(1 − λ), where the true share is 0.
         frequency_error=math.sqrt(rare * (1 - rare)) / kept if kept > 0 else math.inf,
     )
-
-
-def print_analysis(analysis: Analysis, *, quiet: bool) -> None:
-    """Print an analysis as tables; in one line when ``quiet``."""
-    say(f"{analysis.mechanism}: {analysis.description} ({analysis.kind})")
-    if quiet:
-        return
-    for table in _tables(analysis):
-        show(*table)
-    for note in analysis.notes:
-        say(f"\nNote: {note}")
-
-
-def _tables(analysis: Analysis) -> Iterator[tuple[str, Sequence[str], list[tuple[str, ...]]]]:
-    """Yield the tables of the terminal: title, headers and rows; long ones in part."""
-    numbers = analysis.numbers()
-    rows: list[tuple[str, ...]] = [
-        (f"{name}, {more}" if more else name, cell(value)) for name, value, more in numbers
-    ]
-    yield "Privacy", ("parameter", "value"), rows
-    if analysis.columns:
-        rows = [tuple(map(cell, row)) for row in analysis.column_rows()]
-        yield "Columns", COLUMN_HEADERS, rows
-    floor, orders = "Floor with features drawn from their label", ("order α", "nats")
-    for title, axes, points in (
-        ("δ(ε)", ("ε (nats)", "δ"), analysis.delta),
-        ("Rényi divergence", orders, analysis.rdp),
-        (floor, orders, analysis.floor),
-    ):
-        some = dict.fromkeys((*points[:: max(1, -(-len(points) // _FEW))], *points[-1:]))
-        if some:
-            yield title, axes, [(exactly(x), exactly(y)) for x, y in some]
-    if (errors := analysis.errors) is not None:
-        k = len(errors.labels)
-        places = sorted({round(i * (k - 1) / (min(k, _FEW) - 1 or 1)) for i in range(min(k, _FEW))})
-        bias = 0 * errors.bias if errors.unbiased else errors.bias
-        columns = (errors.labels, bias, errors.variance)
-        rows = [tuple(exactly(float(column[i])) for column in columns) for i in places]
-        title = "Error by label" if k <= _FEW else f"Error by label ({len(rows)} of {k})"
-        yield title, ("label", "bias", "variance"), rows
-    channel = analysis.shown_channel
-    if channel is not None and max(len(channel.labels), len(channel.outputs)) <= _FEW:
-        labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
-        cells = [[f"{p:.6f}" for p in row] for row in channel.matrix]
-        title, headers = "Channel", ["P(output | label)", *outputs]
-        if sum(map(len, outputs)) > _ROW:
-            title, headers = "Channel: P(output | label)", ["output", *labels]
-            labels, cells = outputs, list(map(list, zip(*cells, strict=True)))
-        yield title, headers, [(label, *row) for label, row in zip(labels, cells, strict=True)]
 
 
 def cell(value: Any) -> str:

@@ -37,27 +37,27 @@ from ldpaudit.result.numbers import exactly
 from ldpaudit.work.progress import Progress
 
 _MOST: Final = 1000
+# Above this many entries the product channel gives way to the upper bound.
 _MOST_CELLS: Final = 1 << 22
-"""Above this many entries the product channel gives way to the upper bound."""
+# Combinations of outputs up to which each is named.
 _MOST_NAMED: Final = 4096
-"""Combinations of outputs up to which each is named."""
 _SAME: Final = 1e-9
+# Of the curve of an upper bound.
 _POINTS: Final = 61
-"""Of the curve of an upper bound."""
+# Points of the privacy loss grid for the sum of all ε.
 _GRID: Final = 4000
-"""Points of the privacy loss grid for the sum of all ε."""
 _FINEST: Final = 1e-4
 _RELEASED: Final = ("partly synthetic", "noisy")
+# Labels that a message repeats.
 _SOME: Final = 5
-"""Labels that a message repeats."""
 _NUMBERED: Final = (
     "The joint outputs are numbered: each stands for all combinations that reveal the same."
 )
 _KNOWN: Final = "Features are taken as known: this is about the labels alone."
 _TOGETHER: Final = "columns released together"
 
+# What labels and outputs are called that must not be shown.
 Called = Mapping[Label, str]
-"""What labels and outputs are called that must not be shown."""
 
 
 @unchanged()

@@ -1,7 +1,7 @@
 """``design``: all mechanisms compared for a prior, a loss and ε, the best first."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from ldpaudit.commands.mechanism.analysis import Analysis, analyse, expected_los
 from ldpaudit.commands.mechanism.request import DesignRequest
 from ldpaudit.commands.mechanism.stating import MOST_LABELS, grid, read_domain
 from ldpaudit.commands.priors import prior_over
+from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.datasets.probabilities import numeric_column, read_prior
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.analysis import LabelErrors, label_errors
@@ -25,14 +26,13 @@ from ldpaudit.mechanisms.response import ExplicitChannel
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Frozen, Number
 from ldpaudit.result.numbers import number
-from ldpaudit.terminal import say, show
 from ldpaudit.work.files import write_whole
 from ldpaudit.work.progress import NoProgress, Progress
 
+# Beyond which the numbers of a linear program are noise.
 _DECIMALS: Final = 9
-"""Beyond which the numbers of a linear program are noise."""
+# How much smaller, relatively, another loss may be than one that is proved to be the least.
 _ROUNDING: Final = 1e-9
-"""How much smaller, relatively, another loss may be than one that is proved to be the least."""
 _INVARIANT: Final = (
     "Released labels have the prior's shares, so counts need no correction where the prior is "
     "right; it must be public: not come from the labels that are to be released."
@@ -120,7 +120,7 @@ class Scored(Frozen):
         return f"{self.mechanism} ({self.variant})" if self.variant else self.mechanism
 
 
-class Design(Frozen):
+class Design(Stored):
     """All mechanisms compared for a prior, a loss and ε, the best first.
 
     Attributes
@@ -158,6 +158,19 @@ class Design(Frozen):
     best_unbiased: int | None
     candidates: tuple[Scored, ...]
 
+    def said(self, *, quiet: bool) -> Iterator[Said]:  # noqa: ARG002
+        """Yield a table, the best first, and which mechanism to take."""
+        title = f"Expected {self.loss} loss {UNITS[self.loss]} at ε = {number(self.epsilon)} nats"
+        headers = ("mechanism", "ε", "loss", "max |bias|", "outputs", "seconds")
+        yield title, headers, [design_row(scored) for scored in self.candidates]
+        yield from ("", *sentences(self))
+
+    def page(self) -> str:
+        """Return the page."""
+        from ldpaudit.commands.mechanism.pages import design_page
+
+        return design_page(self)
+
     def chosen(self) -> tuple[Scored | None, Scored | None]:
         """Return the best candidate and the best unbiased one; None where there is none."""
         places = self.best, self.best_unbiased
@@ -165,8 +178,10 @@ class Design(Frozen):
         return best, fair
 
 
-def design(request: DesignRequest, progress: Progress) -> Design:
-    """Compare all mechanisms (InputError where labels, ε or prior are not valid)."""
+def design(request: DesignRequest, progress: Progress) -> Design | Analysis:
+    """Compare all mechanisms, or analyse the invariant channel (InputError: not valid options)."""
+    if request.invariant:
+        return _invariant(request)
     if request.labels is None or request.channel_out is not None:
         raise InputError(
             "Give the labels (--labels LO:HI:STEP); --channel-out belongs to --invariant."
@@ -194,7 +209,7 @@ def design(request: DesignRequest, progress: Progress) -> Design:
     )
 
 
-def design_invariant(request: DesignRequest, _progress: Progress) -> Analysis:
+def _invariant(request: DesignRequest) -> Analysis:
     """Analyse the channel that keeps the prior's shares, and most labels, at ε.
 
     InputError where there is no public prior, or it, the labels or ε are not valid.
@@ -303,18 +318,6 @@ def _score(
         made=made,
         errors=errors,
     )
-
-
-def print_design(design: Design, *, quiet: bool) -> None:  # noqa: ARG001
-    """Print a design as a table, the best first, and say which mechanism to take."""
-    show(
-        f"Expected {design.loss} loss {UNITS[design.loss]} at ε = {number(design.epsilon)} nats",
-        ("mechanism", "ε", "loss", "max |bias|", "outputs", "seconds"),
-        [design_row(scored) for scored in design.candidates],
-    )
-    say("")
-    for line in sentences(design):
-        say(line)
 
 
 def design_row(scored: Scored) -> tuple[str, ...]:

@@ -19,8 +19,8 @@ from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.plugins import NOT_HERE
 from ldpaudit.release import FloatArray, Label
 
+# Of an exact analysis.
 MOST_LABELS: Final = 4096
-"""Of an exact analysis."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,6 +43,7 @@ from ldpaudit.release import (
 from ldpaudit.work.progress import Progress
 
 CHANGED: Final = "The data changed while it was read; run again when nothing writes to it."
+# Options that are further parameters of a declaration, with their names there.
 _SETTINGS: Final = {
     "clipped": "clipped",
     "floor": "floor",
@@ -52,7 +53,6 @@ _SETTINGS: Final = {
     "feature_epsilon": "feature_epsilon",
     "delta": "feature_delta",
 }
-"""Options that are further parameters of a declaration, with their names there."""
 _BETWEEN: Final = (
     " Numbers between the mechanism's labels are rounded to one of them by privatize --round "
     "unbiased, which keeps their mean, or --round nearest; sweep and advise need a table in which "

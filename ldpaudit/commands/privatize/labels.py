@@ -29,10 +29,10 @@ from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.release import FloatArray, IntArray, Label
 
 CountArray = npt.NDArray[np.int64]
+# The class of missing labels, where they are one.
 MISSING: Final = "missing"
-"""The class of missing labels, where they are one."""
+# As :class:`ldpaudit.mechanisms.label_range.LabelRange` has it.
 _ON_GRID = 1e-6
-"""As :class:`ldpaudit.mechanisms.label_range.LabelRange` has it."""
 _MOST_FOUND = 100_000
 
 
@@ -207,8 +207,8 @@ class NumberDomain:
         return np.where(inside, place, -1).astype(np.int32)
 
 
+# The true labels that a mechanism takes; ``codes`` are positions in ``classes``, −1 for none.
 LabelDomain = ClassDomain | NumberDomain
-"""The true labels that a mechanism takes; ``codes`` are positions in ``classes``, −1 for none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,8 +354,8 @@ class NumberCount:
         return Survey(self._rows, self._domain, self._counts, pa.array([], pa.float64()))
 
 
+# Reads the true labels of one column, batch by batch.
 LabelCount = ClassCount | NumberCount
-"""Reads the true labels of one column, batch by batch."""
 
 
 def _check_type(kind: pa.DataType, *, numeric: bool) -> None:

@@ -31,12 +31,12 @@ from ldpaudit.plugins import NOT_HERE
 from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
 from ldpaudit.work.limits import POLICY_BYTES
 
+# Options that hold for each of several columns that does not state its own.
 _SHARED: Final = ("mechanism", "epsilon", "noise")
-"""Options that hold for each of several columns that does not state its own."""
+# Options that one column alone can mean.
 _OF_ONE: Final = tuple(f for f, _ in KEYS.values() if f not in (*_SHARED, "by"))
-"""Options that one column alone can mean."""
+# What may differ between the strata of a column.
 _OF_STRATUM: Final = {*_SHARED, "channel", "loss"}
-"""What may differ between the strata of a column."""
 _WORDS: Final = {field: key for key, (field, _) in KEYS.items()}
 _OPTION: Final = re.compile(rf"--({'|'.join(sorted(KEYS, key=len, reverse=True))})\b")
 _APART: Final = (
@@ -45,6 +45,7 @@ _APART: Final = (
     ("epsilon", "noise"),
     ("synthetic", "generator"),
 )
+# Options that mean nothing without another one, and why.
 _WITH: Final = {
     "seed": ("experimental", ": anybody who knows the seed can undo the mechanism."),
     "generator_data": ("generator", ", which is trained on it."),
@@ -55,7 +56,6 @@ _WITH: Final = {
     "synthetic_rows": ("synthetic_out", ", whose rows it counts."),
     "remember": ("id_column", ", the column that identifies people."),
 }
-"""Options that mean nothing without another one, and why."""
 
 
 @dataclass(frozen=True)

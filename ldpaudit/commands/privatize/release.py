@@ -41,8 +41,8 @@ from ldpaudit.release import IntArray, Label
 Schema = Callable[[pa.Schema], pa.Schema]
 _AS_THEY_ARE = FeatureRelease()
 _Drawn = tuple[pa.RecordBatch, Any]
+# The type of one column's released labels, what draws them and the features, and their schema.
 _Column = tuple[pa.DataType, Callable[[pa.RecordBatch, pa.Array, IntArray], _Drawn], Schema]
-"""The type of one column's released labels, what draws them and the features, and their schema."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ldpaudit.release import Label
 
 
+# As :mod:`ldpaudit.synthesis.factory` has them, which takes its time to import.
 GeneratorName = Literal["gan", "mixture"]
-"""As :mod:`ldpaudit.synthesis.factory` has them, which takes its time to import."""
 
 
 def _full_name(name: str) -> str:

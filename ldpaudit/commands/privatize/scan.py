@@ -22,15 +22,15 @@ from ldpaudit.release import IntArray
 Values = npt.NDArray[Any]
 
 _MOST_ROWS, _FEWEST_ROWS, _MOST_CELLS = 50_000, 1_000, 5_000_000
+# Of more labels the rarer ones count as one; numbers are put into groups of equally many rows.
 _MOST_CLASSES: Final = 20
-"""Of more labels the rarer ones count as one; numbers are put into groups of equally many rows."""
 _MANY_TEXTS: Final = 512
+# So many entries of each list are looked at.
 _ENTRIES: Final = 3
-"""So many entries of each list are looked at."""
 _EXACT: Final = 1e-12
 _TREES, _TREE_ROWS, _TREE_CELLS, _FEWEST_TREE_ROWS, _FEWEST_OF_A_LABEL = 16, 10_000, 10**6, 400, 20
+# A smaller excess over chance is common in tables that grew over time; such a z is not chance.
 LEAST_EXCESS, LEAST_Z = 0.05, 6.0
-"""A smaller excess over chance is common in tables that grew over time; such a z is not chance."""
 _MOST_REFUSED, _MOST_LISTED = 5, 10
 _CONCERNS: Final = {
     "index": "numbers the rows (an index), so it may lead back to the rows' origin",

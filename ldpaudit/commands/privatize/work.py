@@ -30,6 +30,7 @@ from ldpaudit.commands.privatize.release import RowRelease, row_release
 from ldpaudit.commands.privatize.remembered import RememberedAnswers
 from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.scan import ReleasedColumns
+from ldpaudit.commands.shell import Said, Told
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
@@ -45,13 +46,13 @@ from ldpaudit.datasets.writing import (
     written_places,
 )
 from ldpaudit.errors import LdpAuditError, OutputError, refuse
-from ldpaudit.terminal import remark, say
+from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.progress import NoProgress, Progress
 
 _LARGE_EPSILON: Final = 5.0
+# For each label; with fewer at ε = 1 an excess of 0.5 is hardly ever found.
 _FEW_ROWS: Final = 200
-"""For each label; with fewer at ε = 1 an excess of 0.5 is hardly ever found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class _Plan:
 
 
 @dataclass(frozen=True)
-class PrivatizeSummary:
+class PrivatizeSummary(Told):
     """What was released.
 
     ``columns`` have their mechanisms, whose ``description`` holds no label. ``warnings`` are
@@ -95,6 +96,48 @@ class PrivatizeSummary:
     def total_epsilon(self) -> float:
         """ε in nats of the whole release: of all released labels, and what priors spent."""
         return self.columns.labels_epsilon + self.columns.spent
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield what was released and where; ``quiet``: remark that labels were drawn again."""
+        if quiet:
+            for line in self.again:
+                remark(line)
+            return
+        request, columns, spent = self.request, self.columns, self.columns.spent
+        rows, total = f"{self.rows:,} rows", f"ε = {self.total_epsilon:.6g} nats"
+        if len(columns) == 1:
+            yield f"Released {rows} by {columns.first.mechanism.description}."
+            if spent > 0:
+                whole = f"the whole release comes to {total}"
+                yield f"With the private prior's ε = {spent:.6g} {whole}."
+        else:
+            how = "" if columns.joint is None else f" together, by {columns.joint.description}"
+            yield f"Released {rows} with {len(columns)} private columns{how}."
+            width = max(12, *(len(quoted(name)) for name in columns.names))
+            alone = "" if columns.joint is None else "seen alone: "
+            for column in columns:
+                yield f"  {quoted(column.name):<{width}} {alone}{column.mechanism.description}"
+            which = "both" if len(columns) == 2 else f"all {len(columns)}"
+            prior = f"; ε = {spent:.6g} of it went into private priors" if spent > 0 else ""
+            yield f"Releasing {which} tells up to {total} about a person{prior}."
+        if request.remember is not None:
+            yield (
+                "Over all releases that share the remembered answers that is all they reveal about "
+                "a person whose labels stay the same; a changed answer shows that a label changed."
+            )
+        if request.experimental:
+            yield "An experiment: its draws can be repeated, so it protects nobody."
+        yield from (("warning", warning) for warning in self.warnings)
+        yield from (("written", str(place)) for place in written_places(request.output))
+        new = "new file: no answer of an earlier release was repeated; " * self.new_memory
+        sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
+        for word, path, what in (
+            ("synthetic", request.synthetic_out, sample),
+            ("remembered", request.remember, f"({new}people's answers, readable by you only)"),
+            ("secret", request.secret, "(true labels, readable by you only)"),
+        ):
+            if path is not None:
+                yield word, f"{path} {what}"
 
 
 @watching()  # Checked before anything is published: a fault after that would be a second draw.
@@ -399,46 +442,3 @@ def _held(path: Path, *, declares: bool) -> frozenset[str]:
         return frozenset(parse_declaration(table.declaration).names)
     except LdpAuditError:  # Whatever it declares, it is a release.
         return frozenset(table.names)
-
-
-def print_summary(summary: PrivatizeSummary, *, quiet: bool) -> None:
-    """Print what was released and where; ``quiet``: only that labels were drawn a second time."""
-    if quiet:
-        for line in summary.again:
-            remark(line)
-        return
-    request, columns, spent = summary.request, summary.columns, summary.columns.spent
-    rows, total = f"{summary.rows:,} rows", f"ε = {summary.total_epsilon:.6g} nats"
-    if len(columns) == 1:
-        say(f"Released {rows} by {columns.first.mechanism.description}.")
-        if spent > 0:
-            say(f"With the private prior's ε = {spent:.6g} the whole release comes to {total}.")
-    else:
-        how = "" if columns.joint is None else f" together, by {columns.joint.description}"
-        say(f"Released {rows} with {len(columns)} private columns{how}.")
-        width = max(12, *(len(quoted(name)) for name in columns.names))
-        for column in columns:
-            alone = "" if columns.joint is None else "seen alone: "
-            say(f"  {quoted(column.name):<{width}} {alone}{column.mechanism.description}")
-        which = "both" if len(columns) == 2 else f"all {len(columns)}"
-        prior = f"; ε = {spent:.6g} of it went into private priors" if spent > 0 else ""
-        say(f"Releasing {which} tells up to {total} about a person{prior}.")
-    if request.remember is not None:
-        say(
-            "Over all releases that share the remembered answers that is all they reveal about a "
-            "person whose labels stay the same; a changed answer shows that a label changed."
-        )
-    if request.experimental:
-        say("An experiment: its draws can be repeated, so it protects nobody.")
-    lines = [("warning", warning) for warning in summary.warnings]
-    lines += [("written", str(place)) for place in written_places(request.output)]
-    sample = f"({summary.sample_rows} synthetic rows, none of them in the release)"
-    new = "new file: no answer of an earlier release was repeated; " * summary.new_memory
-    for word, path, what in (
-        ("synthetic", request.synthetic_out, sample),
-        ("remembered", request.remember, f"({new}people's answers, readable by you only)"),
-        ("secret", request.secret, "(true labels, readable by you only)"),
-    ):
-        lines += [(word, f"{path} {what}")] if path is not None else []
-    for word, line in lines:
-        say(f"  {word:<12} {line}")

@@ -10,7 +10,8 @@ import numpy as np
 from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import ReportOutputs
 from ldpaudit.commands.run.request import RunRequest
-from ldpaudit.commands.run.text import print_summary
+from ldpaudit.commands.run.text import said_of
+from ldpaudit.commands.shell import tell
 from ldpaudit.errors import OutputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.randomness import child_generator
@@ -54,7 +55,7 @@ def run_demo(folder: Path, seed: int) -> int:
         for (release, truth), made_with, result in zip(jobs, MADE_WITH, results, strict=True):
             say(f"\n{release.name}: declares ε = 1 and was made with ε = {made_with:g}")
             say(f"$ ldpaudit run {release} --truth {truth}")
-            print_summary(result, quiet=False)
+            tell(said_of(result, quiet=False))
             ReportOutputs().or_beside(str(release), "audit").announce()
         page = ReportOutputs().or_beside(str(files.dishonest), "audit").html
         say(f"\n{_LAST[as_meant]}\nOpen {page} in a browser.")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from ldpaudit.commands.shell import Said
 from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
     assumptions_of_bounds,
@@ -15,42 +16,33 @@ from ldpaudit.reports.text.wording import (
 )
 from ldpaudit.result import AuditResult
 from ldpaudit.result.harmless import one_line
-from ldpaudit.terminal import say
 
 _PROGRAM: Final = "ldpaudit "
+# Audits of special releases: only the result says that they do not apply to others.
 SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
-"""Audits of special releases: only the result says that they do not apply to others."""
 
 
-def print_summary(
+def said_of(
     result: AuditResult, *, quiet: bool, typed: Mapping[str, str] | None = None
-) -> None:
-    """Print the decision, the verdict, what to do next and the checks; quiet: in one line.
+) -> Iterator[Said]:
+    """Yield the decision, the verdict, what to do next and the checks; quiet: in one line.
 
     ``typed``: what stands for a result's placeholders in commands, as it was typed.
     """
     steps = []
     for step in result.next_steps:
         before, command, rest = step.partition(_PROGRAM)
-        words = f"{command}{rest}".split(" ") if command else [rest]
-        steps.append(before + " ".join((typed or {}).get(word, word) for word in words))
+        typed_words = f"{command}{rest}".split(" ") if command else [rest]
+        steps.append(before + " ".join((typed or {}).get(word, word) for word in typed_words))
     publish = publish_line(result)
     if quiet:
         step = f" Next: {steps[0]}" if steps else ""
-        say(one_line(f"{publish} {result.sentence}{step}"))
+        yield one_line(f"{publish} {result.sentence}{step}")
         return
-    say(result.access)
     judged = f"Audited on {result.date}, judged by {policy_words(result.run)}."
-    say(f"{publish} {judged}" if result.date else publish)
-    say(one_line(result.sentence))
-    for position, step in enumerate(steps, 1):
-        say(f"  {'next' if position == 1 else '':<12} {one_line(f'{position}. {step}')}")
-    for word, text in _lines(result):
-        say(f"  {word:<12} {one_line(text)}")
-
-
-def _lines(result: AuditResult) -> Iterator[tuple[str, str]]:
-    """Yield what follows the next steps: a first word and a text each."""
+    yield from (result.access, f"{publish} {judged}" if result.date else publish)
+    yield one_line(result.sentence)
+    yield from (("" if n else "next", f"{n + 1}. {step}") for n, step in enumerate(steps))
     for piece in worst_first(result):
         known = (f"{name[:1].lower()}{name[1:]} {text}" for name, text in piece.found.items())
         yield piece.result.verdict, "; ".join((f"{piece.title}: {piece.claimed}", *known))

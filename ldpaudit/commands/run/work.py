@@ -3,26 +3,27 @@
 import contextlib
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
 from ldpaudit.commands.run.request import RunRequest
-from ldpaudit.commands.run.text import print_summary
-from ldpaudit.commands.shell import carry_out, say_public
+from ldpaudit.commands.run.text import said_of
+from ldpaudit.commands.shell import Said, Told, carry_out, public_lines
 from ldpaudit.errors import quoted, refuse
 from ldpaudit.judging.policy import check_lines, load_policy
 from ldpaudit.judging.policy.explaining import CHECKS
 from ldpaudit.options import named_columns
-from ldpaudit.reports import render
+from ldpaudit.reports import FORMATS, render
 from ldpaudit.reports.interface import Place, Surroundings
 from ldpaudit.reports.text.wording import PUBLISH, every_check
 from ldpaudit.result import AuditResult, Profile
+from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.harmless import one_line
 from ldpaudit.result.numbers import number
 from ldpaudit.result.public import public
@@ -31,9 +32,6 @@ from ldpaudit.work.progress import Progress, Stop
 
 if TYPE_CHECKING:
     from ldpaudit.models_as_releases.result import PredictionsAudit
-
-PIPELINE: Final = ("sarif", "junit", "markdown")
-"""Formats that other programs read, besides the result itself."""
 
 
 def run_and_write(
@@ -56,36 +54,45 @@ def run_and_write(
     stop = Stop.after(request.timeout)
     with stop.on_signals(), ExitStack() as parts:
 
-        def work(request: RunRequest, progress: Progress) -> AuditResult:
+        def work(request: RunRequest, progress: Progress) -> _Audited:
             options = replace(request, progress=progress, stop=stop)
             released = request.release if len(request.release) > 1 else request.release[0]
-            return parts.enter_context(unwritten_result(released, options))
-
-        def around(result: AuditResult) -> Surroundings:
+            result = parts.enter_context(unwritten_result(released, options))
             ended = None if status is None else status(result)
-            return Surroundings(_places(result, request.policy), CHECKS, ended, profile)
+            around = Surroundings(_places(result, request.policy), CHECKS, ended, profile)
+            return _Audited(result, around, None if discreet else _typed(request), details)
 
-        def rendered(name: str, result: AuditResult) -> str:
-            return render(result, name, around(result))
+        found = carry_out(work, request, outputs, quiet=quiet, discreet=discreet, minds_log=True)
+    return found.result
 
-        def tell(result: AuditResult, /, *, quiet: bool) -> None:
-            if profile == "public":
-                say_public(public(result), quiet=quiet)
-            elif not discreet:
-                print_summary(result, quiet=quiet, typed=_typed(request))
-            if others_read():
-                _tell_service(result, around(result), details=details and profile == "internal")
 
-        return carry_out(
-            *(work, request, outputs, tell),
-            stored=lambda result: (public(result) if profile == "public" else result).model_dump(),
-            html=partial(rendered, "html"),
-            more={name: partial(rendered, name) for name in PIPELINE},
-            confidential=lambda result: profile == "internal" and result.confidential,
-            quiet=quiet,
-            discreet=discreet,
-            minds_log=True,
-        )
+@dataclass(frozen=True)
+class _Audited(Told):
+    """A result, for whom it is; ``typed``: None where it is not said, since others may read it."""
+
+    result: AuditResult
+    around: Surroundings
+    typed: Mapping[str, str] | None
+    details: bool
+
+    @property
+    def confidential(self) -> bool:
+        """Whether its files show what true labels reveal."""
+        return self.around.profile == "internal" and self.result.confidential
+
+    def makers(self) -> Mapping[str, Callable[[], str]]:
+        """Return what makes each format."""
+        return {name: partial(render, self.result, name, self.around) for name in FORMATS}
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield the summary; tell the service that runs the command, too."""
+        if self.around.profile == "public":
+            yield from public_lines(public(self.result), quiet=quiet)
+        elif self.typed is not None:
+            yield from said_of(self.result, quiet=quiet, typed=self.typed)
+        if others_read():
+            details = self.details and self.around.profile == "internal"
+            yield from _told_service(self.result, self.around, details=details)
 
 
 def _typed(request: RunRequest) -> dict[str, str]:
@@ -114,8 +121,8 @@ def _places(result: AuditResult, policy: object) -> dict[str, Place]:
     return {check: Place(shown, line) for check, line in lines.items()}
 
 
-def _tell_service(result: AuditResult, around: Surroundings, *, details: bool) -> None:
-    """Tell the service that runs the command the decision and the exit status.
+def _told_service(result: AuditResult, around: Surroundings, *, details: bool) -> Iterator[Said]:
+    """Yield the decision and the exit status, for the service that runs the command.
 
     On GitHub as an annotation and in the step's summary; with ``details`` both hold the checks
     and what was measured.
@@ -123,13 +130,11 @@ def _tell_service(result: AuditResult, around: Surroundings, *, details: bool) -
     status = around.exit_status(result)
     ended = f"Publish: {PUBLISH[result.decision]}. Exit status {status}."
     if os.environ.get(GITHUB) != "true":
-        if not details:
-            say(ended)
+        yield from () if details else (ended,)
         return
     from ldpaudit.reports.annotations import annotations, of_decision
 
-    for line in annotations(result, around) if details else [of_decision(result, ended)]:
-        say(line)
+    yield from annotations(result, around) if details else [of_decision(result, ended)]
     shown = details or around.profile == "public"
     text = render(result, "markdown", around) if shown else f"**{ended}**\n"
     summary = Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
@@ -150,23 +155,27 @@ def run_on_predictions(
     )
     refuse(len(request.release) > 1, "Predictions are audited one file at a time.")
     from ldpaudit.models_as_releases.predictions import of_predictions
-    from ldpaudit.models_as_releases.result import PredictionsAudit
 
-    def work(request: RunRequest, progress: Progress) -> PredictionsAudit:
-        return of_predictions(request.release[0], replace(request, progress=progress))
+    def work(request: RunRequest, progress: Progress) -> _Predicted:
+        options = replace(request, progress=progress)
+        return _Predicted(of_predictions(request.release[0], options))
 
-    def tell(found: PredictionsAudit, /, *, quiet: bool) -> None:
-        say(one_line(found.sentence))
-        for estimate in () if quiet else found.estimates:
-            say(f"  {estimate.kind:<12} {one_line(f'{estimate.title}: {number(estimate.value)}')}")
+    outputs = outputs.or_beside(request.release[0], "audit")
+    return carry_out(work, request, outputs, quiet=quiet).found
 
-    return carry_out(
-        *(work, request, outputs.or_beside(request.release[0], "audit"), tell),
-        stored=lambda found: {**found.model_dump(), "sentence": found.sentence},
-        html=PredictionsAudit.to_html,
-        confidential=lambda _: True,
-        quiet=quiet,
-    )
+
+@dataclass(frozen=True)
+class _Predicted(Told):
+    found: "PredictionsAudit"
+    access: str = CONFIDENTIAL
+
+    def makers(self) -> Mapping[str, Callable[[], str]]:
+        return {"json": self.found.to_json, "html": self.found.to_html}
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        yield one_line(self.found.sentence)
+        for one in () if quiet else self.found.estimates:
+            yield one.kind, f"{one.title}: {number(one.value)}"
 
 
 def render_again(

@@ -30,6 +30,7 @@ from ldpaudit.commands.selftest.planting import (
     shares,
 )
 from ldpaudit.commands.selftest.request import SelftestRequest
+from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.errors import LdpAuditError, OutputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.options import AuditOptions
@@ -37,7 +38,6 @@ from ldpaudit.randomness import child_generator, seed_from
 from ldpaudit.release import FloatArray
 from ldpaudit.result import AuditResult, Frozen
 from ldpaudit.result.numbers import percent
-from ldpaudit.terminal import say
 from ldpaudit.work.memory import Scratch
 from ldpaudit.work.progress import Progress, Stop
 from ldpaudit.work.tasks import processes
@@ -419,7 +419,7 @@ def _rows(outcomes: Collection[Outcome]) -> Iterator[Row]:
             )
 
 
-class Selftest(Frozen):
+class Selftest(Stored):
     """What a self-test found.
 
     Attributes
@@ -460,6 +460,22 @@ class Selftest(Frozen):
     thorough: bool
     seconds: float
 
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield whether the installation works, and each figure; quiet: the sentence only."""
+        yield self.sentence
+        if quiet:
+            return
+        for one in self.figures:
+            counted = f"{one.count:,} of {one.n:,} ({100 * one.low:.1f} to {100 * one.high:.1f} %"
+            documented = f"documented: {one.side} {percent(one.stated)})"
+            yield f"  {one.finding:<14} {one.title}: {counted}; {documented}"
+        if len(self.releases) < self.planned:
+            yield f"  {'ended early':<14} {len(self.releases):,} of {self.planned:,} releases"
+        yield (
+            f"Intervals are at {percent(LEVEL)} (Clopper–Pearson). A good installation is said "
+            f"not to work in at most one self-test of {1 / CHANCE:,.0f}. Seed {self.seed}."
+        )
+
 
 def judged(outcomes: Sequence[Outcome], **about: Any) -> Selftest:
     """Judge outcomes: fail if a figure refutes what is documented, pass if each could have."""
@@ -484,23 +500,6 @@ def judged(outcomes: Sequence[Outcome], **about: Any) -> Selftest:
     )
     about |= {"verdict": verdict, "rows": tuple(_rows(outcomes)), "releases": tuple(outcomes)}
     return Selftest(sentence=sentence, figures=every, **about)
-
-
-def print_summary(tested: Selftest, *, quiet: bool) -> None:
-    """Print whether the installation works, and each figure; quiet: the sentence only."""
-    say(tested.sentence)
-    if quiet:
-        return
-    for one in tested.figures:
-        counted = f"{one.count:,} of {one.n:,} ({100 * one.low:.1f} to {100 * one.high:.1f} %"
-        documented = f"documented: {one.side} {percent(one.stated)})"
-        say(f"  {one.finding:<14} {one.title}: {counted}; {documented}")
-    if len(tested.releases) < tested.planned:
-        say(f"  {'ended early':<14} {len(tested.releases):,} of {tested.planned:,} releases")
-    say(
-        f"Intervals are at {percent(LEVEL)} (Clopper–Pearson). A good installation is said not to "
-        f"work in at most one self-test of {1 / CHANCE:,.0f}. Seed {tested.seed}."
-    )
 
 
 def selftest(request: SelftestRequest, progress: Progress) -> Selftest:

@@ -1,13 +1,16 @@
 """What a sweep says: on the terminal, and on its page with the frontier of leakage and utility."""
 
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
+from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.commands.sweep.result import (
     SIMULATED,
+    Facts,
+    LeastNoise,
     Mean,
     Neighbour,
     Setting,
-    Sweep,
     named,
     value_text,
 )
@@ -17,9 +20,12 @@ from ldpaudit.reports.charts.figure import Rule, Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Outcome, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
 from ldpaudit.reports.text.wording import PUBLISH
+from ldpaudit.result import Estimate
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import DIGITS, exactly, number, percent, rows
-from ldpaudit.terminal import say, show
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
 # Of squared errors, which may be large.
@@ -35,26 +41,136 @@ _AUDIT: Final = (
 )
 
 
-def print_summary(sweep: Sweep, *, quiet: bool) -> None:
-    """Print the least noise of each mechanism, then every setting."""
-    if not quiet:
-        say(CONFIDENTIAL)
-    for sentence in (*sweep.contrasts(), *(one.sentence for one in sweep.least_noise.values())):
-        say(sentence)
-    if quiet:
-        return
-    show("Every setting", *_settings(sweep))
-    for setting in sweep.points:
-        if setting.failed:
-            say(f"  {'not measured':<12} {setting.mechanism}: {setting.failed[0]}")
-    if sweep.from_truth is not None:
-        say(f"\n  learnt from the true labels: {number(sweep.from_truth)}")
-    if poor := [f"{s.mechanism} at {s.value_text}" for s in sweep.points if _no_better(s)]:
-        say(f"  {'warning':<12} No better on test rows than the best single answer: learners of")
-        say(f"  {'':<12} {', '.join(poor)}.")
-    for text in sweep.notes[1:]:
-        say(f"  {'warning':<12} {text}")
-    say("Simulated draws; nothing was released.")
+class Sweep(Stored):
+    """Mechanisms over a grid of noise: simulated, audited, and learnt from.
+
+    Attributes
+    ----------
+    access
+        Who may see it.
+    ldpaudit_version
+        The version that made it.
+    points
+        The settings, mechanism by mechanism, the least noise first.
+    least_noise
+        The answer, by the name of the mechanism.
+    reference
+        The learner's score with the true labels, under its id.
+    notes
+        Sentences for people.
+    run
+        How to repeat it.
+    """
+
+    access: str = CONFIDENTIAL
+    ldpaudit_version: str
+    points: list[Setting]
+    least_noise: dict[str, LeastNoise]
+    reference: dict[str, Estimate] | None
+    notes: list[str]
+    run: Facts
+
+    def __repr__(self) -> str:
+        return f"Sweep({len(self.points)} settings of {', '.join(self.least_noise)})"
+
+    def __str__(self) -> str:
+        return "\n".join(least.sentence for least in self.least_noise.values())
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield the least noise of each mechanism, then every setting."""
+        yield from () if quiet else (self.access,)
+        yield from (*self.contrasts(), *(one.sentence for one in self.least_noise.values()))
+        if quiet:
+            return
+        yield "Every setting", *_settings(self)
+        yield from (
+            ("not measured", f"{s.mechanism}: {s.failed[0]}") for s in self.points if s.failed
+        )
+        if self.from_truth is not None:
+            yield f"\n  learnt from the true labels: {number(self.from_truth)}"
+        if poor := [f"{s.mechanism} at {s.value_text}" for s in self.points if _no_better(s)]:
+            yield "warning", "No better on test rows than the best single answer: learners of"
+            yield "", f"{', '.join(poor)}."
+        yield from (("warning", text) for text in self.notes[1:])
+        yield "Simulated draws; nothing was released."
+
+    def page(self) -> str:
+        """Return the page."""
+        counts = {"mechanism": len(self.least_noise), "setting": len(self.points)}
+        least = "; ".join(f"{one.mechanism}: {named(one)}" for one in self.least_noise.values())
+        return render_sheet(
+            what="Sweep before releasing",
+            title=", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items()),
+            lead=" ".join(
+                [f"Least noise with no violation found: {least}.", *self.contrasts()][:2]
+            ),
+            tiles=_tiles(self),
+            sections=(_frontier_part(self), _least_part(self)),
+            more=(_points_part(self),),
+            notes=_notes(self),
+            access=self.access,
+        )
+
+    @property
+    def numeric(self) -> bool:
+        """Whether labels are numbers: learners are then regressors."""
+        return traits_of(self.points[0].mechanism).numeric
+
+    @property
+    def level(self) -> float:
+        """The confidence of intervals of one draw."""
+        return next(s.pass_share.level for s in self.points if s.pass_share is not None)
+
+    @property
+    def measures(self) -> tuple[str, str]:
+        """The names of the measures of leakage and of utility."""
+        if self.numeric:
+            return "strongest guess: within 5 % of the range", "test squared error"
+        return "strongest attack: accuracy", "test accuracy"
+
+    def contrasts(self) -> Iterator[str]:
+        """Yield what each further mechanism reveals and keeps next to the first, by value."""
+        first, *others = self.least_noise
+        bases = {s.value: s for s in self.points if s.mechanism == first}
+        alone = (
+            "numeric.features-only.within_5" if self.numeric else "attack.features-only.accuracy"
+        )
+        for setting in self.points:
+            base = bases.get(setting.value)
+            if setting.mechanism in others and base is not None:
+                pairs = {
+                    self.measures[0]: (setting.leakage, base.leakage),
+                    "features alone": (setting.means.get(alone), base.means.get(alone)),
+                    self.measures[1]: (setting.test, base.test),
+                }
+                said = [
+                    f"{what} {number(one.value)} against {number(other.value)}"
+                    for what, (one, other) in pairs.items()
+                    if one is not None and other is not None
+                ]
+                constant = setting.means.get(CONSTANT)
+                if constant is not None:
+                    said.append(f"best single answer {number(constant.value)}")
+                if said:
+                    names = f"{setting.mechanism} against {first}"
+                    yield f"{setting.value_text}, {names}: {'; '.join(said)}."
+
+    @property
+    def from_truth(self) -> float | None:
+        """What a learner scores that is given the true labels."""
+        return None if self.reference is None else next(iter(self.reference.values())).value
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row for each setting: its noise, its verdict, and averages of its numbers."""
+        import pandas as pd
+
+        stated = ("mechanism", "parameter", "value", "epsilon", "noise", "verdict")
+        rows = [
+            {name: getattr(setting, name) for name in stated}
+            | {name: mean.value for name, mean in setting.means.items()}
+            for setting in self.points
+        ]
+        return pd.DataFrame(rows)
 
 
 def _no_better(setting: Setting) -> bool:
@@ -95,22 +211,6 @@ def _cell(mean: Mean | None) -> str:
     if mean.low is not None:
         return f"≥ {number(mean.value, 'down', digits)}"
     return value if mean.high is None else f"≤ {number(mean.value, 'up', digits)}"
-
-
-def sweep_page(sweep: Sweep) -> str:
-    """Return the page."""
-    counts = {"mechanism": len(sweep.least_noise), "setting": len(sweep.points)}
-    least = "; ".join(f"{one.mechanism}: {named(one)}" for one in sweep.least_noise.values())
-    return render_sheet(
-        what="Sweep before releasing",
-        title=", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items()),
-        lead=" ".join([f"Least noise with no violation found: {least}.", *sweep.contrasts()][:2]),
-        tiles=_tiles(sweep),
-        sections=(_frontier_part(sweep), _least_part(sweep)),
-        more=(_points_part(sweep),),
-        notes=_notes(sweep),
-        access=CONFIDENTIAL,
-    )
 
 
 def _tiles(sweep: Sweep) -> tuple[Tile, ...]:

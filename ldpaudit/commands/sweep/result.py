@@ -2,22 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from ldpaudit.commands.sweep.request import Parameter
-from ldpaudit.commands.utility.scores import ACCURACY, CONSTANT, SQUARED_ERROR
+from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.reports.text.wording import PUBLISH
-from ldpaudit.result import Decision, Estimate, Frozen, Kind, Number, Unit, Verdict, readable
-from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result import Decision, Frozen, Kind, Number, Unit, Verdict, readable
 from ldpaudit.result.numbers import number, percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # The audit's estimates that a point repeats; the files of --out hold all of them.
 REPORTED: Final = (
@@ -444,106 +439,3 @@ class Facts(Frozen):
     test_rows: int | None
     repeats: int
     learner: str
-
-
-class Sweep(Frozen):
-    """Mechanisms over a grid of noise: simulated, audited, and learnt from.
-
-    Attributes
-    ----------
-    access
-        Who may see it.
-    ldpaudit_version
-        The version that made it.
-    points
-        The settings, mechanism by mechanism, the least noise first.
-    least_noise
-        The answer, by the name of the mechanism.
-    reference
-        The learner's score with the true labels, under its id.
-    notes
-        Sentences for people.
-    run
-        How to repeat it.
-    """
-
-    access: str = CONFIDENTIAL
-    ldpaudit_version: str
-    points: list[Setting]
-    least_noise: dict[str, LeastNoise]
-    reference: dict[str, Estimate] | None
-    notes: list[str]
-    run: Facts
-
-    def __repr__(self) -> str:
-        return f"Sweep({len(self.points)} settings of {', '.join(self.least_noise)})"
-
-    def __str__(self) -> str:
-        return "\n".join(least.sentence for least in self.least_noise.values())
-
-    def stored(self) -> dict[str, Any]:
-        """Return the result for JSON: the same however the sweep was run."""
-        return self.model_dump(by_alias=True)
-
-    @property
-    def numeric(self) -> bool:
-        """Whether labels are numbers: learners are then regressors."""
-        from ldpaudit.mechanisms import traits_of
-
-        return traits_of(self.points[0].mechanism).numeric
-
-    @property
-    def level(self) -> float:
-        """The confidence of intervals of one draw."""
-        return next(s.pass_share.level for s in self.points if s.pass_share is not None)
-
-    @property
-    def measures(self) -> tuple[str, str]:
-        """The names of the measures of leakage and of utility."""
-        if self.numeric:
-            return "strongest guess: within 5 % of the range", "test squared error"
-        return "strongest attack: accuracy", "test accuracy"
-
-    def contrasts(self) -> Iterator[str]:
-        """Yield what each further mechanism reveals and keeps next to the first, by value."""
-        first, *others = self.least_noise
-        bases = {s.value: s for s in self.points if s.mechanism == first}
-        alone = (
-            "numeric.features-only.within_5" if self.numeric else "attack.features-only.accuracy"
-        )
-        for setting in self.points:
-            base = bases.get(setting.value)
-            if setting.mechanism in others and base is not None:
-                pairs = {
-                    self.measures[0]: (setting.leakage, base.leakage),
-                    "features alone": (setting.means.get(alone), base.means.get(alone)),
-                    self.measures[1]: (setting.test, base.test),
-                }
-                said = [
-                    f"{what} {number(one.value)} against {number(other.value)}"
-                    for what, (one, other) in pairs.items()
-                    if one is not None and other is not None
-                ]
-                constant = setting.means.get(CONSTANT)
-                if constant is not None:
-                    said.append(f"best single answer {number(constant.value)}")
-                if said:
-                    names = f"{setting.mechanism} against {first}"
-                    yield f"{setting.value_text}, {names}: {'; '.join(said)}."
-
-    @property
-    def from_truth(self) -> float | None:
-        """What a learner scores that is given the true labels."""
-        return None if self.reference is None else next(iter(self.reference.values())).value
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return one row for each setting: its noise, its verdict, and averages of its numbers."""
-        import pandas as pd
-
-        stated = ("mechanism", "parameter", "value", "epsilon", "noise", "verdict")
-        rows = [
-            {name: getattr(setting, name) for name in stated}
-            | {name: mean.value for name, mean in setting.means.items()}
-            for setting in self.points
-        ]
-        return pd.DataFrame(rows)

@@ -18,6 +18,7 @@ from ldpaudit.api import available_threads, cluster_of, policy_of
 from ldpaudit.commands.privatize.features import FittedGenerator
 from ldpaudit.commands.privatize.plan import check_column, options_of
 from ldpaudit.commands.privatize.scan import released_as_they_are
+from ldpaudit.commands.sweep.page import Sweep
 from ldpaudit.commands.sweep.points import (
     SweepTables,
     confidence_of,
@@ -27,7 +28,7 @@ from ldpaudit.commands.sweep.points import (
     reference,
 )
 from ldpaudit.commands.sweep.request import Point, SweepRequest
-from ldpaudit.commands.sweep.result import SIMULATED, Facts, Sweep, least_noise, setting_of
+from ldpaudit.commands.sweep.result import SIMULATED, Facts, least_noise, setting_of
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchanged
 from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch

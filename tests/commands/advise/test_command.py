@@ -9,7 +9,7 @@ import pytest
 from advised import called, table
 
 from ldpaudit.commands.advise import candidates
-from ldpaudit.commands.advise.result import Advice
+from ldpaudit.commands.advise.page import Advice
 from ldpaudit.commands.advise.work import Search, Tried
 
 CLAIM = """

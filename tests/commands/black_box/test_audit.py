@@ -32,7 +32,7 @@ def test_an_honest_randomizer_passes() -> None:
     assert 0.9 < found.epsilon_lower.value <= 1
     assert found.power.detectable_epsilon is not None
     assert found.power.detectable_epsilon < 1.2
-    assert found.summary()[0].startswith("No violation found")
+    assert str(next(found.said(quiet=True))).startswith("No violation found")
 
 
 def test_a_faulty_one_fails() -> None:
@@ -49,7 +49,7 @@ def test_a_delta_above_the_claimed_one_fails_whatever_the_bound_of_epsilon(
     found = audit("sue")
     assert found.verdict == "fail"
     assert isinstance(found.delta_lower, DeltaBound)
-    assert "at that ε at least δ = 0.012345 is certified" in found.summary()[0]
+    assert "at that ε at least δ = 0.012345 is certified" in next(found.said(quiet=True))
 
 
 def test_a_leak_is_finite() -> None:
@@ -80,20 +80,20 @@ def test_a_rare_output_of_another_kind_does_not_change_how_the_others_are_read()
 def test_too_few_samples_are_inconclusive() -> None:
     found = audit("grr", 200)
     assert found.verdict == "inconclusive"
-    assert "raise --samples" in "\n".join(found.summary())
+    assert "raise --samples" in str([*found.said(quiet=False)])
 
 
 def test_without_a_claim_nothing_is_judged() -> None:
     found = audit("grr", 2000, None)
     assert found.verdict == "inconclusive"
-    assert found.summary()[0] == "Nothing was claimed, so nothing was judged."
+    assert next(found.said(quiet=True)) == "Nothing was claimed, so nothing was judged."
 
 
 def test_a_seed_whose_hash_is_unknown_is_inconclusive() -> None:
     found = audit("olh")
     assert found.opaque_entries == 1
     assert found.verdict == "inconclusive"
-    assert "--feature-function" in "\n".join(found.summary())
+    assert "--feature-function" in str([*found.said(quiet=False)])
     known = audit("olh", features="randomizers:olh_support", inputs=(0, 7, 24))
     assert known.verdict == "pass"
     assert known.epsilon_lower.value > 0.9
