@@ -3,12 +3,13 @@
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ldpaudit.claim import stated_claim
 from ldpaudit.commands.black_box.request import parse_inputs
-from ldpaudit.commands.mechanism.stating import Specification, build, read_domain, settings
+from ldpaudit.commands.mechanism.stating import build, read_domain, settings
 from ldpaudit.commands.privatize.plan import read_plan
 from ldpaudit.commands.sweep.request import parse_grid
 from ldpaudit.datasets import parse_declaration
@@ -66,7 +67,8 @@ def _mechanism(content: bytes) -> None:
     more = settings(words)
     amounts = [more.pop(key, None) for key in ("epsilon", "lambda")]
     numbers = [one if isinstance(one, float) else None for one in amounts]
-    build(Specification(full_name(name), *numbers, more), domain)
+    wanted = replace(domain, epsilon=numbers[0], noise=numbers[1], settings=more)
+    build(full_name(name), wanted)
 
 
 def _words(content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
@@ -9,12 +10,13 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
-from ldpaudit.commands.mechanism.stating import build, read_domain
+from ldpaudit.commands.mechanism.stating import build, read_domain, settings
 from ldpaudit.commands.priors import prior_over
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import full_name
 from ldpaudit.mechanisms.analysis import (
     LabelErrors,
     delta_curve,
@@ -327,7 +329,14 @@ def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
     if request.name in JOINT or request.domain:
         return _describe_columns(request)
     domain = read_domain(request.classes, request.labels, request.prior, request)
-    return analyse(build(request.wanted, domain), domain.prior)
+    wanted = replace(
+        domain,
+        epsilon=request.epsilon,
+        noise=request.noise,
+        loss=request.loss,
+        settings=settings(request.more),
+    )
+    return analyse(build(full_name(request.name), wanted), domain.prior)
 
 
 def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -12,19 +13,13 @@ import numpy as np
 
 from ldpaudit.commands.mechanism.analysis import Analysis, analyse_columns, analysis_of
 from ldpaudit.commands.mechanism.request import ComposeRequest
-from ldpaudit.commands.mechanism.stating import (
-    Domain,
-    Specification,
-    build,
-    read_domain,
-    settings,
-)
+from ldpaudit.commands.mechanism.stating import build, read_domain, settings
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError, MissingDependencyError, did_you_mean, refuse
-from ldpaudit.mechanisms import UNKNOWN, from_declaration, full_name, names
+from ldpaudit.mechanisms import UNKNOWN, MechanismOptions, from_declaration, full_name, names
 from ldpaudit.mechanisms.analysis import Privacy, delta_curve, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel, compose
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
@@ -71,7 +66,7 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     """
     stated = any((request.classes, request.labels, request.prior))
     contents = {
-        text: parse_declaration(_content(text, request))
+        text: _declaration(text, request)
         for text in request.releases
         if full_name(text.partition(":")[0]) not in names() or Path(text).exists()
     }
@@ -85,10 +80,13 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     domain = None
     if stated:
         domain = read_domain(request.classes, request.labels, request.prior, request)
-    files = {text: _declared(declared, domain) for text, declared in contents.items()}
+    classes = (domain and domain.classes) or ()
+    unknown = any(one.mechanism.name == UNKNOWN for one in contents.values())
+    refuse(unknown, "A release with an unknown mechanism cannot be composed.")
+    files = {text: from_declaration(one.mechanism, classes) for text, one in contents.items()}
     if domain is None:
         channels = (mechanism.label_channel for mechanism in files.values())
-        domain = next((Domain(channel.classes) for channel in channels if channel), None)
+        domain = next((MechanismOptions(classes=one.classes) for one in channels if one), None)
     if request.classes is not None:
         _check_stated(domain, files)
     mechanisms: list[Mechanism] = []
@@ -104,27 +102,16 @@ def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     return analyse_jointly(mechanisms, called)
 
 
-def _content(file: str, files: FileOptions) -> Any:
-    """Return what a file declares, as it is written."""
+def _declaration(file: str, files: FileOptions) -> ColumnsDeclaration:
     near = did_you_mean(file.partition(":")[0], names())
-    refuse(
-        near != "." and not Path(file).exists(),
-        f"There is no such file, and no such mechanism{near}",
-    )
-    content = open_table(file, files).declaration
+    missing = near != "." and not Path(file).exists()
+    refuse(missing, f"There is no such file, and no such mechanism{near}")
+    content: Any = open_table(file, files).declaration
     refuse(content is None, f"The file {Path(file).name!r} declares no mechanism.")
-    return content
+    return parse_declaration(content)
 
 
-def _declared(declared: ColumnsDeclaration, domain: Domain | None) -> Mechanism:
-    refuse(
-        declared.mechanism.name == UNKNOWN,
-        "A release with an unknown mechanism cannot be composed.",
-    )
-    return from_declaration(declared.mechanism, (domain and domain.classes) or ())
-
-
-def _check_stated(domain: Domain | None, files: Mapping[str, Mechanism]) -> None:
+def _check_stated(domain: MechanismOptions | None, files: Mapping[str, Mechanism]) -> None:
     """Refuse stated labels that a file does not have; those of the file are confidential."""
     if domain is None or domain.classes is None:
         return
@@ -141,7 +128,7 @@ def _check_stated(domain: Domain | None, files: Mapping[str, Mechanism]) -> None
             )
 
 
-def _specified(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
+def _specified(text: str, domain: MechanismOptions | None, loss: Loss) -> list[Mechanism]:
     """Return the mechanism of a specification, as often as it says."""
     if domain is None:
         raise InputError(
@@ -155,8 +142,8 @@ def _specified(text: str, domain: Domain | None, loss: Loss) -> list[Mechanism]:
         f"'times' must be a whole number from 1 to {_MOST}.",
     )
     epsilon, noise = more.pop("epsilon", None), more.pop("lambda", None)
-    wanted = Specification(full_name(name), epsilon, noise, more, loss)
-    return [build(wanted, domain)] * int(times)
+    wanted = replace(domain, epsilon=epsilon, noise=noise, settings=more, loss=loss)
+    return [build(full_name(name), wanted)] * int(times)
 
 
 def _over_columns(files: Sequence[ColumnsDeclaration]) -> Analysis:

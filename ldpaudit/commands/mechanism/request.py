@@ -9,7 +9,6 @@ from ldpaudit.options import Argument, FileOptions, Option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ldpaudit.commands.mechanism.stating import Specification
     from ldpaudit.release import Label
 
 Prior = Annotated[
@@ -52,15 +51,6 @@ class DescribeRequest(LabelOptions):
             type=tuple[str, ...],
         ),
     ] = ()
-
-    @property
-    def wanted(self) -> "Specification":
-        """The mechanism that the options state."""
-        from ldpaudit.commands.mechanism.stating import Specification, settings
-        from ldpaudit.mechanisms import full_name
-
-        name, more = full_name(self.name), settings(self.more)
-        return Specification(name, self.epsilon, self.noise, more, self.loss)
 
 
 @dataclass(frozen=True, kw_only=True)

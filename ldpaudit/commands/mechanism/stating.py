@@ -1,7 +1,7 @@
 """From what a command states to the labels, their prior, and a mechanism on them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,34 +12,15 @@ from ldpaudit.datasets.probabilities import read_prior, split_labels
 from ldpaudit.errors import InputError, did_you_mean, refuse
 from ldpaudit.mechanisms import MechanismOptions, family, names, traits_of
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.label_range import LabelRange, Loss
+from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, check_proportion
 from ldpaudit.mechanisms.registry import families
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.plugins import NOT_HERE
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.release import Label
 
 # Of an exact analysis.
 MOST_LABELS: Final = 4096
-
-
-@dataclass(frozen=True, eq=False)
-class Domain:
-    """The true labels of a mechanism.
-
-    Parameters
-    ----------
-    classes : tuple, length k, or None
-        The labels, distinct; None for any number of a range.
-    range : LabelRange or None
-        Their range, where they are numbers on a grid or anywhere in it.
-    prior : float64 array of shape (k,) or None
-        Their probabilities, summing to 1.
-    """
-
-    classes: tuple[Label, ...] | None
-    range: LabelRange | None = None
-    prior: FloatArray | None = None
 
 
 def read_domain(
@@ -47,31 +28,23 @@ def read_domain(
     labels: str | None,
     prior: Path | None,
     files: FileOptions = AS_FOUND,
-) -> Domain:
+) -> MechanismOptions:
     """Return the labels that ``--classes``, ``--labels`` and ``--prior`` state together.
 
     A range without a step means any number of it, with a prior the step 1; a prior names the labels
-    where nothing else does. ``files``: how its file is written.
-
-    Raises
-    ------
-    InputError
-        If labels are stated twice, or are no valid labels, or the prior is not one of theirs.
+    where nothing else does. ``files``: how its file is written. InputError: labels are stated
+    twice, or are no valid labels, or the prior is not one of theirs.
     """
-    refuse(
-        classes is not None and labels is not None,
-        "Give the labels once: --classes or --labels, not both.",
-    )
+    twice = classes is not None and labels is not None
+    refuse(twice, "Give the labels once: --classes or --labels, not both.")
     table = None if prior is None else read_prior(prior, files)
     span = None if labels is None else LabelRange.parse(labels)
     if span is not None and span.step is None and table is None:
-        return Domain(None, span)
+        return MechanismOptions(labels=span)
     if span is not None:
         span = grid(span)
-        refuse(
-            span.steps >= MOST_LABELS,
-            f"At most {MOST_LABELS} labels can be analysed; use a larger step.",
-        )
+        many = "labels can be analysed; use a larger step."
+        refuse(span.steps >= MOST_LABELS, f"At most {MOST_LABELS} {many}")
         named = span.classes
     elif classes is not None:
         named = check_classes(split_labels(classes) if isinstance(classes, str) else tuple(classes))
@@ -82,8 +55,14 @@ def read_domain(
     refuse(
         len(named) > MOST_LABELS, f"At most {MOST_LABELS} labels can be analysed. Got {len(named)}."
     )
+    if span is None and not any(isinstance(label, bool | str) for label in named):
+        values = np.asarray(named, dtype=np.float64)
+        gaps = np.diff(values)
+        if (gaps > 0).all() and np.allclose(gaps, gaps[0], rtol=SAME, atol=0):
+            low, step = float(values[0]), float(gaps[0])
+            span = LabelRange(low, low + step * len(gaps), step)
     given = None if table is None else prior_over(named, table)
-    return Domain(named, span or _range_of(named), given)
+    return MechanismOptions(classes=named, labels=span, prior=given)
 
 
 def grid(labels: LabelRange) -> LabelRange:
@@ -91,50 +70,13 @@ def grid(labels: LabelRange) -> LabelRange:
     return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
 
 
-def _range_of(classes: tuple[Label, ...]) -> LabelRange | None:
-    """Return the grid that the labels form, None where they do not."""
-    if any(isinstance(label, bool | str) for label in classes):
-        return None
-    values = np.asarray(classes, dtype=np.float64)
-    gaps = np.diff(values)
-    if not (gaps > 0).all() or not np.allclose(gaps, gaps[0], rtol=SAME, atol=0):
-        return None
-    low, step = float(values[0]), float(gaps[0])
-    return LabelRange(low, low + step * len(gaps), step)
-
-
-@dataclass(frozen=True)
-class Specification:
-    """The specification of a mechanism: a name, ε or λ, and further parameters.
-
-    Parameters
-    ----------
-    name : str
-        A name of the contract.
-    epsilon, noise : float or None
-        ε in nats or λ; not both.
-    more : mapping
-        Further parameters, such as ``clipped``, ``gamma``, ``sigma``, ``floor``.
-    loss : {"squared", "absolute", "poisson"}
-        What the mechanisms that are designed for a prior minimise.
-    """
-
-    name: str
-    epsilon: float | None = None
-    noise: float | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
-    loss: Loss = "squared"
-
-
 def settings(words: Sequence[str]) -> dict[str, Any]:
     """Read ``KEY=VALUE`` parameters: numbers, ``true`` and ``false``, else text.
 
-    Raises
-    ------
-    InputError
-        If one is not written so, or a key occurs twice.
+    InputError where one is not written so, or a key occurs twice.
     """
     read: dict[str, Any] = {}
+    truth = {"true": True, "false": False}
     for text in words:
         key, equals, value = (part.strip() for part in text.partition("="))
         key = key.replace("-", "_")
@@ -142,7 +84,6 @@ def settings(words: Sequence[str]) -> dict[str, Any]:
             not equals or not key or key in read,
             "Each further parameter must be KEY=VALUE, each key once.",
         )
-        truth = {"true": True, "false": False}
         try:
             read[key] = truth[value.lower()] if value.lower() in truth else float(value)
         except ValueError:
@@ -150,53 +91,41 @@ def settings(words: Sequence[str]) -> dict[str, Any]:
     return read
 
 
-def build(wanted: Specification, domain: Domain) -> Mechanism:
-    """Build the mechanism on the labels of a domain.
+def build(name: str, wanted: MechanismOptions) -> Mechanism:
+    """Build a mechanism by its full name.
 
-    Raises
-    ------
-    InputError
-        If the name is not known, a parameter is missing, unknown or out of range, or the mechanism
-        needs a prior or numeric labels and there are none.
+    InputError where the name is not known, a parameter is missing, unknown or out of range, or the
+    mechanism needs a prior or numeric labels and there are none.
     """
-    if wanted.name not in names():
+    if name not in names():
         choices = sorted(f.traits.name for f in families() if not _elsewhere(f.traits.name))
-        near = did_you_mean(wanted.name, choices, NOT_HERE)
+        near = did_you_mean(name, choices, NOT_HERE)
         raise InputError(f"There is no such mechanism; choose one of {', '.join(choices)}{near}")
-    refuse((reason := _elsewhere(wanted.name)), reason)
-    mechanism, by_scale = family(wanted.name), "scale" in wanted.more
-    if (wanted.epsilon is None) == (wanted.noise is None) and not by_scale:
+    refuse((reason := _elsewhere(name)), reason)
+    mechanism, (epsilon, noise) = family(name), (wanted.epsilon, wanted.noise)
+    if (epsilon is None) == (noise is None) and "scale" not in wanted.settings:
         # A misspelt key may mean one of the two.
-        ends = (did_you_mean(key, ("epsilon", "lambda")) for key in wanted.more)
+        ends = (did_you_mean(key, ("epsilon", "lambda")) for key in wanted.settings)
         near = next((end for end in ends if end != "."), ".")
         raise InputError(f"Give one of --epsilon and --lambda{near}")
     refuse(
-        wanted.noise is not None and "lambda" not in mechanism.traits.stated_by,
-        f"The mechanism {wanted.name!r} is given by --epsilon; it has no λ.",
+        noise is not None and "lambda" not in mechanism.traits.stated_by,
+        f"The mechanism {name!r} is given by --epsilon; it has no λ.",
     )
-    if wanted.epsilon is not None:
-        check_epsilon(wanted.epsilon)
-    if wanted.noise is not None:
-        check_proportion("lambda", wanted.noise)
-    in_range = "range" in mechanism.traits.needs
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    if noise is not None:
+        check_proportion("lambda", noise)
+    in_range, classes = "range" in mechanism.traits.needs, wanted.classes
     refuse(
-        in_range and domain.range is None,
-        f"The mechanism {wanted.name!r} must have labels on a range: --labels LO:HI:STEP.",
+        in_range and wanted.labels is None,
+        f"The mechanism {name!r} must have labels on a range: --labels LO:HI:STEP.",
     )
-    classes = domain.classes
-    if classes is None and domain.range is not None and not in_range:
-        classes = grid(domain.range).classes
-    return mechanism.from_options(
-        MechanismOptions(
-            epsilon=wanted.epsilon,
-            noise=wanted.noise,
-            classes=None if in_range else classes,
-            labels=domain.range,
-            prior=domain.prior,
-            loss=wanted.loss,
-            settings=wanted.more,
-        )
-    )
+    if in_range:
+        classes = None
+    elif classes is None and wanted.labels is not None:
+        classes = grid(wanted.labels).classes
+    return mechanism.from_options(replace(wanted, classes=classes))
 
 
 def _elsewhere(name: str) -> str:

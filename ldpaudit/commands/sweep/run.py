@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -28,11 +27,11 @@ from ldpaudit.commands.sweep.points import (
     reference,
 )
 from ldpaudit.commands.sweep.request import Point, SweepRequest
-from ldpaudit.commands.sweep.result import SIMULATED, Facts, least_noise, setting_of
+from ldpaudit.commands.sweep.result import SIMULATED, Facts, Setting, least_noise, setting_of
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchanged
 from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
-from ldpaudit.errors import InputError, LdpAuditError, OutputError, PolicyError
+from ldpaudit.errors import InputError, LdpAuditError, OutputError, PolicyError, refuse
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.registry import applicable
@@ -46,7 +45,7 @@ from ldpaudit.work.interruption import last_words
 from ldpaudit.work.limits import DOCUMENT_BYTES, RELEASES
 from ldpaudit.work.memory import Scratch, size_of
 from ldpaudit.work.progress import NoProgress, Progress
-from ldpaudit.work.tasks import Answer, Pool, processes
+from ldpaudit.work.tasks import Pool, processes
 
 _FORMAT: Final = "ldpaudit-sweep"
 # The options that may name files besides the data.
@@ -64,9 +63,8 @@ Task = Literal["generator", "reference"] | Point
 
 def check_sweep(request: SweepRequest) -> None:
     """Refuse what the options alone show to be wrong, by its first fault (LdpAuditError)."""
-    for wrong, fault in chain(_mechanism_faults(request), _faults(request)):
-        if wrong:
-            raise InputError(fault)
+    for wrong, fault in _faults(request):
+        refuse(wrong, fault)
     request.check()
     if request.learner == "network":
         need_torch("The learner 'network'")
@@ -76,7 +74,7 @@ def check_sweep(request: SweepRequest) -> None:
         check_column(request.privatized(point, 0))
 
 
-def _mechanism_faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
+def _faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
     """Yield what may be wrong; what comes later needs that nothing was wrong before."""
     names, parameter = request.mechanisms, request.grid.parameter
     yield not names, "A sweep must be given at least one mechanism: --mechanism NAME."
@@ -88,9 +86,8 @@ def _mechanism_faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
         yield not traits_of(name).swept, own
         by_epsilon = f"The mechanism {name!r} is swept by --epsilon."
         yield parameter not in traits_of(name).stated_by, by_epsilon
-    kinds = {traits_of(name).numeric for name in names}
     yield (
-        len(kinds) > 1,
+        len({traits_of(name).numeric for name in names}) > 1,
         "Mechanisms on numbers and mechanisms on classes are judged by different attacks: sweep "
         "them apart (on numbers, debiased-rr is randomized response).",
     )
@@ -98,49 +95,37 @@ def _mechanism_faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
     for option in ("labels", "prior", "synthetic", "generator"):
         foreign = getattr(request, option) is not None and option not in taken
         yield foreign, f"{option_name(request, option)} does not belong to any of the mechanisms."
+    made = request.synthetic is not None or request.generator is not None
     for name in names:
-        made = request.synthetic is not None or request.generator is not None
         yield (
             "synthetic rows" in traits_of(name).needs and not made,
             f"The mechanism {name!r} must be given synthetic rows: --public FILE, --synthetic FILE "
             "or --generator NAME.",
         )
-
-
-def _faults(request: SweepRequest) -> tuple[tuple[bool, str], ...]:
-    releases = request.repeats * len(request.grid.values) * len(request.mechanisms)
-    return (
-        (
-            request.generator_data is not None and request.generator is None,
-            "--generator-data must come with --generator, which is trained on it.",
-        ),
-        (
-            request.resume and request.out is None,
-            "--resume must come with --out, the folder of the sweep to go on with.",
-        ),
-        (
-            not 0 < request.test_share < 1,
-            f"--test-share must lie in (0, 1). Got {request.test_share:g} instead.",
-        ),
-        (
-            request.cluster is not None and request.processes is not None,
-            "--processes does not go with --cluster, which has workers of its own.",
-        ),
-        (
-            request.repeats < 1,
-            f"--repeats must be at least 1. Got {request.repeats} instead.",
-        ),
-        (
-            request.processes is not None and request.processes < 1,
-            f"--processes must be at least 1. Got {request.processes} instead.",
-        ),
-        (
-            releases > RELEASES,
-            f"A sweep must have at most {RELEASES:,} simulated releases. Got {releases:.6g}: take "
-            "a coarser grid, fewer mechanisms or fewer --repeats.",
-        ),
-        (request.seed is not None and request.seed < 0, "--seed must not be negative."),
+    lone, several = request.generator_data is not None, request.processes is not None
+    yield (
+        lone and request.generator is None,
+        "--generator-data must come with --generator, which is trained on it.",
     )
+    yield (
+        request.resume and request.out is None,
+        "--resume must come with --out, the folder of the sweep to go on with.",
+    )
+    share = f"--test-share must lie in (0, 1). Got {request.test_share:g} instead."
+    yield not 0 < request.test_share < 1, share
+    yield (
+        request.cluster is not None and several,
+        "--processes does not go with --cluster, which has workers of its own.",
+    )
+    for name, most in (("repeats", request.repeats), ("processes", request.processes or 1)):
+        yield most < 1, f"--{name} must be at least 1. Got {getattr(request, name)} instead."
+    releases = request.repeats * len(request.grid.values) * len(names)
+    yield (
+        releases > RELEASES,
+        f"A sweep must have at most {RELEASES:,} simulated releases. Got {releases:.6g}: take "
+        "a coarser grid, fewer mechanisms or fewer --repeats.",
+    )
+    yield request.seed is not None and request.seed < 0, "--seed must not be negative."
 
 
 @dataclass(frozen=True)
@@ -165,30 +150,31 @@ class Setup:
 
     @cached_property
     def _tables(self) -> SweepTables:
-        return read_tables(self.request, self.seed)  # At the first task of a process.
+        return read_tables(self.request, self.seed)
 
     @cached_property
     def _with_generator(self) -> SweepTables:
+        """The tables with the fitted generator; a process loads it once."""
         from ldpaudit.synthesis import load_generator
 
-        fitted = FittedGenerator(load_generator(self.generator), ())
-        return replace(self._tables, fitted=fitted)
+        if not self.generator.is_file():
+            return self._tables
+        return replace(self._tables, fitted=FittedGenerator(load_generator(self.generator), ()))
 
     def run(self, task: Task) -> dict[str, Any]:
         """Do a task; return what is stored of it."""
+        points, made = self.request.points(), self.request.privatized
         if task == "generator":
             from ldpaudit.synthesis import save_generator
 
-            points = self.request.points()
-            users = (p for p in points if self.request.privatized(p, 0).generator is not None)
+            users = (point for point in points if made(point, 0).generator is not None)
             fitted: Any = self._tables.with_generator(next(users)).fitted
             save_generator(fitted.generator, self.generator, overwrite=True)
             return {"warnings": list(fitted.warnings)}
         if task == "reference":
-            level, point = confidence_of(self.policy), self.request.points()[0]
-            return reference(self._tables, point, level).model_dump()
-        made = self.request.privatized(task, 0).generator is not None
-        return measure(self._with_generator if made else self._tables, task, self.policy)
+            return reference(self._tables, points[0], confidence_of(self.policy)).model_dump()
+        tables = self._with_generator if made(task, 0).generator is not None else self._tables
+        return measure(tables, task, self.policy)
 
 
 def measured(task: Task, setup: Setup) -> dict[str, Any]:
@@ -221,6 +207,12 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
 
     Files are known by their digest; the number of processes and the memory change no number.
     """
+
+    def plain(value: Any) -> Any:  # The value of an option as JSON can say it.
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        return list(value) if isinstance(value, Collection) else str(value)
+
     files = {name: getattr(request, name) for name in ("data", *_FILES)}
     names = [option.name for option in fields(request) if option.name not in _APART]
     attacks = [given("attack", str(one), str(one)) for one in request.attacks]
@@ -233,15 +225,8 @@ def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dic
         "seed": seed,
         **{name: None if path is None else locate(path).sha256() for name, path in files.items()},
         "attacks": [(attack.name, attack.sha256) for attack in attacks],
-        **{name: _plain(getattr(request, name)) for name in names},
+        **{name: plain(getattr(request, name)) for name in names},
     }
-
-
-def _plain(value: Any) -> Any:
-    """Return the value of an option as JSON can say it."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return list(value) if isinstance(value, Collection) else str(value)
 
 
 def _digests(key: str, options: dict[str, Any]) -> dict[str, str]:
@@ -312,9 +297,8 @@ class SweepFolder:
         return None
 
     def _place(self, what: str | Point) -> Path:
-        return self.path / (
-            f"points/{what.key}.json" if isinstance(what, Point) else f"{what}.json"
-        )
+        name = f"points/{what.key}" if isinstance(what, Point) else what
+        return self.path / f"{name}.json"
 
     def keep(self, what: str | Point, content: dict[str, Any]) -> None:
         """Write the file of a point, or of what all points share, completely or not at all."""
@@ -333,45 +317,47 @@ class SweepFolder:
 
 @dataclass
 class SweepRun:
-    """A running sweep.
+    """A running sweep: what is ``done``, by its task, and why others ``failed``.
 
-    ``done``: the contents of the files of the measured points; ``failed``: why others could not be
-    measured, which a resumed sweep tries again; ``shared``: "generator" and "reference".
+    A resumed sweep tries these again.
     """
 
     request: SweepRequest
     folder: SweepFolder
     progress: Progress
-    done: dict[Point, dict[str, Any]] = field(default_factory=dict)
-    failed: dict[Point, str] = field(default_factory=dict)
-    shared: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _generator_failure: str = ""
-    _remarks: list[str] = field(default_factory=list)
+    done: dict[Task, dict[str, Any]] = field(default_factory=dict)
+    failed: dict[Task, str] = field(default_factory=dict)
+
+    @property
+    def points(self) -> list[Point]:
+        """The points that are measured, those that failed left out."""
+        return [point for point in self.request.points() if point in self.done]
+
+    def _left(self, *tasks: Task) -> list[Task]:
+        return [one for one in tasks if one not in self.done and one not in self.failed]
 
     def go(self, setup: Setup) -> None:
         """Take what the folder holds, and do what is left."""
-        kept = ((point, self.folder.kept(point)) for point in self.request.points())
-        self.done |= {point: content for point, content in kept if content and is_finished(content)}
-        parts = ((name, self.folder.kept(name)) for name in ("generator", "reference"))
-        self.shared |= {name: part for name, part in parts if part is not None}
-        if not self._left() and "reference" in self.shared:
+        points = self.request.points()
+        every: list[Task] = ["generator", "reference", *points]
+        for task in every:
+            content = self.folder.kept(task)
+            if content is not None and (not isinstance(task, Point) or is_finished(content)):
+                self.done[task] = content
+        if not self._left(*points, "reference"):
             return
         setup = setup.anywhere()
         with last_words(self._interrupted), self._pool() as pool:
-            asked = ((point, self.request.privatized(point, 0)) for point in self._left())
-            needing = [point for point, one in asked if one.generator is not None]
-            ready = "generator" in self.shared and self.folder.generator.is_file()
-            if needing and not ready:
+            needing = [one for one in points if self.request.privatized(one, 0).generator]
+            fitted = "generator" in self.done and self.folder.generator.is_file()
+            if self._left(*needing) and not fitted:
                 self.progress.step(f"fitting the generator {self.request.generator}")
                 self._do(pool, setup, ["generator"])
-                if "generator" not in self.shared:
-                    self.failed |= dict.fromkeys(needing, self._generator_failure)
-            tasks: list[Task] = [*self._left()]
-            if "reference" not in self.shared:
-                tasks.insert(
-                    1, "reference"
-                )  # A point comes first: its memory limits the processes.
-            self._do(pool, setup, tasks)
+                if (why := self.failed.get("generator")) is not None:
+                    self.failed |= dict.fromkeys(self._left(*needing), why)
+            # A point comes first: its memory limits the processes.
+            left = self._left(*points)
+            self._do(pool, setup, [*left[:1], *self._left("reference"), *left[1:]])
 
     @contextmanager
     def _pool(self) -> Iterator[Pool]:
@@ -388,67 +374,49 @@ class SweepRun:
 
     def _do(self, pool: Pool, setup: Setup, tasks: list[Task]) -> None:
         for number, answer in pool.answers(measured, tasks, setup):
-            self._take(tasks[number], answer)
-
-    def _left(self) -> list[Point]:
-        points = self.request.points()
-        return [p for p in points if p not in self.done and p not in self.failed]
-
-    def _take(self, task: Task, answer: Answer) -> None:
-        content = answer.content
-        if content is not None:
-            check_unchanged()
-            self.folder.keep(task, content)
-            # Read back, so that an interrupted sweep gives the same result.
-            content = self.folder.kept(task) or {}
-        if isinstance(task, Point):
-            if content is None:
+            task = tasks[number]
+            if answer.content is None:
                 self.failed[task] = answer.reason
             else:
-                self.done[task] = content
-            done, total = len(self.done) + len(self.failed), len(self.request.points())
-            self.progress.step(f"{done} of {total} points: {task.words}")
-            self.progress.advance(done, total)
-        elif content is not None:
-            self.shared[task] = content
-        elif task == "generator":
-            self._generator_failure = answer.reason
-        else:
-            self._remarks.append(f"No learner could be scored on the true labels: {answer.reason}")
+                check_unchanged()
+                self.folder.keep(task, answer.content)
+                # Read back, so that an interrupted sweep gives the same result.
+                self.done[task] = self.folder.kept(task) or {}
+            if isinstance(task, Point):
+                total = len(self.request.points())
+                ended = total - len(self._left(*self.request.points()))
+                self.progress.step(f"{ended} of {total} points: {task.words}")
+                self.progress.advance(ended, total)
 
     def _interrupted(self) -> str:
-        done, total = len(self.done), len(self.request.points())
+        done = f"{len(self.points)} of {len(self.request.points())} points"
         if self.request.out is None:
             return "Interrupted; nothing was kept. With --out DIR a sweep can go on later."
-        return (
-            f"Interrupted after {done} of {total} points; the same command with --resume goes on."
-        )
+        return f"Interrupted after {done}; the same command with --resume goes on."
 
     def result(self, level: float, facts: Facts) -> Sweep:
         """Put everything together (LdpAuditError if no point could be measured)."""
-        if not self.done:
+        if not self.points:
             reason = next(iter(self.failed.values()), "")
             raise LdpAuditError(f"No point could be measured. {reason}")
-        parameter, settings = self.request.grid.parameter, {}
+        parameter, settings = self.request.grid.parameter, dict[str, list[Setting]]()
         for name in self.request.mechanisms:
-            settings[name] = [
-                setting_of(
-                    *(name, parameter, value),
-                    [self.done[draw] for draw in draws if draw in self.done],
-                    [self.failed[draw] for draw in draws if draw in self.failed],
-                    level,
-                )
-                for value in self.request.grid.values
-                for draws in [self.request.draws(name, value)]
-            ]
-        warnings = [*self.shared.get("generator", {}).get("warnings", []), *self._remarks]
-        score = self.shared.get("reference")
+            for value in self.request.grid.values:
+                draws = self.request.draws(name, value)
+                contents = [self.done[draw] for draw in draws if draw in self.done]
+                failed = [self.failed[draw] for draw in draws if draw in self.failed]
+                made = setting_of(name, parameter, value, contents, failed, level)
+                settings.setdefault(name, []).append(made)
+        warnings = [*map(str, self.done.get("generator", {}).get("warnings", []))]
+        score, lost = self.done.get("reference"), self.failed.get("reference")
+        if lost is not None:
+            warnings.append(f"No learner could be scored on the true labels: {lost}")
         return Sweep(
             ldpaudit_version=__version__,
             points=[setting for some in settings.values() for setting in some],
             least_noise={name: least_noise(name, some, level) for name, some in settings.items()},
             reference=None if score is None else {score["id"]: Estimate.model_validate(score)},
-            notes=[SIMULATED, *map(str, warnings)],
+            notes=[SIMULATED, *warnings],
             run=facts,
         )
 
@@ -464,10 +432,22 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
     if request.out is not None and request.out.is_file():
         raise OutputError(f"{request.out.name} is a file; --out needs a folder.")
     check_sweep(request)
-    policy = _policy(request)
+    chosen_audits(request.only, request.skip)
+    policy, names = policy_of(request), request.mechanisms
+    claimed = None if policy is None or policy.claim is None else policy.claim.mechanism
+    if claimed is not None and {*names} != {claimed}:
+        raise PolicyError(
+            f"The policy claims the mechanism {claimed!r}; leave it out of [claim] to compare "
+            f"others by it."
+        )
     progress.step("reading the data")
     tables = read_tables(request, progress=progress)
-    _check_data(tables)
+    # Labels, mechanisms and columns are checked as privatize would, before any point is measured.
+    for point in request.first_points():
+        mechanism_at(tables, point)
+    if any(traits_of(name).feature_values_kept for name in names):
+        whole = tables.everything.table
+        released_as_they_are(whole, request.label, request.keep, tables.columns).refuse()
     options = manifest(request, tables.seed, None if policy is None else policy.sha256)
     facts = Facts(
         seed=tables.seed,
@@ -484,25 +464,3 @@ def sweep(request: SweepRequest, progress: Progress | None = None) -> Sweep:
             run = SweepRun(request, folder, progress)
             run.go(Setup(request, facts.seed, policy, folder.generator))
     return run.result(confidence_of(policy), facts)
-
-
-def _policy(request: SweepRequest) -> Policy | None:
-    chosen_audits(request.only, request.skip)
-    policy = policy_of(request)
-    claimed = None if policy is None or policy.claim is None else policy.claim.mechanism
-    if claimed is not None and set(request.mechanisms) != {claimed}:
-        raise PolicyError(
-            f"The policy claims the mechanism {claimed!r}; leave it out of [claim] to compare "
-            f"others by it."
-        )
-    return policy
-
-
-def _check_data(tables: SweepTables) -> None:
-    """Check labels, mechanisms and columns as privatize would, before any point is measured."""
-    request = tables.request
-    for point in request.first_points():
-        mechanism_at(tables, point)
-    if any(traits_of(name).feature_values_kept for name in request.mechanisms):
-        whole = tables.everything.table
-        released_as_they_are(whole, request.label, request.keep, tables.columns).refuse()
