@@ -261,12 +261,13 @@ def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFil
 
 
 def same_features(
-    one: Release, two: Release, first: IndexArray, second: IndexArray
+    one: Release, two: Release, first: IndexArray, second: IndexArray, *, shifted: bool = False
 ) -> BoolArray | None:
     """Return which rows have the same values in the columns of both releases; None without any.
 
     ``first`` and ``second`` are rows of the two releases that belong together. Categories have
-    codes of each release's own: the commonest partner of a code is the same value.
+    codes of each release's own: the commonest partner of a code is the same value. ``shifted``:
+    numbers, too, may be counted from a least one of each release's own.
     """
     others = {column.name: column for column in two.columns}
     shared = [(c, others[c.name]) for c in one.columns if c.name in others]
@@ -282,6 +283,9 @@ def same_features(
     same = np.ones(len(first), dtype=bool)
     for a, b in pairs:
         (numeric, x), (also, y) = _cells(one.features, a, first), _cells(two.features, b, second)
+        if numeric and also and shifted:
+            apart, counts = np.unique((x - y)[np.isfinite(x - y)], return_counts=True)
+            x = x - apart[counts.argmax()] if len(apart) else x
         if numeric and also:
             same &= (x == y) | (np.isnan(x) & np.isnan(y))
         elif numeric or also:

@@ -41,7 +41,7 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import CLAIM
 from ldpaudit.mechanisms import DebiasedRR, RandomizedResponse, traits_of
 from ldpaudit.mechanisms.analysis import label_errors
-from ldpaudit.mechanisms.interface import Mechanism, Traits
+from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import group_channel, numeric_view
@@ -127,7 +127,7 @@ class Rows:
     @cached_property
     def alone(self) -> FloatArray:
         """Whether the attacker is right who sees the features alone, float64 of shape (r,)."""
-        return np.asarray(self.posterior.argmax(axis=1) == self.truth, dtype=np.float64)
+        return (self.posterior.argmax(axis=1) == self.truth).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class Column:
     @property
     def rows(self) -> int:
         """The rows of the table that is to be released."""
-        return int(self.tables.everything.table.num_rows)
+        return len(self.tables.everything.table)
 
     @cached_property
     def release(self) -> Release:
@@ -179,9 +179,9 @@ class Column:
         taught, k = self.tables.training.num_rows, len(self.release.classes)
         asked = np.arange(taught, min(len(self.truth), taught + int(max(_WORK / k**2, 2_000))))
         rng = child_generator(self.tables.seed, "advise", "model")
-        return self._learnt(np.arange(taught), asked, (), rng, self.request.threads or 1)
+        return self.learnt(np.arange(taught), asked, (), rng, self.request.threads or 1)
 
-    def _learnt(
+    def learnt(
         self, taught: IntArray, asked: IntArray, gone: Sequence[int], rng: Any, threads: int = 1
     ) -> Rows:
         """Return rows as others see them who learnt from rows that are taught."""
@@ -355,9 +355,18 @@ def left_out(
     """
     dropped: list[Dropped] = []
     left, searched = list(columns), True
-    reasons: dict[str, Callable[[Column], Sequence[str]]] = {_DECIDE: _deciding}
+
+    def deciding(column: Column) -> Sequence[str]:  # privatize refuses them.
+        whole, label, kept = column.tables.everything.table, column.asked.label, column.request.keep
+        return released_as_they_are(whole, label, kept, whole.schema.names).deciding()
+
+    def identifying(column: Column) -> Sequence[str]:
+        named = [one.name for one in column.release.columns if one.concern is not None]
+        return [name for name in named if name not in column.request.keep]
+
+    reasons: dict[str, Callable[[Column], Sequence[str]]] = {_DECIDE: deciding}
     if "identifiers" in policy.checks.asked():
-        reasons[_NAME] = _identifying
+        reasons[_NAME] = identifying
     for place in range(len(left)):
         for reason, find in reasons.items():
             if names := tuple(find(left[place])):
@@ -373,17 +382,6 @@ def left_out(
                 after = features_alone(left[place], level)
                 dropped.append(Dropped.of(names, _REVEAL, before, after))
     return left, dropped, searched
-
-
-def _deciding(column: Column) -> Sequence[str]:
-    """Return the feature columns that reveal the label in every row: ``privatize`` refuses them."""
-    whole, label = column.tables.everything.table, column.tables.request.label
-    return released_as_they_are(whole, label, column.request.keep, whole.schema.names).deciding()
-
-
-def _identifying(column: Column) -> Sequence[str]:
-    kept, every = column.request.keep, column.release.columns
-    return [one.name for one in every if one.concern is not None and one.name not in kept]
 
 
 def stretch(column: Column, policy: Policy, rows: Rows) -> float:
@@ -451,7 +449,7 @@ def _revealing(column: Column, policy: Policy, deadline: float) -> tuple[tuple[s
 
     def revealed(places: Sequence[int]) -> float:
         few = np.random.default_rng(column.tables.seed)
-        return stretch(column, policy, column._learnt(taught, asked, places, few))
+        return stretch(column, policy, column.learnt(taught, asked, places, few))
 
     # Nothing helps where what is kept reveals too much by itself.
     if not left or revealed([place for places in left.values() for place in places]) > 1:
@@ -528,22 +526,19 @@ def _ranked(column: Column, grid: Sequence[float]) -> list[list[Point]]:
     usual = max(len([epsilon for epsilon in grid if epsilon <= _USUAL]) - 1, 0)
     found = []
     for name in applicable():
-        if _fits(traits_of(name), numeric=column.release.numeric is not None):
+        traits = traits_of(name)
+        if (
+            traits.swept
+            and traits.numeric == (column.release.numeric is not None)
+            and traits.features == "unchanged"
+            and traits.rows == "independent"
+            and not traits.label_depends_on_features
+            and "epsilon" in traits.stated_by
+        ):
             points = [Point(name, "epsilon", epsilon, 1) for epsilon in grid]
             found.append((cost(column, points[usual]), points))
     best = sorted((one for one in found if math.isfinite(one[0])), key=lambda one: one[0])
     return [points for _, points in best[:MOST]]
-
-
-def _fits(traits: Traits, *, numeric: bool) -> bool:
-    return (
-        traits.swept
-        and traits.numeric == numeric
-        and traits.features == "unchanged"
-        and traits.rows == "independent"
-        and not traits.label_depends_on_features
-        and "epsilon" in traits.stated_by
-    )
 
 
 def cost(column: Column, point: Point) -> float:

@@ -220,7 +220,8 @@ class Search:
                 self.drawn += 1
                 if (result := self._audited(numbered, until)) is None:
                     return None
-                stopping = next((one for one in _checks(result) if stops(one)), None)
+                checks = (one for part in (result, *result.labels) for one in part.checks)
+                stopping = next(filter(stops, checks), None)
                 known = replace(known, results=(*known.results, result))
                 if stopping is not None:
                     unclear = stopping.verdict == "inconclusive"
@@ -289,30 +290,21 @@ class Search:
         """Yield what a learner makes of each private column, the others' values among features."""
         for column, point in zip(self.columns, parts, strict=True):
             if column.request.use == "counts":
-                yield _share_error(column, point)
+                channel = column.channel(mechanism_at(column.tables, point))
+                yield Estimate.exact(
+                    "share_error",
+                    "Typical error of a label's share",
+                    share_error(column.prior, channel, column.rows),
+                    section="utility",
+                    unit="proportion",
+                    method="root mean square over the labels of the error of the unbiased "
+                    "estimate, the noise being all that is random",
+                )
                 continue
             seen = self.among(parts, column)
             drawn = seen.drawn(seen.tables.training, point)
             reading = reading_of(seen.tables, drawn)
             yield score(seen.tables, reading, self.level, drawn.seed).estimate
-
-
-def _share_error(column: Column, point: Point) -> Estimate:
-    channel = column.channel(mechanism_at(column.tables, point))
-    return Estimate.exact(
-        "share_error",
-        "Typical error of a label's share",
-        share_error(column.prior, channel, column.rows),
-        section="utility",
-        unit="proportion",
-        method="root mean square over the labels of the error of the unbiased estimate, the noise "
-        "being all that is random",
-    )
-
-
-def _checks(result: AuditResult) -> list[Check]:
-    """Return the checks of a result and of its parts."""
-    return [*result.checks, *(check for part in result.labels for check in part.checks)]
 
 
 def stops(check: Check) -> bool:
@@ -363,7 +355,10 @@ class _Answer:
     def advice(self) -> Advice:
         """Return the result."""
         search, columns, tried = self.search, self.search.columns, self.search.tried
-        best = self._ordered([one for way in self.ways for one in self._passed(way)[-1:]])[:MOST]
+        # Of each line the least noise of those that passed most often.
+        passed = [[one for one in self._known(way) if one.passes] for way in self.ways]
+        chances = [max(of, key=lambda t: (len(t.results), spent(t.parts))) for of in passed if of]
+        best = self._ordered(chances)[:MOST]
         undecided = not self.done or any(one.unclear for one in tried.values())
         outcome: Outcome = "found" if best else "undecided" if undecided else "none"
         first = [Tried(way.parts[way.start]) for way in self.ways]
@@ -396,11 +391,6 @@ class _Answer:
 
     def _known(self, way: Line) -> list[Tried]:
         return [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
-
-    def _passed(self, way: Line) -> list[Tried]:
-        """Return what passed of a line, last the least noise of those that passed most often."""
-        passed = [one for one in self._known(way) if one.passes]
-        return sorted(passed, key=lambda one: (len(one.results), spent(one.parts)))
 
     def _ordered(self, found: list[Tried]) -> list[Tried]:
         """Return releases, those first that no interval shows to be worse than the best.

@@ -11,23 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.api import notes_of, read_with
-from ldpaudit.arrays import BoolArray
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.outputs import read_result
 from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
+from ldpaudit.datasets.companions import comparable_ids
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats import open_table
-from ldpaudit.datasets.formats.tables import decoded, stored
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
-from ldpaudit.errors import InputError, quoted
+from ldpaudit.datasets.several import same_features
+from ldpaudit.errors import InputError, quoted, refuse
 from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
-from ldpaudit.options import AS_FOUND, FileOptions, named_columns
+from ldpaudit.options import named_columns
 from ldpaudit.release import LabelDeclaration, Release
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import LETTERS, Fingerprint
@@ -176,14 +175,17 @@ def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fi
     names = told_apart([print_.name for print_ in prints], request.inputs)
     prints = [p.model_copy(update={"name": n}) for p, n in zip(prints, names, strict=True)]
     apart = [p for p in prints if p.mismatch]
-    if apart and not request.force:
-        raise InputError(
-            "The releases must be of the same data. "
-            + "; ".join(
-                f"{p.name} differs from {names[0]} in {' and '.join(p.mismatch)}" for p in apart
-            )
-            + f" ({'; '.join(map(_words, prints))}). --force compares them all the same."
-        )
+    digests = ("no digest" if p.sha256 is None else f"sha256 {p.sha256[:_SHOWN]}…" for p in prints)
+    known = "; ".join(
+        f"{p.name}: {p.rows} rows, {p.features} feature columns, {digest}"
+        for p, digest in zip(prints, digests, strict=True)
+    )
+    differ = (f"{p.name} differs from {names[0]} in {' and '.join(p.mismatch)}" for p in apart)
+    refuse(
+        apart and not request.force,
+        f"The releases must be of the same data. {'; '.join(differ)} ({known}). --force compares "
+        "them all the same.",
+    )
     return tuple(prints)
 
 
@@ -243,17 +245,18 @@ def _traits(item: Input) -> Traits:
 
 
 def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> float | None:
-    names = {request.id_column}
-    if request.id_column is None:
-        names = set.intersection(*(_features(request, item) for item in (a, b)))
-    same = equal_rows(a.path, b.path, sorted(filter(None, names)), request) if names else None
+    """Return the share of rows with the same id, or without ids the same features."""
+    if (name := request.id_column) is not None:
+        tables = (open_table(item.path, request) for item in (a, b))
+        ids = (comparable_ids(dict(table.columns((name,)))[name], "release") for table in tables)
+        return float(pc.mean(pc.equal(*ids).cast("int8")).as_py())
+    hidden, rows = a.private | b.private, np.arange(len(a.release))
+    one, two = (
+        replace(release, columns=tuple(c for c in release.columns if c.name not in hidden))
+        for release in (a.release, b.release)
+    )
+    same = same_features(one, two, rows, rows, shifted=True)
     return None if same is None else float(same.mean())
-
-
-def _features(request: CompareRequest, item: ReleaseInput) -> set[str | None]:
-    names: set[str | None] = set(open_table(item.path, request).names)
-    special = {item.release.label, *request.truth_column, *request.drop, *item.private}
-    return (names if request.features is None else names & set(request.features)) - special
 
 
 def _least_share(a: Release, b: Release) -> float:
@@ -262,11 +265,6 @@ def _least_share(a: Release, b: Release) -> float:
     if one is None or two is None:
         return 0.0
     return _LEAST_OF_ALL if one * two == 1 else _LEAST_OF_UNCHANGED * one * two
-
-
-def _words(print_: Fingerprint) -> str:
-    digest = "no digest" if print_.sha256 is None else f"sha256 {print_.sha256[:_SHOWN]}…"
-    return f"{print_.name}: {print_.rows} rows, {print_.features} feature columns, {digest}"
 
 
 def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
@@ -291,55 +289,3 @@ def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
         f"{name} ({chr(ord('A') + place)})" if same else name
         for place, (name, same) in enumerate(zip(names, alike, strict=True))
     ]
-
-
-def equal_rows(
-    a: Any, b: Any, names: Sequence[str], files: FileOptions = AS_FOUND
-) -> BoolArray | None:
-    """Return which rows of two tables agree in all of some columns, bool of shape (n,).
-
-    None where the tables differ in length, or no column can be compared.
-    """
-    both = (open_table(source, files).columns(tuple(names)) for source in (a, b))
-    same: BoolArray | None = None
-    for (_, ours), (_, theirs) in zip(*both, strict=True):
-        if len(ours) != len(theirs):
-            return None
-        equal = _equal(ours, theirs)
-        if equal is not None:
-            same = equal if same is None else same & equal
-    return same
-
-
-def _equal(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> BoolArray | None:
-    """Return where two columns agree, missing values included; None if they are not comparable."""
-    x, y = (decoded(stored(column)).combine_chunks() for column in (ours, theirs))
-    if x.type != y.type:
-        x, y = _alike(x, y)
-    try:
-        equal = pc.fill_null(pc.equal(x, y), False)
-        both = pc.and_(pc.is_null(x, nan_is_null=True), pc.is_null(y, nan_is_null=True))
-    except pa.ArrowException:
-        return _equal_lists(x, y)
-    return np.asarray(pc.or_(equal, both).to_numpy(zero_copy_only=False), dtype=np.bool_)
-
-
-def _alike(x: pa.Array, y: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return columns of different types as one type: numbers as doubles, else as text."""
-    for kind in (pa.float64(), pa.large_string()):
-        try:
-            return x.cast(kind, safe=False), y.cast(kind, safe=False)
-        except pa.ArrowException:
-            continue
-    return x, y
-
-
-def _equal_lists(x: pa.Array, y: pa.Array) -> BoolArray | None:
-    """Return where rows of lists of one length agree; None for other nested columns."""
-    try:
-        blocks = [np.asarray(pc.list_flatten(column)).reshape(len(column), -1) for column in (x, y)]
-    except (pa.ArrowException, ValueError):
-        return None
-    if blocks[0].shape != blocks[1].shape or not blocks[0].shape[1]:
-        return None
-    return np.asarray((blocks[0] == blocks[1]).all(axis=1))

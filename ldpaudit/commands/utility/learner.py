@@ -25,7 +25,6 @@ from ldpaudit.release import (
     FloatArray,
     IntArray,
     Release,
-    ReleasedLabels,
 )
 
 Matrix = Callable[[FeatureTable], Float32Array]  # Makes a matrix of rows.
@@ -50,6 +49,8 @@ _NO_INVERSE: Final = "squared loss of the released number, whose bias cannot be 
 _NO_GAIN: Final = "squared loss of the released number: undoing its bias would add more error"
 _IWP: Final = "inverse-Weierstrass loss of the declared mechanism"
 _PENALTY: Final = 1.0
+# Of boosted trees.
+_ROUNDS: Final = 100
 # Parts of a release, each of which judges the losses on rows that they did not see.
 _PARTS: Final = 3
 # The least probability in a loss on other rows.
@@ -233,18 +234,45 @@ class Learner:
             model = iwp_model(correction.noise, sigma, table, self.loss, rng)
             model.fit(table, release.released)
             return lambda rows: np.asarray(model.predict_proba(matrix(rows)))
+        way, beside = self._way(release), self.beside
         table, asked = self._tables(release)
-        if self.model != "logistic":
-            return self._learnt(release, correction, rng, (table, asked))
-        if self.beside is None or self._way(release) != "together":
-            return _logistic(release, table, asked, correction)
-        from ldpaudit.models.noisy_columns import fit_mixture, prior
+        if self.model == "logistic" and way == "together" and beside is not None:
+            from ldpaudit.models.noisy_columns import fit_mixture, prior
 
-        beside = self.beside
-        assert beside.together is not None
-        others = [prior(table, one, _PENALTY) for one in beside.likelihoods]
-        mixed = fit_mixture(table, others, beside.together, beside.combinations, _PENALTY)
-        return lambda rows: mixed.predict(_widened(asked(rows), beside.test_block(len(rows))))
+            assert beside.together is not None
+            others = [prior(table, one, _PENALTY) for one in beside.likelihoods]
+            mixed = fit_mixture(table, others, beside.together, beside.combinations, _PENALTY)
+            return lambda rows: mixed.predict(_widened(asked(rows), beside.test_block(len(rows))))
+        known = self._rows(release, correction, table)
+        if self.model == "logistic":
+            fitted: Any = _logistic(known)
+        else:
+            from ldpaudit.models.learners import fit_model
+            from ldpaudit.models.network import NetworkOptions
+
+            network = self.network(release.features) or NetworkOptions()
+            fitted = fit_model(known, self.model, _PENALTY, None, _ROUNDS, network, rng)
+        return lambda rows: np.asarray(fitted.predict(asked(rows)), dtype=np.float64)
+
+    def _rows(self, release: Release, correction: LossCorrection, table: Float32Array) -> Any:
+        """Return the released rows, of a matrix that stands for them, ready for their loss."""
+        from ldpaudit.models.learners import Rows
+
+        noise, rows = correction.noise, cast(Any, table[: len(release)])
+        channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
+        double = None if noise is None else noise.offers(SyntheticFeatures)
+        if noise is not None:
+            channel = cast(Channel, noise) if double is None else double.label_channel
+        weights = np.ones(len(release))
+        known = Rows.labelled(rows, release.released, weights, channel, correction.name)
+        if correction.likelihood is not None and self.model == "logistic":
+            known = replace(known, answers=correction.likelihood)
+        if correction.name == "unbiased" and double is not None and release.synthetic is not None:
+            more: Any = self.matrix(release.features)(release.synthetic.features)
+            known = known.with_synthetic(more, release.synthetic.labels, double)
+        if self._way(release) == "expanded" and self.beside is not None:
+            known = known.repeated(cast(Any, table), self.beside.expanded(release.features))
+        return known
 
     def _iwp_table(self, release: Release) -> tuple[Float32Array, Matrix, float]:
         """Return the released rows as a matrix, what makes one of others, and σ of the noise.
@@ -261,42 +289,6 @@ class Learner:
         # True labels may come with clean features, which then have no noise.
         clean = self.true and features is release.original
         return features.numeric, lambda rows: rows.numeric, 0.0 if clean else float(noisy.sigma)
-
-    def _learnt(
-        self,
-        release: Release,
-        correction: LossCorrection,
-        rng: np.random.Generator,
-        tables: tuple[Float32Array, Matrix],
-    ) -> Model:
-        from ldpaudit.learners import ReleaseClassifier
-
-        released, more = release.released, dict[str, Any]()
-        if self._way(release) == "expanded":
-            assert self.beside is not None
-            weights = self.beside.expanded(release.features)
-            released = ReleasedLabels(np.repeat(released, weights.shape[1]))
-            more["sample_weight"] = weights.ravel()
-        learner = ReleaseClassifier(
-            correction.noise,
-            model=cast(Any, self.model),
-            correction=correction.name,
-            labels="codes",
-            network=self.network(release.features),
-            random_state=rng,
-        )
-        if correction.name == "unbiased" and release.synthetic is not None:
-            more["synthetic"] = self.matrix(release.features)(release.synthetic.features)
-            more["synthetic_labels"] = release.synthetic.labels
-        learner.fit(tables[0], released, **more)
-        m = len(release.classes if correction.name else release.outputs)
-
-        def model(rows: FeatureTable) -> FloatArray:
-            found = np.zeros((len(rows), m))
-            found[:, learner.classes_] = learner.predict_proba(tables[1](rows))
-            return found
-
-        return model
 
     def numbers(
         self, release: Release, rows: FeatureTable, rng: np.random.Generator
@@ -417,41 +409,19 @@ def _widened(table: Float32Array, block: FloatArray) -> Float32Array:
     return np.hstack([table, block.astype(np.float32)])
 
 
-def _logistic(
-    release: Release, table: Float32Array, asked: Matrix, correction: LossCorrection
-) -> Model:
+def _logistic(known: Any) -> Any:
     """Return a ridge-penalised logistic model, fitted in single precision.
 
     Its indicators are not standardised: rare levels then count for less, which helps on noisy
     labels, and fewer steps are needed.
     """
-    from ldpaudit.models.learners import Rows
-    from ldpaudit.models.logistic import (
-        ForwardLoss,
-        LogitLoss,
-        Stopping,
-        TargetLoss,
-        fit_logistic,
-    )
+    from ldpaudit.models.logistic import ForwardLoss, LogitLoss, Stopping, TargetLoss, fit_logistic
 
-    noise = correction.noise
-    channel = Channel(np.eye(len(release.outputs)), release.outputs, release.outputs)
-    double = None if noise is None else noise.offers(SyntheticFeatures)
-    if noise is not None:
-        channel = cast(Channel, noise) if double is None else double.label_channel
-    rows: Any = table
-    known = Rows.labelled(rows, release.released, np.ones(len(rows)), channel, correction.name)
-    if correction.likelihood is not None:
-        known = replace(known, answers=correction.likelihood)
-    if double is not None and release.synthetic is not None:
-        more: Any = asked(release.synthetic.features)
-        known = known.with_synthetic(more, release.synthetic.labels, double)
     answers = known.answers.astype(np.float32)
     loss: LogitLoss = ForwardLoss(answers) if known.forward else TargetLoss(answers)
     # Further steps move the accuracy on test rows by less than its interval's rounding.
     stopping = Stopping(iterations=300, slope=1e-5, gain=1e-8)
-    model = fit_logistic(known.matrix, loss, answers.shape[1], _PENALTY, None, stopping)
-    return lambda rows: np.asarray(model.predict(asked(rows)), dtype=np.float64)
+    return fit_logistic(known.matrix, loss, answers.shape[1], _PENALTY, None, stopping)
 
 
 def iwp_model(
