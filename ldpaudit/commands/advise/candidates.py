@@ -127,7 +127,7 @@ class Rows:
     @cached_property
     def alone(self) -> FloatArray:
         """Whether the attacker is right who sees the features alone, float64 of shape (r,)."""
-        return (self.posterior.argmax(axis=1) == self.truth).astype(np.float64)
+        return np.asarray(self.posterior.argmax(axis=1) == self.truth, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
