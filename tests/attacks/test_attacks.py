@@ -4,11 +4,9 @@ import pytest
 from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
 from ldpaudit.attacks.interface import (
     as_seen_by,
-    conditioned,
     missing_need,
     without_truth,
 )
-from ldpaudit.attacks.votes import neighbors_for
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.counts import clean_prior, measured_channel
@@ -48,40 +46,25 @@ GENERAL = [name for name in ATTACKS if name not in ("synthetic-aware", "row-orde
 
 @pytest.mark.parametrize("name", GENERAL)
 def test_every_attack_gives_probabilities(name):
-    release, mechanism, _ = cell_release(400, 1.0, 0)
+    release, mechanism, _ = cell_release(200, 1.0, 0)
     posterior = fitted(name, release, mechanism).posterior(without_truth(release))
-    assert posterior.shape == (400, 3)
+    assert posterior.shape == (200, 3)
     assert posterior.dtype == np.float64
     assert posterior.min() >= 0
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["bayes", "oracle", "knn"])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [2.0])
 def test_informed_attacks_come_close_to_the_optimum(name, epsilon):
-    release, mechanism, eta = cell_release(4000, epsilon, 1)
-    test, _, _ = cell_release(4000, epsilon, 2)
+    release, mechanism, eta = cell_release(3000, epsilon, 1)
+    test, _, _ = cell_release(3000, epsilon, 2)
     cells = np.bincount(test.features.categorical[:, 0], minlength=6).astype(float)
     optimum = np.average(mechanism.channel.informed_accuracy(eta), weights=cells)
     posterior = fitted(name, release, mechanism).posterior(without_truth(test))
     accuracy = np.mean(posterior.argmax(axis=1) == test.truth)
-    # The standard error is 0.008; fixed seeds.
-    assert optimum - 0.03 < accuracy < optimum + 0.02
-
-
-def test_the_order_of_attacks_changes_nothing():
-    release, mechanism, _ = cell_release(600, 1.0, 3)
-    results = []
-    for order in (("classifier", "bayes"), ("bayes", "classifier")):
-        knowledge = Knowledge(mechanism.channel, seed=5)
-        posteriors = {}
-        for name in order:
-            attack = create_attack(name, knowledge)
-            attack.fit(as_seen_by(attack, release), np.random.default_rng(0))
-            posteriors[name] = attack.posterior(without_truth(release))
-        results.append(posteriors)
-    for name in ("classifier", "bayes"):
-        np.testing.assert_array_equal(results[0][name], results[1][name])
+    # The standard error is 0.009; fixed seeds.
+    assert optimum - 0.04 < accuracy < optimum + 0.025
 
 
 def test_attacks_never_see_true_labels_they_do_not_declare():
@@ -120,7 +103,7 @@ def test_outputs_that_are_no_classes_need_a_channel():
 
 @pytest.mark.parametrize("name", ["released-label", "classifier", "knn", "oracle"])
 def test_without_a_channel_labels_are_taken_at_their_word(name):
-    release, _, _ = cell_release(800, 4.0, 7)
+    release, _, _ = cell_release(400, 4.0, 7)
     posterior = fitted(name, release, None).posterior(without_truth(release))
     if name == "released-label":
         np.testing.assert_array_equal(posterior.argmax(axis=1), release.released)
@@ -148,20 +131,6 @@ def test_a_false_claim_is_outvoted_by_counts():
     found = measured_channel(truth, released, (2, 2), claimed)
     np.testing.assert_allclose(found, honest.channel.matrix, atol=0.02)
     np.testing.assert_allclose(measured_channel(truth[:0], released[:0], (2, 2), claimed), claimed)
-
-
-def test_an_impossible_output_leaves_the_posterior():
-    posterior = np.full((10, 3), 1 / 3)
-    np.testing.assert_allclose(conditioned(posterior, np.zeros((10, 3))), posterior)
-
-
-def test_more_noise_asks_more_neighbors():
-    few, many = (
-        neighbors_for(40_000, RandomizedResponse.from_epsilon((0, 1), e).channel.matrix)
-        for e in (4.0, 0.5)
-    )
-    assert 100 <= few < many <= 10_000
-    assert neighbors_for(3, np.eye(2)) == 1
 
 
 def test_unknown_names_are_refused():

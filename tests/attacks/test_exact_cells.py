@@ -19,20 +19,14 @@ TABLE = {
         0.85670,
         (0.000042, 0.002321, 0.041850, 0.096134, 0.125328, 0.140827, 0.142963),
     ),
-    ("fertility", "morekids"): (
-        9276,
-        0.64641,
-        (0.030180, 0.102007, 0.237746, 0.307412, 0.336074, 0.351178, 0.353259),
-    ),
-    ("fertility", "work"): (
-        685,
-        0.47642,
-        (0.000125, 0.001847, 0.014813, 0.050550, 0.144451, 0.417797, 0.507420),
-    ),
 }
 
 
-@pytest.fixture(scope="module", params=list(TABLE), ids=lambda task: "-".join(task))
+@pytest.fixture(
+    scope="module",
+    params=[("military", "gender")],
+    ids=lambda task: "-".join(task),
+)
 def task(request, shared_data):
     import pandas as pd
 
@@ -90,20 +84,3 @@ def test_bayes_with_the_exact_posterior_is_optimal(task, epsilon):
     optimum = np.average(mechanism.channel.informed_accuracy(eta), weights=weights)
     assert lower_bound([fold], ACCURACY, 5e-7) <= optimum <= upper_bound([fold], ACCURACY, 5e-7)
     assert upper_bound([fold], ACCURACY, 0.025) - lower_bound([fold], ACCURACY, 0.025) < 0.005
-
-
-@pytest.mark.validate
-@pytest.mark.parametrize("task", [("military", "gender")], indirect=True, ids=["military"])
-def test_bayes_learns_nearly_the_optimum_from_released_labels(task):
-    # The interval is for the fitted attack, which falls short of the optimum by what it has not
-    # learnt: so closeness is asked for, not that the interval holds the optimum. The standard error
-    # is 0.00036; above the optimum only chance is allowed, five of them (false alarm 3e-7).
-    _, _, eta, weights, _ = task
-    release, mechanism = drawn(task, 2.0, 1)
-    halves = np.random.default_rng(3).permutation(len(release)) % 2
-    fitting, held_out = (release.take(np.flatnonzero(halves == h)) for h in (0, 1))
-    attack = BayesAttack(Knowledge(mechanism.channel)).fit(fitting, np.random.default_rng(0))
-    posterior = attack.posterior(without_truth(held_out))
-    accuracy = np.mean(posterior.argmax(axis=1) == held_out.truth)
-    optimum = np.average(mechanism.channel.informed_accuracy(eta), weights=weights)
-    assert optimum - 0.004 < accuracy < optimum + 0.0018

@@ -64,9 +64,9 @@ def accuracy(name, knowledge, release):
 # Against which attack, and by how much it must be better. The standard error of a difference is
 # below 0.006.
 KNOWN = {
-    "its table": (6000, 0, {}, "bayes", 0.025),
+    "its table": (4000, 0, {}, "bayes", 0.02),
     "other rows of the generator": (4000, 1, {"known": "generator"}, "released-label", -0.01),
-    "equal rows of few values": (6000, 2, {"grid": True}, "released-label", -0.01),
+    "equal rows of few values": (4000, 2, {"grid": True}, "released-label", -0.01),
 }
 
 
@@ -117,7 +117,7 @@ def model_based(n, seed):
 
 
 def test_bayes_uses_the_channel_of_each_row():
-    release, mechanism, exact = model_based(8000, 4)
+    release, mechanism, exact = model_based(5000, 4)
     knowledge = Knowledge(None, claim=mechanism)
     channels = mechanism.channels(release.public_posterior)
     likelihood = channels[np.arange(len(release)), :, release.released]

@@ -68,22 +68,22 @@ def attacked(claim, truth, released, fitted=None):
 
 def test_without_features_the_attack_reaches_the_exact_bayes_error():
     rng, claim = np.random.default_rng(1), Exponential(WEEKS, 6.0)
-    truth = rng.choice(21, 40_000, p=PRIOR).astype(float)
+    truth = rng.choice(21, 20_000, p=PRIOR).astype(float)
     values, _, _ = attacked(claim, truth, claim.release(truth, rng))
     joint = PRIOR[:, None] * claim.channel.matrix
     share = joint.sum(axis=0)
     mean = (WEEKS.values @ joint) / share
     bayes = float((joint * (WEEKS.values[:, None] - mean[None, :]) ** 2).sum())
-    # The mean of 40,000 squared errors has a standard error of about 0.1: 5 of them.
-    assert abs(values["posterior-mean"]["mse"].mean() - bayes) < 0.5
-    assert abs(values["interval"]["exact"].mean() - joint.max(axis=0).sum()) < 0.013
+    # The mean of 20,000 squared errors has a standard error of about 0.14: 5 of them.
+    assert abs(values["posterior-mean"]["mse"].mean() - bayes) < 0.7
+    assert abs(values["interval"]["exact"].mean() - joint.max(axis=0).sum()) < 0.018
     assert values["prior"]["mse"].mean() > 1.5 * bayes
     assert values["released-value"]["mse"].mean() > 1.1 * bayes
 
 
 def test_an_attack_on_noise_alone_gains_nothing():
     rng, claim = np.random.default_rng(2), Laplace(REAL, 0.001)
-    truth = rng.gamma(2.0, 1.5, 6000).clip(0, 10)
+    truth = rng.gamma(2.0, 1.5, 3000).clip(0, 10)
     released = claim.release(truth, rng)
     _, folds, by_name = attacked(claim, truth, released)
     gain = by_name["mse_gain"]
@@ -95,14 +95,14 @@ def test_an_attack_on_noise_alone_gains_nothing():
 def test_bounds_hold_the_exact_error_and_have_power():
     """A guess that is not fitted has an exactly known error: missed in at most 5 % of samples.
 
-    With 40 samples more than 8 misses have a probability below 3e-4 a side at the nominal level.
+    With 20 samples more than 6 misses have a probability below 4e-5 a side at the nominal level.
     """
     claim = Exponential(WEEKS, 3.0)
     exact = 2 * claim.expected_loss(PRIOR)
     recovered = float(PRIOR @ np.diag(claim.channel.matrix))
     missed = np.zeros(4, dtype=int)
     lows = []
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         truth = rng.choice(21, 600, p=PRIOR).astype(float)
         _, folds, by_name = attacked(claim, truth, claim.release(truth, rng))
@@ -112,5 +112,5 @@ def test_bounds_hold_the_exact_error_and_have_power():
         )
         lows.append(low)
         missed += low > exact, high < exact, least > recovered, most < recovered
-    assert (missed <= 8).all()
+    assert (missed <= 6).all()
     assert np.median(lows) > 0.75 * exact

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.api import plan_of
-from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
+from ldpaudit.attacks import ATTACKS, available_attacks
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference.audit import AUDIT
 from ldpaudit.errors import InputError, LdpAuditError
@@ -51,11 +51,11 @@ def installed(code, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def release():
     rng = np.random.default_rng(0)
-    cells = rng.integers(0, 4, 1000).astype(np.int32)
+    cells = rng.integers(0, 4, 600).astype(np.int32)
     eta = np.array([0.05, 0.3, 0.7, 0.95])
-    truth = (rng.random(1000) < eta[cells]).astype(np.int32)
+    truth = (rng.random(600) < eta[cells]).astype(np.int32)
     return Release(
-        FeatureTable(np.zeros((1000, 0), np.float32), cells[:, None], (4,), 1),
+        FeatureTable(np.zeros((600, 0), np.float32), cells[:, None], (4,), 1),
         ReleasedLabels(MECHANISM.sample(truth, rng)),
         (0, 1),
         (0, 1),
@@ -72,8 +72,8 @@ def test_the_example_is_short_scored_and_right(installed, release):
     assert len(installed.strip().splitlines()) <= 35
     assert list(available_attacks())[-1] == "first-column"
     found = {e.id: e for e in scored(release, Plan(seed=1)).estimates}
-    # Bayes' optimum is 0.836; the standard error of the share right is 0.012.
-    assert found["attack.first-column.accuracy"].value > 0.79
+    # Bayes' optimum is 0.836; the standard error of the share right is 0.015.
+    assert found["attack.first-column.accuracy"].value > 0.77
     assert found["attack.first-column.accuracy"].title == "First category alone: Accuracy"
     assert "attack.first-column.in_sample.accuracy" in found
     scores = {name.split(".")[1] for name in found if name.endswith(".multiplicative_advantage")}
@@ -99,7 +99,7 @@ def test_an_attack_in_a_file_is_scored_and_known_by_its_digest(code, release, tm
     file.write_text(code)
     plan = Plan(seed=1, attacks=(f"{file}:FirstColumnAttack",))
     result = audit(release, plan, only=("label-inference", "power"))
-    assert result["attack.first-column.accuracy"].value > 0.79
+    assert result["attack.first-column.accuracy"].value > 0.77
     (part,) = result.run.plugins
     assert part.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
     assert str(tmp_path) not in result.to_json()
@@ -111,7 +111,7 @@ def test_an_attack_in_a_file_is_scored_and_known_by_its_digest(code, release, tm
 
 FAULTS = {
     "fit": ("        clean =", "        1 / 0\n        clean =", "ZeroDivisionError at line 21"),
-    "shape": ("return conditioned(own", "return own[:, :1]\n    #", r"shape \(500, 2\)"),
+    "shape": ("return conditioned(own", "return own[:, :1]\n    #", r"shape \(300, 2\)"),
     "sum": ("return conditioned(own", "return 2 * own\n    #", "each row summing to 1"),
     "syntax": ("class", "clas", "SyntaxError at line 8 of mine.py"),
     "unstated": ("    learns_from_asked = False\n", "", "must state learns_from_asked"),
@@ -138,13 +138,6 @@ def test_a_place_that_is_none_is_told_before_any_work(tmp_path):
     }.items():
         with pytest.raises(InputError, match=message):
             plan_of(AuditOptions(attacks=(place,)), 1)
-
-
-def test_an_attack_that_does_not_state_what_it_learns_from_is_left_out(installed, tmp_path):
-    code = installed.replace("    learns_from_asked = False\n", "")
-    (tmp_path / "first_column.py").write_text(code)
-    with pytest.raises(InputError, match="must state learns_from_asked"):
-        create_attack("first-column", Knowledge(None))
 
 
 def test_every_attack_is_described():

@@ -5,7 +5,6 @@ import pytest
 
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import missing_need, without_truth
-from ldpaudit.attacks.votes import voted_posterior
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -63,12 +62,6 @@ def test_labels_that_go_with_the_order_are_found():
     assert guessed("row-order", shuffled) > 0.82  # Places are those of the file.
 
 
-def test_without_features_the_order_is_enough():
-    rng = np.random.default_rng(3)
-    truth = np.repeat([0, 1], 500)
-    assert guessed("row-order", release_of(np.zeros((1000, 0)), truth, rng)) > 0.95
-
-
 def test_an_order_that_says_nothing_gives_no_advantage():
     rng = np.random.default_rng(4)
     release = release_of(rng.normal(size=(2000, 2)), rng.integers(0, 2, 2000), rng)
@@ -82,13 +75,3 @@ def test_without_places_it_is_said_why():
     reason = missing_need(create_attack("row-order", knowledge), release, knowledge)
     assert reason is not None
     assert "order of the rows" in reason
-
-
-def test_votes_are_corrected_for_the_channel():
-    votes = voted_posterior(
-        np.array([[0.0, 40.0], [20.0, 20.0], [0.0, 0.0]]),
-        MECHANISM.channel.matrix,
-        np.array([0.5, 0.5]),
-    )
-    assert votes[0, 1] > 0.9
-    np.testing.assert_allclose(votes[1:], 0.5, atol=1e-6)

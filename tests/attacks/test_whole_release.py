@@ -12,7 +12,6 @@ from ldpaudit.attacks.interface import without_truth
 from ldpaudit.attacks.scoring import (
     ACCURACY,
     ADVANTAGE,
-    gain_lower,
     lower_bound,
     score_fold,
     upper_bound,
@@ -57,7 +56,7 @@ def posterior(
     return attack.posterior(without_truth(asked))
 
 
-@pytest.mark.parametrize("n", [600, 26_000])
+@pytest.mark.parametrize("n", [600, 13_000])
 def test_a_row_is_guessed_without_its_own_released_label(n: int) -> None:
     """Its label enters by the channel alone, and by the model of other parts' rows."""
     release, mechanism, _ = population(n, 1.0, 0)
@@ -81,27 +80,6 @@ def chances(eta: FloatArray, mechanism: RandomizedResponse, release: Release) ->
     joint = eta * mechanism.channel.matrix.T[release.released]
     exact: FloatArray = joint / joint.sum(axis=1, keepdims=True)
     return exact
-
-
-@pytest.mark.validate
-def test_it_is_stronger_than_an_attack_from_a_half() -> None:
-    """By the exact chance of being right, as a share of what the optimum gains on the label."""
-    gained = {"bayes": 0.0, NAME: 0.0}
-    best = prior = 0.0
-    for seed in range(2):
-        release, mechanism, eta = population(800, 1.0, seed)
-        everyone = np.arange(800)
-        exact = chances(eta, mechanism, release)
-        parts = [np.flatnonzero(everyone % 2 == side) for side in (0, 1)]
-        for name in gained:
-            for asked, fitting in (parts, parts[::-1]):
-                found = posterior(name, mechanism, release.take(fitting), release.take(asked))
-                gained[name] += exact[asked, found.argmax(axis=1)].sum() / 800
-        best += exact.max(axis=1).mean()
-        prior += exact[everyone, release.released].mean()
-    assert gained["bayes"] < best
-    assert (gained[NAME] - gained["bayes"]) / (best - prior) > 0.08
-    assert gained[NAME] < best
 
 
 @pytest.fixture
@@ -149,14 +127,6 @@ def test_a_comparison_does_not_ask_it() -> None:
     assert any(NAME in note.text and "pairs guesses" in note.text for note in result.notes)
 
 
-@pytest.mark.parametrize(("n", "k"), [(44, 3), (60, 5), (100, 8)])
-def test_few_rows_of_many_classes(n: int, k: int) -> None:
-    """Boosting stops on a tenth of the rows, which here cannot hold every label."""
-    release, mechanism, _ = population(n, 1.0, 7, k=k)
-    fitting, asked = halves(release)
-    assert posterior(NAME, mechanism, fitting, asked).shape == (n // 2, k)
-
-
 @pytest.mark.usefixtures("few_attacks")
 def test_without_true_labels_it_cannot_be_scored() -> None:
     release, mechanism, _ = population(200, 1.0, 5)
@@ -189,10 +159,9 @@ def missed(seed: int, n: int, k: int, confidence: float) -> list[bool]:
     ]
 
 
-@pytest.mark.parametrize("k", [2, 3])
-def test_bounds_hold_on_a_few_releases(k: int) -> None:
-    for seed in range(1):
-        assert not any(missed(seed, 80, k, 1 - 1e-6))
+def test_bounds_hold_on_a_release() -> None:
+    """Boosting stops on a tenth of the rows, which here may not hold every label."""
+    assert not any(missed(0, 80, 3, 1 - 1e-6))
 
 
 @pytest.mark.validate
@@ -201,22 +170,3 @@ def test_bounds_hold_over_five_hundred_releases(k: int) -> None:
     audits, confidence = 500, 0.9
     misses = np.sum([missed(seed, 160, k, confidence) for seed in range(audits)], axis=0)
     assert misses.max() <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
-
-
-@pytest.mark.parametrize("spread", [0.0, 1.0])
-def test_gains_and_losses_of_rows_that_are_not_alike(spread: float) -> None:
-    """Three outcomes with chances that differ from row to row; and a difference is found."""
-    rng, runs, n, alpha = np.random.default_rng(11), 1500, 400, 0.1
-    gain = 0.16 + spread * rng.choice([-0.15, 0.3], n, p=[2 / 3, 1 / 3])
-    loss = 0.08 + spread * rng.choice([-0.07, 0.07], n)
-    truth, misses, found = gain.mean() - loss.mean(), 0, 0
-    labels, posterior = rng.integers(0, 3, n), rng.dirichlet(np.ones(3), n)
-    unlike = score_fold(labels, posterior, None, rate_alpha=0.1, rng=rng, alike=False)
-    for _ in range(runs):
-        u = rng.random(n)
-        gained, lost = int((u < gain).sum()), int((u > 1 - loss).sum())
-        bound = gain_lower(replace(unlike, gained=gained, lost=lost), alpha)
-        misses += bound > truth
-        found += bound > 0
-    assert misses <= binom.isf(FALSE_ALARM, runs, alpha)
-    assert found > 0.6 * runs

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.errors import InputError, PolicyError
-from ldpaudit.judging.policy import parse_policy
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace
 from ldpaudit.mechanisms.unbiased import optimal_unbiased
@@ -43,27 +42,21 @@ def made(name, epsilon):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param("laplace", marks=pytest.mark.validate), "discrete-laplace", "optimal-unbiased"],
+    "name", [pytest.param("laplace", marks=pytest.mark.validate), "discrete-laplace"]
 )
 def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
     frame, truth = release(made(name, 1.0), 20_000)
     honest = ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
     assert honest.verdict == "pass"
     assert 0.3 < lower(honest) <= 1.0
-    frame, truth = release(made(name, 3.0), 4000)
-    if name == "optimal-unbiased":
-        # Its outputs tell its ε: those of ε = 3 are not those of ε = 1.
-        with pytest.raises(InputError, match="declared outputs"):
-            ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
-        return
+    frame, truth = release(made(name, 3.0), 3000)
     dishonest = ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
     assert dishonest.verdict == "fail"
     assert 1.0 < lower(dishonest) <= 3.0
 
 
 def test_every_audit_runs():
-    frame, truth = release(made("laplace", 2.0), 400)
+    frame, truth = release(made("laplace", 2.0), 200)
     result = ldpaudit.audit(frame, truth, made("laplace", 2.0))
     assert {a.id for a in result.audits if a.status == "ran"} >= {"mechanism", "label-inference"}
     assert result.mechanism.epsilon == 2.0
@@ -100,25 +93,13 @@ def test_labels_outside_of_the_declaration_are_counted():
     claim, other = made("optimal-unbiased", 1.0), np.where(np.arange(500) < 3, 77, truth)
     with pytest.raises(InputError, match="one of the declared labels; 3 of"):
         ldpaudit.audit(frame, other, claim)
-    shifted = frame.assign(label=frame["label"] + 0.123)
-    with pytest.raises(InputError, match=r"released label must be .* outputs; 500 of 500"):
-        ldpaudit.audit(shifted, None, claim)
+    # Its outputs tell its ε: those of ε = 3 are not those of ε = 1.
+    frame, truth = release(made("optimal-unbiased", 3.0), 500)
+    with pytest.raises(InputError, match=r"released label must be .* outputs; \d+ of 500"):
+        ldpaudit.audit(frame, truth, claim)
     frame, truth = release(made("laplace", 1.0), 30)
     with pytest.raises(InputError, match="at least 40 rows"):
         ldpaudit.audit(frame, truth, made("laplace", 1.0))
-
-
-WARNED = "schema = 1\n[checks.claimed-channel]\n"
-
-
-def test_a_policy_may_allow_less_than_is_declared():
-    frame, truth = release(made("laplace", 2.0), 400)
-    strict = parse_policy(f"{WARNED}[claim]\nepsilon = 1.0\n")
-    with pytest.raises(PolicyError, match="allows ε = 1, but the release declares ε = 2"):
-        ldpaudit.audit(frame, truth, made("laplace", 2.0), policy=strict, only=ONLY)
-    lenient = parse_policy(f"{WARNED}[claim]\nepsilon = 2.5\n")
-    result = ldpaudit.audit(frame, truth, made("laplace", 2.0), policy=lenient, only=ONLY)
-    assert result.mechanism.epsilon == 2.0
 
 
 @pytest.mark.validate

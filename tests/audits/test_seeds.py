@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,62 +16,58 @@ from ldpaudit.result import AuditResult
 
 CLAIM = {"name": "randomized-response", "epsilon": 1.0}
 KEEP = math.e / (1 + math.e)
-QUICK = {"only": ("seeds",), "rng": 0, "threads": 1}
+SECRET = np.random.default_rng(2**100).random(6000)
+GUESSED = np.random.default_rng(42).random(6000)
+PEOPLE = np.random.default_rng(20).integers(0, 2, 6000)
+SIMULATED = (np.random.default_rng(0).random(6000) < 0.3).astype(int)
+"""True labels that were drawn with a seed."""
 
 
-def people(n: int = 6000) -> tuple[pd.DataFrame, np.ndarray]:
-    rng = np.random.default_rng(20)
-    labels = rng.integers(0, 2, n)
-    frame = pd.DataFrame({f"x{i}": labels + rng.standard_normal(n) for i in range(2)})
-    return frame, labels
+def audited(
+    released: Any,
+    truth: Any,
+    claim: Any = CLAIM,
+    *,
+    told: Any = 0,
+    only: tuple[str, ...] = ("seeds",),
+    **options: Any,
+) -> AuditResult:
+    """Audit labels beside two features that tell some numbers of each row."""
+    noise = np.random.default_rng(2**99).standard_normal((2, len(released)))
+    table = pd.DataFrame({"x0": told + noise[0], "x1": told + noise[1], "label": released})
+    return ldpaudit.audit(table, truth, claim, only=only, rng=0, threads=1, **options)
 
 
-def audited(numbers: np.ndarray, truth: bool, **options: object) -> AuditResult:
-    frame, labels = people(len(numbers))
+def binary(
+    numbers: np.ndarray, labels: np.ndarray = PEOPLE, known: bool = True, **more: Any
+) -> AuditResult:
+    labels = labels[: len(numbers)]
     released = np.where(numbers < KEEP, labels, 1 - labels)
-    table = frame.assign(label=released)
-    keywords = QUICK | {"truth": labels if truth else None, "mechanism": CLAIM} | options
-    return ldpaudit.audit(table, **keywords)  # type: ignore[arg-type]
+    return audited(released, labels if known else None, told=labels, **more)
 
 
 def check(result: AuditResult) -> str:
-    return next(check.verdict for check in result.checks if check.id == "guessable-seed")
+    return result.check("guessable-seed").verdict
 
 
 @pytest.mark.parametrize("truth", [True, False])
 def test_a_guessed_seed_is_a_violation(truth: bool) -> None:
-    result = audited(np.random.default_rng(42).random(6000), truth)
+    result = binary(GUESSED, known=truth)
     # Without true labels these may be what was drawn with the seed, as in simulated data.
     assert result.verdict == check(result) == ("fail" if truth else "inconclusive")
     [warning] = [note.text for note in result.notes if note.audit == "seeds"]
     assert "numpy.random.default_rng" in warning
     assert "42" not in warning
-    estimate = result.estimate("seeds.p_value")
-    assert estimate is not None
-    assert estimate.value < 1e-9
+    assert result["seeds.p_value"].value < 1e-9
+    if not truth:  # Labels simulated with a seed accuse nobody.
+        assert check(binary(SECRET, SIMULATED, False)) == "inconclusive"
 
 
-@pytest.mark.parametrize("truth", [True, False])
-def test_honest_noise_passes(truth: bool) -> None:
-    result = audited(np.random.default_rng(2**100).random(6000), truth)
+def test_honest_noise_passes_and_the_check_takes_no_level_from_the_others() -> None:
+    assert check(binary(SECRET[:3000], known=False)) == "pass"
+    result = binary(SECRET[:3000], only=("mechanism", "power", "seeds"))
     assert check(result) == "pass"
     assert result.verdict != "fail"
-
-
-@pytest.mark.parametrize("truth", [True, False])
-def test_true_labels_simulated_with_a_seed_accuse_nobody(truth: bool) -> None:
-    labels = (np.random.default_rng(0).random(6000) < 0.3).astype(int)
-    honest = np.random.default_rng(2**100).random(6000) < KEEP
-    table = pd.DataFrame({"x": labels + np.random.default_rng(2**99).standard_normal(6000)})
-    table["label"] = np.where(honest, labels, 1 - labels)
-    keywords = QUICK | {"truth": labels if truth else None, "mechanism": CLAIM}
-    result = ldpaudit.audit(table, **keywords)  # type: ignore[arg-type]
-    assert check(result) == ("pass" if truth else "inconclusive")
-
-
-def test_the_check_takes_no_level_from_the_others() -> None:
-    only = ("mechanism", "power", "seeds")
-    result = audited(np.random.default_rng(2**100).random(6000), True, only=only)
     levels = {check.id: check.confidence for check in result.checks}
     assert levels["claimed-epsilon"] == pytest.approx(0.95)
     assert levels["guessable-seed"] == pytest.approx(1 - 1e-9)
@@ -79,36 +76,26 @@ def test_the_check_takes_no_level_from_the_others() -> None:
 @pytest.mark.validate
 def test_seconds_of_a_day_are_tried_on_request() -> None:
     numbers = np.random.default_rng(1_767_312_345).random(500)
-    assert check(audited(numbers, True)) == "pass"
-    assert check(audited(numbers, True, seeds_tried=0, made_on=date(2026, 1, 2))) == "fail"
+    assert check(binary(numbers)) == "pass"
+    assert check(binary(numbers, seeds_tried=0, made_on=date(2026, 1, 2))) == "fail"
 
 
 def test_more_seeds_can_be_tried() -> None:
-    numbers = np.random.RandomState(700).rand(2000)
-    assert check(audited(numbers, True)) == "pass"
-    assert check(audited(numbers, True, seeds_tried=800)) == "fail"
+    numbers = np.random.RandomState(700).rand(1000)
+    assert check(binary(numbers, seeds_tried=600)) == "pass"
+    assert check(binary(numbers, seeds_tried=800)) == "fail"
+    with pytest.raises(InputError, match=re.escape("Got -1 instead")):
+        binary(np.zeros(200), seeds_tried=-1)
 
 
-def test_several_classes_and_noise_of_this_package() -> None:
-    frame, _ = people()
-    codes = np.random.default_rng(1).integers(0, 4, len(frame)).astype(np.int32)
+def test_several_classes_and_numbers_with_noise_of_a_seed() -> None:
+    rng, names = np.random.default_rng(1), np.array(list("abcd"))
+    codes = rng.integers(0, 4, 3000).astype(np.int32)
     mechanism = RandomizedResponse.from_epsilon(tuple("abcd"), 1.0)
     released = mechanism.sample(codes, np.random.default_rng(7))
-    table = frame.assign(label=np.array(list("abcd"))[released])
-    truth = np.array(list("abcd"))[codes]
-    assert check(ldpaudit.audit(table, truth=truth, mechanism=CLAIM, **QUICK)) == "fail"  # type: ignore[arg-type]
-
-
-def test_numeric_labels_with_noise_of_a_seed() -> None:
-    frame, _ = people(3000)
-    labels = np.random.default_rng(1).integers(0, 21, 3000)
+    assert check(audited(names[released], names[codes], seeds_tried=100)) == "fail"
     # numpy turns one uniform number into each Laplace number.
     noise = np.rint(np.random.RandomState(1).laplace(0, 20, 3000)).astype(int)
     claim = {"name": "discrete-laplace", "low": 0, "high": 20, "step": 1, "epsilon": 1.0}
-    table = frame.assign(label=labels + noise)
-    assert check(ldpaudit.audit(table, truth=labels, mechanism=claim, **QUICK)) == "fail"  # type: ignore[arg-type]
-
-
-def test_bad_numbers_of_seeds_are_refused() -> None:
-    with pytest.raises(InputError, match=re.escape("Got -1 instead")):
-        audited(np.zeros(200), True, seeds_tried=-1)
+    labels = rng.integers(0, 21, 3000)
+    assert check(audited(labels + noise, labels, claim, seeds_tried=100)) == "fail"

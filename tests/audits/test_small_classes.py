@@ -23,17 +23,16 @@ def audited(
     return ldpaudit.audit(frame, truth, "rr", epsilon=epsilon, only=QUICK, threads=1)
 
 
-@pytest.mark.parametrize("rare", [9, 12])
-def test_a_few_people_in_the_clear_are_not_published(rare: int) -> None:
+def test_a_few_people_in_the_clear_are_not_published() -> None:
     """Nine honest people all keep their label once in 10,000 draws at ε = 0.1."""
-    rng = np.random.default_rng(rare)
+    rare, rng = 9, np.random.default_rng(9)
     truth = rng.permutation(np.repeat([0, 1, 2], [3000, 2000 - rare, rare]))
     released = claimed(truth, 0.1, rng)
     released[truth == 2] = 2
     assert audited(truth, released, 0.1).decision != "publish"
 
 
-@pytest.mark.parametrize("sizes", [[1300, 699, 1], [1999, 1]])
+@pytest.mark.parametrize("sizes", [[1300, 699, 1], [999, 1]])
 def test_one_person_of_a_class_is_no_violation(sizes: list[int]) -> None:
     rng = np.random.default_rng(1)
     truth = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))

@@ -1,40 +1,36 @@
-"""Every lower bound of ε: it holds at its level, and finds most of what is there."""
+"""Every bound, interval and p-value in worlds of known truth: it holds, and finds what is there."""
+
+import zlib
 
 import numpy as np
 import pytest
-from estimators.worlds import WORLDS, World, subgroups
-from scipy.stats import binom
+from estimators.honest import INTERVALS, OTHERS, P_VALUES, PERSONS
+from estimators.worlds import WORLDS, World, allowed, subgroups
 
-FALSE_ALARM = 1e-7
-"""Of each test; all of them together alarm falsely about once in 200,000 runs."""
-
-
-def misses(world: World, runs: int, alpha: float) -> int:
-    return sum(
-        world.draw(np.random.default_rng([runs, seed]))(alpha) > world.epsilon + 1e-9
-        for seed in range(runs)
-    )
+ROWS = [*WORLDS, *PERSONS, *OTHERS, *INTERVALS, *P_VALUES]
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-def test_a_bound_misses_no_more_often_than_its_level(world: World) -> None:
-    assert misses(world, 30, 0.1) <= binom.isf(FALSE_ALARM, 30, 0.1)
+@pytest.mark.parametrize("world", ROWS, ids=lambda world: world.name)
+def test_a_bound_holds_and_finds_most_of_what_is_there(world: World) -> None:
+    """At 70 %: one that misses as often as stated fails once in 100,000 times 20 draws.
+
+    One that misses three times as often fails in 96 % of them. ``least`` is of the mean at 90 %.
+    """
+    seed = zlib.crc32(world.name.encode())
+    bounds = [world.draw(np.random.default_rng([seed, draw])) for draw in range(20)]
+    assert world.misses(bounds, 0.3) <= allowed(20, 0.3)
+    levels = [bounds[0](alpha) for alpha in (0.001, 0.05, 0.3)]
+    ends = levels if world.sides == 1 else [low - high for low, high in levels]
+    assert ends == sorted(ends)
+    if world.least:
+        assert np.mean([bound(0.1) for bound in bounds[:12]]) >= world.least * world.truth
 
 
 @pytest.mark.validate
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+@pytest.mark.parametrize("world", ROWS, ids=lambda world: world.name)
 def test_a_bound_misses_no_more_often_than_its_level_in_many_draws(world: World) -> None:
-    assert misses(world, 2000, 0.05) <= binom.isf(FALSE_ALARM, 2000, 0.05)
-
-
-@pytest.mark.parametrize(
-    "world", [world for world in WORLDS if world.least], ids=lambda world: world.name
-)
-def test_a_bound_finds_most_of_what_is_there(world: World) -> None:
-    found = [world.draw(np.random.default_rng(seed))(0.1) for seed in range(12)]
-    assert np.mean(found) >= world.least * world.epsilon
-    levels = [world.draw(np.random.default_rng(0))(alpha) for alpha in (0.001, 0.01, 0.05, 0.2)]
-    assert levels == sorted(levels)
+    bounds = [world.draw(np.random.default_rng([2000, draw])) for draw in range(2000)]
+    assert world.misses(bounds, 0.05) <= allowed(2000, 0.05)
 
 
 @pytest.mark.parametrize(("k", "share", "least"), [(2, 0.1, 2.5), (2, 0.03, 1.5), (4, 0.1, 2.5)])

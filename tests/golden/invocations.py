@@ -46,13 +46,26 @@ LONG = {
     "run-fertility",  # run-discrete-laplace
     "run-rr-dishonest",  # tests/stranger, tests/zoo
     "run-rr-policy",  # run-rr-claim-of-policy
-    "run-rr-ints",  # run-rr-three-words
-    "run-laplace",  # run-discrete-laplace, run-gaussian-rr, tests/audits/numeric_inference
+    "run-rr-ints",  # run-rr-slices
+    "run-laplace",  # run-discrete-laplace, tests/audits/test_numeric_inference.py
     "run-discrete-staircase",  # run-discrete-laplace, tests/commands/privatize/test_rounding.py
-    "run-exponential",  # run-channel-file, tests/commands/privatize/test_rounding.py
-    "run-debiased-rr",  # run-optimal-unbiased
-    "run-rr-without-truth",  # run-double-rr-outsider, tests/stranger
+    "run-exponential",  # run-channel-option, tests/commands/privatize/test_rounding.py
+    "run-debiased-rr",  # run-rr-on-bins
+    "run-rr-without-truth",  # run-numbers-without-truth, tests/stranger
     "run-rr-top-k",  # run-rr-on-bins
+    "run-rr-three-words",  # run-rr-slices
+    "run-rr-public-rows",  # run-rr-slices, tests/attacks
+    "run-channel-file",  # run-channel-option, tests/audits/label_inference
+    "run-double-rr-outsider",  # run-double-rr
+    "run-optimal-unbiased",  # privatize-optimal-unbiased, run-rr-on-bins
+    "run-gaussian-rr",  # privatize-gaussian-rr, describe-gaussian-rr, run-rr-all-audits
+    "run-adult",  # run-diabetes130, run-skin, run-rr-slices
+    "run-oracle-oue",  # run-oracle-ss, tests/audits/mechanism/test_local_reports.py
+    "run-oracle-she",  # run-oracle-ss, tests/audits/mechanism/test_local_reports.py
+    "compare-results",  # compare-three-with-test, tests/commands/compare
+    "mechanism-audit-unary",  # mechanism-audit-grr, tests/commands/black_box
+    "mechanism-audit-leaky",  # mechanism-audit-grr, tests/commands/black_box
+    "mechanism-audit-noisy",  # mechanism-audit-grr, tests/commands/black_box
 }
 """The recordings of which `make test` needs no run: where else their paths are taken."""
 

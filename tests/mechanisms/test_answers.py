@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import MechanismOptions, from_declaration, names, traits_of
 from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
 from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
+from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.registry import families, family
@@ -67,29 +67,15 @@ def test_every_name_answers_every_method(name: str) -> None:
     assert traits.title != name or "-" not in name
     assert traits.title not in {f.traits.title for f in families() if f.traits.name != name}
     assert not any(label in mechanism.description.split() for label in WORDS)
-    _check_declaration(mechanism)
-    _check_words_and_numbers(mechanism)
-    if isinstance(mechanism, AnalysedMechanism):
-        _check_curves(mechanism)
-    if isinstance(mechanism, NumericMechanism) and traits.numeric:
-        _check_numbers(mechanism)
-    assert (numeric_view(mechanism, 1000) is not None) is traits.numeric
-    assert traits.swept <= bool(traits.options)
-
-
-def _check_declaration(mechanism: Mechanism) -> None:
     stated = mechanism.declaration()
-    again = from_declaration(Declaration(mechanism.name, stated), ())
+    again = from_declaration(Declaration(name, stated), ())
     assert again.description == mechanism.description
     assert dict(again.declaration()) == dict(stated)
     if stated:
         with pytest.raises(InputError, match="unknown"):
-            from_declaration(Declaration(mechanism.name, {**stated, "sigmma": 1}), ())
+            from_declaration(Declaration(name, {**stated, "sigmma": 1}), ())
         with pytest.raises(AttributeError):
             mechanism.surplus = 1  # type: ignore[attr-defined]
-
-
-def _check_words_and_numbers(mechanism: Mechanism) -> None:
     parameters = mechanism.parametrisations()
     assert all(isinstance(value, float) for value in parameters.values())
     assert parameters.get("epsilon") == mechanism.epsilon
@@ -97,12 +83,17 @@ def _check_words_and_numbers(mechanism: Mechanism) -> None:
     assert all(e.kind == "exact" for e in mechanism.exact_estimates())
     share = mechanism.unchanged_share
     assert share is None or 0 <= share <= 1
-    assert (share is None) is (mechanism.traits.features == "unknown")
-    depends = mechanism.traits.label_depends_on_features
-    assert not depends or mechanism.label_channel is None
+    assert (share is None) is (traits.features == "unknown")
+    assert not traits.label_depends_on_features or mechanism.label_channel is None
+    assert (numeric_view(mechanism, 1000) is not None) is traits.numeric
+    assert traits.swept <= bool(traits.options)
 
 
-def _check_curves(mechanism: AnalysedMechanism) -> None:
+@pytest.mark.parametrize("name", names())
+def test_curves_are_those_of_the_whole_channel(name: str) -> None:
+    mechanism = _built(name)
+    if not isinstance(mechanism, AnalysedMechanism):
+        return
     privacy = privacy_of(mechanism)
     delta, rdp = delta_curve(privacy), rdp_curve(privacy)
     assert delta[-1][1] == pytest.approx(0, abs=1e-9)
@@ -116,7 +107,9 @@ def _check_curves(mechanism: AnalysedMechanism) -> None:
         assert privacy.curves.rdp(3.0) == pytest.approx(whole.rdp(3.0))
 
 
-def _check_numbers(mechanism: NumericMechanism) -> None:
+@pytest.mark.parametrize("name", [name for name in names() if traits_of(name).numeric])
+def test_errors_bins_and_likelihoods_of_numbers(name: str) -> None:
+    mechanism: Any = _built(name)
     errors = label_errors(mechanism)
     assert errors is not None
     some = errors.labels[[0, 3]]
@@ -128,7 +121,7 @@ def _check_numbers(mechanism: NumericMechanism) -> None:
     assert (np.diff(edges) > 0).all()
     binned = mechanism.binned(edges.tolist())
     assert binned.matrix.shape == (7, len(edges) + 1)
-    assert binned.epsilon <= (mechanism.epsilon or 0) + 1e-9
+    assert binned.epsilon <= mechanism.epsilon + 1e-9
     picked = mechanism.binned(edges.tolist(), some).matrix
     assert picked == pytest.approx(binned.matrix[[0, 3]])
     likelihood = mechanism.likelihood(np.array([0.0, 3.0]), errors.labels)
@@ -172,77 +165,47 @@ OTHER_MEANINGS = {
 }
 
 
-def _sources(words: Collection[str]) -> Iterator[tuple[str, ast.Module]]:
-    """Yield the files outside that hold one of the words somewhere."""
-    held = re.compile("|".join(map(re.escape, words)))
+def outside() -> Iterator[tuple[str, str]]:
+    """Yield the files outside of the folder, and their code."""
     for top in ("attacks", "datasets", "reports", "ldpaudit"):
         for path in sorted((ROOT / top).rglob("*.py")):
-            place = path.relative_to(ROOT)
-            linked = top == "ldpaudit" and (ROOT / top / place.parts[1]).is_symlink()
-            if linked or path.is_relative_to(ROOT / "ldpaudit" / "mechanisms"):
-                continue
-            text = path.read_text(encoding="utf-8")
-            if held.search(text):
-                yield place.as_posix(), ast.parse(text)
-
-
-def _literals(tree: ast.Module) -> Iterator[str]:
-    docs = {
-        id(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            yield node.value
-
-
-def _is_need(place: str, word: str) -> bool:
-    """Return whether an attack needs it, the declared channel, or a self-test states it."""
-    planted = place.startswith("ldpaudit/commands/selftest/")
-    return planted or (place.startswith("attacks/") and word in NEEDS)
+            place = path.relative_to(ROOT).as_posix()
+            linked = (ROOT / top / path.relative_to(ROOT / top).parts[0]).is_symlink()
+            if not linked and not place.startswith("ldpaudit/mechanisms/"):
+                yield place, path.read_text(encoding="utf-8")
 
 
 def test_no_mechanism_is_named_outside_of_its_folder() -> None:
+    """But a need of an attack, the declared channel, and what a self-test states."""
     known = {f.traits.name for f in families()} | {"rr"}
     named = {
-        (place, word)
-        for place, tree in _sources([f"{mark}{word}{mark}" for word in known for mark in "'\""])
-        for word in _literals(tree)
-        if word in known and not _is_need(place, word)
+        (place, node.value)
+        for place, code in outside()
+        if any(f"{mark}{name}{mark}" in code for name in known for mark in "'\"")
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Constant) and node.value in known
     }
-    assert named == set(OTHER_MEANINGS)
-
-
-def _classes_of_mechanisms() -> set[str]:
-    def below(cls: type) -> Iterator[type]:
-        for sub in cls.__subclasses__():
-            yield sub
-            yield from below(sub)
-
-    for name in names():
-        family(name)
-    return {cls.__name__ for base in (Mechanism, JointMechanism) for cls in below(base)}
-
-
-def _tested(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of classes that isinstance, issubclass, a comparison or a match asks for."""
-    for node in ast.walk(tree):
-        asked: list[ast.AST] = []
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
-            "isinstance",
-            "issubclass",
-        ):
-            asked = [node.args[1]]
-        if isinstance(node, ast.Compare):
-            asked = list(node.comparators)
-        if isinstance(node, ast.MatchClass):
-            asked = [node.cls]
-        yield from (n.id for part in asked for n in ast.walk(part) if isinstance(n, ast.Name))
+    planted = {
+        (place, name)
+        for place, name in named
+        if place.startswith("ldpaudit/commands/selftest/")
+        or (place.startswith("attacks/") and name in NEEDS)
+    }
+    assert named - planted == set(OTHER_MEANINGS)
 
 
 def test_no_class_of_mechanisms_is_tested_for_outside_of_its_folder() -> None:
-    classes = _classes_of_mechanisms()
+    for name in names():
+        family(name)
+    classes, left = set(), [Mechanism, JointMechanism]
+    while left:
+        below = left.pop().__subclasses__()
+        left += below
+        classes |= {cls.__name__ for cls in below}
     assert {"FiniteMechanism", "DoubleResponse", "NumericMechanism", "OnDomains"} <= classes
-    tested = {(place, cls) for place, tree in _sources(classes) for cls in _tested(tree)}
-    assert not {(place, cls) for place, cls in tested if cls in classes}
+    names_of = "|".join(classes)
+    asked = re.compile(
+        rf"is(?:instance|subclass)\([^()]*,[^()]*\b({names_of})\b"
+        rf"|(?:==|\bis|\bin|!=) ({names_of})\b|case ({names_of})\("
+    )
+    assert not {(place, found[0]) for place, code in outside() if (found := asked.search(code))}

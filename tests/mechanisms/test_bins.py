@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from integer_tables import integer_epsilon
 from scipy.optimize import linprog, minimize_scalar
 
-from ldpaudit.mechanisms.bins import bin_costs, optimal_bins
+from ldpaudit.mechanisms.bins import optimal_bins
 from ldpaudit.mechanisms.label_range import loss
 
 LOSSES = ["squared", "absolute", "poisson"]
@@ -103,29 +103,3 @@ def test_privacy_is_never_exceeded_by_rounding(seed, name):
     assert len(set(mechanism.outputs)) == len(mechanism.outputs)
     assert labels[0] - 1e-9 <= min(mechanism.outputs)
     assert max(mechanism.outputs) <= labels[-1] + 1e-9
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_costs_agree_with_a_search_for_the_best_output(name):
-    rng = np.random.default_rng(3)
-    labels, prior = np.sort(rng.uniform(0, 9, size=30)), rng.dirichlet(np.ones(30))
-    costs = bin_costs(name, labels, prior, 3.0)
-    for first, last in [(0, 0), (0, 29), (4, 17), (29, 29)]:
-        weights = prior * np.where((np.arange(30) >= first) & (np.arange(30) <= last), 4.0, 1.0)
-        perfect = float(weights @ loss(name, labels, labels))
-        expected = least_loss(name, labels, weights) - perfect
-        assert costs.cost(first, last) == pytest.approx(expected, rel=1e-8)
-        output = np.full(30, costs.output(first, last))
-        assert float(weights @ loss(name, output, labels)) - perfect == pytest.approx(
-            expected, rel=1e-8
-        )
-
-
-def test_at_the_optimal_price_the_cheapest_partition_costs_as_much_as_it_brings():
-    labels = np.arange(601.0)
-    prior = np.exp(-labels / 500) / np.exp(-labels / 500).sum()
-    price = optimal_bins(labels.tolist(), prior, 2.0).loss
-    costs = bin_costs("squared", labels, prior, math.expm1(2.0))
-    starts = costs.cheapest(price)
-    total = sum(costs.cost(s, e - 1) for s, e in zip(starts, [*starts[1:], 601], strict=True))
-    assert total / (len(starts) + math.expm1(2.0)) == pytest.approx(price, rel=1e-12)

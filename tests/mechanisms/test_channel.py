@@ -6,30 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import log as mplog
 from mpmath import mpf
-from scipy import stats
 
-from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
+from ldpaudit.mechanisms import Channel, ExplicitChannel
 from ldpaudit.mechanisms.channel import compose
-
-EPSILONS = st.floats(0.05, 10)
-
-
-@given(EPSILONS, st.lists(st.floats(0.01, 0.99), min_size=1, max_size=20))
-def test_binary_advantage_closed_form(epsilon: float, etas: list[float]) -> None:
-    channel = RandomizedResponse.from_epsilon((0, 1), epsilon).channel
-    eta = np.array(etas)
-    flip = 1 / (1 + math.exp(epsilon))
-    expected = np.clip(np.minimum(eta, 1 - eta) - flip, 0, None).mean()
-    posterior = np.column_stack([1 - eta, eta])
-    gain = channel.informed_accuracy(posterior) - posterior.max(axis=1)
-    assert gain.mean() == pytest.approx(expected, abs=1e-12)
-
-
-@given(EPSILONS, st.integers(2, 8))
-def test_inverse_recovers_the_prior(epsilon: float, k: int) -> None:
-    channel = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel
-    prior = np.arange(1, k + 1) / np.arange(1, k + 1).sum()
-    assert prior @ channel.matrix @ channel.inverse == pytest.approx(prior, abs=1e-9)
 
 
 def _divergence(p, q, alpha):
@@ -77,19 +56,6 @@ def test_divergences_add_up(k: int, m: int, n: int, seed: int) -> None:
     for alpha in (0.5, 1, 3):
         total = first.divergences(alpha) + second.divergences(alpha)
         np.testing.assert_allclose(both.divergences(alpha), total, rtol=1e-7, atol=1e-9)
-
-
-def test_binary_randomized_response_is_a_binomial_count() -> None:
-    channel = RandomizedResponse.from_epsilon(("a", "b"), 0.5).channel
-    twenty = compose(*[channel] * 20)
-    assert twenty.matrix.shape == (2, 21)
-    keep = 1 / (1 + math.exp(-0.5))
-    count = np.arange(21)
-    p, q = stats.binom.pmf(count, 20, keep), stats.binom.pmf(count, 20, 1 - keep)
-    assert twenty.epsilon == pytest.approx(10.0, rel=1e-9)
-    for at in (0.0, 1.0, 4.0):
-        expected = np.clip(p - math.exp(at) * q, 0, None).sum()
-        assert twenty.delta(at) == pytest.approx(expected, abs=1e-12)
 
 
 def explicit(matrix, classes, outputs):

@@ -29,7 +29,7 @@ def counts_of(rows: Any, drawn: Any, shape: tuple[int, ...]) -> Any:
     return counts
 
 
-def channel(mechanism: Any, rng: Any, n: int = 60_000) -> Counted:
+def channel(mechanism: Any, rng: Any, n: int = 20_000) -> Counted:
     matrix = mechanism.channel.matrix
     labels = (np.arange(n) % len(matrix)).astype(np.int32)
     return counts_of(labels, mechanism.sample(labels, rng), matrix.shape), matrix
@@ -37,21 +37,21 @@ def channel(mechanism: Any, rng: Any, n: int = 60_000) -> Counted:
 
 def table(rng: Any) -> Counted:
     matrix = np.random.default_rng(2).dirichlet(np.full(37, 0.3), size=5)
-    rows = (np.arange(100_000) % 5).astype(np.int32)
+    rows = (np.arange(30_000) % 5).astype(np.int32)
     drawn = WeightTable.from_probabilities(matrix).draw(rows, rng)
     return counts_of(rows, drawn, matrix.shape), matrix
 
 
 def model_based(rng: Any) -> Counted:
     mechanism, kinds = ModelBasedRR(ABC, 0.5), np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
-    labels, kind = np.tile(np.arange(3, dtype=np.int32), 60_000), np.repeat([0, 1], 90_000)
+    labels, kind = np.tile(np.arange(3, dtype=np.int32), 20_000), np.repeat([0, 1], 30_000)
     drawn = mechanism.sample(labels, kinds[kind], rng)
     return counts_of(3 * kind + labels, drawn, (6, 3)), mechanism.channels(kinds).reshape(6, 3)
 
 
 def staged(rng: Any) -> Counted:
     mechanism, kinds = STAGED(ABC, 1.2, 3), np.array([[0.6, 0.3, 0.1], [0.3, 0.3, 0.4], [0, 1, 0]])
-    labels, kind = np.tile(np.arange(3, dtype=np.int32), 60_000), np.repeat([0, 1, 2], 60_000)
+    labels, kind = np.tile(np.arange(3, dtype=np.int32), 20_000), np.repeat([0, 1, 2], 20_000)
     drawn, matrices = mechanism.sample(labels, kinds[kind], rng), mechanism.channels(kinds)
     assert [Channel(one, ABC, ABC).epsilon > 1.2 + 1e-9 for one in matrices] == [False] * 3
     assert {np.round(Channel(one, ABC, ABC).epsilon, 9) for one in matrices} == {0.0, 1.2}
@@ -63,7 +63,7 @@ def staged(rng: Any) -> Counted:
 def strata(rng: Any) -> Counted:
     south = ExplicitChannel(Channel(np.array([[0.9, 0.1], [0.3, 0.7]]), ("q", "r"), ("q", "r")))
     mechanism = ByStratum((1, 2), (RandomizedResponse(("q", "r"), 0.4), south))
-    labels, places = (np.arange(40_000) // step % 2 for step in (1, 2))
+    labels, places = (np.arange(16_000) // step % 2 for step in (1, 2))
     drawn = mechanism.sample(labels.astype(np.int32), places.astype(np.int32), rng)
     return counts_of(2 * places + labels, drawn, (4, 2)), mechanism.matrices.reshape(4, 2)
 
@@ -71,7 +71,7 @@ def strata(rng: Any) -> Counted:
 def double(rng: Any) -> Counted:
     """Whether the label is the true one, by whose features are released; −1 are the true ones."""
     mechanism, synthetic = DoubleRR(ABC, 0.6), np.array([0, 0, 1, 2, 2, 2], np.int32)
-    labels = (np.arange(60_000) % 3).astype(np.int32)
+    labels = (np.arange(20_000) % 3).astype(np.int32)
     drawn = mechanism.sample(labels, synthetic, rng)
     rows = np.array([0.4, *0.6 * np.array([1 / 6, 1 / 6, 1 / 3, 1 / 9, 1 / 9, 1 / 9])])
     both = np.outer(rows, [0.4, 0.6]).reshape(1, -1)
@@ -80,7 +80,7 @@ def double(rng: Any) -> Counted:
 
 
 def vectors(mechanism: Any, rng: Any) -> Counted:
-    truth, n = (1, 2), 40_000
+    truth, n = (1, 2), 15_000
     drawn = mechanism.sample(np.tile(truth, (n, 1)).astype(np.int32), rng)
     codes = np.ravel_multi_index(tuple(drawn.T), (2, 3))
     row = np.ravel_multi_index(truth, (2, 3))
@@ -89,7 +89,7 @@ def vectors(mechanism: Any, rng: Any) -> Counted:
 
 def noise(family: Any, epsilon: float, steps: int, rng: Any) -> Counted:
     law = family(LabelRange(0, steps, 1), epsilon).law
-    drawn = law.draw(100_000, rng)
+    drawn = law.draw(30_000, rng)
     reach = int(np.abs(drawn).max()) + 1
     places = np.arange(-reach, reach + 1)
     return np.bincount(drawn + reach, minlength=len(places))[None, :], law.pmf(places)[None, :]
@@ -97,9 +97,9 @@ def noise(family: Any, epsilon: float, steps: int, rng: Any) -> Counted:
 
 def bins(family: Any, clipped: bool, rng: Any) -> Counted:
     mechanism, edges = family(GRID, 1.5, clipped=clipped), [-20.0, 1.5, 2.001, 4.2, 8.9, 8.999, 30]
-    released = mechanism.release(np.repeat(GRID.values, 10_000), rng)
+    released = mechanism.release(np.repeat(GRID.values, 4_000), rng)
     drawn = np.searchsorted(edges, released, side="left")
-    return counts_of(np.repeat(np.arange(8), 10_000), drawn, (8, 8)), mechanism.binned(edges).matrix
+    return counts_of(np.repeat(np.arange(8), 4_000), drawn, (8, 8)), mechanism.binned(edges).matrix
 
 
 def bags(kind: str, rng: Any) -> Counted:
@@ -116,8 +116,8 @@ def bags(kind: str, rng: Any) -> Counted:
 def rounding(rng: Any) -> Counted:
     labels = np.array([0.0, 0.3, 1.0, 2.5, 9.9, 10.0])
     rule = Rounding((0, 1, 3, 10))
-    drawn = rule.sample(np.repeat(labels, 15_000), rng)
-    return counts_of(np.repeat(np.arange(6), 15_000), drawn, (6, 4)), rule.mean(np.eye(4), labels)
+    drawn = rule.sample(np.repeat(labels, 5_000), rng)
+    return counts_of(np.repeat(np.arange(6), 5_000), drawn, (6, 4)), rule.mean(np.eye(4), labels)
 
 
 RESPONSES = [RandomizedResponse.from_epsilon(tuple(range(k)), e) for k, e in ((2, 1), (53, 4))]

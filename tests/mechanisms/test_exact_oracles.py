@@ -28,7 +28,6 @@ from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 
 EPSILONS = (0.1, 1.0, 8.0)
 ORDERS = (0.5, 1.0, 1.5, 2.0, 8.0, 32.0)
-PRIOR = (0.35, 0.05, 0.2, 0.1, 0.3)
 LABELS = (0, 1, 2, 3, 4)
 
 
@@ -181,10 +180,9 @@ def test_model_based_rr(noise, k, floor):
         assert mechanism.rdp(alpha) == pytest.approx(float(expected), abs=1e-9)
 
 
-@pytest.mark.parametrize(("label_epsilon", "sigma"), [(0.5, 3.0), (2.0, 0.8)])
-def test_gaussian_features_with_rr(label_epsilon, sigma):
+def test_gaussian_features_with_rr():
     """The whole example: ∫ over the features' worst direction, sum over the released labels."""
-    k, radius = 3, 1.0
+    k, radius, label_epsilon, sigma = 3, 1.0, 2.0, 0.8
     rr = mp_randomized_response(k, label_epsilon)
     mechanism = GaussianRR(
         tuple(range(k)), k / (k - 1 + float(exp(mpf(label_epsilon)))), radius, sigma
@@ -194,7 +192,7 @@ def test_gaussian_features_with_rr(label_epsilon, sigma):
     def density(x, centre):
         return exp(-((x - centre) ** 2) / (2 * mpf(sigma) ** 2)) / (mpf(sigma) * mp.sqrt(2 * mp.pi))
 
-    for at in (0.0, 0.5, 1.5):
+    for at in (0.0, 1.0):
         total = mpf(0)
         for z in range(k):
             # p(x) rr[0][z] > e^ε q(x) rr[1][z] below one crossing: p is centred at 0, q at 2R.

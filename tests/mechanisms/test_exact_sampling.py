@@ -45,13 +45,6 @@ def test_integer_weights_are_the_probabilities_to_two_units(values):
         assert p > 0 or weight == 0
 
 
-def test_a_row_that_is_off_by_rounding_is_scaled():
-    row = np.array([0.25, 0.75 + 9e-10])
-    weights = [int(w) for w in integer_weights(row[None, :])[0]]
-    exact = Fraction(0.25) / (Fraction(0.25) + Fraction(0.75 + 9e-10))
-    assert abs(Fraction(weights[0], TOTAL) - exact) < Fraction(1, 1 << 60)
-
-
 @given(PROBABILITIES, st.integers(0, 63))
 def test_inversion_is_exact_at_every_boundary(values, choice):
     table = WeightTable.from_probabilities(rows(values)[None, :])
@@ -99,8 +92,3 @@ def test_draws_are_repeatable_with_a_generator_and_not_without():
     np.testing.assert_array_equal(first, second)
     # Equal by chance with probability below 1e-300.
     assert (mechanism.sample(labels) != mechanism.sample(labels)).any()
-
-
-def test_without_noise_every_label_is_kept():
-    labels = np.arange(4, dtype=np.int32).repeat(25)
-    np.testing.assert_array_equal(randomized_response(labels, 0.0, 4, None), labels)

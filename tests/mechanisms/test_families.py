@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ldpaudit import mechanisms
-from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.errors import InputError, MissingDependencyError
 from ldpaudit.mechanisms import ByStratum, MechanismOptions, from_declaration
 from ldpaudit.mechanisms.gaussian import (
@@ -24,9 +23,8 @@ from ldpaudit.mechanisms.gaussian import (
 )
 from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.registry import plain_parameters
 from ldpaudit.mechanisms.response import DummyFeaturesRR, RandomizedResponse, RandomizedResponseTopK
-from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
+from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import Declaration
 
 RANGE, GRID = LabelRange(0.0, 5.5), LabelRange(0, 5, 1)
@@ -85,14 +83,14 @@ def test_model_based_channels_and_their_epsilon() -> None:
 
 def test_a_floor_is_applied_once() -> None:
     mechanism = ModelBasedRR(ABC, 0.5, 0.1)
-    synthetic = mechanism.synthetic(Fixed(list(ABC), [1.0, 0.0, 0.0]), np.zeros((60_000, 1)))
+    synthetic = mechanism.synthetic(Fixed(list(ABC), [1.0, 0.0, 0.0]), np.zeros((20_000, 1)))
     assert mechanisms.Channel(
         mechanism.channels(synthetic[:1])[0], ABC, ABC
     ).epsilon == pytest.approx(mechanism.epsilon)
     labels = np.full(len(synthetic), 2)
     released = mechanism.sample(labels, synthetic, np.random.default_rng(1))
     shares = np.bincount(released, minlength=3) / len(labels)
-    assert shares == pytest.approx([0.4, 0.05, 0.55], abs=0.006)
+    assert shares == pytest.approx([0.4, 0.05, 0.55], abs=0.018)
     (likelihood,) = mechanism.row_likelihood(synthetic[:1], np.array([0]))
     assert likelihood == pytest.approx([0.9, 0.4, 0.4])
 
@@ -145,9 +143,6 @@ def test_gaussian_features_are_released_in_simulations_or_by_opendp() -> None:
     assert stats.kstest(noisy[:, 1], stats.norm(1.6, 1.5).cdf).pvalue > 1e-7
 
 
-NO_YES = ("no", "yes")
-
-
 NORTH = {"name": "randomized-response", "classes": ["q", "r"], "epsilon": 1.0}
 SOUTH = {"name": "channel", "classes": ["q", "r"], "matrix": [[0.9, 0.1], [0.3, 0.7]]}
 
@@ -186,36 +181,3 @@ def test_columns_with_the_same_strata_add_up_within_each() -> None:
     same, other = IndependentColumns(columns, ("w", "w")), IndependentColumns(columns, ("w", "x"))
     assert same.epsilon == pytest.approx(2.5)
     assert other.epsilon == pytest.approx(4.0)
-
-
-def test_declared_classes_are_those_of_the_strata() -> None:
-    turned = {"name": "channel", "classes": ["r", "q"], "matrix": [[0.9, 0.1], [0.3, 0.7]]}
-    stated = Declaration("by-stratum", {"strata": [{"value": 1, "mechanism": turned}]})
-    assert declared_labels(stated, "classes") == ("r", "q")
-    again = from_declaration(stated, ())
-    assert dict(
-        from_declaration(Declaration("by-stratum", again.declaration()), ()).declaration()
-    ) == dict(again.declaration())
-
-
-def test_a_result_holds_labels_and_strata_as_text() -> None:
-    stated = plain_parameters(stratified(NORTH, SOUTH).declaration())
-    assert [one["value"] for one in stated["strata"]] == ["v0", "v1"]
-    joint = plain_parameters({"domains": [["q", 1], ["x", True]], "epsilon": 1.0})
-    assert joint == {"domains": [["q", "1"], ["x", "True"]], "epsilon": 1.0}
-
-
-def test_double_randomized_response_without_noise_changes_nothing() -> None:
-    codes = np.arange(3, dtype=np.int32)
-    whole = DoubleRR(ABC, 0.0).sample(codes, codes)
-    assert whole.labels.tolist() == [0, 1, 2]
-    assert whole.synthetic_rows.tolist() == [-1, -1, -1]
-
-
-def test_a_gaussian_claim_covers_features_and_label() -> None:
-    mechanism = gaussian((-1, 1), feature_epsilon=2.0, radius=3.0)
-    assert mechanism.epsilon == pytest.approx(1.0)
-    assert mechanism.sigma == pytest.approx(6 * 1.9938, abs=6e-4)
-    assert mechanism.example_epsilon == pytest.approx(3.0, abs=1e-8)
-    assert mechanism.claim_holds()
-    assert mechanism.example_delta(3.0) <= 1e-5

@@ -8,7 +8,6 @@ import pytest
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse, joint
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.joint import (
     IndependentColumns,
     JointMechanism,
@@ -17,7 +16,7 @@ from ldpaudit.mechanisms.joint import (
     RandomSampling,
     from_declaration,
 )
-from ldpaudit.release import ColumnsDeclaration, Declaration, FloatArray, LabelDeclaration
+from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 DOMAINS = (("a", "b"), ("c", "d", "e"), ("f", "g", "h", "i"))
 SHAPES = ((2, 2), (2, 3), (5, 2), (3, 3, 3), (2, 3, 4), (2, 7, 2))
@@ -41,59 +40,27 @@ def _mechanisms(sizes: tuple[int, ...]) -> list[JointMechanism]:
 CASES = [pytest.param(m, s, id=f"{m.name}-{s}") for s in SHAPES for m in _mechanisms(s)]
 
 
-def _whole(mechanism: JointMechanism) -> Channel:
-    channel = mechanism.channel()
+@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
+def test_all_follows_from_the_enumerated_channel(
+    mechanism: JointMechanism, sizes: tuple[int, ...]
+) -> None:
+    """ε of the vector; of a column the others fixed; marginals; and what is independent."""
+    channel, d = mechanism.channel(), len(sizes)
     assert channel is not None
-    return channel
-
-
-def _tensor(mechanism: JointMechanism, sizes: tuple[int, ...]) -> FloatArray:
-    """Return P(z | y) with one axis for each true column, then one for each released column."""
-    return _whole(mechanism).matrix.reshape(*sizes, *sizes)
-
-
-@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
-def test_epsilon_of_the_vector_is_the_largest_ratio_of_the_enumerated_channel(
-    mechanism: JointMechanism, sizes: tuple[int, ...]
-) -> None:
-    matrix = _whole(mechanism).matrix
-    assert matrix.shape == (math.prod(sizes),) * 2
+    matrix = channel.matrix
     assert mechanism.epsilon == pytest.approx(np.log(matrix.max(axis=0) / matrix.min(axis=0)).max())
-
-
-@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
-def test_epsilon_of_a_column_is_the_largest_ratio_with_the_others_fixed(
-    mechanism: JointMechanism, sizes: tuple[int, ...]
-) -> None:
-    tensor = _tensor(mechanism, sizes)
-    for j in range(len(sizes)):
-        ratios = np.log(tensor.max(axis=j) / tensor.min(axis=j))
-        assert mechanism.epsilon_of(j) == pytest.approx(ratios.max())
-
-
-@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
-def test_columns_are_the_marginals_whatever_the_other_columns_hold(
-    mechanism: JointMechanism, sizes: tuple[int, ...]
-) -> None:
-    tensor, d = _tensor(mechanism, sizes), len(sizes)
-    for j, column in enumerate(mechanism.columns):
-        sums = tensor.sum(axis=tuple(d + i for i in range(d) if i != j))
-        assert column.channel is not None
-        for row in np.moveaxis(sums, j, -2).reshape(-1, sizes[j], sizes[j]):
-            assert row == pytest.approx(column.channel.matrix)
-
-
-@pytest.mark.parametrize(("mechanism", "sizes"), CASES)
-def test_draws_are_independent_exactly_where_it_says_so(
-    mechanism: JointMechanism, sizes: tuple[int, ...]
-) -> None:
-    tensor, d = _tensor(mechanism, sizes), len(sizes)
+    # One axis for each true column, then one for each released column.
+    tensor = matrix.reshape(*sizes, *sizes)
     product = np.ones_like(tensor)
     for j, column in enumerate(mechanism.columns):
-        shape = [1] * (2 * d)
-        shape[j] = shape[d + j] = sizes[j]
-        assert column.channel is not None
-        product = product * column.channel.matrix.reshape(shape)
+        own = column.channel.matrix  # type: ignore[attr-defined]
+        ratios = np.log(tensor.max(axis=j) / tensor.min(axis=j))
+        assert mechanism.epsilon_of(j) == pytest.approx(ratios.max())
+        sums = tensor.sum(axis=tuple(d + i for i in range(d) if i != j))
+        for row in np.moveaxis(sums, j, -2).reshape(-1, sizes[j], sizes[j]):
+            assert row == pytest.approx(own)
+        shape = [sizes[j] if i in (j, d + j) else 1 for i in range(2 * d)]
+        product = product * own.reshape(shape)
     assert np.allclose(product, tensor) is mechanism.independent
 
 

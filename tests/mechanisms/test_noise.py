@@ -77,7 +77,7 @@ def divergence(p, q, alpha):
 
 @pytest.mark.parametrize("family", CONTINUOUS)
 @given(epsilon=EPSILONS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_continuous_privacy_is_the_integral(family, epsilon):
     mechanism = family(RANGE, epsilon)
     assert integral(mechanism, lambda p, _: p) == pytest.approx(1, abs=1e-12)
@@ -97,7 +97,7 @@ def test_continuous_privacy_is_the_integral(family, epsilon):
 
 @pytest.mark.parametrize("family", DISCRETE)
 @given(epsilon=EPSILONS, steps=st.integers(1, 12))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_discrete_privacy_is_the_sum(family, epsilon, steps):
     mechanism = family(LabelRange(0, steps, 1), epsilon)
     reach = steps * (math.ceil(60 / epsilon) + 2)
@@ -136,7 +136,7 @@ def test_clipping_a_discrete_mechanism_keeps_its_privacy(family, epsilon):
 
 @pytest.mark.parametrize("family", CONTINUOUS)
 @given(epsilon=EPSILONS, clipped=st.booleans(), y=st.floats(2, 9))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_continuous_moments_are_integrals(family, epsilon, clipped, y):
     mechanism = family(RANGE, epsilon, clipped)
     width, gamma = RANGE.width, mechanism.shape or 0.5
@@ -183,23 +183,7 @@ def test_the_discrete_staircase_width_is_the_best():
     assert pair[0].variance() == pytest.approx(pair[1].variance())
 
 
-@pytest.mark.parametrize("family", DISCRETE)
-@pytest.mark.parametrize(("epsilon", "steps"), [(0.1, 52), (1.0, 400), (8.0, 52)])
-def test_the_integers_of_the_noise_have_its_epsilon(family, epsilon, steps):
-    law = family(LabelRange(0, steps, 1), epsilon).law
-    place, period = (table.weights[0].astype(np.float64) for table in law._tables)
-    ratios = np.log(period[:-2] / period[1:-1])
-    assert ratios == pytest.approx(np.full(len(ratios), epsilon), abs=1e-11)
-    beyond = np.log(period[-1] / (period[0] * 1.0))
-    assert beyond == pytest.approx(
-        -epsilon * (len(period) - 1) - math.log(-math.expm1(-epsilon)), abs=1e-11
-    )
-    np.testing.assert_allclose(place[0::2], place[1::2], rtol=1e-13)
-    inner = np.log(place[0::2] / place[0])
-    assert inner == pytest.approx(np.log(law.block / law.block[0]), abs=1e-12)
-
-
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 6.0])
+@pytest.mark.parametrize("epsilon", [0.2, 6.0])
 def test_the_continuous_exponential_mechanism_is_its_integral(epsilon):
     mechanism = Exponential(LabelRange(1.0, 4.0), epsilon)
 
@@ -234,15 +218,15 @@ def test_the_continuous_exponential_mechanism_is_its_integral(epsilon):
 
 def test_the_noise_has_scale_two_over_epsilon():
     rng = np.random.default_rng(5)
-    k, epsilon, count = 20_000, 0.5, 10_000
+    k, epsilon, count = 10_000, 0.5, 10_000
     prior = private_prior(np.full(k, count), epsilon, rng)
     noisy = prior * (k * count)
     # Var of discrete Laplace noise 2q/(1−q)², q = e^{−1/b}, b = 2/ε. The total moves each value by
     # less than 1 %. 6 standard errors of a variance, kurtosis 6: 0.1.
     q = math.exp(-epsilon / 2)
     expected = 2 * q / (1 - q) ** 2
-    assert np.var(noisy) == pytest.approx(expected, rel=0.12)
+    assert np.var(noisy) == pytest.approx(expected, rel=0.15)
     # Where nothing is left of small counts the prior is uniform; it always sums to 1.
-    priors = [private_prior([0, 0], 1.0, np.random.default_rng(seed)) for seed in range(50)]
+    priors = [private_prior([0, 0], 1.0, np.random.default_rng(seed)) for seed in range(30)]
     assert any(np.array_equal(prior, [0.5, 0.5]) for prior in priors)
     assert all(prior.sum() == pytest.approx(1) for prior in priors)

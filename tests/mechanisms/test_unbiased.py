@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from integer_tables import integer_epsilon
-from mesh_program import mesh_loss, spanning
 
 from ldpaudit.mechanisms.bins import DebiasedRR
 from ldpaudit.mechanisms.exact_sampling import TOTAL
@@ -27,15 +26,7 @@ from ldpaudit.mechanisms.unbiased import (
 )
 
 
-def weeks_like(k=52):
-    labels = np.arange(1, k + 1)
-    prior = 0.55 * (0.3 + 0.5 * np.exp(-(((labels - 26) / 20) ** 2)))
-    prior = prior / prior.sum() * 0.55
-    prior[-1] += 0.45
-    return labels.tolist(), prior / prior.sum()
-
-
-def price_like(k=401):
+def price_like(k=201):
     labels = np.arange(k)
     prior = np.exp(-0.5 * (np.log(labels + 1.0) - 3.5) ** 2) / (labels + 1)
     return labels.tolist(), prior / prior.sum()
@@ -51,7 +42,7 @@ def problems(draw, most=12):
     return np.cumsum(gaps).tolist(), prior / prior.sum(), epsilon
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problems())
 def test_a_design_is_unbiased_private_small_and_certified(problem):
     labels, prior, epsilon = problem
@@ -101,7 +92,7 @@ def tops_of_all_subsets(labels, prior, growth, alpha, beta):
     return columns @ alpha + slope * mean + slope**2 / (2 * weight) - spread / 2
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_staircase_column_of_any_shape_could_lower_the_loss(seed):
     """Optimality over all ε-DP channels, not only over intervals: all 2^k columns are priced."""
     rng = np.random.default_rng(seed)
@@ -118,7 +109,7 @@ def test_no_staircase_column_of_any_shape_could_lower_the_loss(seed):
     assert design.bound == pytest.approx(size * value, rel=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_bound_holds_for_any_multipliers(seed):
     """Valid wherever the multipliers come from, and as strong as pricing all 2^k columns."""
     rng = np.random.default_rng(seed)
@@ -148,13 +139,7 @@ def test_the_example_of_the_paper(epsilon, loss):
     assert design.loss == pytest.approx(loss, rel=5e-8)
 
 
-def test_the_outputs_of_figure_two():
-    design = optimal_unbiased([0, 1, 2], [0.6, 0.25, 0.15], 0.5)
-    outputs = design.mechanism.output_values
-    assert outputs == pytest.approx([-3.307, -2.856, 4.804, 5.366], abs=6e-4)
-
-
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_test_of_the_closed_form_is_exact(seed):
     """Its loss equals the program's bound where the test passes, and exceeds it where it fails."""
     rng = np.random.default_rng(seed)
@@ -184,31 +169,13 @@ def test_the_test_of_the_closed_form_is_exact(seed):
             assert found.loss < value
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1, 8])
-def test_certified_gaps_at_four_hundred_and_one_labels(epsilon):
+@pytest.mark.parametrize("epsilon", [0.5, 8])
+def test_certified_gaps_at_two_hundred_and_one_labels(epsilon):
     labels, prior = price_like()
     design = optimal_unbiased(labels, prior, epsilon)
     assert design.gap <= 1e-8
-    assert len(design.mechanism.columns.masses) <= 802
+    assert len(design.mechanism.columns.masses) <= 402
     assert np.abs(design.mechanism.bias()).max() < 1e-10
-
-
-@pytest.mark.parametrize("epsilon", [0.7, 1, 2, 4])
-def test_a_mesh_is_never_better_and_comes_near(epsilon):
-    labels, prior = weeks_like(12)
-    best = optimal_unbiased(labels, prior, epsilon)
-    mesh = mesh_loss(labels, prior, epsilon, spanning(labels, epsilon, 60))
-    assert best.loss < mesh < 1.2 * best.loss
-    own = np.union1d(best.mechanism.output_values, spanning(labels, epsilon, 2))
-    assert mesh_loss(labels, prior, epsilon, own) == pytest.approx(best.loss, rel=1e-5)
-
-
-@pytest.mark.parametrize("shift", [0, 1e3, -1e6])
-def test_shifts_and_scales_carry_over(shift):
-    labels, prior = weeks_like(15)
-    base = optimal_unbiased(labels, prior, 1.5)
-    moved = optimal_unbiased((3.0 * np.array(labels) + shift).tolist(), prior, 1.5)
-    assert moved.loss == pytest.approx(9 * base.loss, rel=1e-9)
 
 
 def test_poisson_loss_where_outputs_can_be_positive():
@@ -220,33 +187,6 @@ def test_poisson_loss_where_outputs_can_be_positive():
     assert design.mechanism.epsilon <= 2.0
     assert design.gap < 1e-9
     assert design.bound <= squared.expected_loss(prior, "poisson")
-    mesh = np.union1d(np.linspace(4, 90, 60), design.mechanism.output_values)
-    assert mesh_loss(labels, prior, 2.0, mesh, "poisson") == pytest.approx(design.loss, rel=1e-6)
-
-
-@pytest.mark.real_data
-def test_weeks_worked_in_the_fertility_extract(shared_data):
-    import pyarrow.parquet as pq
-
-    weeks = pq.read_table(shared_data / "fertility.parquet", columns=["work"])["work"].to_numpy()
-    prior = np.bincount(weeks, minlength=53) / len(weeks)
-    losses = {}
-    for epsilon in (0.5, 1, 2, 4, 8):
-        design = optimal_unbiased(list(range(53)), prior, epsilon)
-        losses[epsilon] = design.loss
-        assert design.gap < 1e-9
-        assert np.abs(design.mechanism.bias()).max() < 1e-11
-    expected = {0.5: 5358.817390, 1: 1306.676103, 2: 288.6276248, 4: 40.35164826, 8: 1.848989381}
-    assert losses == pytest.approx(expected, rel=1e-8)
-
-
-def test_a_prior_on_few_of_many_labels_takes_no_more_outputs():
-    prior = np.zeros(120)
-    prior[[0, 30, 70]] = 0.5, 0.3, 0.2
-    design = optimal_unbiased(list(range(120)), prior, 4.0)
-    assert len(design.mechanism.columns.masses) <= 240
-    assert np.abs(design.mechanism.bias()).max() < 1e-11
-    assert design.gap < 1e-7
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0, 12.0])

@@ -95,19 +95,6 @@ def test_the_view_loses_little_privacy_of_noise():
         assert channel.epsilon > 0.99 * EPSILON, name
 
 
-def test_codes_of_values_allow_for_single_precision():
-    coding = NumericCoding.of_values((0.1, 0.2, 7.3))
-    single = np.array([0.1, 0.2, 7.3], dtype=np.float32).astype(float)
-    np.testing.assert_array_equal(coding.codes(single), [0, 1, 2])
-    np.testing.assert_array_equal(coding.codes(np.array([0.15, -1.0, 7.3001])), [-1, -1, -1])
-
-
-def test_codes_of_bins_are_up_to_and_with_their_edge():
-    coding = NumericCoding.of_bins(np.array([1.0, 2.0]), 0.0, 3.0)
-    numbers = np.array([-0.1, 0.0, 1.0, 1.5, 2.0, 2.1, 3.0, 3.1])
-    np.testing.assert_array_equal(coding.codes(numbers), [-1, 0, 0, 1, 1, 2, 2, -1])
-
-
 def test_small_groups_are_merged_by_true_labels():
     coding = NumericCoding.of_bins(np.arange(1.0, 6.0))
     merged = coding.merged(np.array([50, 1, 1, 30, 40, 3]), 20)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ldpaudit.estimators.discriminators import encoded
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.models.encoding import (
     BoostingMatrix,
@@ -44,7 +43,7 @@ def standardised(fitted: Float32Array, rows: Float32Array) -> tuple[np.ndarray, 
     return varying, np.clip(np.nan_to_num(scaled, nan=0.0), -8, 8).astype(np.float32)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_linear_models_see_what_they_saw(seed: int) -> None:
     table = some_table(seed)
     fitted = table.take(np.arange(len(table)) < max(3 * len(table) // 4, 1))
@@ -62,27 +61,7 @@ def test_linear_models_see_what_they_saw(seed: int) -> None:
     assert np.array_equal(matrix, np.concatenate(blocks, axis=1).astype(np.float32))
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_discriminators_see_what_they_saw(seed: int) -> None:
-    table = some_table(seed)
-    codes = np.where(table.categorical < 0, np.nan, table.categorical).astype(np.float32)
-    rows = np.concatenate([codes[:, :1], table.numeric, codes[:, 1:]], axis=1)
-    categorical = np.isin(np.arange(rows.shape[1]), range(1, 1 + table.numeric.shape[1]))
-    categorical = ~categorical
-    fitted = rows[: max(3 * len(rows) // 4, 1)]
-    varying, scaled = standardised(np.where(categorical, 0, fitted), np.where(categorical, 0, rows))
-    marked = varying & np.isnan(fitted).any(axis=0)
-    blocks = [scaled, np.isnan(rows[:, marked])]
-    for column in np.flatnonzero(categorical):
-        there = fitted[~np.isnan(fitted[:, column]), column]
-        levels, counts = np.unique(there, return_counts=True)
-        often = levels[np.argsort(-counts, kind="stable")[:40]]
-        blocks.append(indicators(rows[:, column], often))
-    matrix = encoded(fitted, categorical)(rows)
-    assert np.array_equal(matrix, np.concatenate(blocks, axis=1).astype(np.float32))
-
-
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", ["l2", "raw"])
 def test_metrics_see_what_they_saw(seed: int, name: str) -> None:
     table = some_table(seed)

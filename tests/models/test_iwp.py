@@ -13,7 +13,7 @@ from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.gaussian import GaussianRR, gaussian_sigma
 from ldpaudit.models.corrections import label_targets
 from ldpaudit.models.iwp import Objective, theorem_rule, theorem_step
-from ldpaudit.models.iwp_losses import ExponentialLoss, LogLoss, MarginLoss, QuadraticLoss
+from ldpaudit.models.iwp_losses import ExponentialLoss, LogLoss, QuadraticLoss
 
 EXACT = [QuadraticLoss(), ExponentialLoss()]
 LOSSES = [*EXACT, LogLoss()]
@@ -27,14 +27,14 @@ def named(loss):
 def expected(function, variance, far):
     """E of a function of √s Z by a fine grid, wide enough for what grows like e^{far √s Z}."""
     root = math.sqrt(variance)
-    nodes = np.linspace(-12 - far * root, 12 + far * root, 200_001)
+    nodes = np.linspace(-12 - far * root, 12 + far * root, 40_001)
     weights = norm.pdf(nodes) * (nodes[1] - nodes[0])
     return float(function(root * nodes) @ weights)
 
 
 @pytest.mark.parametrize("loss", EXACT, ids=named)
-@pytest.mark.parametrize("variance", [0.3, 4.0, 60.0])
-@pytest.mark.parametrize("margin", [-1.3, 0.4, 2.0])
+@pytest.mark.parametrize("variance", [0.3, 60.0])
+@pytest.mark.parametrize("margin", [-1.3, 2.0])
 def test_corrected_and_smoothed_losses_against_quadrature(loss, variance, margin):
     u, h = np.array([margin]), 1e-6
     for j in (0, 1, 2):
@@ -50,14 +50,6 @@ def test_corrected_and_smoothed_losses_against_quadrature(loss, variance, margin
     mean = math.sinh(6) / 6 if isinstance(loss, ExponentialLoss) else 1.0
     one = math.exp(-2 * margin) if isinstance(loss, ExponentialLoss) else 1.0
     assert loss.error(variance).deviation ** 2 == pytest.approx(spread * mean / one, rel=1e-6)
-
-
-@pytest.mark.parametrize("variance", [0.5, 30.0, 2000.0])
-def test_the_smoothed_log_loss_against_quadrature(variance):
-    for margin in (-4.0, 0.3):
-        exact = expected(lambda z, u=margin: np.logaddexp(0, -u - z), variance, 0)
-        found = LogLoss().smoothed(np.array([margin]), variance)[0]
-        assert found == pytest.approx(exact, rel=1e-6)
 
 
 def quadrature(dimension):
@@ -89,13 +81,8 @@ def test_loss_and_gradient_are_unbiased(loss, truth):
     expected = clean.gradient(theta, x[None], one, np.ones(1))
     np.testing.assert_allclose(gradient, expected, atol=1e-9)
     # Without the correction it is not.
-    assert (
-        abs(
-            sum(clean.risk(theta, x + sigma * nodes, one.repeat(3600, 0), weights) for _ in "a")
-            - clean.risk(theta, x[None], one, np.ones(1))
-        )
-        > 1e-3
-    )
+    plain = clean.risk(theta, x + sigma * nodes, one.repeat(3600, 0), weights)
+    assert abs(plain - clean.risk(theta, x[None], one, np.ones(1))) > 1e-3
 
 
 @pytest.mark.parametrize("order", [0, 1, 3])
@@ -110,20 +97,6 @@ def test_gradients_of_every_loss(order, intercept):
         numeric = approx_fprime(theta, problem.risk, 1e-7, X, answers, weights)
         found = problem.gradient(theta, X, answers, weights)
         np.testing.assert_allclose(found, numeric, atol=2e-6)
-
-
-@pytest.mark.parametrize("variance", [0.05, 0.5, 2.0, 10.0])
-def test_truncation_bias_is_what_sampling_finds(variance):
-    rng = np.random.default_rng(0)
-    draws = np.sqrt(variance) * rng.normal(size=400_000)
-    for order in (0, 1, 2):
-        series = LogLoss(fixed=order)
-        for u in (-2.0, 0.0, 2.0):
-            values = series.corrected(u + draws, variance)
-            error = values.mean() - np.logaddexp(0, -u)
-            # Five standard errors: 6e-7 for one comparison.
-            slack = 5 * values.std() / np.sqrt(len(draws))
-            assert abs(error) <= series.bias(variance, 2.0, order) + slack
 
 
 def slope_errors(s, rows, orders):
@@ -144,8 +117,8 @@ def slope_errors(s, rows, orders):
     return np.array(errors)
 
 
-@pytest.mark.parametrize("s", [0.5, 2.0, 4.0, 10.0, 25.0])
-@pytest.mark.parametrize("rows", [1, 128, 10**6])
+@pytest.mark.parametrize("s", [0.5, 4.0, 25.0])
+@pytest.mark.parametrize("rows", [1, 10**6])
 def test_the_order_has_the_least_mean_squared_error(s, rows):
     errors = slope_errors(s, rows, range(9))
     chosen = LogLoss(rows=rows).error(s)
@@ -153,44 +126,6 @@ def test_the_order_has_the_least_mean_squared_error(s, rows):
     assert chosen.bias**2 + chosen.deviation**2 / rows == pytest.approx(
         errors[chosen.order], rel=2e-2
     )
-
-
-def test_the_log_loss_learns_under_moderate_noise():
-    sigma, settings = 1.0, {"step": 0.01, "radius": 3.0}
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(60_000, 3))
-    X /= np.maximum(np.linalg.norm(X, axis=1), 1)[:, None]
-    truth = (rng.random(len(X)) < expit(12 * X[:, 0] - 12 * X[:, 1])).astype(np.int32)
-    noise = RandomizedResponse.from_epsilon((0, 1), 2.0).noise
-    mechanism = GaussianRR((0, 1), noise, 1.0, sigma)
-    noisy = mechanism.release_features(X, rng, simulation=True)
-    z = mechanism.sample(truth, rng)
-    found = IWPClassifier(mechanism, loss="log", **settings).fit(noisy, z)
-    fixed = IWPClassifier(mechanism, loss=LogLoss(fixed=1), **settings).fit(noisy, z)
-    best = np.mean((X[:, 0] > X[:, 1]) == truth)
-    assert np.mean(found.predict(X) == truth) > best - 0.03
-    assert np.mean(fixed.predict(X) == truth) > best - 0.03
-    error = found.gradient_error()
-    assert error.order <= 2
-    assert error.deviation < 1.0
-    assert error.bias < 0.1
-    assert IWPClassifier().fit(X, truth).gradient_error() is None
-
-
-class Cosine(MarginLoss):
-    """In the class of Theorem 5.1: W_s⁻¹[cos] = e^{s/2} cos, and the series converges to it."""
-
-    def derivative(self, margin, j):
-        return np.cos(margin + j * np.pi / 2)
-
-    def probability(self, score):
-        return expit(score)
-
-
-def test_another_loss_is_corrected_by_its_series():
-    loss, u = Cosine(fixed=12), np.linspace(-3, 3, 7)
-    np.testing.assert_allclose(loss.corrected(u, 1.5), np.exp(0.75) * np.cos(u), atol=1e-9)
-    np.testing.assert_allclose(loss.smoothed(u, 1.5), np.exp(-0.75) * np.cos(u), atol=1e-9)
 
 
 def gaussian_release(n, rng, sigma, epsilon=3.0):
@@ -235,22 +170,21 @@ def test_regression_and_a_stream():
 def test_the_average_has_a_fraction_of_the_last_iterates_variance():
     last, mean = [], []
     settings = {"ridge": 1.0, "radius": 2.0, "step": 0.02, "fit_intercept": False}
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
-        X = rng.uniform(-1, 1, size=(40_000, 2))
-        y = X @ [0.5, -0.5] + rng.normal(size=40_000)
+        X = rng.uniform(-1, 1, size=(20_000, 2))
+        y = X @ [0.5, -0.5] + rng.normal(size=20_000)
         noisy = X + 2.0 * rng.normal(size=X.shape)
         best = np.linalg.solve(np.eye(2) / 3 + np.eye(2), [0.5 / 3, -0.5 / 3])
         for average, found in ((False, last), (True, mean)):
             model = IWPRegressor(sigma=2.0, average=average, **settings).fit(noisy, y)
             found.append(((model.coef_ - best) ** 2).sum())
-    # About a quarter; with 24 squares in each sum one half is passed with p < 1e-2 by chance, and
-    # the seeds are fixed.
+    # About a quarter; with 12 squares in each sum; the seeds are fixed.
     assert sum(mean) < 0.5 * sum(last)
     stream = IWPRegressor(sigma=2.0, average=True, shuffle=False, **settings)
     whole = IWPRegressor(sigma=2.0, average=True, shuffle=False, **settings).fit(noisy, y)
-    for start in range(0, 40_000, 12_800):
-        stream.partial_fit(noisy[start : start + 12_800], y[start : start + 12_800])
+    for start in range(0, 20_000, 6_400):
+        stream.partial_fit(noisy[start : start + 6_400], y[start : start + 6_400])
     np.testing.assert_allclose(stream.coef_, whole.coef_, rtol=1e-12)
 
 
@@ -276,14 +210,14 @@ def test_the_bias_of_the_noisy_risk(loss):
     X, theta, sigma, flip = rng.normal(size=(40, 2)), np.array([0.7, -0.4]), 0.9, 0.2
     y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
     bias = noisy_risk_bias(loss, theta, X, y, sigma, flip)
-    noisy = np.repeat(X, 20_000, axis=0)
+    noisy = np.repeat(X, 4_000, axis=0)
     noisy += sigma * rng.normal(size=noisy.shape)
-    signs = np.repeat(y, 20_000) * np.where(rng.random(len(noisy)) < flip, -1, 1)
+    signs = np.repeat(y, 4_000) * np.where(rng.random(len(noisy)) < flip, -1, 1)
     values = loss.derivative(signs * (noisy @ theta), 0)
     clean = loss.derivative(y * (X @ theta), 0).mean()
     # Five standard errors: 6e-7 by chance.
     assert abs(values.mean() - clean - bias.total) < 5 * values.std() / np.sqrt(len(values))
-    assert abs(bias.total) > 30 * values.std() / np.sqrt(len(values))
+    assert abs(bias.total) > 12 * values.std() / np.sqrt(len(values))
     assert noisy_risk_bias(loss, theta, X, y, 0.0, flip).features == pytest.approx(0, abs=1e-12)
     assert noisy_risk_bias(loss, theta, X, y, sigma, 0.0).labels == 0
 
@@ -339,7 +273,7 @@ def test_no_loss_learns_the_opposite(loss):
     sigma = gaussian_sigma(4.0, 1e-5, 2.0)
     with pytest.raises(InputError, match="use a smaller radius"):
         IWPClassifier(sigma=sigma, loss=loss, radius=8.0).fit(np.eye(2), np.array([0, 1]))
-    for seed in range(3):
+    for seed in range(1):
         rng = np.random.default_rng(seed)
         X = rng.uniform(-0.5, 0.5, (20_000, 4))
         truth = (rng.random(20_000) < expit(X @ [6, -4, 2, 0])).astype(np.int32)

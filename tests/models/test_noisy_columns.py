@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError
-from ldpaudit.learners import ReleaseClassifier, ReleaseRegressor
+from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.joint import RandomSampling
 from ldpaudit.models.noisy_columns import MixtureLoss, fit_mixture, posteriors, prior
@@ -57,17 +57,6 @@ def test_knowing_the_channel_of_a_feature_beats_taking_it_at_its_word(model):
     encoded = [np.hstack([a, np.eye(3)[c]]) for a, c in ((X, NOISY_B), (x, b))]
     plain = ReleaseClassifier(Y, model=model, rounds=30).fit(encoded[0], NOISY_Y)
     assert _accuracy(known, _beside(x, b)) > _accuracy(plain, encoded[1]) + 0.02
-
-
-def test_effects_of_true_values_are_learnt_without_bias():
-    number = EFFECT[TRUE_B] + 0.5 * X[:, 0] + RNG.normal(size=N)
-    learner = ReleaseRegressor(noisy={2: B}).fit(_beside(X, NOISY_B), number)
-    answers = learner.predict(_beside(np.zeros((3, 2)), np.arange(3)))
-    # Means over some 5,000 rows, of which the noise leaves the information of a tenth.
-    assert np.diff(answers) == pytest.approx([2.0, 2.0], abs=0.3)
-    plain = ReleaseRegressor().fit(np.hstack([X, np.eye(3)[NOISY_B]]), number)
-    weak = plain.predict(np.hstack([np.zeros((3, 2)), np.eye(3)]))
-    assert (np.diff(weak) < 1.0).all()
 
 
 def test_the_mixture_learns_through_a_mechanism_that_releases_columns_together():

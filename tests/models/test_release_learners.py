@@ -17,14 +17,13 @@ from ldpaudit.learners import (
     expected_failed_checks,
 )
 from ldpaudit.mechanisms import (
-    Channel,
     LabelRange,
     Laplace,
     RandomizedResponse,
     from_declaration,
 )
 from ldpaudit.mechanisms.gaussian import GaussianRR
-from ldpaudit.models.corrections import nearest_source, unbiased_values
+from ldpaudit.models.corrections import nearest_source
 from ldpaudit.models.network import NetworkOptions
 from ldpaudit.release import Declaration
 
@@ -44,12 +43,9 @@ def one_thread():
     ("learner", "most"),
     [
         (ReleaseClassifier(), 1),
-        (ReleaseClassifier(model="boosting", rounds=20), 0),
-        (ReleaseClassifier(model="network", network=replace(SMALL, epochs=15)), 3),
+        (ReleaseClassifier(model="network", network=replace(SMALL, epochs=8)), 3),
         (ReleaseClassifier(STATED), 1),
-        (ReleaseClassifier(DECLARED), 36),
         (ReleaseRegressor(), 0),
-        (ReleaseRegressor(model="boosting", rounds=20), 0),
         (ReleaseRegressor(STATED), 2),
         (ReleaseRegressor(DECLARED), 36),
         (IWPClassifier(), 1),
@@ -167,22 +163,15 @@ def test_regression_on_a_biased_channel():
     rng = np.random.default_rng(6)
     labels = tuple(range(5))
     mechanism = RandomizedResponse.from_epsilon(labels, 1.5)
-    X = rng.normal(size=(20_000, 2))
+    X = rng.normal(size=(8_000, 2))
     mean = 4 * expit(X[:, 0])
     truth = rng.binomial(4, expit(X[:, 0])).astype(np.int32)
     released = mechanism.sample(truth, rng)
     for model in ("linear", "boosting", "network"):
-        learner = ReleaseRegressor(mechanism, model=model, network=SHORT, rounds=40)
+        learner = ReleaseRegressor(mechanism, model=model, network=SHORT, rounds=20)
         error = np.mean((learner.fit(X, released).predict(X) - mean) ** 2)
         learner.set_params(correction=None)
         assert error < 0.6 * np.mean((learner.fit(X, released).predict(X) - mean) ** 2)
-
-
-def test_unbiased_values():
-    channel = RandomizedResponse.from_epsilon((0, 10, 20), 1.0).channel
-    np.testing.assert_allclose(channel.matrix @ unbiased_values(channel), [0, 10, 20], atol=1e-9)
-    even = Channel(np.array([[0.7, 0.3], [0.3, 0.7]]), (0, 1), (-0.75, 1.75))
-    np.testing.assert_array_equal(unbiased_values(even), [-0.75, 1.75])
 
 
 FLAT, GAUSSIAN = RandomizedResponse((0, 1), 1.0), GaussianRR((0, 1), 0.2)
@@ -203,15 +192,10 @@ def test_bad_input_names_its_limit(learner, labels, words):
         learner.fit(np.zeros((3, 1)), np.array(labels))
 
 
-def test_weights_are_not_negative():
-    with pytest.raises(InputError, match="not negative"):
-        ReleaseClassifier().fit(np.zeros((3, 1)), np.array([0, 1, 2]), [1, -1, 1])
-
-
 @pytest.mark.parametrize("model", ["linear", "network"])
 def test_the_poisson_loss_learns_means_through_unbiased_noise(model):
     rng = np.random.default_rng(8)
-    X = rng.uniform(-1, 1, size=(20_000, 2))
+    X = rng.uniform(-1, 1, size=(10_000, 2))
     mean = np.exp(0.5 + 1.2 * X[:, 0] - 0.8 * X[:, 1])
     truth = np.minimum(rng.poisson(mean), 20)
     noise = from_declaration(

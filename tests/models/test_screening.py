@@ -2,26 +2,16 @@
 
 import numpy as np
 import pytest
+from worlds import feature_table
 
-from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import (
     Screen,
     association,
     associations,
-    screened,
     strongest,
-    strongest_of,
 )
-from ldpaudit.release import FeatureTable
 
 N = 2_000
-
-
-def _table(numeric, categorical=None):
-    numeric = np.asarray(numeric, dtype=np.float32)
-    codes = np.zeros((len(numeric), 0), np.int32) if categorical is None else categorical
-    sizes = tuple(int(column.max()) + 1 for column in codes.T)
-    return FeatureTable(numeric, codes.astype(np.int32), sizes, numeric.shape[1] + len(sizes))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +27,7 @@ def planted():
     codes = rng.integers(0, 300, (N, 5))
     codes[:, 1] = 100 * label + codes[:, 1] % 100
     codes[:, 4] = np.where(rng.random(N) < 0.2, -1, label)
-    return _table(x, codes), label
+    return feature_table(x, codes), label
 
 
 def test_planted_columns_stand_out(planted):
@@ -49,14 +39,14 @@ def test_planted_columns_stand_out(planted):
 def test_noise_is_about_standard_normal():
     # 4,000 scores, each the larger of two dependent ones: P(a mean beyond the limits) < 1e-6.
     rng = np.random.default_rng(1)
-    scores = association(_table(rng.normal(size=(500, 4_000))), rng.integers(0, 2, 500))
+    scores = association(feature_table(rng.normal(size=(500, 4_000))), rng.integers(0, 2, 500))
     assert 0.2 < scores.mean() < 0.8
     assert 0.6 < scores.std() < 1.1
     assert scores.max() < 6.5
 
 
 def test_a_column_that_does_not_vary_is_last():
-    table = _table(np.column_stack([np.ones(50), np.full(50, np.nan), np.arange(50)]))
+    table = feature_table(np.column_stack([np.ones(50), np.full(50, np.nan), np.arange(50)]))
     scores = association(table, np.arange(50) % 2)
     assert scores[0] == scores[1] == -np.inf < scores[2]
 
@@ -66,7 +56,7 @@ def test_many_rows_labels_and_several_label_vectors(monkeypatch):
     label = rng.integers(0, 90, 30_000)
     x = rng.normal(size=(30_000, 4))
     x[:, 2] += label / 10
-    table = _table(x)
+    table = feature_table(x)
     assert association(table, label).argmax() == 2
     both = associations(table, [label, rng.integers(0, 2, 30_000)])
     assert both.shape == (2, 4)
@@ -83,19 +73,3 @@ def test_a_screen_keeps_the_columns_of_its_own_rows(planted):
     assert kept.width == 6
     assert kept.cardinalities == (300, 3)
     assert Screen.fit(table, label, 65).transform(table) is table
-
-
-def test_a_screened_design_is_one_of_the_whole_table(planted):
-    table, label = planted
-    design = screened(BoostingMatrix, table, label, 6)
-    assert design.transform(table).shape == (N, 6)
-    assert design.categorical().sum() == 2
-    assert isinstance(screened(BoostingMatrix, table, label, 100), BoostingMatrix)
-
-
-def test_columns_of_a_matrix_are_chosen_among_the_allowed(planted):
-    table, label = planted
-    allowed = np.ones(60, dtype=bool)
-    allowed[3] = False
-    assert set(np.flatnonzero(strongest_of(table.numeric, label, allowed, 3))) == {7, 11, 17}
-    assert (strongest_of(table.numeric, label, allowed) == allowed).all()

@@ -20,14 +20,14 @@ def table(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_stages_keep_more_labels_than_one_and_no_row_reveals_more() -> None:
-    features, labels = table(2400, 1)
+    features, labels = table(1500, 1)
     kept = {}
     for stages in (1, 3):
         mechanism = STAGED(NAMES, EPSILON, stages)
         release = StagedRelease(mechanism, len(labels))
         rng, drawn = np.random.default_rng(2), []
-        for start in range(0, 2400, 700):  # Batches that do not end where stages do.
-            part = slice(start, start + 700)
+        for start in range(0, 1500, 400):  # Batches that do not end where stages do.
+            part = slice(start, start + 400)
             drawn.append(release.draw(features[part], labels[part], rng))
         right = np.concatenate(drawn) == labels
         kept[stages] = [float(share) for share in right.reshape(3, -1).mean(axis=1)]
@@ -37,11 +37,11 @@ def test_stages_keep_more_labels_than_one_and_no_row_reveals_more() -> None:
         assert {round(one, 9) for one in found} <= {0.0, EPSILON}
         assert max(found) == pytest.approx(EPSILON)
     one = math.exp(EPSILON) / (math.exp(EPSILON) + 2)  # Randomized response on three labels.
-    # Standard errors are below 0.018: four of them.
-    assert kept[1] == pytest.approx([one] * 3, abs=0.072)
-    assert kept[3][0] == pytest.approx(one, abs=0.072)
-    assert min(kept[3][1:]) > one + 0.08
-    assert np.mean(kept[3]) > np.mean(kept[1]) + 0.06
+    # Standard errors are below 0.023: four of them.
+    assert kept[1] == pytest.approx([one] * 3, abs=0.092)
+    assert kept[3][0] == pytest.approx(one, abs=0.092)
+    assert min(kept[3][1:]) > one + 0.05
+    assert np.mean(kept[3]) > np.mean(kept[1]) + 0.04
 
 
 def test_features_that_tell_nothing_lose_nothing() -> None:

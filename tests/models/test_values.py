@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ldpaudit.attacks.votes import counts_by_size
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.label_model import _pairs, fit_posterior, fit_values
 from ldpaudit.models.screening import many_valued, unrepeated
@@ -50,14 +49,6 @@ def test_three_classes_behind_a_channel_are_learnt():
     assert found > np.bincount(truth).max() / len(truth) + 0.2
 
 
-def test_random_labels_on_many_values_give_no_advantage():
-    # The standard error is 0.9 points: 4.5 of them happen once in 150,000 runs.
-    rng = np.random.default_rng(2)
-    codes = rng.integers(0, 1500, (6000, 2))
-    truth = rng.integers(0, 2, 6000).astype(np.int32)
-    assert abs(accuracy(table(codes=codes), truth, truth) - 0.5) < 0.041
-
-
 def test_the_number_of_a_training_row_does_not_know_its_label():
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 1500, (6000, 1))
@@ -101,10 +92,3 @@ def test_effects_that_add_up_are_no_pair():
     score = sum(logit[j][codes[:, j]] for j in range(5))
     truth = (rng.random(6000) < 1 / (1 + np.exp(-score))).astype(np.int32)
     assert _pairs(table(codes=codes), truth, rng) == []
-
-
-def test_counts_by_size_skip_missing_labels():
-    labels = np.array([[0, 1, 1], [-1, 1, 0]])
-    one, three = counts_by_size(labels, (1, 3), 2)
-    np.testing.assert_array_equal(one, [[1, 0], [0, 0]])
-    np.testing.assert_array_equal(three, [[1, 2], [1, 1]])

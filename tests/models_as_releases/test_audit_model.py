@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.stats import binom
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import ldpaudit
@@ -72,15 +72,6 @@ def remembering(features: Any, labels: Any) -> Memory:
     return Memory(labels)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-def test_the_bound_holds_as_often_as_its_level_says_and_is_near(epsilon: float) -> None:
-    rng = np.random.default_rng(5)
-    right = rng.binomial(2_000, 1 / (1 + math.exp(-epsilon)), 1_000)
-    bounds = np.array([one_run_epsilon(GuessCounts(2_000, v, 2_000 - v), 0.05) for v in right])
-    assert (bounds > epsilon).mean() <= 0.05 + 0.015
-    assert bounds.mean() > 0.8 * epsilon - 0.05
-
-
 def test_published_bounds_are_reproduced() -> None:
     """n = 10,000 guesses of binary randomized response: the expected 95 % bounds."""
     for epsilon, published in ((1, 0.963), (2, 1.949), (4, 3.874), (8, 7.162)):
@@ -107,56 +98,42 @@ def test_what_can_be_found_is_found_nine_times_in_ten() -> None:
     for delta in (0.0, 1e-5):
         counts = GuessCounts(1_000, 800, 200)
         least = detectable_in_one_run(counts, 1.0, 0.05, delta)
-        right = rng.binomial(1_000, 1 / (1 + math.exp(-least)), 150)
+        right = rng.binomial(1_000, 1 / (1 + math.exp(-least)), 60)
         found = [one_run_epsilon(GuessCounts(1_000, v, 1_000 - v), 0.05, delta) > 1 for v in right]
-        assert np.mean(found) == pytest.approx(0.9, abs=0.07)
+        assert np.mean(found) == pytest.approx(0.9, abs=0.12)
     assert math.isinf(detectable_in_one_run(GuessCounts(5, 5, 0), 4.0, 0.05))
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0])
-def test_honest_training_is_accused_no_more_often_than_the_level_says(epsilon: float) -> None:
-    bounds = []
-    for draw in range(120):
-        rng = np.random.default_rng([draw, int(epsilon)])
-        features, truth = world(600, rng)
-        fit = randomized(epsilon, rng)
-        found = ldpaudit.audit_model(fit, features.tolist(), truth, epsilon, seed=draw)
-        bounds.append(found["model.epsilon"].value)
-    assert np.mean(np.array(bounds) > epsilon) <= 0.1  # 5 % of 120 draws, within 2.5 errors
-    assert np.mean(bounds) > 0.5 * epsilon
-
-
 @pytest.mark.parametrize(
-    "model",
-    [
-        RandomForestClassifier(15, random_state=0),
-        HistGradientBoostingClassifier(random_state=0),
-    ],
-    ids=["forest", "boosting"],
+    ("epsilon", "n", "least", "known"),
+    [(2.0, 400, 1.0, {}), (1.0, 50, 0.3, {"one_person": True, "runs": 40})],
 )
-def test_training_on_labels_as_they_are_is_found(model: Any) -> None:
-    features, truth = world(4_000, np.random.default_rng(3))
+def test_honest_training_is_accused_no_more_often_than_the_level_says(
+    epsilon: float, n: int, least: float, known: dict[str, Any]
+) -> None:
+    """At 70 % more than 15 of 20 have a chance of 1e-5; three times as many misses fail in 96 %.
+
+    Memory of all labels: the coin of one is as well hidden as randomized response hides it.
+    """
+    bounds = []
+    for draw in range(20):
+        rng = np.random.default_rng([draw, n])
+        features, truth = world(n, rng)
+        fit, asked = randomized(epsilon, rng), {"seed": draw, "confidence": 0.7} | known
+        found = ldpaudit.audit_model(fit, features.tolist(), truth, epsilon, **asked)
+        bounds.append(found["model.epsilon"].value)
+    assert np.sum(np.array(bounds) > epsilon) <= binom.isf(1e-5, 20, 0.3)
+    assert np.mean(bounds) > least
+
+
+def test_training_on_labels_as_they_are_is_found() -> None:
+    model = RandomForestClassifier(15, random_state=0)
+    features, truth = world(2_000, np.random.default_rng(3))
     found = ldpaudit.audit_model(model.fit, features, truth, "rr:epsilon=1")
     assert found.verdict == "fail"
-    assert found["model.epsilon"].value > 1.5
+    assert found["model.epsilon"].value > 1.2
     assert found["model.epsilon"].kind == "certified"
     assert found.sentence.startswith("Violation found: training claims ε = 1, but at least ε = ")
-
-
-def one_person(draw: int, epsilon: float) -> float:
-    """Return the bound of an audit of randomized response by one person's coin."""
-    rng = np.random.default_rng([draw, 7])
-    features, truth = world(50, rng)
-    fit = randomized(epsilon, rng)
-    found = ldpaudit.audit_model(fit, features, truth, epsilon, one_person=True, runs=60, seed=draw)
-    return found["model.epsilon"].value
-
-
-def test_one_persons_coin_accuses_no_more_often_than_the_level_says() -> None:
-    """Memory of all labels: the coin of one is as well hidden as randomized response hides it."""
-    bounds = np.array([one_person(draw, 1.0) for draw in range(120)])
-    assert np.mean(bounds > 1.0) <= 0.1  # 5 % of 120 draws, within 2.5 errors
-    assert np.mean(bounds) > 0.2
 
 
 def test_one_persons_coin_shows_what_a_logistic_regression_reveals() -> None:
@@ -184,12 +161,12 @@ def test_a_model_that_shows_nothing_proves_nothing() -> None:
 def test_rows_of_a_person_share_a_coin() -> None:
     """Noise that is drawn once a person: as single rows they would refute it."""
     rng = np.random.default_rng(2)
-    people = np.repeat(np.arange(400), 5)
-    features = rng.normal(size=(2_000, 2))
-    truth = (rng.random(400) < 0.5).astype(np.int64)[people]
+    people = np.repeat(np.arange(300), 5)
+    features = rng.normal(size=(1_500, 2))
+    truth = (rng.random(300) < 0.5).astype(np.int64)[people]
     fit = randomized(1.0, rng, people)
     of_people = ldpaudit.audit_model(fit, features, truth, 1.0, group=people, runs=6)
-    assert of_people.candidates == 6 * 200
+    assert of_people.candidates == 6 * 150
     assert of_people.verdict != "fail"
     assert of_people["model.epsilon"].value > 0.2
     of_rows = ldpaudit.audit_model(remembering, features, truth, 1.0, group=people)
@@ -239,7 +216,7 @@ def test_results_are_stored_and_repeat() -> None:
         one["nothing"]
 
 
-@pytest.mark.parametrize("claim", [1.0, 8.0, None])
+@pytest.mark.parametrize("claim", [1.0, None])
 def test_its_page_says_what_was_found(claim: float | None, tmp_path: Path) -> None:
     features, truth = world(400, np.random.default_rng(3))
     found = ldpaudit.audit_model(remembering, features, truth, claim)
@@ -285,18 +262,12 @@ class Negative:
         return -np.ones((len(features), 2))
 
 
-@pytest.mark.parametrize("claim", [np.float32(8.0), np.int64(8), Fraction(8)])
-def test_a_claim_may_be_any_real_number(claim: Any) -> None:
-    features, truth = world(400, np.random.default_rng(3))
-    assert ldpaudit.audit_model(remembering, features, truth, claim).claimed_epsilon == 8.0
-
-
-def test_labels_may_be_an_arrow_array() -> None:
-    features, truth = world(400, np.random.default_rng(3))
-    found, same = (
-        ldpaudit.audit_model(remembering, features, y, 1.0) for y in (truth, pa.array(truth))
-    )
-    assert found.estimates == same.estimates
+@pytest.mark.parametrize("claim", [np.float32(8.0), Fraction(8)])
+def test_a_claim_may_be_any_real_number_and_labels_an_arrow_array(claim: Any) -> None:
+    features, truth = world(200, np.random.default_rng(3))
+    found = ldpaudit.audit_model(remembering, features, pa.array(truth), claim)
+    assert found.claimed_epsilon == 8.0
+    assert found.estimates == ldpaudit.audit_model(remembering, features, truth, 8.0).estimates
 
 
 def broken(features: Any, labels: Any) -> Any:

@@ -185,9 +185,3 @@ def test_only_one_column_of_square_images_is_one() -> None:
     assert image_side(pa.table({"x": pa.array([None, [1.0] * 64])})) is None
     with pytest.raises(InputError, match="one column of lists"):
         Images.fit(pa.table({"x": [1.0, 2.0]}), np.zeros(2, dtype=np.int32), 1)
-
-
-def test_a_table_of_empty_lists_or_texts_alone_has_no_numbers() -> None:
-    for column in (pa.nulls(30, pa.list_(pa.int8())), pa.array(["a", "b", None] * 10)):
-        table = pa.table({"x": column})
-        assert round_trip(table).equals(table)

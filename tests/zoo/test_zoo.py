@@ -9,36 +9,18 @@ import pytest
 
 from zoo.audited import audit
 from zoo.catalogue import FAULTS
-from zoo.specimen import CLAIM, Fault, keep, noisy
+from zoo.specimen import CLAIM, Fault, keep
 
-ROWS = 5000
+ROWS = 4000
 SEED = 1
 TOO_SMALL = {"clear-1", "redrawn-in-range", "noise-truncated"}
 """Their excess is smaller than what so few rows can show, or there is none."""
 
 MECHANISMS = {name for name in FAULTS if name.startswith("honest-") and "classes" not in name}
 QUICK = {
-    *(
-        "made-3",
-        "one-class",
-        "rare-class-clear",
-        "clear-20",
-        "age-75",
-        "noise-by-feature",
-        "lambda-as-flip",
-    ),
-    *("period-1000", "household-4", "composition-visits", "seed-numpy", "seed-row-python"),
-    *(
-        "sorted-by-truth",
-        "lag-column",
-        "copy",
-        "salted-rows",
-        "decides-98",
-        "target-encoding",
-        "zeros-kept",
-        "parity-kept",
-    ),
-    *("honest", "derived-score", "duplicates", "remembered", "numbers"),
+    *("made-3", "rare-class-clear", "age-75", "composition-visits", "seed-row-python"),
+    *("sorted-by-truth", "lag-column", "salted-rows", "target-encoding"),
+    *("zeros-kept", "parity-kept", "honest", "derived-score", "numbers"),
 }
 """One of each kind, for every run of the tests; `make validate` has all."""
 WITH_SEEDS = {"honest", "sorted-by-release"}
@@ -77,22 +59,11 @@ def test_no_mechanism_is_accused(name: str, truth: bool) -> None:
     assert not audit(FAULTS[name], ROWS, SEED, truth, confidence=0.999).accused
 
 
-@pytest.mark.parametrize("name", ["age-80", "age-75", "noise-by-feature"])
-def test_averages_of_a_compensated_leak_fit_the_claim(name: str) -> None:
-    table = FAULTS[name].make(40_000, np.random.default_rng(0))
+def test_averages_of_a_compensated_leak_fit_the_claim() -> None:
+    table = FAULTS["age-75"].make(40_000, np.random.default_rng(0))
     released, truth = table.table["label"].to_numpy(), table.truth["label"].to_numpy()
     # Five standard deviations: one draw in two million lies outside.
     assert abs((released == truth).mean() - keep(CLAIM, 2)) < 5 * 0.5 / 200
-
-
-def test_labels_are_kept_as_often_as_asked() -> None:
-    from ldpaudit.commands.selftest.planting import people
-
-    rng = np.random.default_rng(0)
-    persons = people(40_000, 5, rng)
-    released = noisy(persons, 0.4, rng)
-    assert abs((released == persons.codes).mean() - 0.4) < 5 * 0.5 / 200
-    assert set(np.unique(released)) == set(range(5))
 
 
 def test_every_fault_has_its_paragraph() -> None:

@@ -68,7 +68,7 @@ def test_bad_options_are_refused_before_anything_runs(options, word):
 def test_one_row_of_each_group_is_scored() -> None:
     """Ten rows a person, with one true label: as ten guesses they would be counted ten times."""
     rng = np.random.default_rng(4)
-    people = 300
+    people = 150
     side = rng.integers(0, 2, people)
     truth = np.repeat(np.where(rng.random(people) < 0.7, side, 1 - side), 10)
     released = np.where(rng.random(len(truth)) < 0.57, truth, 1 - truth)

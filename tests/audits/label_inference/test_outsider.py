@@ -16,7 +16,7 @@ FALSE_ALARM = 1e-6
 
 @pytest.fixture(scope="module")
 def outsider():
-    release, mechanism = gaussian_release(1500, 1.5, 0, k=3, shift=0.8)
+    release, mechanism = gaussian_release(800, 1.5, 0, k=3, shift=0.8)
     context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1))
     finding = AUDIT.run(context)
     insider = AUDIT.run(AuditContext(release, mechanism, Plan(seed=1)))

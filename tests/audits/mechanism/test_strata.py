@@ -59,9 +59,8 @@ def test_an_honest_release_passes_and_every_stratum_is_bounded():
             assert family.confidence == pytest.approx(1 - 0.05 / 3)
 
 
-@pytest.mark.parametrize(("used", "stratum"), [((1.0, 4.0), 1), ((2.0, 2.0), 0)])
-def test_a_stratum_that_leaks_more_than_its_own_claim_is_found(used, stratum):
-    result = audited(used)
+def test_a_stratum_that_leaks_more_than_its_own_claim_is_found():
+    result, stratum = audited((1.0, 4.0)), 1
     assert result.verdict == "fail"
     assert f"Violation found in stratum {REGIONS[stratum]}: " in result.sentence
     assert REGIONS[1 - stratum] not in result.sentence
@@ -74,14 +73,11 @@ def test_more_declared_than_the_policy_allows_fails_though_every_stratum_keeps_i
     policy = tmp_path / "policy.toml"
     policy.write_text('schema = 1\nextends = "ldpaudit:default"\n[claim]\nepsilon = 1.5\n')
     result = ldpaudit.audit(*release(CLAIMED), rng=0, only=FAST, policy=policy)
-    assert result.verdict == "fail"
-    assert result.check("claimed-epsilon").verdict == "fail"
+    assert result.verdict == result.check("claimed-epsilon").verdict == "fail"
     assert all(stratum.verdict == "pass" for stratum in result.strata)
-
-
-def test_the_claim_is_open_where_the_audit_of_the_channel_is_left_out():
-    result = ldpaudit.audit(*release(CLAIMED), rng=0, only=["assumptions"])
-    assert result.verdict == "inconclusive"
+    # The claim is open where the audit of the channel is left out.
+    open_ = ldpaudit.audit(*release(CLAIMED, 600), rng=0, only=["assumptions"])
+    assert open_.verdict == "inconclusive"
 
 
 def test_a_small_stratum_says_how_many_rows_it_lacks():
@@ -105,15 +101,15 @@ def test_reports_name_the_stratum_that_leaks_and_the_public_form_all_claims():
 
 
 def test_without_true_labels_the_strata_are_bounded_from_the_release_alone():
-    table, _ = release(CLAIMED)
-    result = ldpaudit.audit(table, rng=0, only=FAST)
+    table, _ = release(CLAIMED, 1_000)
+    result = ldpaudit.audit(table, rng=0, only=["mechanism"])
     assert result.verdict in ("pass", "inconclusive")
 
 
 def test_a_column_beside_others_has_strata_of_its_own():
-    table, truth = release((1.0, 4.0), n=1_500)
+    table, truth = release((1.0, 4.0), n=1_200)
     rng = np.random.default_rng(5)
-    other, plain = rng.integers(0, 2, 1_500), RandomizedResponse.from_epsilon(CLASSES, 1.0)
+    other, plain = rng.integers(0, 2, 1_200), RandomizedResponse.from_epsilon(CLASSES, 1.0)
     declared = json.loads(table.schema.metadata[b"ldpaudit"])
     mechanism = {"name": plain.name, "classes": list(CLASSES), "epsilon": 1.0}
     declared["labels"].append({"label": "b", "mechanism": mechanism})

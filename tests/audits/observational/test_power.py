@@ -92,7 +92,7 @@ def found(runs, **options):
     return sum(refuted(context(excess=planted, seed=s, **options)) for s in range(1, runs + 1))
 
 
-RUNS = [("cells", 25), ("canaries", 25)]
+RUNS = [("cells", 20), ("canaries", 20)]
 RUNS += [pytest.param(name, 300, marks=pytest.mark.validate) for name in SETTINGS]
 
 
@@ -110,9 +110,9 @@ def test_honest_releases_are_refuted_no_more_often_than_the_level_says(name, run
 
 
 def test_more_rows_find_less_and_a_smaller_error_probability_more():
-    excess = [excess_of(context(n)) for n in (1000, 3000, 9000)]
+    excess = [excess_of(context(n)) for n in (1000, 3000, 6000)]
     assert excess == sorted(excess, reverse=True)
-    assert excess[2] < 0.7
+    assert excess[2] < 0.9
     by_level = POWER.run(context()).bounds[EXCESS]
     assert by_level(0.001) > by_level(0.05)
 
@@ -164,14 +164,11 @@ def test_a_strong_audit_of_an_honest_release_passes_and_a_weak_one_says_what_is_
     assert few.verdict == "inconclusive"
     assert "could have gone unnoticed" in few.sentence
     assert any("Too few rows" in note.text for note in few.notes)
+    assert audited(context(8_000, excess=0.8)).verdict == "fail"
     even = audited(context(16_000, steep=0.1))
     assert even.verdict == "inconclusive"
     # Rows with even chances show an excess of 0.8 at most, less than the 0.9 that may be missed.
     assert any("Too few rows can be compared" in note.text for note in even.notes)
-
-
-def test_a_planted_excess_fails():
-    assert audited(context(16_000, excess=0.8)).verdict == "fail"
 
 
 def test_without_rows_that_can_be_compared_there_is_no_power():

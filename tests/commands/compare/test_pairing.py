@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimators.intervals.test_paired import ALPHA, allowed, guesses
+from estimators.worlds import allowed, guesses
 
 from ldpaudit.audits.interface import NOT_ASKED, HeldOutGuesses
 from ldpaudit.commands.compare.differences import REFERENCE, _best_of, best_counted, row_folds
 from ldpaudit.estimators.intervals.bounded_mean import paired_interval
 from ldpaudit.result import Estimate, Score
+
+ALPHA = 0.1
 
 
 def recorded(n: int, **right: np.ndarray) -> HeldOutGuesses:

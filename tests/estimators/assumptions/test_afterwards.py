@@ -52,10 +52,10 @@ def test_a_selection_by_released_label_is_recognised(channel: np.ndarray) -> Non
 
 def test_an_honest_release_is_hardly_ever_called_selected() -> None:
     found = 0
-    for seed in range(300):
+    for seed in range(60):
         *_, truth, released = people(seed)
         found += is_selected(label_table(truth, released, 2, 2), CLAIM)
-    assert found <= binom.isf(1e-6, 300, 1e-3)
+    assert found <= binom.isf(1e-6, 60, 1e-3)
 
 
 @pytest.mark.parametrize("leak", ["epsilon", "class", "clear"])
@@ -82,7 +82,7 @@ RULES: dict[str, Change] = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_rows_that_a_rule_overwrote_are_found(name: str) -> None:
-    for seed in range(5):
+    for seed in range(2):
         age, job, truth, released = people(seed)
         ruled, changed = RULES[name](age, job, truth, released)
         fixed = fixed_rows(table(age, job), truth, changed.astype(np.int32), seed)
@@ -94,7 +94,7 @@ def test_rows_that_a_rule_overwrote_are_found(name: str) -> None:
 @pytest.mark.parametrize("leak", ["none", "clear", "less noise", "one label in the clear"])
 def test_other_rows_are_not_called_overwritten(leak: str) -> None:
     # Each release once in a thousand.
-    for seed in range(20):
+    for seed in range(5):
         age, job, truth, released = people(seed)
         group = age < 30
         if leak == "one label in the clear":
@@ -149,51 +149,28 @@ def chain(n: int, stay: float, k: int, rng: np.random.Generator) -> np.ndarray:
     return values[np.maximum.accumulate(np.where(new, np.arange(n), 0))]
 
 
-@pytest.mark.parametrize("stay", [0.0, 0.9], ids=["independent", "like-the-row-before"])
-@pytest.mark.parametrize("shift", [-3, -1, 0, 1, 2])
-def test_a_shift_is_named(shift: int, stay: float) -> None:
-    rng = np.random.default_rng(7)
-    truth = chain(3000, stay, 2, rng)
-    released = drawn(truth, response(2, 1.0), rng)
-    assert truth_alignment(np.roll(truth, shift), released, response(2, 1.0)) == shift
+TRUTH = chain(3000, 0.9, 2, np.random.default_rng(7))
+ORDERS = {  # What is done to true labels, the ε of the noise, and the shift that is named.
+    **{f"shift {s}": (lambda y, _, s=s: np.roll(y, s), 1.0, s) for s in (-3, 0, 2)},
+    "other rows": (lambda y, rng: rng.permutation(y), 1.0, None),
+    **{f"ε = {e}": (lambda y, _: y, e, 0) for e in (0.4, 20.0)},
+    "exchanged": (lambda y, _: 1 - y, 1.0, 0),
+    "few": (lambda y, rng: rng.permutation(y)[:60], 1.0, 0),
+}
 
 
-@pytest.mark.parametrize("k", [2, 5])
-def test_other_rows_are_recognised(k: int) -> None:
-    # Dependence by chance hides it in one draw of a hundred: nine of ten fail once in 1e12.
-    found = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        truth = rng.integers(k, size=3000)
-        released = drawn(truth, response(k, 1.0), rng)
-        found += truth_alignment(rng.permutation(truth), released, response(k, 1.0)) is None
-    assert found >= 14
+@pytest.mark.parametrize("case", ORDERS)
+def test_another_order_is_named_and_all_else_is_none(case: str) -> None:
+    change, epsilon, shift = ORDERS[case]
+    rng = np.random.default_rng(3)
+    released = drawn(TRUTH, response(2, epsilon), rng)
+    given = change(TRUTH, rng)
+    assert truth_alignment(given, released[: len(given)], response(2, 1.0)) == shift
 
 
 def test_a_release_that_follows_its_labels_is_never_refused() -> None:
     # Each draw is refused at most once in 1e9 where the claim holds.
-    for seed in range(200):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         truth = chain(1500, 0.8, 3, rng)
         assert truth_alignment(truth, drawn(truth, response(3, 1.0), rng), response(3, 1.0)) == 0
-
-
-@pytest.mark.parametrize("epsilon", [0.4, 3.0, 20.0])
-def test_another_epsilon_is_no_other_order(epsilon: float) -> None:
-    rng = np.random.default_rng(3)
-    truth = chain(3000, 0.9, 2, rng)
-    released = drawn(truth, response(2, epsilon), rng)
-    assert truth_alignment(truth, released, response(2, 1.0)) == 0
-
-
-def test_exchanged_labels_are_no_other_order() -> None:
-    rng = np.random.default_rng(3)
-    truth = chain(3000, 0.9, 2, rng)
-    assert truth_alignment(truth, 1 - drawn(truth, response(2, 1.0), rng), response(2, 1.0)) == 0
-
-
-def test_too_few_rows_decide_nothing() -> None:
-    rng = np.random.default_rng(3)
-    assert (
-        truth_alignment(rng.integers(2, size=60), rng.integers(2, size=60), response(2, 1.0)) == 0
-    )

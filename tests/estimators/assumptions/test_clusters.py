@@ -11,7 +11,6 @@ from ldpaudit.estimators.assumptions.clusters import (
     alike_rows,
     equal_ranks,
     equal_rows,
-    has_pairs,
     merged,
     one_of_each,
     partly_equal_rows,
@@ -64,12 +63,6 @@ def test_one_row_of_each_cluster_is_drawn() -> None:
     assert (np.abs(counts[[0, 3, 5]] - 200 / 3) < 33).all()  # 5 standard deviations.
 
 
-def test_disjoint_pairs_are_counted() -> None:
-    codes = np.repeat(np.arange(4), [1, 2, 3, 5])
-    assert has_pairs(codes, 4)
-    assert not has_pairs(codes, 5)
-
-
 @pytest.mark.parametrize("width", [0.1, 1.0])
 def test_nearly_equal_rows_have_one_code(width: float) -> None:
     rng = np.random.default_rng(2)
@@ -80,14 +73,6 @@ def test_nearly_equal_rows_have_one_code(width: float) -> None:
     assert np.mean(codes[::2] == codes[1::2]) > 0.95
     near = {(a, b) for a, b in combinations(range(300), 2) if codes[a] == codes[b]}
     assert len(near) < 300
-
-
-def test_rows_far_apart_share_no_cell() -> None:
-    grid = np.array([[i * 1.0, j] for i in range(5) for j in range(5)])
-    codes = alike_rows(feature_table(grid), np.random.default_rng(0))
-    assert len(np.unique(codes)) == 25
-    wide = alike_rows(feature_table(grid), np.random.default_rng(0), 100.0)
-    assert len(np.unique(wide)) < 5
 
 
 def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> None:

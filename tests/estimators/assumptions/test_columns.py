@@ -1,33 +1,20 @@
 """Columns that go with released labels, with and without true labels."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from worlds import feature_table
 
-from ldpaudit.estimators.assumptions import columns as derived
-from ldpaudit.estimators.assumptions.afterwards import Signals, looked_at, signals
+from ldpaudit.estimators.assumptions.afterwards import Signals, looked_at
 from ldpaudit.estimators.assumptions.columns import (
     Columns,
-    Dependence,
     Halves,
     LabelledRows,
-    column_bins,
     dependence,
     derived_columns,
     label_sides,
     sampled,
 )
-from ldpaudit.models.screening import TREE_COLUMNS
-from ldpaudit.release import FeatureTable, FloatArray
-
-
-def test_few_values_have_a_bin_each_and_missing_ones_their_own() -> None:
-    features = feature_table(np.array([[3.0], [1.0], [np.nan], [2.0], [7.0], [1.4]]))
-    bins, size = column_bins(features, 0, np.array([0, 1, 2, 3]))
-    assert bins.tolist() == [3, 1, 0, 2, 3, 1]
-    assert size == 4
+from ldpaudit.release import FloatArray
 
 
 @pytest.mark.parametrize(("width", "most"), [(0, 50_000), (100, 15_000), (5_000, 4_000)])
@@ -38,49 +25,6 @@ def test_rows_are_sampled_so_that_a_model_is_soon_fitted(width: int, most: int) 
     assert (np.diff(some) > 0).all()
     assert sampled(rows[:most], width, np.random.default_rng(0)) is not None
     assert (sampled(rows[:most], width, np.random.default_rng(0)) == rows[:most]).all()
-
-
-def test_of_very_many_columns_the_strongest_are_learnt_from() -> None:
-    rng = np.random.default_rng(0)
-    outcomes = rng.integers(0, 2, 300).astype(np.int32)
-    numbers = rng.normal(size=(300, TREE_COLUMNS + 20))
-    numbers[:, -1] += 3 * outcomes
-    columns = Columns.of(feature_table(numbers)).beside(rng.normal(size=300))
-    halves = Halves(np.arange(200), np.arange(200, 300))
-    fewer = columns._strongest(outcomes, halves)
-    assert len(fewer.places) == TREE_COLUMNS
-    assert {-1, TREE_COLUMNS + 19} <= set(fewer.places.tolist())
-    found = columns.log_odds(outcomes, halves, 0, small=True)
-    assert np.mean((found > 0) == outcomes[halves.test]) > 0.9
-    assert np.abs(found).max() <= np.log(999) + 1e-9
-
-
-def test_the_columns_to_bet_on_are_those_that_tell_within_strata(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(derived, "_MOST_BETS", 1)
-    rng = np.random.default_rng(1)
-    strata = np.repeat([0, 1, 2], 200)
-    chance = np.array([0.1, 0.9, 0.0])[strata]
-    outcomes = (rng.random(600) < chance).astype(np.int32)
-    # The first tells the stratum, the second a little of the outcome within it, the third nothing.
-    little = outcomes + 1.5 * rng.normal(size=600)
-    numbers = np.stack([strata == 1, little, rng.normal(size=600)], axis=1)
-    halves = Halves(np.arange(600), np.arange(0))
-    rows = LabelledRows(
-        feature_table(numbers * 1.0), outcomes, outcomes, (outcomes, outcomes), halves, 0
-    )
-    assert derived._clearest(rows, strata, [0, 1, 2]) == [1]
-    assert derived._clearest(rows, strata, [0]) == [0]
-
-
-def test_suspects_are_the_clearest_first_and_clear_at_a_twentieth() -> None:
-    clear = np.log(20)
-    found = Dependence(np.array([0.0, clear + 1, clear - 1e-6, clear + 2]), [0, 1], -1.0)
-    assert found.suspects() == [3, 1]
-    wealth = (np.exp(-1.0) + (1 + np.exp(clear + 1)) / 2) / 2
-    assert found.p_value == pytest.approx(1 / wealth)
-    assert Dependence(np.arange(20) + 10.0, [], 0.0).suspects() == list(range(19, 3, -1))
 
 
 def test_released_labels_that_are_never_the_true_ones_have_a_side() -> None:
@@ -125,8 +69,8 @@ def found(labelled: LabelledRows) -> tuple[int, ...]:
 
 
 def test_an_honest_release_is_not_called_dependent() -> None:
-    """P(p ≤ 0.05) ≤ 0.05: of 30 draws more than 9 have a chance of 1e-6."""
-    assert sum(dependence(rows(seed, n=1000)).p_value <= 0.05 for seed in range(30)) <= 9
+    """P(p ≤ 0.3) ≤ 0.3: of 20 draws more than 15 have a chance of 1e-5."""
+    assert sum(dependence(rows(seed, n=600)).p_value <= 0.3 for seed in range(20)) <= 15
 
 
 def test_of_many_columns_the_clearest_are_looked_at() -> None:
@@ -174,44 +118,6 @@ def test_a_natural_columns_surest_rows_are_no_surer(
     surest: float, others: float, expected: bool
 ) -> None:
     assert levels(surest, others) is expected
-
-
-def test_too_few_rows_level_off_nowhere() -> None:
-    assert not made(np.array([[1.0], [-1.0]]), np.array([1, 0]), 2).levels_off(0)
-
-
-def world(n: int = 2_000) -> tuple[FeatureTable, Signals]:
-    """Two features of the true label, a copy of one, noise, and a score of the released label."""
-    rng = np.random.default_rng(3)
-    truth = rng.integers(0, 2, n)
-    released = np.where(rng.random(n) < 0.75, truth, 1 - truth).astype(np.int32)
-    x = 2 * truth + rng.normal(size=n)
-    score = released + 0.7 * rng.normal(size=n)
-    columns = [x, 2 * truth + rng.normal(size=n), 2 * x, rng.normal(size=n), score]
-    features = feature_table(np.stack(columns, axis=1))
-    halves = Halves(np.arange(0, n, 2), np.arange(1, n, 2))
-    return features, Signals.of(features, released, released, halves, 0)
-
-
-def test_what_others_explain_of_a_column_given_the_released_label() -> None:
-    _, found = world()
-    explained = [found.explained(j) for j in range(5)]
-    assert explained[0] > 0.05
-    assert explained[1] > 0.05
-    assert explained[3] == explained[4] == 0.0
-    two = feature_table(found.features.numeric[:, :2])
-    alone = replace(found, made=found.made[:, [0, 2]], features=two)
-    assert alone.explained(0) == 0.0  # Another version of itself takes no part.
-
-
-def test_each_rows_signal_is_learnt_on_the_other_half() -> None:
-    features, found = world(400)
-    changed = found.side.copy()
-    changed[found.halves.test] = 1 - changed[found.halves.test]
-    again = signals(features, found.released, changed, found.halves)
-    same = again == found.made
-    assert same[found.halves.test].all()
-    assert not same[found.halves.learn].all()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.estimators.columns import (
     LIMIT,
     Told,
-    cells_of,
     label_weights,
     rows_to_scan,
     scan,
@@ -47,7 +46,7 @@ def noisy_weights(y: IntArray, epsilon: float, rng: np.random.Generator) -> Floa
     return np.asarray(np.linalg.inv(channel)[released])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_no_column_of_noise_decides_by_chance(seed: int) -> None:
     y, rng = labels(3000, 3, seed)
     columns = [rng.normal(size=3000), rng.integers(0, 4, 3000), rng.permutation(3000)]
@@ -60,7 +59,7 @@ def test_no_column_of_noise_decides_by_chance(seed: int) -> None:
     assert 0.85 < found.best.share < LIMIT
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_noise_never_decides_through_a_channel(seed: int) -> None:
     y, rng = labels(3000, 2, seed)
     columns = [rng.normal(size=3000) for _ in range(10)]
@@ -81,21 +80,6 @@ def test_each_planted_column_is_found() -> None:
     assert found.deciding == (1, 4)
     assert found.lagged == ((2, 2),)
     assert found.flags == (3,)
-
-
-def test_the_number_of_the_row_decides_sorted_labels() -> None:
-    y = np.repeat(np.arange(3, dtype=np.int32), 2000)
-    rng = np.random.default_rng(0)
-    rows = rows_to_scan(6000, 1, 3, rng)
-    found = scan([rng.normal(size=6000)], rows, label_weights(y[rows], 3))
-    assert found.position.share > LIMIT
-    assert not found.deciding
-
-
-def test_a_frequent_label_is_no_merit() -> None:
-    y, rng = labels(10_000, 200, 1)
-    rare = (y == 0).astype(np.int32)
-    assert told(rng.normal(size=len(y)), label_weights(rare, 2)).share < 0.7
 
 
 def test_a_file_sorted_by_the_released_label_has_no_deciding_column() -> None:
@@ -122,17 +106,3 @@ def test_a_column_that_tells_more_than_all_counts_as_telling_nothing() -> None:
     inverse = np.linalg.inv(np.array([[0.7, 0.3], [0.3, 0.7]]))
     found = told(released[order], inverse[released[order]])
     assert found == Told(0.0, 0.0, 1_000, derived=True)
-
-
-@pytest.mark.parametrize(("distinct", "cells"), [(8, 8), (9, 8), (80, 8)])
-def test_numbers_of_many_values_are_put_into_bins_of_equal_size(distinct: int, cells: int) -> None:
-    values = np.repeat(np.arange(distinct) / 2, 720 // distinct)
-    codes, amount = cells_of(values, 8)
-    assert amount == cells
-    assert (np.diff(codes) >= 0).all()
-    assert sorted(set(codes.tolist())) == list(range(cells))
-    if distinct == 80:
-        assert np.bincount(codes).tolist() == [90] * 8
-    whole, amount = cells_of((2 * values).astype(np.int64), 8)
-    assert amount == distinct
-    assert (whole == 2 * values).all()

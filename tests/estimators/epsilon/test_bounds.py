@@ -63,10 +63,3 @@ def test_accuracy_that_a_constant_guess_reaches_proves_nothing(
 ) -> None:
     found = accuracy_epsilon(right, np.array(sizes), 0.05)
     assert found > least if least else found == 0.0
-
-
-@given(st.lists(st.integers(0, 500), min_size=4, max_size=4), st.floats(1e-4, 0.4))
-def test_a_smaller_error_probability_never_gives_more(cells: list[int], alpha: float) -> None:
-    table = np.array(cells).reshape(2, 2)
-    weaker, bound = (accuracy_epsilon(table.trace(), table.sum(1), a) for a in (alpha / 2, alpha))
-    assert weaker <= bound + 1e-12

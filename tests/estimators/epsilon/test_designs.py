@@ -74,15 +74,9 @@ def test_the_best_event_and_its_expected_bound(
     assert bounds[0] < expected < bounds[1]
     assert groups in (None, plan.groups.tolist())
     assert guess in (None, plan.guess.tolist())
-    tables = [plan.table(counted(np.array(sizes), matrix, rng)) for _ in range(200)]
-    # The mean of 200 has a standard error below 0.035; the approximation is good to 0.12.
+    tables = [plan.table(counted(np.array(sizes), matrix, rng)) for _ in range(100)]
+    # The mean of 100 has a standard error below 0.05; the approximation is good to 0.12.
     assert np.mean([plan.epsilon(t, 0.05) for t in tables]) == pytest.approx(expected, abs=0.3)
-
-
-def test_no_difference_gives_nothing() -> None:
-    plan, expected = best_event(np.array([10, 10]), np.full((2, 2), 0.5), 0.05)
-    assert expected <= 0.0
-    assert plan.epsilon(plan.table(np.full((2, 2), 5)), 0.05) == 0.0
 
 
 def test_the_odds_ratio_leaves_other_labels_and_outputs_out() -> None:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.lattice import LatticeEvidence, lattice_evidence, repeated_numbers
 
@@ -36,20 +35,10 @@ def found(kind: str, epsilon: float, seed: int, n: int) -> LatticeEvidence:
 @pytest.mark.parametrize(("kind", "modulus"), [("steps of 2", 2), ("1,024 values", None)])
 @pytest.mark.parametrize("n", [3_000, 10_000])
 def test_noise_that_shows_what_it_is_is_found(kind: str, modulus: int | None, n: int) -> None:
-    every = [found(kind, 1.0, seed, n) for seed in range(10)]
+    every = [found(kind, 1.0, seed, n) for seed in range(4)]
     assert {one.modulus for one in every} == {modulus}
     assert min(one.bounds.bound(0.001).epsilon for one in every) > 3
     assert min(one.right for one in every) > 0.7
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-@pytest.mark.parametrize(
-    "kind", ["whole", "whole, clipped", "whole, by five", "real", "real, rounded"]
-)
-def test_honest_noise_is_bounded_by_its_epsilon(kind: str, epsilon: float) -> None:
-    bounds = [found(kind, epsilon, seed, 1_000).bounds.bound(0.1).epsilon for seed in range(40)]
-    # Ten of these: 1e-6 in all.
-    assert sum(bound > epsilon for bound in bounds) <= binom.isf(1e-7, 40, 0.1)
 
 
 def test_true_numbers_on_no_grid_are_not_looked_at() -> None:

@@ -60,14 +60,6 @@ def test_designed_cases_are_of_labels_that_the_model_finds_improbable(n: int) ->
         assert (other == chosen.ratio * own).all()
 
 
-def test_the_shares_of_the_bounds_are_the_whole_error_probability() -> None:
-    counts = [(np.array([[45 * r, 5 * r], [20, 30]]), None) for r in (1, 4, 16)]
-    for designed in (None, counts[2]):
-        tests = matched_tests(counts, designed)
-        assert sum(test.share for test in tests) == pytest.approx(1)
-        assert sum(test.method == "accuracy" for test in tests) == 1
-
-
 def test_a_planted_leak_is_found() -> None:
     """λ = 0.05 in place of 0.5 and a floor of 0.05: the claim of ε = 3.04 is refuted."""
     claimed, leak = ModelBasedRR((0, 1), 0.5, 0.05).epsilon, matched(0.05, 0.05)

@@ -11,16 +11,20 @@ from estimators.worlds import (
     RARE,
     counted,
     randomized_response,
+    ranked,
 )
 
+from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.strongest import (
     METHODS,
     PRIMARY_SHARE,
     BoundEvidence,
+    RankedRows,
     best_plan,
     design_bounds,
     epsilon_evidence,
     presumed_channel,
+    subgroup_tests,
 )
 from ldpaudit.release import FloatArray
 
@@ -72,25 +76,6 @@ def test_the_shares_sum_to_one_however_the_evidence_is_read(channel: FloatArray)
     assert sum(design.weights[method] for method in METHODS) <= 1.0
 
 
-def test_the_odds_ratio_that_is_the_event_itself_has_its_share() -> None:
-    design = design_bounds(np.array([900, 100]), randomized_response(2, 0.5))
-    assert design is not None
-    assert (design.primary, design.weights["odds-ratio"]) == ("two-sided", PRIMARY_SHARE)
-
-
-def test_fewer_than_two_labels_give_nothing() -> None:
-    none = np.array([[10, 20], [0, 0]])
-    assert epsilon_evidence(none, RR, np.random.default_rng(0)) is None
-
-
-def test_the_same_seed_gives_the_same_bound() -> None:
-    counts, seed = np.array([[700, 300], [50, 150]]), np.random.default_rng
-    one, two = (epsilon_evidence(counts, None, seed(5)) for _ in range(2))
-    assert one is not None
-    assert two is not None
-    assert one.bound(0.05) == two.bound(0.05)
-
-
 def test_unequal_classes_are_thinned_to_what_epsilon_allows() -> None:
     plan, bound = best_plan(np.array([90_000, 10_000]), RR, 0.05)
     assert plan.sizes.min() == 10_000
@@ -109,3 +94,15 @@ def test_a_pilot_that_fits_randomized_response_is_taken_for_it() -> None:
     skewed = presumed_channel(np.array([[900, 100], [500, 500]]))
     assert np.abs(skewed - ASYMMETRIC).max() < 0.01
     assert np.allclose(presumed_channel(np.zeros((2, 3), dtype=int)).sum(axis=1), 1)
+
+
+def test_a_group_that_gets_the_other_label_is_found() -> None:
+    rng, turned = np.random.default_rng(5), []
+    for n in (2000, 4000):
+        part = ranked(n, 2, 1.0, rng)
+        low = part.scores < np.quantile(part.scores, 0.1)
+        released = np.where(low, 1 - part.truth, part.released).astype(np.int32)
+        turned.append(RankedRows(part.scores, part.truth, released))
+    tests = subgroup_tests(turned[0], turned[1], (2, 2), 1.0, rng)
+    assert Strongest(tests).bound(0.005).epsilon > 2.5
+    assert sum(test.share for test in tests) == pytest.approx(1)

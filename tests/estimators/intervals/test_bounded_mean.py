@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import ndtri
-from scipy.stats import binom
 
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
@@ -17,11 +16,11 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
-DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
-    "fair coin": (lambda rng, n: rng.random(n) < 0.5, 0.5),
-    "rare event": (lambda rng, n: rng.random(n) < 0.02, 0.02),
-    "rare failure": (lambda rng, n: rng.random(n) < 0.98, 0.98),
-    "skewed": (lambda rng, n: rng.beta(0.3, 3.0, n), 1 / 11),
+DISTRIBUTIONS: dict[str, Draw] = {
+    "fair coin": lambda rng, n: rng.random(n) < 0.5,
+    "rare event": lambda rng, n: rng.random(n) < 0.02,
+    "rare failure": lambda rng, n: rng.random(n) < 0.98,
+    "skewed": lambda rng, n: rng.beta(0.3, 3.0, n),
 }
 
 
@@ -29,34 +28,12 @@ def in_standard_errors(values: FloatArray, bound: float) -> float:
     return float((values.mean() - bound) / values.std() * math.sqrt(len(values)))
 
 
-def misses(name: str, n: int, runs: int, alpha: float) -> int:
-    (draw, mean), rng = DISTRIBUTIONS[name], np.random.default_rng(20)
-    samples = [np.float64(draw(rng, n)) for _ in range(runs)]
-    above = sum(mean_lower(v, alpha, 0, 1) > mean for v in samples)
-    return max(above, sum(mean_upper(v, alpha, 0, 1) < mean for v in samples))
-
-
-# Each count of misses is stochastically below Bin(runs, alpha); the limits are its 1 − 1e-7
-# quantiles, so that all the cases together fail by chance with probability below 1e-6.
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_bounds_miss_no_more_often_than_their_level(name: str) -> None:
-    assert misses(name, 200, 60, 0.1) <= binom.isf(1e-7, 60, 0.1)
-
-
-@pytest.mark.validate
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.parametrize("n", [20, 100, 3000])
-def test_bounds_miss_no_more_often_than_their_level_at_length(name: str, n: int) -> None:
-    for alpha in (0.2, 0.05):
-        assert misses(name, n, 500, alpha) <= binom.isf(1e-8, 500, alpha)
-
-
-# Each ratio is a mean of 10 runs with a standard deviation below 0.1; the limits are 10 away.
+# Each ratio is a mean of 5 runs with a standard deviation below 0.1; the limits are 5 away.
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("alpha", [0.05, 0.005])
 def test_power_is_close_to_the_normal_bound(name: str, alpha: float) -> None:
     rng, normal = np.random.default_rng(3), -float(ndtri(alpha))
-    samples = [np.float64(DISTRIBUTIONS[name][0](rng, 20_000)) for _ in range(10)]
+    samples = [np.float64(DISTRIBUTIONS[name](rng, 20_000)) for _ in range(5)]
     errors = [in_standard_errors(v, mean_lower(v, alpha, 0, 1)) for v in samples]
     # An exponential bound with a constant bet would sit at sqrt(2 log 1/alpha) = 2.45 and 3.26.
     assert normal * 0.95 < np.mean(errors) < normal * 1.2 + 0.1
@@ -107,28 +84,16 @@ def test_bounds_lie_in_range_around_the_mean_and_follow_the_scale(
     assert shift <= moved <= shift + scale
 
 
-def test_half_a_million_values() -> None:
-    values = np.random.default_rng(0).normal(0, 1, 500_000).clip(-9, 9)
-    bound = mean_lower(values, 0.05, -9, 9)
-    assert 1.4 < in_standard_errors(values, bound) < 2.1
-
-
-@pytest.mark.parametrize(
-    ("values", "alpha", "low", "high"),
-    [
+def test_bad_parameters_and_samples_without_a_spread() -> None:
+    for values, alpha, low, high in (
         ([0.5, 2.0], 0.05, 0.0, 1.0),
         ([0.5, math.nan], 0.05, 0.0, 1.0),
         ([0.5], 0.0, 0.0, 1.0),
         ([0.5], 0.05, 1.0, 0.0),
         ([0.5], 0.05, 0.0, math.inf),
-    ],
-)
-def test_bad_parameters(values: list[float], alpha: float, low: float, high: float) -> None:
-    with pytest.raises(InputError):
-        mean_lower(np.array(values), alpha, low, high)
-
-
-def test_degenerate_samples() -> None:
-    assert mean_lower(np.zeros(0), 0.05, -2, 3) == -2
-    assert mean_upper(np.zeros(0), 0.05, -2, 3) == 3
+    ):
+        with pytest.raises(InputError):
+            mean_lower(np.array(values), alpha, low, high)
+    none = np.zeros(0)
+    assert (mean_lower(none, 0.05, -2, 3), mean_upper(none, 0.05, -2, 3)) == (-2, 3)
     assert mean_lower(np.full(100, 4.0), 0.05, 4, 4) == 4

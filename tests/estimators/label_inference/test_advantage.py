@@ -66,18 +66,6 @@ def test_ceilings_are_reached(epsilon):
     assert advantage_ceiling(epsilon, 3) <= math.tanh(epsilon / 2)
 
 
-def test_any_number_of_labels_reaches_its_ceiling_at_the_right_size():
-    # 1 + e^{ε/2} equally likely labels, a whole number for ε = 2 log 4.
-    epsilon = 2 * math.log(4)
-    gain = randomized_response_advantage(np.full((1, 5), 0.2), epsilon)[0]
-    assert gain == pytest.approx(advantage_ceiling(epsilon, 5), abs=1e-12)
-
-
-def test_accuracy_ceiling_at_the_ends():
-    np.testing.assert_allclose(accuracy_ceiling(np.array([0.0, 0.5, 1.0]), 0.0), [0, 0.5, 1])
-    np.testing.assert_allclose(accuracy_ceiling(np.array([0.0, 0.5, 1.0]), math.inf), [0, 1, 1])
-
-
 @given(st.floats(0.05, 6.0), st.floats(0.3, 0.95), st.integers(2, 6))
 def test_utility_bound_holds_for_randomized_response(epsilon, p_star, k):
     p_star = max(p_star, 1 / k)
@@ -98,7 +86,3 @@ def test_utility_bound_is_the_best_over_delta():
         for a in (3.0, 4.0, 8.0, 64.0, 1024.0)
     )
     assert found <= best + 1e-6
-
-
-def test_utility_bound_promises_nothing_without_privacy():
-    assert utility_bound(lambda _: math.inf, 0.5, 2) == 1.0

@@ -9,7 +9,6 @@ from scipy.stats import binom
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.advantage import (
     bag_posterior,
-    log_odds_shift,
 )
 from ldpaudit.mechanisms.label_proportions import LabelProportions
 
@@ -31,17 +30,6 @@ def test_the_known_advantages_at_even_odds(size, advantage):
     right = np.maximum(found, 1 - found).reshape(size + 1, size).mean(axis=1)
     pmf = binom.pmf(np.arange(size + 1), size, 0.5)
     assert pmf @ right - 0.5 == pytest.approx(advantage, abs=5e-5)
-
-
-@pytest.mark.parametrize(("size", "chance"), [(16, 0.356), (32, 0.127), (64, 0.016)])
-def test_the_known_chances_of_certainty(size, chance):
-    priors = np.full(size, 1 / 16)
-    assert np.prod(priors) + np.prod(1 - priors) == pytest.approx(chance, abs=5e-4)
-    made = mechanism()
-    pure = bag_posterior(
-        priors, np.zeros(size, int), np.zeros(1), made.log_likelihood, made.epsilon
-    )
-    assert (log_odds_shift(priors, pure) == np.inf).all()
 
 
 @pytest.mark.parametrize(

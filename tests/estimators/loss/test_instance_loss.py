@@ -13,7 +13,6 @@ from scipy.stats import binom
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.instance_loss import (
     PosteriorBox,
-    centred_inverse,
     features_mean,
     label_mean,
     mean_loss,
@@ -21,7 +20,6 @@ from ldpaudit.estimators.instance_loss import (
     row_loss,
     row_loss_lower,
 )
-from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray
@@ -69,31 +67,6 @@ def test_average_and_rows_are_the_definitions_for_any_channel(k: int, m: int) ->
         assert rows == pytest.approx(losses.ravel())
 
 
-def test_theorem_6_4_with_its_misprint_corrected() -> None:
-    # e^ν = P(z|y)/P(z|1−y) · η_y/η_{1−y} · p_{1−y}/p_y at y = 1, z = 0.
-    loss = row_loss(
-        np.array([[0.3, 0.7]]),
-        np.array([1], np.int32),
-        np.array([0], np.int32),
-        np.array([0.6, 0.4]),
-        np.array([[0.8, 0.2], [0.1, 0.9]]),
-    )
-    assert loss[0] == pytest.approx(math.log(0.1 / 0.8 * 0.7 / 0.3 * 0.6 / 0.4))
-
-
-@given(shares, shares, shares, st.integers(0, 1000))
-def test_convex(prior: float, one: float, two: float, seed: int) -> None:
-    ends = of_two(np.array([one, two, (one + two) / 2]), prior, random_channel(2, 3, seed))
-    assert ends[2] <= ends[:2].mean() + 1e-9
-
-
-def test_symmetric_only_for_equal_labels() -> None:
-    z = np.linspace(0.05, 0.95, 19)
-    even, uneven = (of_two(z, p, flip_channel(0.1)) for p in (0.5, 0.2))
-    assert even == pytest.approx(even[::-1])
-    assert np.abs(uneven - uneven[::-1]).max() > 1
-
-
 def test_certain_labels_lose_everything() -> None:
     posterior = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
     prior = np.array([0.5, 0.5])
@@ -116,33 +89,9 @@ def test_parts_of_the_mean(k: int) -> None:
     assert k > 2 or whole == pytest.approx(sum(parts))
 
 
-def test_label_part_of_randomized_response() -> None:
-    channel = RandomizedResponse.from_epsilon(("a", "b"), 2.0).channel.matrix
-    flip = channel[0, 1]
-    expected = (1 - 2 * flip) * math.log((1 - flip) / flip)
-    assert label_mean(np.array([0.2, 0.8]), channel) == pytest.approx(expected)
-    # Kept with 0.881, so E[ν] is a little below ε.
-    assert expected == pytest.approx(2.0 * math.tanh(1.0))
-
-
-def test_no_information_is_no_loss() -> None:
-    prior = np.array([0.2, 0.3, 0.5])
-    silent = np.full((3, 2), 0.5)
-    assert mean_loss(np.tile(prior, (4, 1)), prior, silent) == pytest.approx(np.zeros(4))
-    assert label_mean(prior, silent) == pytest.approx(0)
-
-
 def box_of(counts: list[list[int]], error: float = 0.05) -> PosteriorBox:
     table = np.array(counts, dtype=np.int32)
     return PosteriorBox.from_counts(table, table.sum(axis=1, dtype=np.int32), error)
-
-
-def test_two_labels_share_one_clopper_pearson_interval() -> None:
-    box = box_of([[30, 70], [0, 50]])
-    low, high = clopper_pearson(np.array([70, 50]), np.array([100, 50]), 0.05)
-    assert box.low[:, 1] == pytest.approx(low)
-    assert box.high[:, 1] == pytest.approx(high)
-    assert box.low[:, 0] == pytest.approx(1 - high)
 
 
 @given(st.lists(st.integers(0, 200), min_size=2, max_size=6).filter(lambda c: sum(c) > 0))
@@ -195,14 +144,6 @@ def test_boxes_of_released_labels_contain_the_truth_whenever_they_hold(k: int, m
     assert back.estimate.sum(axis=1) == pytest.approx(np.ones(500))
 
 
-def test_inverse_of_randomized_response_looks_at_one_released_share_only() -> None:
-    channel = RandomizedResponse.from_epsilon(tuple("abcde"), 1.0).channel.matrix
-    inverse, offset = centred_inverse(channel)
-    assert inverse[~np.eye(5, dtype=bool)] == pytest.approx(0, abs=1e-12)
-    eta = np.array([0.5, 0.2, 0.1, 0.1, 0.1])
-    assert offset + eta @ channel @ inverse == pytest.approx(eta)
-
-
 def test_a_lost_label_is_refused() -> None:
     with pytest.raises(InputError, match="inverted"):
         box_of([[5, 5]]).through(np.full((2, 2), 0.5))
@@ -228,10 +169,6 @@ def drawn(k: int, size: int, rows: int, seed: int) -> tuple[PosteriorBox, FloatA
 
 def channel_of(k: int, epsilon: float) -> FloatArray:
     return np.array(RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel.matrix)
-
-
-def inside(box: PosteriorBox, eta: FloatArray) -> np.ndarray:
-    return ((eta >= box.low) & (eta <= box.high)).all(axis=1)
 
 
 @given(st.integers(2, 6), st.integers(5, 500), st.floats(0.2, 4), st.integers(0, 10**6))
@@ -278,19 +215,6 @@ def test_tangents_come_near_the_exact_minimum(k: int, epsilon: float, size: int)
             constraints=[{"type": "eq", "fun": lambda e: e.sum() - 1}],
         ).fun
         assert exact - 0.02 <= bound[i] <= exact + 1e-5
-
-
-def test_more_neighbours_bring_the_bound_to_the_loss() -> None:
-    eta = np.array([[0.9, 0.05, 0.05]])
-    prior, channel = np.full(3, 1 / 3), channel_of(3, 1.0)
-    truth = mean_loss(eta, prior, channel)[0]
-    gaps = []
-    for size in (100, 10_000, 1_000_000):
-        counts = np.round(eta * size).astype(np.int32)
-        box = PosteriorBox.from_counts(counts, np.array([size], np.int32), 1e-6)
-        gaps.append(truth - mean_loss_lower(box, prior, prior, channel)[0])
-    assert gaps[0] > gaps[1] > gaps[2] > 0
-    assert gaps[2] < 0.03
 
 
 def test_a_betrayed_label_has_no_least_loss() -> None:

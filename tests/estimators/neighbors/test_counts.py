@@ -102,14 +102,6 @@ def test_neighbours_depend_neither_on_labels_nor_on_order_nor_on_threads(grid: b
     )
 
 
-def test_half_of_all_rows_at_one_point() -> None:
-    index, labels, queries = sample(30_000, 400, 3)
-    index[::2] = queries[::2] = index[0]
-    found = counted(index, labels, queries, 300, asked=MANY)
-    assert (found[::2] >= np.bincount(labels[::2])).all()
-    assert (found[1::2].sum(axis=1) > 100).all()
-
-
 @pytest.mark.parametrize("scale", [2.0**-60, 2.0**-10, 2.0**80])
 @pytest.mark.parametrize("offset", [0.0, 2.0**13])
 @pytest.mark.parametrize("asked", [1, MANY])
@@ -125,14 +117,13 @@ def test_units_and_origin_do_not_matter(scale: float, offset: float, asked: int)
     assert np.abs(eta - other).max() < (1e-9 if asked == 1 else 0.15)
 
 
-@pytest.mark.parametrize("exact", [False, True])
-def test_losses_of_a_mixture_are_the_known_ones(exact: bool) -> None:
+def test_losses_of_a_mixture_are_the_known_ones() -> None:
     """E[ν] within .06 of 1.46 nats and J(τ) within .03: a constant η̂ is off by .9."""
     rng = np.random.default_rng(11)
     labels = (rng.random(65_000) < 0.457).astype(np.int32)
     points = rng.standard_normal((65_000, 2), dtype=np.float32) + labels[:, None]
     odds = 0.457 / 0.543 * np.exp(points.sum(axis=1, dtype=np.float64) - 1)
-    found = counted(points[:60_000], labels[:60_000], points[60_000:], 600, exact=exact)
+    found = counted(points[:60_000], labels[:60_000], points[60_000:], 600)
     channel, prior = RandomizedResponse.from_epsilon((0, 1), 1.0).channel.matrix, [0.543, 0.457]
     shares = (found[:, 1] / found.sum(axis=1), (odds / (1 + odds))[60_000:])
     ours, truth = (

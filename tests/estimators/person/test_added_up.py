@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldpaudit.estimators.person import AddedPlan, Tally, added_plan
+from ldpaudit.estimators.person import AddedPlan, added_plan
 from ldpaudit.mechanisms.response import RandomizedResponse
 
 RR = RandomizedResponse.from_epsilon((0, 1, 2), 1.0).channel.matrix
@@ -12,11 +12,6 @@ EVENT = np.array([False, True, False])
 
 def plan(way: str, groups: list[int]) -> AddedPlan:
     return AddedPlan(way, 1, (EVENT,) * len(groups), np.array(groups))
-
-
-def test_nobody_to_count_bounds_nothing() -> None:
-    found = plan("rates", [0]).bound(Tally(np.array([0]), np.array([3]), (0, 9)), 0.05)
-    assert (found.epsilon, found.n) == (0.0, 0)
 
 
 def test_what_is_counted() -> None:

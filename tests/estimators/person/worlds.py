@@ -3,12 +3,20 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
+from ldpaudit.estimators.epsilon.strongest import epsilon_evidence
+from ldpaudit.estimators.person import (
+    AnswersEvidence,
+    Noise,
+    column_codes,
+    columns_evidence,
+    releases_evidence,
+)
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
-from ldpaudit.release import FloatArray, IntArray
+from ldpaudit.release import FloatArray, IntArray, label_table
 
 
 def response(k: int, epsilon: float) -> FloatArray:
@@ -37,22 +45,18 @@ class World:
     """Of the vectors as one label, where one mechanism releases them."""
 
 
-def uniform_labels(sizes: tuple[int, ...]) -> Callable[[int, np.random.Generator], IntArray]:
-    def draw(n: int, rng: np.random.Generator) -> IntArray:
-        return np.stack([rng.integers(0, k, n) for k in sizes], axis=1).astype(np.int32)
-
-    return draw
+def uniform(sizes: tuple[int, ...], n: int, rng: np.random.Generator) -> IntArray:
+    return np.stack([rng.integers(0, k, n) for k in sizes], axis=1).astype(np.int32)
 
 
-def correlated_labels(sizes: tuple[int, ...]) -> Callable[[int, np.random.Generator], IntArray]:
+def correlated(sizes: tuple[int, ...], n: int, rng: np.random.Generator) -> IntArray:
     """Skewed margins, and columns that go along with each other."""
+    common = rng.random(n)
+    columns = [np.floor(k * (0.6 * common + 0.4 * rng.random(n)) ** 1.7) for k in sizes]
+    return np.stack(columns, axis=1).astype(np.int32)
 
-    def draw(n: int, rng: np.random.Generator) -> IntArray:
-        common = rng.random(n)
-        columns = [np.floor(k * (0.6 * common + 0.4 * rng.random(n)) ** 1.7) for k in sizes]
-        return np.stack(columns, axis=1).astype(np.int32)
 
-    return draw
+LAWS = {"uniform": uniform, "correlated": correlated}
 
 
 def independent(epsilons: tuple[float, ...], sizes: tuple[int, ...], labels: str) -> World:
@@ -62,7 +66,7 @@ def independent(epsilons: tuple[float, ...], sizes: tuple[int, ...], labels: str
 
 def of_channels(name: str, channels: tuple[FloatArray, ...], labels: str) -> World:
     sizes = tuple(len(channel) for channel in channels)
-    law = {"uniform": uniform_labels, "correlated": correlated_labels}[labels](sizes)
+    law = partial(LAWS[labels], sizes)
 
     def release(truth: IntArray, rng: np.random.Generator) -> IntArray:
         columns = [
@@ -76,7 +80,7 @@ def of_channels(name: str, channels: tuple[FloatArray, ...], labels: str) -> Wor
 
 def joint(kind: type, sizes: tuple[int, ...], epsilon: float, labels: str) -> World:
     mechanism = kind(tuple(tuple(range(k)) for k in sizes), epsilon)
-    law = {"uniform": uniform_labels, "correlated": correlated_labels}[labels](sizes)
+    law = partial(LAWS[labels], sizes)
     channel = mechanism.channel()
     assert channel is not None
     return World(
@@ -112,11 +116,11 @@ def shared_coin(epsilon: float, sizes: tuple[int, ...]) -> World:
     channels = tuple(keep * np.eye(k) + (1 - keep) / k for k in sizes)
 
     def release(truth: IntArray, rng: np.random.Generator) -> IntArray:
-        anew = uniform_labels(sizes)(len(truth), rng)
+        anew = uniform(sizes, len(truth), rng)
         return np.where(rng.random(len(truth))[:, None] < keep, truth, anew).astype(np.int32)
 
     true_epsilon = math.log1p(keep / (1 - keep) * math.prod(sizes))
-    return World("shared coin", channels, true_epsilon, correlated_labels(sizes), release)
+    return World("shared coin", channels, true_epsilon, partial(correlated, sizes), release)
 
 
 @dataclass(frozen=True)
@@ -148,24 +152,21 @@ def drawn(
     truth = np.empty((n, releases), dtype=np.int32)
     released = np.empty_like(truth)
     keeps = rng.random(n) < remembered
-    noise = _noise(rng, n, classes)
+    noise = rng.random(n), rng.integers(0, classes, n).astype(np.int32)
     truth[:, 0] = rng.choice(classes, n, p=np.linspace(2, 1, classes) / (1.5 * classes))
     for t in range(releases):
         if t:
             moves = rng.random(n) < changing
             step = rng.integers(1, max(classes, 2), n)
             truth[:, t] = np.where(moves, (truth[:, t - 1] + step) % classes, truth[:, t - 1])
-        noise = noise if reused else _noise(rng, n, classes)
+        if not reused:
+            noise = rng.random(n), rng.integers(0, classes, n).astype(np.int32)
         keep = (channel[0, 0] - channel[0, 1]) > noise[0]
         released[:, t] = np.where(keep, truth[:, t], noise[1])
         if t:
             same = keeps & (truth[:, t] == truth[:, t - 1])
             released[same, t] = released[same, t - 1]
     return Repeated(truth, released, channel)
-
-
-def _noise(rng: np.random.Generator, n: int, classes: int) -> tuple[FloatArray, IntArray]:
-    return rng.random(n), rng.integers(0, classes, n).astype(np.int32)
 
 
 ASYMMETRIC = np.array([[0.9, 0.1], [0.5, 0.5]])
@@ -184,3 +185,28 @@ JOINT = (
     joint(RandomSampling, (3, 3), 1.5, "uniform"),
 )
 SHARED = shared_coin(1.0, (2, 2)), shared_coin(1.5, (3, 3))
+MANY = independent((1.0, 1.0), (12, 9), "correlated")
+
+
+def of_columns(world: World, n: int, rng: np.random.Generator) -> AnswersEvidence:
+    labels = world.labels(n, rng)
+    released = world.release(labels, rng)
+    columns = [
+        epsilon_evidence(label_table(labels[:, a], released[:, a], *c.shape), c, rng)
+        for a, c in enumerate(world.channels)
+    ]
+    channel = world.channel if world in JOINT else None
+    codes = list(column_codes(labels, released, [c.shape for c in world.channels], channel, rng))
+    found = columns_evidence([columns], codes)
+    assert found is not None
+    return found
+
+
+def of_releases(
+    n: int, rng: np.random.Generator, noise: Noise | None = None, **options: float
+) -> AnswersEvidence:
+    made = drawn(rng, n=n, **options)  # type: ignore[arg-type]
+    channels = [made.channel] * made.truth.shape[1]
+    found = releases_evidence(made.truth[:, 0], made.released, channels, noise, rng)
+    assert found is not None
+    return found
