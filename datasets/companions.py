@@ -127,7 +127,10 @@ def _column(
     join: bool,
 ) -> str:
     if join and id_column not in names:
-        raise InputError(f"The truth must have the id column {quoted(str(id_column))} as well.")
+        raise InputError(
+            f"The truth must have the id column {quoted(str(id_column))} as well; privatize --id "
+            "keeps it in --secret. If its rows have the release's order, leave out --id."
+        )
     if truth_column is not None:
         if truth_column not in names:
             raise missing_column(truth_column, "true label", names)

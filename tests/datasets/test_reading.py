@@ -181,18 +181,18 @@ BAD_COLUMNS: dict[str, tuple[Change, dict[str, Any], str]] = {
     "no label": (
         lambda t: t.rename_columns([*"abcd", "labell"]),
         {},
-        "the name of column 5 is most like it",
+        "did you mean 'labell'",
     ),
     "unlike label": (lambda t: t.rename_columns([*"abcd", "qqqqq"]), {}, "name the released"),
     "label asked for": (
         lambda t: t.replace_schema_metadata({}),
         {"label": "labl"},
-        "column 5 is most like it",
+        "did you mean 'label'",
     ),
     "unknown drop": (
         lambda t: t,
         {"drop": ["twn"]},
-        "no column 'twn' to drop.*the name of column 4",
+        "no column 'twn' to drop.*did you mean 'town'",
     ),
     "unknown feature": (lambda t: t, {"features": ["x9"]}, "no column 'x9' to use as a feature"),
     "unknown id": (lambda t: t, {"id_column": "idd"}, "no id column 'idd'"),

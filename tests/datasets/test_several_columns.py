@@ -244,7 +244,7 @@ def test_what_cannot_be_read_together() -> None:
         (frame, {"labels": ["a"]}, "At least two"),
         (frame, {}, "At least two"),
         (frame, {"labels": ["a", "a"]}, "named once"),
-        (frame, {"labels": ["a", "bb"]}, "column 4 is most like it"),
+        (frame, {"labels": ["a", "bb"]}, "did you mean 'b'"),
         (two, {"labels": ["a", "x"]}, "'x' is none of the 2 private"),
         (two, {"truth": truth.drop(columns="b")}, "column 2 of 2 has none"),
         (two, {"truth": truth["a"]}, "must be a table"),

@@ -39,7 +39,7 @@ class _Topic(NamedTuple):
 
     ``what`` has a place for the number and for the first release; ``words``: what a smaller and a
     larger number is called; ``other``: how another release is named; ``unit``: a share in percent,
-    a difference of shares in percent points, or the number as it is.
+    a difference of shares in percentage points, or the number as it is.
     """
 
     id: str
@@ -67,7 +67,7 @@ _TOPICS: Final = {
     "Advantage over the features alone": (
         _Topic(
             ADVANTAGE,
-            "{name} adds {value} percent points to guesses",
+            "{name} adds {value} percentage points to guesses",
             ("less", "more"),
             *("with", "points"),
         ),
@@ -181,7 +181,7 @@ def _moved(topic: _Topic, change: Difference, confidence: float) -> str:
         moved = f"{plus}{number(change.value)}"
     else:
         ends = _outward(change.low, ROUND_FLOOR), _outward(change.high, ROUND_CEILING)
-        moved = f"{signed_points(change.value)} percent points"
+        moved = f"{signed_points(change.value)} percentage points"
     return f"{moved} ({_level(change, confidence)}: {ends[0]} to {ends[1]})"
 
 
@@ -205,7 +205,7 @@ def _outward(end: float, rounding: str) -> str:
 
 
 def signed_points(difference: float) -> str:
-    """Return a difference of shares in percent points, with as many digits as show its sign."""
+    """Return a difference of shares in percentage points, with as many digits as show its sign."""
     for digits in (1, 2, 3, 4):
         text = _rounded(100 * difference, digits)
         if text.strip("−0."):

@@ -119,7 +119,7 @@ class PrivatizeSummary(Told):
                 yield f"  {quoted(column.name):<{width}} {alone}{column.mechanism.description}"
             which = "both" if len(columns) == 2 else f"all {len(columns)}"
             prior = f"; ε = {spent:.6g} of it went into private priors" if spent > 0 else ""
-            yield f"Releasing {which} tells up to {total} about a person{prior}."
+            yield f"Releasing {which} reveals up to {total} about a person{prior}."
         if request.remember is not None:
             yield (
                 "Over all releases that share the remembered answers that is all they reveal about "
@@ -400,8 +400,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
     labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
         yield (
-            f"Few people are in this table ({rows} rows, {labels} labels): an audit of so few is "
-            "likely to be inconclusive."
+            f"Few people are in this table ({rows:,} rows, {labels} labels): an audit of so few "
+            "may be inconclusive."
         )
 
 

@@ -64,15 +64,15 @@ def test_three_sentences_with_direction_points_and_interval() -> None:
     )
     assert privacy == (
         "Privacy: the strongest attack guesses 97.1 % of the labels right in a.parquet; fewer in "
-        "b.parquet, 63.8 %: −33.3 percent points (95 %: −34.3 to −32.3)."
+        "b.parquet, 63.8 %: −33.3 percentage points (95 %: −34.3 to −32.3)."
     )
     assert advantage == (
-        "Advantage over the features alone: a.parquet adds 6.1 percent points to guesses; more "
-        "with b.parquet, 9.6: +3.5 percent points (95 %: 1.5 to 5.5)."
+        "Advantage over the features alone: a.parquet adds 6.1 percentage points to guesses; more "
+        "with b.parquet, 9.6: +3.5 percentage points (95 %: 1.5 to 5.5)."
     )
     assert utility == (
         "Utility: a model trained on a.parquet is right for 90.0 % of the test rows; fewer with "
-        "b.parquet, 88.8 %: −1.2 percent points (95 %: −1.7 to −0.7)."
+        "b.parquet, 88.8 %: −1.2 percentage points (95 %: −1.7 to −0.7)."
     )
 
 
@@ -82,10 +82,10 @@ def test_neither_clear() -> None:
     privacy, _, utility = said(releases, own)
     assert "fewer" not in privacy + utility
     assert (
-        "no difference shown in b.parquet, 89.0 %: −1.0 percent points (95 %: −3.0 to 1.0)"
+        "no difference shown in b.parquet, 89.0 %: −1.0 percentage points (95 %: −3.0 to 1.0)"
         in privacy
     )
-    assert "no difference shown with b.parquet, 88.8 %: −1.2 percent points" in utility
+    assert "no difference shown with b.parquet, 88.8 %: −1.2 percentage points" in utility
 
 
 def test_an_estimate_says_so_and_levels_add_up() -> None:

@@ -60,7 +60,7 @@ def test_two_columns_one_declaration_one_secret(here: Path, command: Command) ->
     status, printed = command("data.parquet", "-o", "r.parquet", "--secret", "s.parquet", *TWO)
     assert status == 0, printed
     assert "2,000 rows with 2 private columns" in printed
-    assert "Releasing both tells up to ε = 1.5 nats about a person." in printed
+    assert "Releasing both reveals up to ε = 1.5 nats about a person." in printed
     stated = declared_json(Path("r.parquet"))
     assert stated["version"] == 2
     assert [one["label"] for one in stated["labels"]] == ["label", "weeks"]
@@ -83,7 +83,7 @@ def test_a_plan_says_the_same_and_knows_strata(here: Path, command: Command) -> 
     status, printed = command("data.parquet", "-o", "r.csv", "--plan", "plan.toml")
     assert status == 0, printed
     largest = math.log(1 + 2 * 0.5 / 0.5)
-    assert f"Releasing all 3 tells up to ε = {1.5 + largest:.6g} nats" in printed
+    assert f"Releasing all 3 reveals up to ε = {1.5 + largest:.6g} nats" in printed
     stated = json.loads(Path("r.csv.ldpaudit.json").read_text())
     assert stated["labels"][2]["by"] == "town"
     strata = stated["labels"][2]["mechanism"]["strata"]
@@ -183,7 +183,7 @@ def test_every_private_column_is_watched(here: Path) -> None:
 
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "twice": (("--label", "flag:rr:epsilon=1", "--label", "flag:rr:epsilon=1"), "named twice"),
-    "absent": ((*TWO, "--label", "flagg:rr:epsilon=1"), "is most like it"),
+    "absent": ((*TWO, "--label", "flagg:rr:epsilon=1"), "did you mean '"),
     "unknown mechanism": ((*TWO, "--label", "flag:rrr:epsilon=1"), "'rrr' is not known"),
     "no mechanism": ((*TWO, "--label", "flag"), "'flag' must have a mechanism"),
     "no amount": ((*TWO, "--label", "flag:rr"), "The column 'flag': The mechanism"),
@@ -265,7 +265,7 @@ PLANS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "stratum absent": (
         {"labels": [{"label": "flag", "by": "towm", "strata": {"oslo": RR}}]},
-        "is most like it",
+        "did you mean '",
     ),
 }
 
