@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from ldpaudit.errors import InputError
+from ldpaudit.judging.policy import parse_policy
+from ldpaudit.pipeline.public import questions
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.public_forms import render_public, summary_lines
 from ldpaudit.result import AuditResult, PublicFacts, Question
@@ -134,3 +136,19 @@ def test_what_there_is_not_is_refused(build: Callable[..., AuditResult]) -> None
         build("pass").to_html(profile="press")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no report format"):
         render(with_facts(build("pass")), "pdf", PUBLIC)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("0.5", "0.5"),
+        ("'50%'", "50% of ε"),
+        ("[0.5, '50%']", "0.5 or 50% of ε"),
+        ("'any'", "any"),
+    ],
+)
+def test_the_excess_that_a_policy_allows_is_shown_as_it_says(given: str, shown: str) -> None:
+    preset = 'schema = 1\nextends = "ldpaudit:default"'
+    policy = parse_policy(f"{preset}\n[audit]\nmax_undetected_excess = {given}\n")
+    (asked,) = [one for one in questions(policy) if "max_undetected_excess" in one.limits]
+    assert asked.limits["max_undetected_excess"] == shown
