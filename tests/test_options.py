@@ -269,3 +269,14 @@ def test_compare_has_no_use_for_a_claim_about_results(
     assert "--mechanism" in capsys.readouterr().err
     assert call(monkeypatch, *words, "--held-out", "x.csv") == 2
     assert "--held-out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("stated", "threads"), [("1", 1), ("64", 3), ("2,1", 2), ("0", 3), ("", 3)]
+)
+def test_threads_are_those_that_the_environment_states(
+    stated: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", stated)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 3)
+    assert plan_of(PlanOptions(), 0).threads == threads

@@ -1,5 +1,6 @@
 """An audit from Python: the same as on the command line. Reading, planning, one result."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
@@ -215,7 +216,8 @@ def plan_of(
     slices : tuple of Slices
         Groups of rows for which the strongest attack is scored separately.
     threads : int, optional
-        Used where the options state none; default: the number of processors.
+        Used where the options state none; default: ``OMP_NUM_THREADS``, else as many as there are
+        processors.
     """
     from ldpaudit.audits.interface import Plan
 
@@ -223,7 +225,7 @@ def plan_of(
         from ldpaudit.attacks import available_attacks
 
         available_attacks(options.attacks)  # A mistake is told before any work.
-    asked: dict[str, Any] = {"threads": threads or available_threads()}
+    asked: dict[str, Any] = {"threads": threads or _threads_by_default()}
     asked |= keywords_for(Plan, options)
     return Plan(**asked | {"seed": seed, "slices": slices})
 
@@ -248,3 +250,9 @@ def available_threads() -> int:
     import joblib
 
     return int(joblib.cpu_count())
+
+
+def _threads_by_default() -> int:
+    """Return ``OMP_NUM_THREADS`` where that states a number, as for other libraries, else all."""
+    stated, every = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0], available_threads()
+    return min(int(stated), every) if stated.isdecimal() and int(stated) else every

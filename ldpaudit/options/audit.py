@@ -80,7 +80,8 @@ class PlanOptions:
         Option("An attack of your own, FILE.py:CLASS or MODULE:CLASS (repeatable).", "--attack"),
     ] = ()
     threads: Annotated[
-        int | None, Option("Processors to use (default: all there are).", shown=True)
+        int | None,
+        Option("Processors to use (default: OMP_NUM_THREADS, else all there are).", shown=True),
     ] = None
     device: Annotated[DeviceName, Option("Where torch models run.", shown=True)] = "auto"
     memory: Annotated[
