@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from audits.found import check, curve, words
 
 import ldpaudit
 from ldpaudit.attacks.scoring import RowValues
@@ -43,64 +45,76 @@ def release(made, bags=300, size=4, seed=0):
     return frame, np.array(CLASSES)[truth]
 
 
-def of(result, name):
-    return next((e for e in result.estimates if e.id == f"aggregates.{name}"), None)
+@cache
+def audited(made, claimed=None, told=True, **options):
+    frame, truth = release(claim(*made), **options)
+    return ldpaudit.audit(frame, truth if told else None, claim(*(claimed or made)))
 
 
-@pytest.fixture(scope="module")
-def bare():
-    return ldpaudit.audit(*release(claim()), claim())
+BARE, NOISY, SUM = ("none",), ("geometric", 0.2), ("none", None, "sum")
+CASES = {  # What made the sums, the claim, whether the truth is told, the numbers and the verdict.
+    "bare": (
+        (BARE,),
+        {
+            "best.advantage@low": (0.02, 1),
+            "equivalent_epsilon": (0.3, 10),
+            "posterior.accuracy": (0.6, 1),
+        },
+        "inconclusive",
+    ),
+    "noise": (
+        (NOISY,),
+        {
+            "best.advantage@low": (-1, 0.01),
+            "epsilon_lower": (0, 0.2),
+            "noise_consistency": (1e-6, 1),
+            "certain_share": None,
+        },
+        None,
+    ),
+    # Few sums lie that far off: the p-value is rounded up to a hundredth.
+    "less noise than claimed": (
+        (("geometric", 3.0), ("geometric", 1.0)),
+        {"epsilon_lower": (1.0, 3.0), "noise_consistency": (0, 0.01)},
+        "fail",
+    ),
+    "left bare": ((SUM, ("laplace", 1.0, "sum")), {}, "fail"),
+    # At even odds and bags of four: 0.1875.
+    "without true labels": (
+        (BARE, None, False),
+        {
+            "best.advantage": None,
+            "additive_advantage": (0.15, 0.22),
+            "expected_accuracy": "estimated",
+        },
+        None,
+    ),
+}
 
 
-def test_sums_without_noise_give_much_away(bare):
-    assert of(bare, "best.advantage").low > 0.02
-    assert of(bare, "posterior.accuracy").value > of(bare, "features-only.accuracy").value + 0.03
-    expected = of(bare, "expected_accuracy").value
-    assert of(bare, "posterior.accuracy").low <= expected <= of(bare, "posterior.accuracy").high
-    certain, said = of(bare, "certain_share"), of(bare, "expected_certain_share").value
-    assert certain.low <= said <= certain.high
-    assert 0.3 < of(bare, "equivalent_epsilon").value < 10
-    curve = next(c for c in bare.curves if c.id == "aggregates.multiplicative")
-    assert curve.value[0] == 1
-    assert curve.value[-1] > 0.5 * certain.value
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_found(case):
+    made, numbers, verdict = CASES[case]
+    result = audited(*made)
+    check(result, {f"aggregates.{name}": number for name, number in numbers.items()})
+    assert verdict in (None, result.verdict)
 
 
-def test_no_noise_is_no_claim_and_other_audits_do_not_run(bare):
-    assert bare.verdict == "inconclusive"
+def test_sums_without_noise_give_away_what_is_expected():
+    bare = audited(BARE)
+    found = {e.id.removeprefix("aggregates."): e for e in bare.estimates}
+    accuracy, certain = found["posterior.accuracy"], found["certain_share"]
+    assert accuracy.value > found["features-only.accuracy"].value + 0.03
+    for seen, expected in ((accuracy, "expected_accuracy"), (certain, "expected_certain_share")):
+        assert seen.low <= found[expected].value <= seen.high
+    shown = curve(bare, "aggregates.multiplicative")
+    assert shown.value[0] == 1
+    assert shown.value[-1] > 0.5 * certain.value
+    # No noise is no claim, and other audits do not run.
     assert bare.mechanism.epsilon == float("inf")
     assert bare.mechanism.parameters["bag"] == "ward"
     assert {a.id for a in bare.audits if a.status == "ran"} == {"mechanism", "aggregates"}
-    assert any("no ε holds" in note.text for note in bare.notes)
-
-
-def test_noise_hides_labels_and_is_held_against_the_claim():
-    made = claim("geometric", 0.2)
-    honest = ldpaudit.audit(*release(made), made)
-    assert of(honest, "best.advantage").low < 0.01
-    assert of(honest, "epsilon_lower").value <= 0.2
-    assert of(honest, "noise_consistency").value > 1e-6
-    assert of(honest, "certain_share") is None
-    frame, truth = release(claim("geometric", 3.0))
-    dishonest = ldpaudit.audit(frame, truth, claim("geometric", 1.0))
-    assert dishonest.verdict == "fail"
-    assert 1.0 < of(dishonest, "epsilon_lower").value <= 3.0
-    # Few sums lie that far off: the p-value is rounded up to a hundredth.
-    assert of(dishonest, "noise_consistency").value <= 0.01
-
-
-def test_sums_that_were_left_bare_refute_any_noise():
-    frame, truth = release(claim(statistic="sum"))
-    result = ldpaudit.audit(frame, truth, claim("laplace", 1.0, "sum"))
-    assert result.verdict == "fail"
-
-
-def test_without_true_labels_the_posterior_still_expects():
-    frame, _ = release(claim())
-    result = ldpaudit.audit(frame, None, claim())
-    assert of(result, "best.advantage") is None
-    # At even odds and bags of four: 0.1875.
-    assert of(result, "additive_advantage").value == pytest.approx(0.1875, abs=0.03)
-    assert of(result, "expected_accuracy").kind == "estimated"
+    assert "no ε holds" in words(bare)
 
 
 def test_the_equivalent_randomized_response():
@@ -113,7 +127,7 @@ def test_the_equivalent_randomized_response():
 
 
 def test_clipped_sums_are_not_accused():
-    """Clipping is post-processing. Of 20 honest releases more than 7 misses at 5 %: below 1e-4.
+    """Clipping is post-processing. Of 20 honest releases more than 15 misses at 30 %: 1e-5.
 
     Counted over all bags the bound was above 1.7 in every one of them.
     """
@@ -133,16 +147,16 @@ def test_clipped_sums_are_not_accused():
             bags=bags,
         )
         mixed = residuals(AuditContext(shown, made, Plan(seed=0)))[1]
-        found.append(bag_bound(mixed, 0.05))
+        found.append(bag_bound(mixed, 0.3))
         missed += found[-1] > 1.0
-    assert missed <= 7
+    assert missed <= 15
     assert np.median(found) > 0.2
 
 
 def test_the_intervals_count_bags_and_hold_the_exact_accuracy():
     """At even odds and bags of four the posterior is right with probability 0.6875 exactly.
 
-    Of 20 samples at 90 % more than 9 misses have a probability below 1e-4.
+    Of 20 samples at 70 % more than 15 misses have a probability of 1e-5.
     """
     missed, lows, made = 0, [], claim(statistic="sum")
     for seed in range(20):
@@ -154,11 +168,11 @@ def test_the_intervals_count_bags_and_hold_the_exact_accuracy():
         right = ((found > 0.5) == (truth == 1)).reshape(120, 4).mean(axis=1)
         folds = [RowValues({"accuracy": h, "advantage": h - 0.5}, 60) for h in np.split(right, 2)]
         run = Scored("posterior", "P", tuple(folds))
-        estimates = [p for p in attack_parts([run], 0.9) if isinstance(p, Estimate)]
+        estimates = [p for p in attack_parts([run], 0.7) if isinstance(p, Estimate)]
         accuracy = next(e for e in estimates if e.id.endswith("accuracy"))
         missed += not accuracy.low <= 0.6875 <= accuracy.high
         lows.append(accuracy.low)
-    assert missed <= 9
+    assert missed <= 15
     assert np.median(lows) > 0.6
 
 
@@ -195,7 +209,7 @@ def test_a_declared_file_is_read(tmp_path):
     pq.write_table(table.replace_schema_metadata({"ldpaudit": json.dumps(content)}), path)
     result = ldpaudit.audit(path, truth)
     assert result.mechanism.name == "label-proportions"
-    assert of(result, "epsilon_lower") is not None
+    check(result, {"aggregates.epsilon_lower": (0, 2)})
     assert result.release.features == 1
     assert "<html" in result.to_html()
 

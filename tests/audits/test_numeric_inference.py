@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from audits.found import check, value
 
 import ldpaudit
 from ldpaudit.mechanisms.label_range import LabelRange
@@ -28,38 +29,39 @@ def open_labels():
     return audited(DiscreteLaplace(WEEKS, 50.0, clipped=True))
 
 
-def of(result, name):
-    return next(e for e in result.estimates if e.id == name)
-
-
-def test_almost_no_noise_is_found_out(open_labels):
-    assert of(open_labels, "numeric.best.exact").low > 0.8
-    assert of(open_labels, "numeric.best.bin_advantage").low > 0.4
-    assert of(open_labels, "numeric.best.mse_gain").low > 3
-    assert of(open_labels, "numeric.best.mse").high < of(open_labels, "numeric.prior.mse").low
-    assert of(open_labels, "numeric.range").value == 20
+def test_almost_no_noise_is_found_out_and_every_number_has_its_interval(open_labels):
+    lower = value(open_labels, "numeric.prior.mse")
+    expected = {
+        "numeric.best.exact@low": (0.8, 1),
+        "numeric.best.bin_advantage@low": (0.4, 1),
+        "numeric.best.mse_gain@low": (3, 999),
+        "numeric.best.mse@high": (0, 0.9 * lower),
+        "numeric.range": 20,
+    }
+    names = ("best", "posterior-mean", "posterior-median", "interval", "released-value")
+    measures = ("within_1", "within_5", "within_10", "bin_accuracy", "bin_advantage")
+    every = {f"numeric.{name}.{measure}": "certified" for name in names for measure in measures}
+    check(open_labels, expected | every)
+    found = [e for e in open_labels.estimates if e.id.startswith("numeric.")]
+    assert {e.kind for e in found} == {"exact", "certified"}
+    assert all(e.low <= e.value <= e.high for e in found if e.low is not None)
+    lows = {e.id: e.low for e in found}
+    for end in ("within_5", "exact"):
+        singles = [x for name, x in lows.items() if name.endswith(end) and ".best." not in name]
+        assert lows[f"numeric.best.{end}"] <= max(singles)
 
 
 def test_much_noise_leaves_nothing_to_find():
     hidden = audited(Laplace(REAL, 0.05))
-    gain = of(hidden, "numeric.best.mse").value / of(hidden, "numeric.features-only.mse").value
-    assert 0.9 < gain < 1.1
-    assert of(hidden, "numeric.best.bin_advantage").low < 0.005
-    assert not any(e.id.endswith(".exact") for e in hidden.estimates)
-
-
-def test_every_number_is_certified_and_has_its_interval(open_labels):
-    found = [e for e in open_labels.estimates if e.id.startswith("numeric.")]
-    assert {e.kind for e in found} == {"exact", "certified"}
-    assert {e.id for e in found} >= {
-        f"numeric.{name}.{measure}"
-        for name in ("best", "posterior-mean", "posterior-median", "interval", "released-value")
-        for measure in ("within_1", "within_5", "within_10", "bin_accuracy", "bin_advantage")
-    }
-    assert all(e.low <= e.value <= e.high for e in found if e.low is not None)
-    for name in ("within_5", "exact"):
-        singles = [e.low for e in found if e.id.endswith(name) and ".best." not in e.id]
-        assert of(open_labels, f"numeric.best.{name}").low <= max(singles)
+    features = value(hidden, "numeric.features-only.mse")
+    check(
+        hidden,
+        {
+            "numeric.best.mse": (0.9 * features, 1.1 * features),
+            "numeric.best.bin_advantage@low": (-1, 0.005),
+            "numeric.best.exact": None,
+        },
+    )
 
 
 def test_it_says_why_it_does_not_run():

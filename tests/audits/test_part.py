@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from audits.found import check, words
 from worlds import feature_table
 
 from ldpaudit.audits.assumptions.standing import over_all_rows
@@ -12,7 +13,7 @@ from ldpaudit.audits.running import part_note
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import Release, ReleasedLabels, Slices, TrueLabels
-from ldpaudit.work.memory import most_rows, rows_looked_at
+from ldpaudit.work.memory import rows_looked_at
 
 N = 9_000
 CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
@@ -56,14 +57,6 @@ def test_rows_are_runs_and_the_first_ones() -> None:
     assert (rows != other).any()
 
 
-def test_fewer_rows_of_more_columns_or_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.work.memory.MOST_ROWS", 1 << 21)
-    assert most_rows(18, 2) == most_rows(32, 16) == 1 << 21
-    assert most_rows(64, 2) == most_rows(18, 32) == 1 << 20
-    assert most_rows(100_000, 2) == 1 << 18
-    assert most_rows(33, 53) % 256 == 0
-
-
 def test_the_rows_depend_on_no_label() -> None:
     one = in_part(AuditContext(release(), CLAIM, Plan(seed=3)))
     flipped = replace(release(), released=ReleasedLabels(1 - release().released))
@@ -97,10 +90,9 @@ def test_all_rows_are_counted_unless_rows_share_noise() -> None:
 
 
 def test_neighbours_are_looked_for_among_all_rows() -> None:
-    found = audit(release(), Plan(seed=3), only=["instance-loss"])
-    assert found.release.rows == N
-    assert any("among 4500 other people" in note.text for note in found.notes)
-    assert any("4,096 of the 9,000 rows" in note.text for note in found.notes)
+    said = words(audit(release(), Plan(seed=3), only=["instance-loss"]))
+    assert "among 4500 other people" in said
+    assert "4,096 of the 9,000 rows" in said
 
 
 @pytest.mark.parametrize(("epsilon", "found"), [(1.0, False), (3.0, True)])
@@ -108,12 +100,9 @@ def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
     """A bound from the part holds (false alarm: 5 % for one fixed seed) and finds a violation."""
     made = replace(release(epsilon=epsilon), declaration=None)
     result = audit(made, Plan(seed=3), only=["mechanism"])
-    bound = next(e for e in result.estimates if e.id == "mechanism.epsilon_lower")
-    assert bound.low is not None
-    assert bound.n is not None
-    assert bound.n > 4096, "labels are counted in all rows"
-    assert 0.5 < bound.low <= epsilon
-    assert (bound.low > CLAIM.epsilon) == found
+    lower = (1.0 if found else 0.5, epsilon)
+    # Labels are counted in all rows.
+    check(result, {"mechanism.epsilon_lower@low": lower, "mechanism.epsilon_lower@n": (4097, N)})
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audits.found import check
+from audits.found import value as named
 from scipy.stats import binom
 from worlds import feature_table
 
@@ -59,8 +61,8 @@ def found(n: int, **options: Any) -> Finding:
     return POWER.run(context(options.pop("claim", binary(1.0)), n, **options))
 
 
-def value(finding: Finding, identifier: str = EXCESS) -> float:
-    return next(e.value for e in finding.estimates if e.id == identifier)
+def value(finding: Finding, name: str = EXCESS) -> float:
+    return named(finding, name)
 
 
 def test_more_rows_find_less() -> None:
@@ -100,22 +102,17 @@ def test_rows_needed_for_the_target_of_the_plan() -> None:
 
 def test_no_excess_can_be_found_in_few_rows() -> None:
     finding = found(100, claim=binary(6.0))
-    assert finding.estimates[0].value == math.inf
-    assert finding.estimates[0].kind == "estimated"
-    assert any("no excess" in note.text for note in finding.notes)
+    check(finding, {EXCESS: math.inf}, "no excess")
 
 
 def test_without_truth_the_power_is_estimated() -> None:
     finding = found(5000, with_truth=False)
     estimate, rows, with_truth, _ = finding.estimates
-    assert rows.id == "power.rows_needed"
-    assert rows.kind == "estimated"
-    assert estimate.id == EXCESS
-    assert estimate.kind == "estimated"
-    assert estimate.assumptions
-    assert 0.0 < estimate.value < 0.6
     insider = value(found(5000))
-    assert estimate.value > insider
+    check(finding, {EXCESS: "estimated", "power.rows_needed": "estimated"})
+    assert (estimate.id, rows.id) == (EXCESS, "power.rows_needed")
+    assert estimate.assumptions
+    assert insider < estimate.value < 0.6
     assert with_truth.value == pytest.approx(insider, rel=0.1)
 
 
@@ -135,26 +132,26 @@ def test_other_claims_have_a_power_of_their_own() -> None:
     assert 0.0 < value(found(4_000, claim=claim)) < 0.5
     outsider = found(4_000, claim=claim, with_truth=False)
     # Half of one label's outputs are always wrong: no such channel lets the release alone show it.
-    assert outsider.estimates[0].value == math.inf
-    assert any("no excess" in note.text for note in outsider.notes)
+    check(outsider, {EXCESS: math.inf}, "no excess")
     undeclared = value(found(10_000, claim=UnknownMechanism()), "power.detectable_epsilon")
     assert 0.03 < undeclared < 0.12
     assert 0 < value(found(4000, claim=RandomizedResponse((0, 1), 1.0))) < 0.5
 
 
 def test_when_nothing_can_be_said() -> None:
-    audit = POWER
-    assert audit.unavailable(context(binary(1.0), 1000)) is None
-    nothing = audit.unavailable(context(UnknownMechanism(), 1000, with_truth=False))
-    assert nothing is not None
-    assert "no true labels" in nothing
-    noiseless = audit.unavailable(context(RandomizedResponse((0, 1), 0.0), 1000))
-    assert noiseless is not None
-    assert "infinite" in noiseless
-    with pytest.raises(InsufficientDataError, match="two classes"):
-        audit.run(context(binary(1.0), 1000, share=0.0))
-    with pytest.raises(InsufficientDataError, match="400 rows"):
-        audit.run(context(binary(1.0), 200, with_truth=False))
+    for audited, why in (
+        (context(binary(1.0), 1000), None),
+        (context(UnknownMechanism(), 1000, with_truth=False), "no true labels"),
+        (context(RandomizedResponse((0, 1), 0.0), 1000), "infinite"),
+    ):
+        reason = POWER.unavailable(audited)
+        assert reason is None if why is None else why in reason
+    for audited, why in (
+        (context(binary(1.0), 1000, share=0.0), "two classes"),
+        (context(binary(1.0), 200, with_truth=False), "400 rows"),
+    ):
+        with pytest.raises(InsufficientDataError, match=why):
+            POWER.run(audited)
 
 
 def test_numbers_in_the_clear() -> None:

@@ -85,57 +85,6 @@ def test_groups_make_up_the_whole_and_the_curve_falls():
     assert curve.value[-1] == pytest.approx(best, abs=1e-9)
 
 
-def test_intervals_hold_for_all_groups_at_once():
-    """Guesses with known chances of being right in three classes; the strongest of three."""
-    rng, audits, confidence = np.random.default_rng(25), 20, 0.7
-    chances = np.array([[0.5, 0.7, 0.9], [0.6, 0.6, 0.8], [0.55, 0.7, 0.8]])
-    release, mechanism = gaussian_release(120, 1.0, 26, k=3)
-    context = AuditContext(release, mechanism, Plan(seed=1, confidence=confidence))
-    missed = 0
-    for _ in range(audits):
-        runs = []
-        for i, chance in enumerate(chances):
-            folds = []
-            for _ in (0, 1):
-                truth = rng.integers(0, 3, 150).astype(np.int32)
-                right = rng.random(150) < chance[truth]
-                guess = np.where(right, truth, (truth + 1) % 3)
-                posterior = np.eye(3)[guess]
-                folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
-            runs.append(AttackRun(f"a{i}", f"A{i}", tuple(folds)))
-        best = strongest(runs)
-        estimates = list(class_parts(context, best, len(runs)))
-        true = chances[int(best.name[1:])]
-        missed += any(not e.low <= p <= e.high for e, p in zip(estimates, true, strict=True))
-    assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
-
-
-def test_the_curve_holds_at_every_cut():
-    """Confidences that say nothing of the chance of being right, which differs from row to row."""
-    rng, audits, confidence = np.random.default_rng(28), 20, 0.7
-    missed = 0
-    for _ in range(audits):
-        chance = rng.beta(2, 1, 300)
-        sure = np.clip(chance + rng.normal(scale=0.2, size=300), 0.51, 0.99)
-        folds, means = [], []
-        for rows in (np.arange(150), np.arange(150, 300)):
-            truth = np.zeros(150, np.int32)
-            right = rng.random(150) < chance[rows]
-            posterior = np.stack([sure[rows], 1 - sure[rows]], axis=1)
-            posterior[~right] = posterior[~right, ::-1]
-            folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
-            order = np.argsort(-sure[rows], kind="stable")
-            means.append(np.cumsum(chance[rows][order]))
-        curve = confidence_curve(AttackRun("a", "A", tuple(folds)), confidence)
-        for share, low, high in zip(curve.x, curve.low, curve.high, strict=True):
-            n = round(share * 150)
-            true = sum(m[n - 1] for m in means) / (2 * n)
-            if not low <= true <= high:
-                missed += 1
-                break
-    assert missed <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
-
-
 def test_features_that_say_nothing_leave_no_advantage_at_small_epsilon():
     release, mechanism = gaussian_release(1000, 0.3, 2, shift=0.0)
     release = replace(release, truth=TrueLabels((np.arange(1000) % 5 == 0).astype(np.int32)))
@@ -209,75 +158,108 @@ def test_posteriors_come_from_the_other_half():
     assert not posterior.flags.writeable
 
 
-class TestTheStrongest:
-    """Attacks on cells (x, z) whose accuracy in the population is known exactly."""
+CONFIDENCE = 0.7
+End = tuple[float, float, float]
+"""An interval's low end, the truth, and its high end."""
 
-    eta = np.array([0.15, 0.5, 0.7])
-    flip = 0.3
-    n = 240
 
-    def draw(self, rng):
-        cells = rng.integers(0, 3, self.n)
-        truth = (rng.random(self.n) < self.eta[cells]).astype(np.int32)
-        released = np.where(rng.random(self.n) < self.flip, 1 - truth, truth)
-        return cells, truth, released
+def of_groups(rng: np.random.Generator) -> list[list[End]]:
+    """Guesses with known chances of being right in three classes; the strongest of three."""
+    chances = np.array([[0.5, 0.7, 0.9], [0.6, 0.6, 0.8], [0.55, 0.7, 0.8]])
+    context = AuditContext(*gaussian_release(120, 1.0, 26, k=3), Plan(1, confidence=CONFIDENCE))
+    runs = []
+    for i, chance in enumerate(chances):
+        folds = []
+        for _ in (0, 1):
+            truth = rng.integers(0, 3, 150).astype(np.int32)
+            guess = np.where(rng.random(150) < chance[truth], truth, (truth + 1) % 3)
+            folds.append(score_fold(truth, np.eye(3)[guess], None, rate_alpha=0.05, rng=rng))
+        runs.append(AttackRun(f"a{i}", f"A{i}", tuple(folds)))
+    best = strongest(runs)
+    parts = class_parts(context, best, len(runs))
+    true = chances[int(best.name[1:])]
+    return [[(e.low, p, e.high) for e, p in zip(parts, true, strict=True)]]
 
-    def population(self, table):
-        """Return P(table[cell, released] is the true label)."""
-        right = 0.0
-        for cell, eta in enumerate(self.eta):
-            for y, share in enumerate((1 - eta, eta)):
-                for z in (0, 1):
-                    chance = self.flip if z != y else 1 - self.flip
-                    right += share * chance * (table[cell, z] == y) / 3
-        return right
 
-    def tables(self, cells, truth, released, rng):
-        """Five fitted attacks: by cell, by cell and release, by release, and two at random."""
-        both = np.stack([np.bincount(cells * 2 + released, truth == y, 6) for y in (0, 1)])
-        full = both.argmax(axis=0).reshape(3, 2)
+def at_every_cut(rng: np.random.Generator) -> list[list[End]]:
+    """Confidences that say nothing of the chance of being right, which differs from row to row."""
+    folds, means = [], []
+    for _ in (0, 1):
+        chance = rng.beta(2, 1, 150)
+        sure = np.clip(chance + rng.normal(scale=0.2, size=150), 0.51, 0.99)
+        posterior = np.stack([sure, 1 - sure], axis=1)
+        wrong = rng.random(150) >= chance
+        posterior[wrong] = posterior[wrong, ::-1]
+        truth = np.zeros(150, np.int32)
+        folds.append(score_fold(truth, posterior, None, rate_alpha=0.05, rng=rng))
+        means.append(np.cumsum(chance[np.argsort(-sure, kind="stable")]))
+    curve = confidence_curve(AttackRun("a", "A", tuple(folds)), CONFIDENCE)
+    rows = [round(share * 150) for share in curve.x]
+    true = [sum(m[n - 1] for m in means) / (2 * n) for n in rows]
+    return [list(zip(curve.low, true, curve.high, strict=True))]
+
+
+ETA, FLIP, N = np.array([0.15, 0.5, 0.7]), 0.3, 240
+
+
+def population(table: np.ndarray) -> float:
+    """Return P(table[cell, released] is the true label), in cells of P(label | cell) = ETA."""
+    right = 0.0
+    for cell, y, z in np.ndindex(3, 2, 2):
+        share = ETA[cell] if y else 1 - ETA[cell]
+        right += share * (FLIP if z != y else 1 - FLIP) * (table[cell, z] == y) / 3
+    return right
+
+
+def attacked(rng: np.random.Generator) -> tuple[list[AttackRun], np.ndarray, np.ndarray]:
+    """Return attacks by cell and release, by release, and two at random; what each is worth."""
+    cells = rng.integers(0, 3, N)
+    truth = (rng.random(N) < ETA[cells]).astype(np.int32)
+    released = np.where(rng.random(N) < FLIP, 1 - truth, truth)
+    halves, folds = rng.permutation(N) % 2, [[] for _ in range(4)]  # type: ignore[var-annotated]
+    accuracy, advantage = np.zeros(4), np.zeros(4)
+    for half in (0, 1):
+        c, y, z = (part[halves == half] for part in (cells, truth, released))
+        both = np.stack([np.bincount(c * 2 + z, y == label, 6) for label in (0, 1)])
         alone = both.reshape(2, 3, 2).sum(axis=2).argmax(axis=0)
-        believing = np.tile([0, 1], (3, 1))
-        noise = [rng.integers(0, 2, (3, 2)) for _ in range(2)]
-        return np.repeat(alone[:, None], 2, axis=1), [full, believing, *noise]
+        baseline, noise = np.repeat(alone[:, None], 2, axis=1), rng.integers(0, 2, (2, 3, 2))
+        c, y, z = (part[halves != half] for part in (cells, truth, released))
+        tables = [both.argmax(axis=0).reshape(3, 2), np.tile([0, 1], (3, 1)), *noise]
+        for i, table in enumerate(tables):
+            guess, posterior = baseline[c, z].astype(np.int32), np.eye(2)[table[c, z]]
+            folds[i].append(score_fold(y, posterior, guess, rate_alpha=0.05, rng=rng))
+            accuracy[i] += population(table) / 2
+            advantage[i] += (population(table) - population(baseline)) / 2
+    return [AttackRun(f"a{i}", "A", tuple(two)) for i, two in enumerate(folds)], accuracy, advantage
 
-    def one_audit(self, rng):
-        data = self.draw(rng)
-        halves = rng.permutation(self.n) % 2
-        runs: dict[int, list] = {}
-        accuracy, advantage = np.zeros(4), np.zeros(4)
-        for half in (0, 1):
-            baseline, attacks = self.tables(*(part[halves == half] for part in data), rng)
-            cells, truth, released = (part[halves != half] for part in data)
-            for i, table in enumerate(attacks):
-                posterior = np.eye(2)[table[cells, released]]
-                guess = baseline[cells, released].astype(np.int32)
-                fold = score_fold(truth, posterior, guess, rate_alpha=0.05, rng=rng)
-                runs.setdefault(i, []).append(fold)
-                accuracy[i] += self.population(table) / 2
-                advantage[i] += (self.population(table) - self.population(baseline)) / 2
-        made = [AttackRun(f"a{i}", f"A{i}", tuple(f)) for i, f in runs.items()]
-        return made, accuracy, advantage
 
-    def test_intervals_hold_for_the_strongest_and_for_each(self):
-        rng, audits, confidence = np.random.default_rng(11), 20, 0.7
-        missed = np.zeros(4)
-        for _ in range(audits):
-            runs, accuracy, advantage = self.one_audit(rng)
-            best, gain = collected(best_parts(runs, confidence)).estimates
-            missed[0] += not best.low <= accuracy.max() <= best.high
-            missed[1] += not gain.low <= advantage.max() <= gain.high
-            fold = runs[0].folds
-            for column, measure, true in ((2, ACCURACY, accuracy), (3, ADVANTAGE, advantage)):
-                low = sum(measure.lower(f, 0.075) for f in fold) / 2
-                high = sum(measure.upper(f, 0.075) for f in fold) / 2
-                missed[column] += not low <= true[0] <= high
-        assert missed.max() <= binom.isf(FALSE_ALARM, audits, 1 - confidence)
+def of_the_strongest_and_the_first(rng: np.random.Generator) -> list[list[End]]:
+    runs, accuracy, advantage = attacked(rng)
+    best, gain = collected(best_parts(runs, CONFIDENCE)).estimates
+    found = [(best.low, accuracy.max(), best.high), (gain.low, advantage.max(), gain.high)]
+    for measure, true in ((ACCURACY, accuracy), (ADVANTAGE, advantage)):
+        low, high = (
+            sum(end(fold, 0.075) for fold in runs[0].folds) / 2
+            for end in (measure.lower, measure.upper)
+        )
+        found.append((low, true[0], high))
+    return [[one] for one in found]
 
-    def test_the_strongest_is_found(self):
-        rng = np.random.default_rng(12)
-        lows = [next(best_parts(self.one_audit(rng)[0], 0.8)).low for _ in range(8)]
-        assert np.mean(lows) > 0.6
+
+@pytest.mark.parametrize("draw", [of_groups, at_every_cut, of_the_strongest_and_the_first])
+def test_intervals_hold(draw):
+    """All of a list at once; more than 15 of 20 misses at 70 % have a chance of 1e-5."""
+    rng, missed = np.random.default_rng(25), np.zeros(4)
+    for _ in range(20):
+        for i, claims in enumerate(draw(rng)):
+            missed[i] += any(not low <= true <= high for low, true, high in claims)
+    assert missed.max() <= binom.isf(FALSE_ALARM, 20, 1 - CONFIDENCE)
+
+
+def test_the_strongest_is_found():
+    rng = np.random.default_rng(12)
+    lows = [next(best_parts(attacked(rng)[0], 0.8)).low for _ in range(8)]
+    assert np.mean(lows) > 0.6
 
 
 def test_columns_that_models_cannot_learn_from_are_counted_in_a_note():

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from audits.found import check, value
 from estimators.person.worlds import by_inverse, response
 from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, vector_of
 
@@ -18,6 +19,8 @@ from ldpaudit.release import (
     Strata,
 )
 
+EPSILON, LOWER, TOGETHER = "person.epsilon", "person.epsilon_lower", "person.independence"
+
 
 def context_of(file: FileColumns, seed: int = 0) -> AuditContext:
     first = file.columns[0]
@@ -27,10 +30,6 @@ def context_of(file: FileColumns, seed: int = 0) -> AuditContext:
 
 def found(file: FileColumns):
     return AUDIT.run(context_of(file))
-
-
-def value(finding, name: str) -> float:
-    return next(e.value for e in finding.estimates if e.id == name)
 
 
 def with_seed_shared(n: int = 2_000, seed: int = 1) -> FileColumns:
@@ -56,43 +55,29 @@ def released_jointly(kind: type, n: int = 2_000, *, used: float = 1.0, truth: bo
 
 def test_honest_columns_are_bounded_near_their_sum():
     finding = found(released_vector(2_000))
-    assert value(finding, "person.epsilon") == pytest.approx(3.0)
-    assert 0.8 * 3 < value(finding, "person.epsilon_lower") <= 3.0
-    assert value(finding, "person.independence") > 0.05
+    check(finding, {EPSILON: (2.999, 3.001), LOWER: (0.8 * 3, 3.0), TOGETHER: (0.05, 1)})
     assert not finding.notes
-    bound = finding.bounds["person.epsilon_lower"]
-    assert bound(0.001) < bound(0.05)
+    assert finding.bounds[LOWER](0.001) < finding.bounds[LOWER](0.05)
 
 
 def test_shared_draws_are_found_and_columns_are_not_added_up():
-    finding = found(with_seed_shared())
-    assert value(finding, "person.independence") < 1e-6
-    assert value(finding, "person.epsilon_lower") > 3.5
-    assert "person.epsilon_lower.added" not in {e.id for e in finding.estimates}
-    assert "goes along with another's" in finding.notes[0].text
+    expected = {TOGETHER: (0, 1e-6), LOWER: (3.5, 99), f"{LOWER}.added": None}
+    check(found(with_seed_shared()), expected, "goes along with another's")
 
 
 @pytest.mark.parametrize("kind", [JointRR, RandomSampling])
 @pytest.mark.parametrize("used", [1.0, 2.0])
 def test_joint_mechanisms_are_held_against_their_own_epsilon(kind, used):
-    finding = found(released_jointly(kind, used=used))
-    exact, lower = (value(finding, name) for name in ("person.epsilon", "person.epsilon_lower"))
-    assert exact == pytest.approx(kind(CLASSES, 1.0).epsilon)
-    p_value = value(finding, "person.independence")
-    if used > 1:
-        assert p_value < 0.001
-        assert lower > exact
-    else:
-        assert p_value > 0.01
-        assert 0.5 * exact < lower <= exact
+    exact = kind(CLASSES, 1.0).epsilon
+    leaks = {LOWER: (exact, 99), TOGETHER: (0, 0.001)}
+    honest = {LOWER: (0.5 * exact, exact), TOGETHER: (0.01, 1)}
+    expected = {EPSILON: (0.999 * exact, 1.001 * exact)} | (leaks if used > 1 else honest)
+    check(found(released_jointly(kind, used=used)), expected)
 
 
 def test_without_true_labels_the_release_alone_is_asked():
-    finding = found(released_vector(600, truth=False))
-    names = {e.id for e in finding.estimates}
-    assert "person.epsilon_lower" not in names
-    assert "person.independence" in names
-    assert value(finding, "person.release_only_epsilon_lower") <= 3.0
+    expected = {LOWER: None, TOGETHER: (0, 1), "person.release_only_epsilon_lower": (0, 3.0)}
+    check(found(released_vector(600, truth=False)), expected)
     assert found(released_jointly(JointRR, 450, truth=False)).estimates
 
 
@@ -141,10 +126,8 @@ def test_columns_add_up_and_are_compared_within_a_stratum_only(epsilons, claimed
     channels = [
         [response(len(k), e) for e in own] for k, own in zip(CLASSES, epsilons, strict=True)
     ]
-    finding = found(by_region(channels))
-    assert value(finding, "person.epsilon") == pytest.approx(claimed)
-    assert least < value(finding, "person.epsilon_lower") <= claimed
-    assert value(finding, "person.independence") > 0.01
+    expected = {EPSILON: (0.999 * claimed, 1.001 * claimed), LOWER: (least, claimed)}
+    check(found(by_region(channels)), expected | {TOGETHER: (0.01, 1)})
 
 
 def test_strata_that_differ_are_no_leak_without_true_labels():
@@ -159,8 +142,7 @@ def test_strata_that_differ_are_no_leak_without_true_labels():
 def test_without_a_claim_columns_are_still_bounded():
     file = released_vector(2_000)
     columns = tuple(replace(one, declaration=None) for one in file.columns)
-    finding = found(replace(file, columns=columns, declaration=None))
-    assert value(finding, "person.epsilon_lower") > 2.0
+    check(found(replace(file, columns=columns, declaration=None)), {LOWER: (2.0, 99)})
 
 
 def test_a_column_with_one_true_label_is_no_fault():
@@ -172,8 +154,7 @@ def test_a_column_with_one_true_label_is_no_fault():
         for j, k in enumerate(CLASSES)
     ]
     finding = found(vector_of(labels, noisy, x, (1.0,) * 3))
-    assert 0 < value(finding, "person.epsilon_lower") <= 3.0
-    assert "person.epsilon_lower.added" not in {e.id for e in finding.estimates}
+    check(finding, {LOWER: (0.01, 3.0), f"{LOWER}.added": None})
 
 
 def test_the_audit_is_for_several_columns():
