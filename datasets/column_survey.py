@@ -31,6 +31,8 @@ _IDENTIFIER: Final = re.compile(
 _MANY: Final = 300
 # Different values, as a share of rows, from which such a name is believed.
 _NAMED_SHARE: Final = 0.3
+# Different texts, as a share of rows, from which they are taken for names: some may occur twice.
+_NEARLY_ALL: Final = 0.98
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 # Texts with more different dates than this are exact ones.
 _MOST_DATES: Final = 31
@@ -120,6 +122,7 @@ def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
     every = decoded(column) if may_be or rises(glance) else glance
     unique = may_be and _is_unique(every)
     named = _IDENTIFIER.search(name) is not None and share >= _NAMED_SHARE and rows >= _FEWEST
+    named |= kind == "category" and share >= _NEARLY_ALL and rows >= _FEWEST
     concern: Concern | None = None
     if indexed or (unique and kind == "number" and _counts_rows(every)):
         concern = "index"

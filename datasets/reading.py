@@ -304,6 +304,7 @@ def read_release(
                 keys=tuple(ranks(column) for column in keys.values()),
                 holds_truth=roles.truth is not None,
                 left_out=len(rest),
+                unread=table.unread,
                 groups=read_groups(special, group, roles.identifier),
                 sketch=sketch,
                 strata=strata,

@@ -51,8 +51,8 @@ class LoadedFile(MemoryTable):
             check_fits(unpacked, f"The file {quoted(name)}")
             file.seek(0)
             try:
-                read = (*_arrays(file, name), None) if arrays else _sheet(file, name, files)
-                table, self.remark, names = read
+                read = (*_arrays(file, name), None, 0) if arrays else _sheet(file, name, files)
+                table, self.remark, names, self.unread = read
             except (LdpAuditError, MemoryError):
                 raise
             except Exception as error:  # What damaged ones make the libraries raise.
@@ -95,7 +95,7 @@ def _check_claim(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) ->
             raise InputError(f"The file {quoted(name)} is damaged: an array is not of its size.")
 
 
-def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str, tuple[str, ...]]:
+def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str, tuple[str, ...], int]:
     """Read a sheet of an Excel workbook, its first row being the names of the columns."""
     try:
         from openpyxl import load_workbook
@@ -160,7 +160,7 @@ def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str, tup
             ) from None
     first = files.sheet is None and len(sheets) > 1
     remark = f"the first of {len(sheets)} sheets (--sheet chooses another)" if first else ""
-    return pa.Table.from_arrays(arrays, [*names]), remark, names
+    return pa.Table.from_arrays(arrays, [*names]), remark, names, len(sheets) - 1
 
 
 def _texts(cells: Sequence[Any]) -> list[str]:

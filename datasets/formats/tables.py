@@ -159,6 +159,7 @@ class TableSource:
     ``row_count``: None where it is known only after reading everything. ``text``: whether it comes
     from text, where numbers have no type of their own. ``parsed``: whether each pass over it parses
     text again. ``remark``: how a file is read, where that was found out and is not usual.
+    ``unread``: how many other tables (sheets) are in the file.
     """
 
     location: Location | None = None
@@ -167,6 +168,7 @@ class TableSource:
     row_count: int | None = None
     text = parsed = False
     remark = ""
+    unread = 0
     _declared: bytes | None = None
 
     @property

@@ -98,6 +98,13 @@ def _surveyed(context: AuditContext) -> Iterator[Part]:
         ),
         (
             "warning",
+            release.unread,
+            f"The workbook has {release.unread} more, perhaps hidden, "
+            f"sheet{'s' if release.unread > 1 else ''} that no audit looked at; publish the "
+            "audited sheet in a file of its own.",
+        ),
+        (
+            "warning",
             unused,
             "Categories that no row has are in the file, perhaps of people who were left out "
             f"({unused} columns). Write it without them.",

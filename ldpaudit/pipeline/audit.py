@@ -376,6 +376,9 @@ def _circumstances(
         "Remove the columns that this audit left out (--drop, --features) from the file.": bool(
             release.left_out
         ),
+        "Save the audited sheet in a workbook of its own, without the other sheets.": bool(
+            release.unread
+        ),
         "Write the file without the categories that no row has.": any(
             column.unused for column in release.columns
         ),

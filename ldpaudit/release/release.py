@@ -167,6 +167,8 @@ class Release:
         The ranks of the values of columns that are no features, such as ids and groups.
     left_out : int
         Its columns that are no features because the user left them out.
+    unread : int
+        Other tables (sheets) in its file.
     sketch : Sketch or None
         How the features were projected, where they are sparse.
     strata : Strata or None
@@ -200,6 +202,7 @@ class Release:
     holds_truth: bool = False
     keys: tuple[FloatArray, ...] = ()
     left_out: int = 0
+    unread: int = 0
     places: IndexArray | None = None
     sketch: Sketch | None = None
     strata: Strata | None = None

@@ -29,6 +29,7 @@ CONCERNS = {
     "index from 1": (ROW + 1.0, "index"),
     "random number": (RNG.permutation(10 * N)[:N], "identifier"),
     "random text": ([f"p{i}" for i in RNG.permutation(N)], "identifier"),
+    "text, one twice": ([f"p{i}" for i in [*ROW[1:], 1]], "identifier"),
     "free text": ([f"came in on day {i} with pain" for i in ROW], "text"),
     "dates": (DAYS, "date"),
     "dates as text": ([day.isoformat() for day in DAYS], "date"),

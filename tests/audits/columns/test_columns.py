@@ -1,5 +1,6 @@
 """What a release's columns give away: each fault is warned of, and honest releases are not."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def released(truth: Any, epsilon: float, seed: int, **columns: Any) -> pa.Table:
     return declare(table, Declaration("randomized-response", claim), "label")
 
 
-def audited(table: pa.Table, truth: Any = None, **options: Any) -> AuditResult:
+def audited(table: pa.Table | Path, truth: Any = None, **options: Any) -> AuditResult:
     """Run the cheapest audit: what columns tell is looked at whatever is chosen."""
     given = None if truth is None else pa.table({"label": truth})
     return audit(table, truth=given, rng=1, **({"only": ("assumptions",)} | options))
@@ -234,7 +235,7 @@ def test_what_the_page_and_the_notes_say_of_columns() -> None:
     assert check(few, "features-reveal-label").verdict == "inconclusive"
 
 
-def test_columns_left_out_and_true_labels_are_still_in_the_file() -> None:
+def test_columns_left_out_and_true_labels_are_still_in_the_file(tmp_path: Path) -> None:
     person = np.array([f"P{i:06d}" for i in np.random.default_rng(8).permutation(N)])
     table = released(TRUTH, 1.0, 4, person=person, ward=RNG.choice(["a", "b"], N))
     dropped = audited(table, TRUTH, only=("mechanism", "power"), drop=("person",))
@@ -244,6 +245,18 @@ def test_columns_left_out_and_true_labels_are_still_in_the_file() -> None:
     assert harmless.decision == "publish"
     assert "Remove the columns that this audit left out" in harmless.next_steps[0]
     assert any("1 column of the release took no part" in note.text for note in harmless.notes)
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(tmp_path / "two.xlsx") as book:
+        released(TRUTH, 1.0, 4).to_pandas().to_excel(book, sheet_name="a", index=False)
+        pd.DataFrame({"really": TRUTH}).to_excel(book, sheet_name="b", index=False)
+        book.sheets["b"].sheet_state = "hidden"
+    for sheet in (None, "a"):
+        hidden = audited(
+            *(tmp_path / "two.xlsx", TRUTH),
+            **{"only": ("mechanism", "power"), "mechanism": "rr", "epsilon": 1.0, "sheet": sheet},
+        )
+        assert "without the other sheets" in hidden.next_steps[0]
+        assert any("1 more, perhaps hidden, sheet" in note.text for note in hidden.notes)
     table = released(TRUTH, 1.0, 4, really=TRUTH)
     held = audited(table, only=("mechanism", "power"), truth_column="really")
     assert (held.verdict, held.decision) == ("pass", "not yet")
