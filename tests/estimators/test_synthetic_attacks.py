@@ -41,14 +41,6 @@ def test_rows_that_are_near_copies_are_found() -> None:
         assert link.value == pytest.approx(0.15, abs=0.04)
 
 
-def test_extreme_counts() -> None:
-    for counts, value in (((10, 0, 0), 0), ((0, 10, 0), 1), ((0, 0, 0), 0)):
-        assert PairedSuccesses(10, *counts).value == value
-    low, high = PairedSuccesses(10, 0, 0, 0).interval(0.05)
-    assert -1 <= low < 0 < high <= 1
-    assert PairedSuccesses(10, 4, 3, 1).counts == (7, 5)
-
-
 def test_missing_values_and_constant_columns_are_values() -> None:
     rng = np.random.default_rng(1)
     table = rows(60, rng).astype(np.float32)

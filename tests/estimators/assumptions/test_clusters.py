@@ -7,14 +7,11 @@ import pytest
 from worlds import feature_table
 
 from ldpaudit.estimators.assumptions.clusters import (
-    FEW_VALUES,
     alike_rows,
-    equal_ranks,
     equal_rows,
     merged,
     one_of_each,
     partly_equal_rows,
-    without_large,
 )
 from ldpaudit.release import IndexArray
 
@@ -32,16 +29,6 @@ def test_equal_rows_have_one_code() -> None:
     expected = np.unique(whole, axis=0, return_inverse=True)[1].ravel()
     assert same_groups(equal_rows(feature_table(numbers, codes)), expected)
     assert equal_rows(feature_table(np.zeros((3, 0)))).tolist() == [0, 0, 0]
-
-
-def test_more_than_thirty_equal_rows_are_no_cluster() -> None:
-    codes = np.repeat([0, 1, 2], [30, 31, 2])
-    found = without_large(codes)
-    assert found.min() == 0
-    assert len(np.unique(found)) == found.max() + 1 == 33
-    assert np.bincount(found).max() == 30
-    assert len(np.unique(found[30:61])) == 31
-    assert len(np.unique(found[61:])) == 1
 
 
 def test_groupings_are_merged_through_others() -> None:
@@ -86,12 +73,3 @@ def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> No
     best = max(np.mean(same[alike]) - np.mean(same[~alike]) for same in together)
     assert best > 0.95
     assert partly_equal_rows(feature_table(np.zeros((5, 0))), rng) == []
-
-
-def test_rows_of_equal_rank_in_columns_of_few_values() -> None:
-    numeric = np.array([[1, 0.5, 0], [2, 1.5, 0], [1, 2.5, 0], [2, 3.5, 0], [2, 4.5, 0]])
-    found = dict(equal_ranks(feature_table(numeric, np.array([[0], [0], [-1], [-1], [0]]))))
-    assert found[0].tolist() == [0, 0, 1, 1, 2]
-    assert found[3].tolist() == [0, 1, 0, 1, 2]
-    assert 2 not in found
-    assert not list(equal_ranks(feature_table(np.arange(FEW_VALUES + 1.0)[:, None])))

@@ -27,16 +27,6 @@ def test_rows_are_sampled_so_that_a_model_is_soon_fitted(width: int, most: int) 
     assert (sampled(rows[:most], width, np.random.default_rng(0)) == rows[:most]).all()
 
 
-def test_released_labels_that_are_never_the_true_ones_have_a_side() -> None:
-    truth, released = np.array([0, 4, 4, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
-    sides = label_sides(truth, released, same_labels=True)
-    assert sides[0].tolist() == [0, 0, 0, 1]
-    assert sides[1].tolist() == [0, 1, 0, 1]
-    apart = label_sides(truth, released, same_labels=False)
-    assert apart[0].tolist() == [1, 0, 0, 1]
-    assert apart[1].tolist() == [0, 1, 0, 1]
-
-
 KEEP = np.e / (1 + np.e)
 
 

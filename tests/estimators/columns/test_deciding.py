@@ -154,13 +154,6 @@ def test_an_order_that_tells_labels_is_found(case: str) -> None:
     assert abs(found.excess) > 0.4
 
 
-def test_one_label_or_few_rows_say_nothing() -> None:
-    found = strongest_agreement(np.zeros(100, dtype=np.int32), 2)
-    assert found is not None
-    assert (found.z, found.excess) == (0.0, 0.0)
-    assert strongest_agreement(np.zeros(5, dtype=np.int32), 2) is None
-
-
 def drawn(rng: np.random.Generator, n: int = 900) -> tuple[np.ndarray, np.ndarray]:
     """Return true and released labels: six in ten are kept."""
     truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])

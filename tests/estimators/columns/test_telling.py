@@ -6,7 +6,6 @@ import pytest
 from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.estimators.columns import (
     LIMIT,
-    Told,
     label_weights,
     rows_to_scan,
     scan,
@@ -90,19 +89,3 @@ def test_a_file_sorted_by_the_released_label_has_no_deciding_column() -> None:
     ages = rng.integers(18, 96, 576).astype(np.float32)
     rows = rows_to_scan(576, 1, 2, rng)
     assert not scan([ages], rows, weights[rows]).deciding
-
-
-def test_less_than_two_labels_with_ten_rows_tell_nothing() -> None:
-    labels = np.r_[np.zeros(30), np.ones(9)].astype(np.int32)
-    assert told(labels, label_weights(labels, 2)) == Told(0.0, 0.0, 39)
-    labels = np.r_[np.zeros(30), np.ones(10)].astype(np.int32)
-    assert told(labels, label_weights(labels, 2)) == Told(1.0, 0.0, 0)
-
-
-def test_a_column_that_tells_more_than_all_counts_as_telling_nothing() -> None:
-    """Through an inverse channel weights exceed one, where the column is the released label."""
-    released = np.tile([0, 1], 500).astype(np.int32)
-    order = np.random.default_rng(0).permutation(1_000)
-    inverse = np.linalg.inv(np.array([[0.7, 0.3], [0.3, 0.7]]))
-    found = told(released[order], inverse[released[order]])
-    assert found == Told(0.0, 0.0, 1_000, derived=True)

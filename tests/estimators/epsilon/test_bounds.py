@@ -52,14 +52,3 @@ def test_no_epsilon_dp_channel_exceeds_the_largest_accuracy(epsilon: float, k: i
     rows = np.kron(np.eye(k), np.ones(k))
     found = linprog(cost, ratio, np.zeros(len(pairs)), rows, np.ones(k), bounds=(0, 1))
     assert -found.fun == pytest.approx(largest_accuracy(epsilon, sizes), abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("right", "sizes", "least"),
-    [(900, [900, 100], 0), (500, [500, 500], 0), (0, [0, 0], 0), (980, [900, 100], 2.5)],
-)
-def test_accuracy_that_a_constant_guess_reaches_proves_nothing(
-    right: int, sizes: list[int], least: float
-) -> None:
-    found = accuracy_epsilon(right, np.array(sizes), 0.05)
-    assert found > least if least else found == 0.0

@@ -8,17 +8,7 @@ from estimators.worlds import counted
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.bounds import event_epsilon, two_sided_epsilon
-from ldpaudit.estimators.epsilon.strongest import SHARES, EventPlan, best_event, odds_ratio_plan
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-
-
-def test_of_groups_it_is_the_classical_bound_with_half_of_alpha_per_tail() -> None:
-    plan = EventPlan(np.array([0, 1, 1], np.int32), np.array([0, 1], np.int32), 0.5)
-    counts = np.array([[700, 300], [100, 300], [100, 500]])
-    low = clopper_pearson_lower(800, 1000, 0.025)
-    high = clopper_pearson_upper(300, 1000, 0.025)
-    wanted = max(math.log(low / high), math.log((1 - high) / (1 - low)))
-    assert plan.epsilon(plan.table(counts), 0.05) == pytest.approx(wanted)
+from ldpaudit.estimators.epsilon.strongest import SHARES, best_event
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -77,14 +67,3 @@ def test_the_best_event_and_its_expected_bound(
     tables = [plan.table(counted(np.array(sizes), matrix, rng)) for _ in range(100)]
     # The mean of 100 has a standard error below 0.05; the approximation is good to 0.12.
     assert np.mean([plan.epsilon(t, 0.05) for t in tables]) == pytest.approx(expected, abs=0.3)
-
-
-def test_the_odds_ratio_leaves_other_labels_and_outputs_out() -> None:
-    channel = np.full((3, 3), 0.2) + 0.4 * np.eye(3)
-    plan = odds_ratio_plan(np.array([10, 300, 200]), channel)
-    assert (plan.groups.tolist(), plan.guess.tolist()) == ([-1, 1, 0], [-1, 1, 0])
-    counts = np.array([[5, 3, 2], [60, 180, 60], [40, 40, 120]])
-    assert plan.table(counts).tolist() == [[120, 40], [60, 180]]
-    for kept in (100, np.array([100, 100, 25])):  # Whatever share of each output's rows is kept.
-        found = plan.epsilon(plan.table(counts * kept), 0.05)
-        assert found == pytest.approx(math.log(3), abs=0.05)

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from estimators.worlds import matched, people
 
-from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.matched import (
     RATIOS,
     designed_matching,
     match,
-    matched_tests,
-    possible_cases,
 )
 from ldpaudit.mechanisms.with_features import ModelBasedRR
 
@@ -31,18 +28,6 @@ def test_every_case_has_its_controls(k: int, ratio: int) -> None:
         for own in (labels[group == g] for g in range(60))
     ]
     assert cases.tolist() == best
-
-
-def test_cases_are_those_that_find_enough_controls() -> None:
-    groups, rng = np.array([0] * 6 + [2] * 4 + [3] * 3), np.random.default_rng(0)
-    labels = np.array([0, 0, 0, 1, 1, 2, 1, 1, 1, 0, 2, 2, 2], np.int32)
-    found = np.stack(possible_cases(groups, labels, 3, 2), axis=1).tolist()
-    assert found == [[0, 0, 1], [0, 1, 2], [0, 2, 1], [2, 0, 1], [2, 1, 0], [3, 2, 0]]
-    assert match(groups, labels, 3, 2, rng).targets.tolist() == [1, -1, 0, -1]
-    alone = np.arange(10, dtype=np.int32) % 2  # Nothing to match.
-    counts = match(np.arange(10), alone, 2, 1, rng).table(alone == 1)
-    assert counts.sum() == 0
-    assert Strongest(matched_tests([(counts, None)])).bound(0.05).epsilon == 0
 
 
 @pytest.mark.parametrize("n", [4000, 30])

@@ -69,4 +69,3 @@ def test_one_success_is_where_clopper_pearson_fails() -> None:
     assert missed(ours, mean) <= 0.2
     assert (ours[counts != 1] == usual[counts != 1]).all()
     assert trials_upper(counts, 20, 0.2) == pytest.approx(1 - ours[::-1])
-    assert (trials_lower(1, 20, 0.05), trials_lower(0, 0, 0.05)) == (pytest.approx(0.0025), 0)

@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 from scipy.stats import hypergeom
 from scipy.stats.contingency import odds_ratio
 
-from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.bounds import event_epsilon
 from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower
 
@@ -68,8 +67,3 @@ def test_large_tables_have_about_the_normal_bound(n: int, prior: float) -> None:
 )
 def test_what_a_table_proves(table: list[list[int]], low: float, high: float) -> None:
     assert low <= event_epsilon(np.array(table), 0.0, 0.05) <= high
-
-
-def test_another_shape_is_refused() -> None:
-    with pytest.raises(InputError, match="2 × 2"):
-        log_odds_ratio_lower(np.ones((2, 3), dtype=int), 0.05)

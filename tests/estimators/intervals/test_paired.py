@@ -10,9 +10,7 @@ from ldpaudit.commands.compare.differences import (
     count_interval,
     stored_interval,
 )
-from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import (
-    Folds,
     best_interval,
     paired_interval,
 )
@@ -48,11 +46,6 @@ def test_the_difference_of_the_best_is_found_and_costs_its_number() -> None:
     )
     assert found.low == min(pair(one, theirs[1]).lower(0.025) for one in ours)
     assert found.high == max(pair(ours[1], one).upper(0.025) for one in theirs)
-
-
-def test_too_few_rows() -> None:
-    with pytest.raises(InsufficientDataError, match="40 rows"):
-        paired_interval(Folds((np.zeros(39), np.zeros(100))), 0.05)
 
 
 @pytest.mark.parametrize("n", [10, 41, 400])

@@ -57,15 +57,6 @@ def test_no_private_channel_exceeds_the_ceilings(k, epsilon, seed):
         assert (informed - eta.max(axis=1)).max() <= advantage_ceiling(epsilon, k) + 1e-9
 
 
-@given(EPSILONS)
-def test_ceilings_are_reached(epsilon):
-    even = np.array([[0.5, 0.5]])
-    gain = randomized_response_advantage(even, epsilon)[0]
-    assert gain == pytest.approx(advantage_ceiling(epsilon, 2), abs=1e-12)
-    assert advantage_ceiling(epsilon, 2) <= advantage_ceiling(epsilon, 3)
-    assert advantage_ceiling(epsilon, 3) <= math.tanh(epsilon / 2)
-
-
 @given(st.floats(0.05, 6.0), st.floats(0.3, 0.95), st.integers(2, 6))
 def test_utility_bound_holds_for_randomized_response(epsilon, p_star, k):
     p_star = max(p_star, 1 / k)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldpaudit.errors import InputError
 from ldpaudit.estimators.advantage import (
     bag_posterior,
 )
@@ -76,10 +75,3 @@ def test_bags_of_many_sizes_are_told_apart():
             priors[own], np.zeros(own.sum(), int), released[[bag]], made.log_likelihood, 1.0
         )
         assert np.allclose(found[own], alone, atol=1e-12)
-
-
-def test_a_bag_that_is_too_large_is_refused():
-    with pytest.raises(InputError, match="at most 4096 rows"):
-        bag_posterior(
-            np.full(5000, 0.5), np.zeros(5000, int), np.ones(1), mechanism().log_likelihood, 1
-        )

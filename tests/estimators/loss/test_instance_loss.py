@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 from scipy.special import logit
 from scipy.stats import binom
 
-from ldpaudit.errors import InputError
 from ldpaudit.estimators.instance_loss import (
     PosteriorBox,
     features_mean,
@@ -142,11 +141,6 @@ def test_boxes_of_released_labels_contain_the_truth_whenever_they_hold(k: int, m
     assert inside[held].all()
     assert (back.estimate > 0).all()
     assert back.estimate.sum(axis=1) == pytest.approx(np.ones(500))
-
-
-def test_a_lost_label_is_refused() -> None:
-    with pytest.raises(InputError, match="inverted"):
-        box_of([[5, 5]]).through(np.full((2, 2), 0.5))
 
 
 @given(st.lists(st.floats(-3, 3), min_size=2, max_size=6))

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ldpaudit.errors import InputError
 from ldpaudit.estimators.instance_loss import mean_loss
-from ldpaudit.estimators.neighbors import count_labels, default_neighbors, neighbor_search
+from ldpaudit.estimators.neighbors import count_labels, neighbor_search
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Float32Array, IntArray
 from ldpaudit.work.tasks import Threads
@@ -134,29 +133,3 @@ def test_losses_of_a_mixture_are_the_known_ones() -> None:
         assert abs((ours >= tau).mean() - (truth >= tau).mean()) < 0.03
     constant = mean_loss(np.array([prior]), np.array(prior), channel)[0]
     assert truth.mean() - constant > 0.9
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"k": 0}, "'k'"),
-        ({"n_labels": 1}, "codes"),
-        ({"labels": np.zeros(3, dtype=np.int32)}, "label for each row"),
-        ({"index": np.full((100, 2), np.nan, dtype=np.float32)}, "finite"),
-        ({"queries": np.full((5, 2), np.inf, dtype=np.float32)}, "finite"),
-        ({"index": np.zeros((100, 0), dtype=np.float32)}, "columns"),
-    ],
-)
-def test_bad_input_is_refused(change: dict[str, Any], words: str) -> None:
-    index, labels, queries = sample(100, 5, 2)
-    asked = {"index": index, "labels": labels, "queries": queries, "k": 5}
-    with pytest.raises(InputError, match=words):
-        counted(**(asked | change))
-
-
-@pytest.mark.parametrize(
-    ("n", "dimensions", "k"),
-    [(5, None, 5), (100, 2, 20), (10_000, 18, 400), (10_000, 1, 1000), (10**6, 1, 31_623)],
-)
-def test_the_default_number_of_neighbours(n: int, dimensions: int | None, k: int) -> None:
-    assert default_neighbors(n, dimensions) == k

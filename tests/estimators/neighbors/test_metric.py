@@ -1,15 +1,12 @@
 """Metrics: what a column weighs, what is merged, and that no label takes part."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import feature_table
 
-from ldpaudit.errors import InputError
 from ldpaudit.estimators.metric import (
     MAX_LEVELS,
-    MetricName,
     fit_metric,
     score_space,
 )
@@ -29,13 +26,6 @@ def test_l2_does_not_depend_on_units() -> None:
     ]
     np.testing.assert_allclose(points[0], points[1], atol=2e-3)
     np.testing.assert_allclose(points[0].std(axis=0), 1, atol=0.01)
-
-
-@pytest.mark.parametrize("name", ["l2", "raw"])
-def test_nothing_but_constants_is_refused(name: MetricName) -> None:
-    constant = feature_table(np.ones((10, 2)), np.zeros((10, 1)))
-    with pytest.raises(InputError, match="distinguishes rows"):
-        fit_metric(constant, name, rng=np.random.default_rng(0))
 
 
 def test_many_levels_are_merged_and_projected() -> None:

@@ -11,7 +11,7 @@ from estimators.person.worlds import (
     shared_coin,
     shared_uniform,
 )
-from scipy.stats import binomtest, fisher_exact
+from scipy.stats import fisher_exact
 
 from ldpaudit.arrays import IndexArray
 from ldpaudit.estimators.person import (
@@ -21,20 +21,14 @@ from ldpaudit.estimators.person import (
     log_likelihoods,
 )
 from ldpaudit.estimators.person_noise import (
-    agreement_share,
     fresh_p_value,
-    kinds_of,
-    largest_agreement,
     least_changed,
     paired_p_value,
     remembered_mixture,
     remembered_share_lower,
     shared_noise,
 )
-from ldpaudit.mechanisms.response import RandomizedResponse
 from ldpaudit.release import label_table
-
-RR = RandomizedResponse.from_epsilon((0, 1), 1.0).channel.matrix
 
 
 def of_columns(world: World, n: int, seed: int) -> float:
@@ -105,8 +99,6 @@ def test_channels_by_stratum_are_no_shared_draws() -> None:
     assert blind is not None
     assert told is not None
     assert blind < 1e-6 < 0.01 < told
-    parts, of = np.array([[0, 1], [0, 1], [0, 1], [1, 1]]), np.array([0, 0, 1, 1])
-    assert kinds_of(parts, of).tolist() == [0, 0, 1, 2]
 
 
 def test_the_p_value_is_exact() -> None:
@@ -140,21 +132,6 @@ def test_without_true_labels_fresh_noise_would_need_many_changes() -> None:
     fresh, remembered = (least_changed(counts, mixture, 0.05) for mixture in mixtures)
     assert (fresh is not None, remembered is not None) == (True, True)
     assert (fresh or 0) < 0.06 < 0.5 < (remembered or 0)
-
-
-def test_the_share_of_remembered_answers() -> None:
-    """Agreement is s + (1 − s)·expected; Clopper–Pearson's ends at α/2 each."""
-    ends = binomtest(160, 200).proportion_ci(0.9, "exact")
-    expected = [(a - 0.6) / 0.4 for a in (0.8, ends.low, ends.high)]
-    assert agreement_share(160, 200, 0.6, 0.1) == pytest.approx(expected)
-    assert agreement_share(90, 200, 0.6, 0.1) == (0.0, 0.0, 0.0)
-    assert agreement_share(200, 200, 0.6, 0.1)[2] == 1.0
-    most = largest_agreement(RR, RR)
-    low = binomtest(95, 100).proportion_ci(0.9, "exact").low
-    found = remembered_share_lower(95, 100, RR, RR, 0.05)
-    assert found == pytest.approx((low - most) / (1 - most))
-    assert remembered_share_lower(10, 100, RR, RR, 0.05) == 0.0
-    assert remembered_share_lower(100, 100, np.eye(2), np.eye(2), 0.05) == 0.0
 
 
 def test_votes_wear_the_noise_away() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.renyi import (
     ORDERS,
     ClippedCritic,
@@ -102,8 +101,6 @@ def test_a_larger_order_may_take_the_bound_of_a_smaller_one() -> None:
     assert [bound.order for bound in found] == [1.5, 4.0, 20.0]
     assert all(b.critic.order <= min(b.order, 10.0) for b in found)
     assert found[0].critic.foreseen <= found[1].critic.foreseen <= found[2].critic.foreseen
-    with pytest.raises(InputError, match="above 1"):
-        bounds_on(SCORES, SCORES, (1.0,))
 
 
 def test_fifty_rows_of_either_side_are_enough() -> None:
@@ -113,8 +110,6 @@ def test_fifty_rows_of_either_side_are_enough() -> None:
     assert sorted([*tuning.p, *test.p]) == list(range(50))
     tuning, _ = split_scores(few, rng=np.random.default_rng(0), share=0.01)
     assert (len(tuning.p), len(tuning.q)) == (20, 20)
-    with pytest.raises(InsufficientDataError):
-        split_scores(Scores(few.p[:49], few.q), rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("order", "divergence"), [(1.5, 0.5), (2.0, 1.0), (3.0, 1.0)])
@@ -134,21 +129,6 @@ def test_orders_beyond_the_rows_are_not_supported() -> None:
         p.supported
         for p in renyi_points(gaussian_scores(100, 5.0, np.random.default_rng(0)), ORDERS)
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "orders", "words"),
-    [
-        *(((np.zeros(9),) * 2, o, "must ascend") for o in ([1.0], [2.0, 1.5], [math.inf])),
-        ((np.zeros(3), np.empty(0)), [2.0], "rows on both sides"),
-        ((np.array([np.nan, 0.0, np.inf]), np.array([-np.inf])), [2.0], "3 are not"),
-    ],
-)
-def test_what_cannot_be_estimated_is_refused(
-    given: tuple[np.ndarray, np.ndarray], orders: list[float], words: str
-) -> None:
-    with pytest.raises((InputError, InsufficientDataError), match=words):
-        renyi_points(Scores(*given), orders)
 
 
 @pytest.mark.parametrize(("n_p", "n_q"), [(100, 100), (100, 155), (1_000, 37), (9, 400), (5, 3)])

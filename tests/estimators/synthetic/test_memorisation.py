@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.synthetic import PairWins, count_memorisation, count_own_rows, exact_copies
+from ldpaudit.estimators.synthetic import PairWins, count_memorisation, count_own_rows
 
 ALPHA = 0.05
 
@@ -66,28 +65,3 @@ def test_own_rows_are_told_by_labels_and_by_keys() -> None:
     points = [part[seen, None].astype(np.float32) for part in (true, made)]
     keys = (true[seen].astype(np.uint64), made[seen].astype(np.uint64))
     assert count_own_rows(*points, rng, keys).share_lower(0.001) > 0.6
-
-
-def test_exact_copies_count_missing_values_as_equal() -> None:
-    records = np.array([[1, np.nan], [0, 2]], dtype=np.float32)
-    rows = np.array([[1, np.nan], [-0.0, 2], [1, 2]], dtype=np.float32)
-    assert exact_copies(rows, records).tolist() == [True, True, False]
-
-
-ROWS = np.random.default_rng(0).standard_normal((50, 2)).astype(np.float32)
-ONE_NAN = np.where(np.arange(100).reshape(50, 2) == 15, np.float32(np.nan), ROWS)
-REFUSED = {
-    "same coordinates": (count_memorisation, (ROWS, ROWS, ROWS[:, :1]), InputError),
-    "must be finite": (count_memorisation, (ONE_NAN, ROWS, ROWS), InputError),
-    "at least 20": (count_memorisation, (ROWS[:10], ROWS, ROWS), InsufficientDataError),
-    "one synthetic row": (count_own_rows, (ROWS, ROWS[:9]), InputError),
-    "At least 40 rows": (count_own_rows, (ROWS[:39], ROWS[:39]), InsufficientDataError),
-}
-
-
-@pytest.mark.parametrize("words", REFUSED)
-def test_what_cannot_be_compared_is_refused(words: str) -> None:
-    count, tables, error = REFUSED[words]
-    with pytest.raises(error, match=words):
-        count(*tables, rng=np.random.default_rng(0))
-    assert count_own_rows(ROWS[:40], ROWS[10:], rng=np.random.default_rng(0)).decisive <= 20
