@@ -59,7 +59,7 @@ class Outputs:
         if self.json or self.html or self.streamed:
             return self
         local = "://" not in source and not any(mark in source for mark in "*?[")
-        folder, stem = Path(source).parent if local else Path(), _stem(source)
+        folder, stem = Path(source).parent if local else Path(), stem_of(source)
         json, html = (folder / f"{stem}.{kind}.{ending}" for ending in ("json", "html"))
         return replace(self, json=json, html=html)
 
@@ -220,7 +220,8 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _stem(source: str) -> str:
+def stem_of(source: str) -> str:
+    """Return the name of a file without its folder and its usual endings."""
     name = source.rstrip("/").rsplit("/", 1)[-1].strip(".")
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)

@@ -9,7 +9,7 @@ from typing import Final
 
 from ldpaudit.claim import stated_claim
 from ldpaudit.commands.black_box.request import parse_inputs
-from ldpaudit.commands.mechanism.stating import build, read_domain, settings
+from ldpaudit.commands.mechanism.analysis import build, read_domain, settings
 from ldpaudit.commands.privatize.plan import read_plan
 from ldpaudit.commands.sweep.request import parse_grid
 from ldpaudit.datasets import parse_declaration

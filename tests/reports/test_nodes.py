@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ldpaudit.commands.run.text import said_of
+from ldpaudit.commands.run.work import said_of
 from ldpaudit.commands.schemas import schema_of
 from ldpaudit.commands.shell import tell
 from ldpaudit.errors import InputError

@@ -33,7 +33,7 @@ from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole
 from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.reading import open_source
-from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.errors import LdpAuditError, refuse
 from ldpaudit.estimators.advantage import advantage_ceiling
 from ldpaudit.estimators.instance_loss import mean_loss
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
@@ -291,11 +291,11 @@ def checked(request: AdviseRequest) -> AdviseRequest:
         truth: Any = open_source(request.truth, None, request.files)
         apart = not set(table.names) <= set(truth.names)
         claims = [] if declared is None else [one.mechanism for one in declared.labels]
-        if apart and any(one and traits_of(one.name).features != "unchanged" for one in claims):
-            raise InputError(
-                "This release changed the features, so what to release instead must be found from "
-                "the table that it was made from: ldpaudit advise TABLE --label COLUMN."
-            )
+        refuse(
+            apart and any(one and traits_of(one.name).features != "unchanged" for one in claims),
+            "This release changed the features, so what to release instead must be found from "
+            "the table that it was made from: ldpaudit advise TABLE --label COLUMN.",
+        )
     return replace(request, label=label, apart=apart)
 
 
@@ -305,11 +305,11 @@ def joined_table(request: AdviseRequest) -> TableSource | None:
         return None
     source = open_table(request.data, request)
     table, truth = read_whole(source), read_whole(open_table(request.truth, request))
-    if len(truth) != len(table):
-        raise InputError(
-            f"The true labels (--truth) must be row by row those of the release. They have "
-            f"{len(truth):,} rows, and the release {len(table):,}."
-        )
+    refuse(
+        len(truth) != len(table),
+        f"The true labels (--truth) must be row by row those of the release. They have "
+        f"{len(truth):,} rows, and the release {len(table):,}.",
+    )
     for name in (parse_label(text).label for text in request.label):
         if name not in truth.schema.names and truth.num_columns > 1:
             raise missing_column(name, "label", truth.schema.names)
@@ -328,8 +328,10 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
     training, test = tables.training, tables.test
     if isinstance(test, str):
         test = read_whole(open_table(test, request.files))
-        if missing := set(training.schema.names) - set(test.schema.names):
-            raise InputError(f"The test rows (--test) lack {len(missing)} column(s) of the table.")
+        refuse(
+            (missing := set(training.schema.names) - set(test.schema.names)),
+            f"The test rows (--test) lack {len(missing)} column(s) of the table.",
+        )
         test = test.select(training.schema.names).cast(training.schema)
     share = len(test) / (len(training) + len(test))
     rng = child_generator(tables.seed, "advise", "rows")

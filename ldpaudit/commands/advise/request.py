@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from ldpaudit.commands.privatize.request import ColumnRequest, Missing
 from ldpaudit.commands.sweep.request import Grid, Point, SweepRequest
-from ldpaudit.errors import InputError, quoted
+from ldpaudit.errors import quoted, refuse
 from ldpaudit.options import (
     Argument,
     FileOptions,
@@ -127,19 +127,19 @@ class AdviseRequest(FileOptions):
         """
         stated = [parse_label(text) for text in self.label]
         check_distinct(one.label for one in stated)
-        if self.labels is not None and len(stated) > 1:
-            raise InputError(
-                "Each of several private columns needs its range: --label NAME:labels=LO:HI:STEP."
-            )
+        refuse(
+            self.labels is not None and len(stated) > 1,
+            "Each of several private columns needs its range: --label NAME:labels=LO:HI:STEP.",
+        )
         return tuple(self._column(one) for one in stated)
 
     def _column(self, stated: LabelOptions) -> "AdviseRequest":
         beyond = stated.stated().keys() - {"labels", "prior"}
-        if beyond:
-            raise InputError(
-                f"The column {quoted(stated.label)}: advise chooses the mechanism and its noise; "
-                "give no more than labels=LO:HI:STEP and prior=FILE."
-            )
+        refuse(
+            beyond,
+            f"The column {quoted(stated.label)}: advise chooses the mechanism and its noise; "
+            "give no more than labels=LO:HI:STEP and prior=FILE.",
+        )
         labels, prior = stated.labels or self.labels, stated.prior or self.prior
         use = self.wanted
         if use == "regression" and labels is None and len(self.label) > 1:
@@ -158,17 +158,17 @@ class AdviseRequest(FileOptions):
 
     def check(self) -> None:
         """Refuse what the options alone show to be wrong (InputError)."""
-        if not 0 < self.minutes < 24 * 60:
-            raise InputError(f"--minutes must lie above 0 and below a day. Got {self.minutes:g}.")
-        if (
+        refuse(
+            not 0 < self.minutes < 24 * 60,
+            f"--minutes must lie above 0 and below a day. Got {self.minutes:g}.",
+        )
+        refuse(
             self.wanted == "regression"
             and self.labels is None
-            and all("labels=" not in text for text in self.label)
-        ):
-            raise InputError(
-                "--for regression must come with --labels LO:HI:STEP, the range of the numbers: "
-                "it is declared, never read from the data."
-            )
+            and all("labels=" not in text for text in self.label),
+            "--for regression must come with --labels LO:HI:STEP, the range of the numbers: "
+            "it is declared, never read from the data.",
+        )
 
     def simulated(self, label: str, mechanism: str, drop: tuple[str, ...]) -> Simulated:
         """Return the simulations of one column; ``mechanism`` states how its labels are coded."""

@@ -5,7 +5,6 @@ import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 from ldpaudit import __version__
@@ -41,6 +40,7 @@ from ldpaudit.commands.advise.result import (
     found_words,
     least_sure,
 )
+from ldpaudit.commands.outputs import stem_of
 from ldpaudit.commands.privatize.plan import options_of
 from ldpaudit.commands.sweep.points import (
     Simulation,
@@ -78,7 +78,6 @@ _FOUND: Final = {
     "attack.best.advantage": "advice.advantage",
 }
 _LOSSES: Final = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
-_SUFFIXES: Final = (".gz", ".parquet", ".pq", ".csv", ".tsv", ".jsonl", ".feather", ".xlsx")
 _JOIN: Final = (
     "The true labels are in a file of their own, so the commands say TABLE: put the true labels "
     "into the table first, in place of the released ones."
@@ -526,7 +525,8 @@ class _Answer:
     def _command(self, parts: Parts) -> str:
         """Return the command that makes a release."""
         request = self.request
-        out = ["ldpaudit", "privatize", request.shown_table, "-o", released_name(request.data)]
+        name = f"{stem_of(request.data)}.released.parquet"
+        out = ["ldpaudit", "privatize", request.shown_table, "-o", name]
         for column, point in zip(self.search.columns, parts, strict=True):
             out += _label_words(column, point.mechanism, point.value, alone=len(parts) == 1)
         given = {"drop": (*request.drop, *self._gone), "keep": request.keep}
@@ -575,11 +575,3 @@ def _label_words(column: Column, name: str, epsilon: float, *, alone: bool) -> l
     if replaces_features(name):
         out += ["--generator", "mixture", "--generator-data", str(asked.generator_data)]
     return out
-
-
-def released_name(data: str) -> str:
-    """Return what the release is to be called: a name without folder, in this one."""
-    stem = Path(data.rstrip("/")).name
-    for suffix in _SUFFIXES:
-        stem = stem.removesuffix(suffix)
-    return f"{stem}.released.parquet"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 
 # Outputs of shape (n, d): numbers, text or, of type object, hashable entries.
 OutputTable = npt.NDArray[Any]
@@ -40,12 +40,14 @@ def as_outputs(returned: Any, n: int) -> OutputTable:
     if not array and (isinstance(returned, str | bytes) or not isinstance(returned, Sequence)):
         kind = type(returned).__name__
         raise InputError(f"The function must return an array or a list of outputs; got {kind}.")
-    if array and returned.ndim == 0:
-        raise InputError("The function must return an array of outputs; got a single value.")
-    if len(returned) != n:
-        raise InputError(
-            f"The function must return {n} outputs, as requested. Got {len(returned)}."
-        )
+    refuse(
+        array and returned.ndim == 0,
+        "The function must return an array of outputs; got a single value.",
+    )
+    refuse(
+        len(returned) != n,
+        f"The function must return {n} outputs, as requested. Got {len(returned)}.",
+    )
     return _from_array(returned) if array else _from_rows(_rows(returned))
 
 
@@ -56,10 +58,11 @@ def _from_array(array: npt.NDArray[Any]) -> OutputTable:
         return _from_rows(_rows(array))
     if array.dtype.kind in "Mm":
         array = array.view(np.int64)
-    if array.dtype.kind not in NUMERIC + "US":
-        raise InputError(f"The outputs must be numbers or text; got {array.dtype}.")
-    if array.size == 0 and len(array):
-        raise InputError("Every output must have at least one entry; got none.")
+    refuse(
+        array.dtype.kind not in NUMERIC + "US",
+        f"The outputs must be numbers or text; got {array.dtype}.",
+    )
+    refuse(array.size == 0 and len(array), "Every output must have at least one entry; got none.")
     table = np.ascontiguousarray(array.reshape(len(array), -1))
     if table.dtype.kind == "f":
         table = np.where(np.isnan(table), min(_MISSING, np.finfo(table.dtype).max), table)

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, Option
 from ldpaudit.work.documents import parse_json
 from ldpaudit.work.limits import EPSILON, INPUTS, SAMPLES, SECONDS
@@ -112,5 +112,4 @@ class BlackBoxRequest:
             ),
             (not positive, "The time limit, the excess and the processes must be above 0."),
         ):
-            if wrong:
-                raise InputError(message)
+            refuse(wrong, message)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from ldpaudit.commands.utility import ModelKind
 from ldpaudit.device import need_torch
-from ldpaudit.errors import InputError
+from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, AuditOptions, ClaimOptions, Option
 
 
@@ -67,29 +67,28 @@ class CompareRequest(AuditOptions):
         """Refuse options that contradict one another (InputError)."""
         from ldpaudit.result.comparison import LETTERS
 
-        if not 2 <= len(self.inputs) <= len(LETTERS):
-            raise InputError(
-                f"A comparison needs 2 to {len(LETTERS)} releases or results. "
-                f"Got {len(self.inputs)}."
-            )
+        refuse(
+            not 2 <= len(self.inputs) <= len(LETTERS),
+            f"A comparison needs 2 to {len(LETTERS)} releases or results. Got {len(self.inputs)}.",
+        )
         super().check()
         if self.model == "network":
             need_torch("The model 'network'")
         stored = [name for name in self.inputs if is_result(name)]
-        if stored and self.policy is not None:
-            raise InputError(
-                "--policy judges releases that are audited here; a stored result was judged when "
-                f"it was made, and {len(stored)} of the inputs are results."
-            )
+        refuse(
+            stored and self.policy is not None,
+            "--policy judges releases that are audited here; a stored result was judged when "
+            f"it was made, and {len(stored)} of the inputs are results.",
+        )
         self._check_use(len(self.inputs) - len(stored))
 
     def _check_use(self, releases: int) -> None:
         if releases:
             return
-        if self.test is not None:
-            raise InputError(
-                "--test trains a model on each release, and none is given: all inputs are results."
-            )
+        refuse(
+            self.test is not None,
+            "--test trains a model on each release, and none is given: all inputs are results.",
+        )
         audited = {
             "--slice": self.slices,
             "--public": self.public,
@@ -99,11 +98,11 @@ class CompareRequest(AuditOptions):
             "--mechanism": self.mechanism is not None and self.mechanism != ClaimOptions(),
         }
         for name, value in audited.items():
-            if value:
-                raise InputError(
-                    f"{name} goes into the audit of a release, and none is given: all inputs are "
-                    "results."
-                )
+            refuse(
+                value,
+                f"{name} goes into the audit of a release, and none is given: all inputs are "
+                "results.",
+            )
 
 
 def is_result(name: Any) -> bool:

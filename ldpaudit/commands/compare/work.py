@@ -1,38 +1,310 @@
 """The work of ``compare``: read, check that the data are the same, audit, train, subtract.
 
-Guesses and scores of single rows stay here; the comparison holds counts, estimates and bounds.
+Whether data are the same is seen without a look at a true label: compared are rows, classes and
+feature columns and, of two files, the features themselves. A mechanism on the label alone leaves
+all features unchanged, double randomized response those of a share 1 − λ. Guesses and scores of
+single rows stay here; the comparison holds counts, estimates and bounds.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
 
 import ldpaudit
-from ldpaudit.api import cluster_of, plan_of, policy_of, seed_of
+from ldpaudit.api import cluster_of, notes_of, plan_of, policy_of, read_with, seed_of
 from ldpaudit.audits.interface import HeldOutGuesses, Plan
+from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.differences import Side, all_differences, attack_scores
-from ldpaudit.commands.compare.inputs import (
-    Input,
-    ReleaseInput,
-    fingerprints,
-    pairable,
-    read_inputs,
-)
-from ldpaudit.commands.compare.request import CompareRequest
+from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.compare.sentences import remark, sentences
+from ldpaudit.commands.outputs import read_result
+from ldpaudit.commands.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
+from ldpaudit.datasets.companions import comparable_ids
+from ldpaudit.datasets.declaration import parse_declaration
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.groups import read_slices
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.datasets.labels import canonical
+from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
+from ldpaudit.datasets.several import same_features
+from ldpaudit.errors import InputError, InsufficientDataError, quoted, refuse
 from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
+from ldpaudit.options import named_columns
 from ldpaudit.pipeline.audit import audit, run_info
 from ldpaudit.randomness import child_generator
-from ldpaudit.result import Note
-from ldpaudit.result.comparison import Comparison, Fingerprint
+from ldpaudit.release import LabelDeclaration, Release
+from ldpaudit.result import AuditResult, Note
+from ldpaudit.result.comparison import LETTERS, Comparison, Fingerprint
 from ldpaudit.work.memory import Scratch
 from ldpaudit.work.progress import NoProgress, Progress, Stop, Watched
 from ldpaudit.work.tasks import Tasks, Threads
+
+_LEAST_OF_ALL = 0.99
+# The share of the rows expected to be unchanged that must be unchanged.
+_LEAST_OF_UNCHANGED = 0.5
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class ReleaseInput:
+    """A release to audit, with the notes of its reader.
+
+    ``column``: the same column with the test rows, coded like it, and without the other private
+    ones, which are beside it to learn from; None without test rows. ``private``: the names of all
+    private columns, where it declares several.
+    """
+
+    letter: str
+    path: str
+    release: Release
+    column: ColumnToLearn | None
+    notes: tuple[Note, ...]
+    private: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class ResultInput:
+    """A stored result."""
+
+    letter: str
+    result: AuditResult
+
+
+Input = ReleaseInput | ResultInput
+
+
+def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...]:
+    """Read every release and result, in their order.
+
+    Raises
+    ------
+    InputError
+        One line about what is wrong with which input.
+    """
+    tables = _synthetic_tables(request)
+    inputs: list[Input] = []
+    for letter, name in zip(LETTERS, request.inputs, strict=False):
+        progress.step(f"reading {Path(name).name if isinstance(name, str | Path) else letter}")
+        if is_result(name):
+            result = read_result(Path(name))
+            if result.labels or result.releases:
+                kind = "releases" if result.releases else "private columns"
+                raise InputError(
+                    f"The result {quoted(Path(name).name)} is of several {kind}, and compare looks "
+                    "at one column of one release at a time: give it the released files, and "
+                    "--label COLUMN."
+                )
+            inputs.append(ResultInput(letter, result))
+        else:
+            release = _release(request, letter, name, tables.get(letter))
+            inputs.append(release)
+            for note in release.notes:
+                if note.level == "info":
+                    progress.remark(f"{letter}: {note.text}")
+    return tuple(inputs)
+
+
+def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
+    """Return by letter the synthetic table of each release with synthetic features.
+
+    Raises
+    ------
+    InputError
+        If the number of tables fits neither one for all nor one for each.
+    """
+    named = zip(LETTERS, request.inputs, strict=False)
+    double = [letter for letter, name in named if not is_result(name) and _is_double(request, name)]
+    tables: list[str | None] = [*request.synthetic]
+    if len(tables) == 1 and double:
+        tables *= len(double)
+    refuse(
+        tables and not double,
+        "--synthetic is for releases that declare double randomized response, and none of "
+        "these does.",
+    )
+    refuse(
+        len(tables) not in (0, len(double)),
+        "--synthetic must be given once, or once for each release that declares double "
+        f"randomized response. Got {len(request.synthetic)} for {len(double)}.",
+    )
+    return dict(zip(double, tables or [None] * len(double), strict=True))
+
+
+def _is_double(request: CompareRequest, name: str) -> bool:
+    labels, claim = _declared(request, name), declaration_of(request.mechanism, request)
+    if labels:
+        named = [one.label for one in named_columns(request)]
+        claim = next((one.mechanism for one in labels if one.label in named or not named), None)
+    return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
+
+
+def _declared(request: CompareRequest, name: str) -> tuple[LabelDeclaration, ...]:
+    declared = open_table(name, request).declaration
+    return () if declared is None else parse_declaration(declared).labels
+
+
+def _release(
+    request: CompareRequest, letter: str, name: str, synthetic: str | None
+) -> ReleaseInput:
+    options = replace(
+        request,
+        mechanism=request.mechanism if open_table(name, request).declaration is None else None,
+        original=request.original if synthetic is not None else None,
+        held_out=request.held_out if synthetic is not None else None,
+        synthetic=synthetic,
+    )
+    reading, column, private = read_with(name, options), None, frozenset[str]()
+    release = reading.release
+    if release.numeric is None:  # Numbers have no tables of probabilities.
+        try:
+            release = with_public_posterior(release, request.public_posterior, request)
+            release = with_canaries(release, request.canaries, request)
+        except InputError as error:
+            raise InputError(f"{release.name}: {error}") from None
+    if reading.test is not None:
+        column = ColumnToLearn(release, reading.test, None, reading)
+    if len(labels := _declared(request, name)) > 1:
+        private = frozenset(one.label for one in labels)
+        column = None if column is None else column_to_learn(name, options)
+    return ReleaseInput(letter, name, release, column, notes_of(reading), private)
+
+
+def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
+    """Return what is known of each input's data, and how it differs from the first.
+
+    Raises
+    ------
+    InputError
+        If some differ and ``request.force`` is not set; fingerprints are in the message.
+    """
+    first = _fingerprint(inputs[0])
+    prints = [first, *(_compared(request, inputs[0], first, other) for other in inputs[1:])]
+    names = told_apart([print_.name for print_ in prints], request.inputs)
+    prints = [p.model_copy(update={"name": n}) for p, n in zip(prints, names, strict=True)]
+    apart = [p for p in prints if p.mismatch]
+    digests = ("no digest" if p.sha256 is None else f"sha256 {p.sha256[:_SHOWN]}…" for p in prints)
+    known = "; ".join(
+        f"{p.name}: {p.rows} rows, {p.features} feature columns, {digest}"
+        for p, digest in zip(prints, digests, strict=True)
+    )
+    differ = (f"{p.name} differs from {names[0]} in {' and '.join(p.mismatch)}" for p in apart)
+    refuse(
+        apart and not request.force,
+        f"The releases must be of the same data. {'; '.join(differ)} ({known}). --force compares "
+        "them all the same.",
+    )
+    return tuple(prints)
+
+
+def pairable(print_: Fingerprint) -> bool:
+    """Return whether rows of a release can be paired with those of the first one."""
+    return print_.source == "data" and not print_.mismatch
+
+
+def _fingerprint(item: Input) -> Fingerprint:
+    if isinstance(item, ResultInput):
+        info = item.result.release
+        known = info.model_dump(include={"name", "sha256", "rows", "classes", "features", "truth"})
+        return Fingerprint(letter=item.letter, source="result", **known)
+    release = item.release
+    return Fingerprint(
+        letter=item.letter,
+        source="data",
+        name=release.name,
+        sha256=release.sha256,
+        rows=len(release),
+        classes=len(release.classes),
+        features=release.features.columns,
+        truth=release.truth is not None,
+    )
+
+
+def _compared(
+    request: CompareRequest, first: Input, ours: Fingerprint, other: Input
+) -> Fingerprint:
+    theirs = _fingerprint(other)
+    mismatch = ["rows"] if ours.rows != theirs.rows else []
+    numbers = any(isinstance(i, ReleaseInput) and i.release.numeric for i in (first, other))
+    withheld = "withheld" in (_traits(first).features, _traits(other).features)
+    if ours.classes != theirs.classes and not numbers:
+        mismatch.append("classes")
+    if ours.features != theirs.features and not withheld:
+        mismatch.append("feature columns")
+    if ours.truth != theirs.truth:
+        mismatch.append("whether true labels were given")
+    if mismatch or isinstance(first, ResultInput) or isinstance(other, ResultInput):
+        return theirs.model_copy(update={"mismatch": tuple(mismatch)})
+    one, two = ({canonical(y) for y in item.release.classes} for item in (first, other))
+    if one != two and not numbers:
+        mismatch.append("the values of the label")
+    share = _shared_rows(request, first, other)
+    least = 1.0 if request.id_column else _least_share(first.release, other.release)
+    if share is not None and share < least:
+        mismatch.append("the rows' features, or their order")
+    return theirs.model_copy(update={"mismatch": tuple(mismatch), "shared_rows": share})
+
+
+def _traits(item: Input) -> Traits:
+    if isinstance(item, ResultInput):
+        return traits_of(item.result.mechanism.name)
+    declared = item.release.declaration
+    return traits_of(UNKNOWN if declared is None else declared.name)
+
+
+def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> float | None:
+    """Return the share of rows with the same id, or without ids the same features."""
+    if (name := request.id_column) is not None:
+        tables = (open_table(item.path, request) for item in (a, b))
+        ids = (comparable_ids(dict(table.columns((name,)))[name], "release") for table in tables)
+        return float(pc.mean(pc.equal(*ids).cast("int8")).as_py())
+    hidden, rows = a.private | b.private, np.arange(len(a.release))
+    one, two = (
+        replace(release, columns=tuple(c for c in release.columns if c.name not in hidden))
+        for release in (a.release, b.release)
+    )
+    same = same_features(one, two, rows, rows, shifted=True)
+    return None if same is None else float(same.mean())
+
+
+def _least_share(a: Release, b: Release) -> float:
+    """Return the least share of equal rows at which two releases may be of the same rows."""
+    one, two = (from_declaration(r.declaration, r.classes).unchanged_share for r in (a, b))
+    if one is None or two is None:
+        return 0.0
+    return _LEAST_OF_ALL if one * two == 1 else _LEAST_OF_UNCHANGED * one * two
+
+
+def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
+    """Return the names of released files, all different.
+
+    Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
+    results or tables in memory) that differ, never a whole path, or the names with a letter.
+    """
+    alike = [names.count(name) > 1 for name in names]
+    # A table in memory has no place.
+    parts = [Path(one).absolute().parts if isinstance(one, str | Path) else () for one in inputs]
+    for length in range(1, max(map(len, parts))):
+        # A name alone is no path; an end must leave a folder besides the root.
+        ends = [
+            "/".join(each[-length:]) if length == 1 or length < len(each) - 1 else ""
+            for each in parts
+        ]
+        found = [end if same else name for end, same, name in zip(ends, alike, names, strict=True)]
+        if all(found) and len(set(found)) == len(found):
+            return found
+    return [
+        f"{name} ({chr(ord('A') + place)})" if same else name
+        for place, (name, same) in enumerate(zip(names, alike, strict=True))
+    ]
+
 
 _AUDIT = "comparison"
 _MISMATCH = (

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from ldpaudit.commands.utility import LearnerKind
 from ldpaudit.device import DeviceName, need_torch
-from ldpaudit.errors import InputError
+from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, FileOptions, Option, ReleaseOptions
 
 
@@ -41,11 +41,10 @@ class LearnRequest(FileOptions, ReleaseOptions):
 
     def check(self) -> None:
         """Refuse values out of range (InputError)."""
-        if not 0.5 < self.confidence < 1:
-            raise InputError(
-                f"The 'confidence' must lie between 0.5 and 1. Got {self.confidence:g} instead."
-            )
-        if isinstance(self.rng, int) and self.rng < 0:
-            raise InputError("The seed must not be negative.")
+        refuse(
+            not 0.5 < self.confidence < 1,
+            f"The 'confidence' must lie between 0.5 and 1. Got {self.confidence:g} instead.",
+        )
+        refuse(isinstance(self.rng, int) and self.rng < 0, "The seed must not be negative.")
         if self.learner == "network":
             need_torch("The learner 'network'")

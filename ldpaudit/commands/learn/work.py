@@ -7,8 +7,8 @@ from typing import Final
 from ldpaudit.api import seed_of
 from ldpaudit.commands.learn.request import LearnRequest
 from ldpaudit.commands.shell import Said, Stored
+from ldpaudit.commands.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.learner import Learner
-from ldpaudit.commands.utility.reading import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.scores import utility
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.mechanisms import UNKNOWN

@@ -11,9 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.analysis import Analysis, analyse_columns, analysis_of
+from ldpaudit.commands.mechanism.analysis import (
+    Analysis,
+    analyse_columns,
+    analysis_of,
+    build,
+    read_domain,
+    settings,
+)
 from ldpaudit.commands.mechanism.request import ComposeRequest
-from ldpaudit.commands.mechanism.stating import build, read_domain, settings
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
@@ -21,13 +27,13 @@ from ldpaudit.datasets.labels import positions
 from ldpaudit.errors import InputError, MissingDependencyError, did_you_mean, refuse
 from ldpaudit.mechanisms import UNKNOWN, MechanismOptions, from_declaration, full_name, names
 from ldpaudit.mechanisms.analysis import Privacy, delta_curve, privacy_of, rdp_curve
-from ldpaudit.mechanisms.channel import Channel, compose
+from ldpaudit.mechanisms.channel import Channel, merged_columns
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.mechanisms.joint import from_declaration as joint_of
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.response import ExplicitChannel
 from ldpaudit.options import FileOptions
-from ldpaudit.release import ColumnsDeclaration, FloatArray, Label
+from ldpaudit.release import ColumnsDeclaration, Label
 from ldpaudit.result.numbers import exactly
 from ldpaudit.work.progress import Progress
 
@@ -36,7 +42,6 @@ _MOST: Final = 1000
 _MOST_CELLS: Final = 1 << 22
 # Combinations of outputs up to which each is named.
 _MOST_NAMED: Final = 4096
-_SAME: Final = 1e-9
 # Of the curve of an upper bound.
 _POINTS: Final = 61
 # Points of the privacy loss grid for the sum of all ε.
@@ -220,13 +225,11 @@ def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = Non
     called, n = called or {}, len(mechanisms)
     notes = [_KNOWN] if any(m.traits.features in _RELEASED for m in mechanisms) else []
     finite = [m.label_channel for m in mechanisms if m.label_channel is not None]
-    joint = _product(finite) if len(finite) == n else None
-    if joint is not None:
-        privacy = privacy_of(ExplicitChannel(joint))
-        words = _names(joint, finite, called)
-        notes += [_NUMBERED] * (words is None)
-        labels = tuple(called.get(label, label) for label in joint.classes)
-        joint = Channel(joint.matrix, labels, words or joint.outputs)
+    found = _product(finite, called) if len(finite) == n else None
+    joint = None if found is None else found[0]
+    if found is not None:
+        privacy = privacy_of(ExplicitChannel(found[0]))
+        notes += [_NUMBERED] * (not found[1])
     else:
         if len(finite) == n:
             notes.append("The product channel is too large to be computed; this is an upper bound.")
@@ -273,48 +276,41 @@ def _agree(one: tuple[Label, ...], other: tuple[Label, ...]) -> bool:
     return numbers and len(short) == 2 and {*short} == {min(long), max(long)}
 
 
-def _product(channels: Sequence[Channel]) -> Channel | None:
-    joint = compose(channels[0])
-    for channel in channels[1:]:
-        matrix = channel.matrix[positions(joint.classes, channel.classes)]
-        if joint.matrix.size * len(channel.outputs) > _MOST_CELLS:
-            return None
-        joint = compose(joint, Channel(matrix, joint.classes, channel.outputs))
-    return joint
+def _product(channels: Sequence[Channel], called: Called) -> tuple[Channel, bool] | None:
+    """Return the product of channels, and whether its outputs are named; None: it is too large.
 
-
-def _names(joint: Channel, channels: Sequence[Channel], called: Called) -> tuple[str, ...] | None:
-    """Return what the outputs of a product are called: combinations, one after the other.
-
-    Combinations that tell the same are one output of the product. None where there are too many.
+    Combinations of outputs that tell the same are one output. It is called as the first of them,
+    one output after the other, unless there are too many.
     """
-    if math.prod(len(channel.outputs) for channel in channels) > _MOST_NAMED:
-        return None
-    shapes = _shape(joint.matrix)
-    found: list[list[str]] = [[] for _ in joint.outputs]
-    rows = [positions(joint.classes, channel.classes) for channel in channels]
-    for places in product(*(range(len(channel.outputs)) for channel in channels)):
-        columns = [c.matrix[r, i] for c, r, i in zip(channels, rows, places, strict=True)]
-        column = np.prod(columns, axis=0)
-        if not column.any():
-            continue
-        near = np.abs(shapes - _shape(column[:, None])).max(axis=0)
-        if near.min() < _SAME:
-            outputs = (c.outputs[i] for c, i in zip(channels, places, strict=True))
-            words = (
-                called.get(one) or (exactly(one, 3) if isinstance(one, float) else str(one))
-                for one in outputs
-            )
-            found[int(near.argmin())].append(", ".join(words))
-    if not all(found):
-        return None
-    others = (f" (or {len(alike) - 1} like it)" if len(alike) > 1 else "" for alike in found)
-    return tuple(alike[0] + more for alike, more in zip(found, others, strict=True))
-
-
-def _shape(matrix: FloatArray) -> FloatArray:
-    """Return what each output tells: the labels' probabilities under equal shares of the labels."""
-    return np.asarray(matrix / matrix.sum(axis=0), dtype=np.float64)
+    classes, stands = channels[0].classes, list[Any]([[()]])
+    matrix = np.ones((len(classes), 1))
+    named = math.prod(len(channel.outputs) for channel in channels) <= _MOST_NAMED
+    for channel in channels:
+        own = channel.matrix[positions(classes, channel.classes)]
+        if matrix.shape[1] > 1 and matrix.size * len(channel.outputs) > _MOST_CELLS:
+            return None
+        every = (matrix[:, :, None] * own[:, None, :]).reshape(len(classes), -1)
+        matrix, groups = merged_columns(every)
+        if named:
+            found: list[Any] = [[] for _ in matrix.T]
+            for group, (alike, place) in zip(
+                groups, product(stands, range(own.shape[1])), strict=True
+            ):
+                if group >= 0:
+                    found[group] += [(*one, place) for one in alike]
+            stands = found
+    outputs: list[Any] = list(range(matrix.shape[1]))
+    for i, alike in enumerate(stands if named else ()):
+        first = (channel.outputs[at] for channel, at in zip(channels, min(alike), strict=True))
+        words = (
+            called.get(one) or (exactly(one, 3) if isinstance(one, float) else str(one))
+            for one in first
+        )
+        more = f" (or {len(alike) - 1} like it)" if len(alike) > 1 else ""
+        outputs[i] = ", ".join(words) + more
+    labels = tuple(called.get(label, label) for label in classes)
+    matrix = matrix / matrix.sum(axis=1, keepdims=True)
+    return Channel(matrix, labels, tuple(outputs)), named
 
 
 class UpperBound:

@@ -8,9 +8,15 @@ from typing import Any, Final
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from ldpaudit.commands.mechanism.analysis import Analysis, analyse, expected_loss
+from ldpaudit.commands.mechanism.analysis import (
+    MOST_LABELS,
+    Analysis,
+    analyse,
+    expected_loss,
+    grid,
+    read_domain,
+)
 from ldpaudit.commands.mechanism.request import DesignRequest
-from ldpaudit.commands.mechanism.stating import MOST_LABELS, grid, read_domain
 from ldpaudit.commands.priors import prior_over
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.datasets.probabilities import numeric_column, read_prior
@@ -216,8 +222,10 @@ def _invariant(request: DesignRequest) -> Analysis:
     """
     import pandas as pd
 
-    if request.prior is None or request.private_epsilon is not None or request.data is not None:
-        raise InputError("--invariant needs a public prior (--prior FILE), and no private one.")
+    refuse(
+        request.prior is None or request.private_epsilon is not None or request.data is not None,
+        "--invariant needs a public prior (--prior FILE), and no private one.",
+    )
     domain = read_domain(None, request.labels, request.prior, request)
     assert domain.classes is not None
     assert domain.prior is not None

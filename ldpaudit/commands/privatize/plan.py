@@ -428,15 +428,19 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
 
 def _plan(stated: Mapping[str, Any], folder: Path | None) -> Plan:
     _check_keys(stated, ("labels", "joint"), "The plan")
-    tables = stated.get("labels")
-    if not isinstance(tables, list | tuple) or not tables:
-        raise InputError("A plan must list the private columns: a table [[labels]] for each.")
+    tables: Any = stated.get("labels")
+    refuse(
+        not isinstance(tables, list | tuple) or not tables,
+        "A plan must list the private columns: a table [[labels]] for each.",
+    )
     labels = tuple(_label(table, folder) for table in tables)
     if "joint" not in stated:
         return Plan(labels)
     joint = stated["joint"]
-    if not isinstance(joint, Mapping) or not isinstance(joint.get("mechanism"), str):
-        raise InputError('The plan\'s [joint] must name its mechanism, such as "joint-rr".')
+    refuse(
+        not isinstance(joint, Mapping) or not isinstance(joint.get("mechanism"), str),
+        'The plan\'s [joint] must name its mechanism, such as "joint-rr".',
+    )
     _check_keys(joint, ("mechanism", "epsilon"), "The plan's [joint]")
     amount = {key: value for key, value in joint.items() if key == "epsilon"}
     return Plan(labels, joint["mechanism"], label_options("[joint]", amount).epsilon)

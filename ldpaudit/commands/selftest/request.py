@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.options import Option
 
 
@@ -47,5 +47,4 @@ class SelftestRequest:
             raise InputError(f"The 'minutes' must be more than 0. Got {self.minutes:g} instead.")
         if self.threads is not None and self.threads < 1:
             raise InputError(f"The 'threads' must be at least 1. Got {self.threads} instead.")
-        if self.seed < 0:
-            raise InputError("The seed must not be negative.")
+        refuse(self.seed < 0, "The seed must not be negative.")

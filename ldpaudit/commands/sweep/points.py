@@ -37,7 +37,7 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.datasets.probabilities import LabelPrior, read_prior
 from ldpaudit.datasets.reading import ReadReport
-from ldpaudit.errors import InputError
+from ldpaudit.errors import refuse
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.view import DeclaredCoding
@@ -142,8 +142,10 @@ def _split(table: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table
     """Return the rows to release and those held out, each in the order of the data."""
     n = table.num_rows
     held_out = round(share * n)
-    if not 1 <= held_out < n:
-        raise InputError(f"A share of {share:g} of {n} rows leaves none to release or to test on.")
+    refuse(
+        not 1 <= held_out < n,
+        f"A share of {share:g} of {n} rows leaves none to release or to test on.",
+    )
     order = child_generator(seed, "sweep", "split").permutation(n)
     test, training = np.sort(order[:held_out]), np.sort(order[held_out:])
     return table.take(pa.array(training)), table.take(pa.array(test))

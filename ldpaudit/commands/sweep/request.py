@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from ldpaudit.commands.privatize.request import ColumnRequest, DataOptions
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.options import FileOptions, Option, PlanOptions
 
 Parameter = Literal["lambda", "epsilon"]
@@ -25,18 +25,19 @@ class Grid:
 def parse_grid(parameter: Parameter, text: str) -> Grid:
     """Read ``V1,V2,…`` or ``LO:HI:N``, N values from LO to HI at equal distances (InputError)."""
     values = sorted(set(_values(parameter, text)))
-    if parameter == "epsilon" and not all(0 < value < math.inf for value in values):
-        raise InputError("Every ε of the grid must be above 0 and finite.")
-    if parameter == "lambda" and not all(0 < value <= 1 for value in values):
-        raise InputError(
-            "Every λ of the grid must lie above 0 and be at most 1; with λ = 0 every true label "
-            "would be released."
-        )
-    if not 1 <= len(values) <= MOST_VALUES:
-        raise InputError(
-            f"The grid --{parameter} must hold 1 to {MOST_VALUES} different values. "
-            f"Got {len(values)}."
-        )
+    refuse(
+        parameter == "epsilon" and not all(0 < value < math.inf for value in values),
+        "Every ε of the grid must be above 0 and finite.",
+    )
+    refuse(
+        parameter == "lambda" and not all(0 < value <= 1 for value in values),
+        "Every λ of the grid must lie above 0 and be at most 1; with λ = 0 every true label "
+        "would be released.",
+    )
+    refuse(
+        not 1 <= len(values) <= MOST_VALUES,
+        f"The grid --{parameter} must hold 1 to {MOST_VALUES} different values. Got {len(values)}.",
+    )
     return Grid(parameter, tuple(values if parameter == "lambda" else values[::-1]))
 
 
@@ -94,8 +95,10 @@ class GridOptions:
 
     def value(self) -> Grid:
         """Return the grid (InputError if there is none or there are two)."""
-        if (self.lambda_ is None) == (self.epsilon is None):
-            raise InputError("A sweep must be given one grid: --lambda or --epsilon.")
+        refuse(
+            (self.lambda_ is None) == (self.epsilon is None),
+            "A sweep must be given one grid: --lambda or --epsilon.",
+        )
         if self.lambda_ is None:
             return parse_grid("epsilon", self.epsilon or "")
         return parse_grid("lambda", self.lambda_)
@@ -159,8 +162,10 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
         """Return the request with the generator that ``public`` stands for (InputError)."""
         if self.public is None:
             return self
-        if self.synthetic is not None or self.generator_data is not None:
-            raise InputError("--public does not go with --synthetic or --generator-data.")
+        refuse(
+            self.synthetic is not None or self.generator_data is not None,
+            "--public does not go with --synthetic or --generator-data.",
+        )
         generator = self.generator or "mixture"
         return replace(self, public=None, generator=generator, generator_data=self.public)
 

@@ -261,8 +261,10 @@ class SweepFolder:
         except OSError:
             raise OutputError(f"The folder {shown} cannot be made or written to.") from None
         try:
-            if not hold(descriptor):
-                raise InputError(f"Another sweep writes to the folder {shown}: wait until it ends.")
+            refuse(
+                not hold(descriptor),
+                f"Another sweep writes to the folder {shown}: wait until it ends.",
+            )
             yield
         finally:
             os.close(descriptor)
@@ -275,10 +277,9 @@ class SweepFolder:
             key = secrets.token_hex(32)
             digests = _digests(key, options)
             return self.keep("manifest", {"format": _FORMAT, "key": key, "digests": digests})
-        if not resume:
-            raise InputError(
-                f"The folder {shown} is not empty; give another, or go on with --resume."
-            )
+        refuse(
+            not resume, f"The folder {shown} is not empty; give another, or go on with --resume."
+        )
         stored = self.kept("manifest")
         if stored is None or stored.get("format") != _FORMAT:
             raise InputError(f"The folder {shown} holds something that is no sweep.")

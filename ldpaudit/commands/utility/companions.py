@@ -7,14 +7,18 @@ value reveals of the true one is known from its channel.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from ldpaudit.api import read_with
+from ldpaudit.api.reading import opened, read_columns
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.models import aligned_channel
 from ldpaudit.datasets.companions import LabelledRows
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.reading import ReadReport
+from ldpaudit.datasets.several import ColumnsReport
+from ldpaudit.errors import refuse
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.interface import NumericMechanism
@@ -22,6 +26,7 @@ from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.joint import from_declaration as joint_claim
 from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.models.encoding import DesignMatrix
+from ldpaudit.options import ReleaseOptions, named_columns
 from ldpaudit.release import (
     FeatureTable,
     FileColumns,
@@ -249,9 +254,69 @@ def _together(
 def _places(names: tuple[Label, ...], among: tuple[Label, ...]) -> IntArray:
     """Return the position of each name."""
     missing = [name for name in names if name not in among]
-    if missing:
-        raise InputError(
-            f"The claim's labels must be those of the release; {len(missing)} of a column's "
-            f"{len(names)} are not."
-        )
+    refuse(
+        missing,
+        f"The claim's labels must be those of the release; {len(missing)} of a column's "
+        f"{len(names)} are not.",
+    )
     return np.array([among.index(name) for name in names], dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class ColumnToLearn:
+    """A private column, and what a learner of it may use.
+
+    Attributes
+    ----------
+    release : Release
+        Without the other private columns among its features.
+    test : LabelledRows
+        Test rows with the same features.
+    beside : OtherColumns or None
+        The other private columns; None where there are none.
+    reading : ReadReport or ColumnsReport
+        What was read.
+    position : int
+        Which column of several it is.
+    """
+
+    release: Release
+    test: LabelledRows
+    beside: OtherColumns | None
+    reading: ReadReport | ColumnsReport
+    position: int = 0
+
+    @cached_property
+    def beside_in_truth(self) -> OtherColumns | None:
+        """The other columns' true values in the place of released ones; None where unknown."""
+        reading = self.reading
+        if isinstance(reading, ReadReport) or any(
+            one.truth is None for one in reading.file.columns
+        ):
+            return None
+        return other_columns(reading.file, self.position, reading.tests, true=True)
+
+
+def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
+    """Read the column that is named first, or the only one, with all others that are declared."""
+    named = [one.label for one in named_columns(options)]
+    source, declaration = opened(release, options)
+    declared = () if declaration is None else declaration.names
+    if len(named) == 1 and named[0] in declared:
+        options = replace(options, label=())  # The other declared columns are read, too.
+    if len(named) < 2 and (len(declared) < 2 or not {*named} <= {*declared}):
+        alone = read_with(source, options)
+        assert alone.test is not None
+        return ColumnToLearn(alone.release, alone.test, None, alone)
+    refuse(
+        not named,
+        f"The release declares {len(declared)} private columns; name the one to learn: --label.",
+    )
+    reading = read_columns(source, options)
+    assert isinstance(reading, ColumnsReport)
+    file, tests = reading.file, reading.tests
+    at = [one.label for one in file.columns].index(named[0])
+    test = tests[at]
+    assert test is not None
+    public = replace(test, features=test.features.without(file.others[at]))
+    return ColumnToLearn(file.alone(at), public, other_columns(file, at, tests), reading, at)

@@ -12,7 +12,7 @@ from ldpaudit.audits.models import aligned_channel
 from ldpaudit.commands.utility import LearnerKind
 from ldpaudit.commands.utility.companions import OtherColumns, Way, row_likelihood
 from ldpaudit.device import DeviceName, torch_device
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms import ExplicitChannel, Mechanism, family, from_declaration
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.capabilities import LabelByStratum, NoisyFeatures, SyntheticFeatures
@@ -160,10 +160,10 @@ class Learner:
     beside: OtherColumns | None = None
 
     def _check_loss(self, *losses: str, kind: str) -> None:
-        if self.loss is not None and self.loss not in losses:
-            raise InputError(
-                f"The loss {self.loss!r} does not belong to the learner {self.model!r} of {kind}."
-            )
+        refuse(
+            self.loss is not None and self.loss not in losses,
+            f"The loss {self.loss!r} does not belong to the learner {self.model!r} of {kind}.",
+        )
 
     def classes(self, release: Release, rows: FeatureTable, rng: np.random.Generator) -> Answers:
         """Return what a model trained on a release says of t other rows.
@@ -228,8 +228,10 @@ class Learner:
     ) -> Model:
         """Return a model trained on a release: rows to P(output), float64 of shape (t, m)."""
         if self.model == "iwp":
-            if (correction.noise is None and not self.true) or correction.name == "unbiased":
-                raise InputError("The learner 'iwp' needs a declared channel of the label.")
+            refuse(
+                (correction.noise is None and not self.true) or correction.name == "unbiased",
+                "The learner 'iwp' needs a declared channel of the label.",
+            )
             table, matrix, sigma = self._iwp_table(release)
             model = iwp_model(correction.noise, sigma, table, self.loss, rng)
             model.fit(table, release.released)
@@ -284,8 +286,10 @@ class Learner:
         if noisy is None:
             matrix = self.matrix(features)
             return matrix(features), matrix, 0.0
-        if features.categorical.shape[1] or np.isnan(features.numeric).any():
-            raise InputError("Noisy features must be numbers without gaps for the learner 'iwp'.")
+        refuse(
+            features.categorical.shape[1] or np.isnan(features.numeric).any(),
+            "Noisy features must be numbers without gaps for the learner 'iwp'.",
+        )
         # True labels may come with clean features, which then have no noise.
         clean = self.true and features is release.original
         return features.numeric, lambda rows: rows.numeric, 0.0 if clean else float(noisy.sigma)

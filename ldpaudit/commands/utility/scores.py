@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpaudit.commands.utility.learner import Learner, LossCorrection
 from ldpaudit.datasets.companions import LabelledRows
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.errors import InputError, InsufficientDataError, refuse
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.numeric_labels import NumericCoding
@@ -136,11 +136,11 @@ def _of_numbers(
     assert release.numeric is not None
     low, high = _range(release.numeric.view.classes)
     outside = int(((test.numbers < low) | (test.numbers > high)).sum())
-    if outside:
-        raise InputError(
-            f"Every test label must lie in the declared range; {outside:,} of "
-            f"{len(test.numbers)} rows do not."
-        )
+    refuse(
+        outside,
+        f"Every test label must lie in the declared range; {outside:,} of "
+        f"{len(test.numbers)} rows do not.",
+    )
     predicted, correction = learner.numbers(release, test.features, rng)
     guesses = np.clip(predicted, low, high)
     errors = (guesses - test.numbers) ** 2

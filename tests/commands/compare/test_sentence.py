@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ldpaudit.commands.compare.inputs import told_apart
 from ldpaudit.commands.compare.sentences import remark, sentences
+from ldpaudit.commands.compare.work import told_apart
 from ldpaudit.result import AuditResult, Estimate, MechanismInfo, ReleaseInfo, RunInfo
 from ldpaudit.result.comparison import Difference
 
