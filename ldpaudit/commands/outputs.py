@@ -48,13 +48,8 @@ class Outputs:
         """Return these places; without result and page, they become two files beside an input.
 
         Not where something goes to standard output: then nothing is written that was not asked for.
-
-        Parameters
-        ----------
-        source : str
-            The input; for a URL or a pattern the files go into the current folder.
-        kind : str
-            The files are ``<name of the input>.<kind>.json`` and ``.html``.
+        ``source``: the input; for a URL or a pattern the files go into the current folder.
+        ``kind``: the files are ``<name of the input>.<kind>.json`` and ``.html``.
         """
         if self.json or self.html or self.streamed:
             return self
@@ -82,10 +77,7 @@ class Outputs:
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
         """Refuse places that cannot be written to, and those of inputs.
 
-        Raises
-        ------
-        OutputError
-            With what is wrong with which file.
+        OutputError with what is wrong with which file.
         """
         streamed = [f"--{name}" for name, place in self.asked.items() if place == STREAM]
         if len(streamed) > 1:
@@ -104,12 +96,8 @@ class Outputs:
     def write(self, makers: Mapping[str, Callable[[], str]], *, confidential: bool = False) -> str:
         """Write what is asked for and can be made, all or nothing; nothing else is made.
 
-        What is ``confidential`` only its owner may read (mode 0600).
-
-        Returns
-        -------
-        str
-            What is for standard output; empty without it.
+        What is ``confidential`` only its owner may read (mode 0600). Returns what is for standard
+        output; empty without it.
         """
         texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
         streamed = texts.pop(STREAM, "")
@@ -160,11 +148,8 @@ def read_result(path: Path) -> "AuditResult":
 def check_place(path: Path) -> None:
     """Check, as far as that is possible beforehand, that a file can be written there.
 
-    Raises
-    ------
-    OutputError
-        If the place is a folder, a device or the like, or its folder does not exist or cannot be
-        written to.
+    OutputError if the place is a folder, a device or the like, or its folder does not exist or
+    cannot be written to.
     """
     shown = quoted(path.name or str(path))
     try:
@@ -184,10 +169,7 @@ def check_place(path: Path) -> None:
 def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) -> None:
     """Check that no two files go to one place, and none to the place of an input.
 
-    Raises
-    ------
-    OutputError
-        With which file is which.
+    OutputError with which file is which.
     """
     for one, other in combinations(targets, 2):
         if _same(one, other):

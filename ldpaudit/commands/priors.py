@@ -17,10 +17,7 @@ SAME: Final = 1e-9
 def prior_over(classes: tuple[Label, ...], table: LabelPrior) -> FloatArray:
     """Return the prior of the labels in their order, float64 of shape (k,).
 
-    Raises
-    ------
-    InputError
-        If its labels are not exactly these, or it is no distribution.
+    InputError if its labels are not exactly these, or it is no distribution.
     """
     # A grid's 0.1 + 2 · 0.1 is the file's 0.3.
     place = positions(tuple(map(_rounded, table.labels)), tuple(map(_rounded, classes)))

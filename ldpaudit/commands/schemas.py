@@ -25,10 +25,7 @@ STORED: Final = {
 def schema_of(command: str) -> str:
     """Return the JSON schema of the result of a command, as JSON text.
 
-    Raises
-    ------
-    InputError
-        If the command stores no result.
+    InputError if the command stores no result.
     """
     from ldpaudit.reports.schema import json_schema
 

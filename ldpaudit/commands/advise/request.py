@@ -120,10 +120,7 @@ class AdviseRequest(FileOptions):
     def columns(self) -> "tuple[AdviseRequest, ...]":
         """Return a request for each private column, with what is stated of it.
 
-        Raises
-        ------
-        InputError
-            If a column is named twice, or more is stated of it than its labels.
+        InputError if a column is named twice, or more is stated of it than its labels.
         """
         stated = [parse_label(text) for text in self.label]
         check_distinct(one.label for one in stated)

@@ -84,10 +84,7 @@ Input = ReleaseInput | ResultInput
 def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...]:
     """Read every release and result, in their order.
 
-    Raises
-    ------
-    InputError
-        One line about what is wrong with which input.
+    One line says what is wrong with which input (InputError).
     """
     tables = _synthetic_tables(request)
     inputs: list[Input] = []
@@ -115,10 +112,7 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
 def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
     """Return by letter the synthetic table of each release with synthetic features.
 
-    Raises
-    ------
-    InputError
-        If the number of tables fits neither one for all nor one for each.
+    InputError if the number of tables fits neither one for all nor one for each.
     """
     named = zip(LETTERS, request.inputs, strict=False)
     double = [letter for letter, name in named if not is_result(name) and _is_double(request, name)]
@@ -180,10 +174,7 @@ def _release(
 def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
     """Return what is known of each input's data, and how it differs from the first.
 
-    Raises
-    ------
-    InputError
-        If some differ and ``request.force`` is not set; fingerprints are in the message.
+    InputError if some differ and ``request.force`` is not set; fingerprints are in the message.
     """
     first = _fingerprint(inputs[0])
     prints = [first, *(_compared(request, inputs[0], first, other) for other in inputs[1:])]

@@ -94,10 +94,7 @@ class Declared(Told):
 def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     """Write a declaration, after it was checked against the labels; or return the present one.
 
-    Raises
-    ------
-    InputError, OutputError
-        One line about what is wrong; nothing is written then.
+    One line says what is wrong; nothing is written then (InputError, OutputError).
     """
     table = open_source(request.file, files=request)
     if said := getattr(table, "remark", ""):

@@ -443,10 +443,7 @@ def analysis_of(
 def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
     """Analyse a mechanism given by its parameters.
 
-    Raises
-    ------
-    InputError
-        If the labels, the prior or a parameter are not valid.
+    InputError if the labels, the prior or a parameter are not valid.
     """
     if request.name in JOINT or request.domain:
         return _describe_columns(request)
@@ -464,10 +461,7 @@ def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
 def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:
     """Analyse a channel matrix.
 
-    Raises
-    ------
-    InputError
-        If the matrix is no channel, or the prior is not one of its labels.
+    InputError if the matrix is no channel, or the prior is not one of its labels.
     """
     table = channel_table(request.file, request)
     rows, columns = read_texts(table.classes), read_texts(table.outputs)
@@ -481,19 +475,9 @@ def analyse(
 ) -> Analysis:
     """Return everything that is exactly known of a mechanism.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        One whose privacy curve is known.
-    prior : float64 array of shape (k,), optional
-        The probabilities of its labels, summing to 1.
-    remarks : tuple of str
-        Further notes.
-
-    Raises
-    ------
-    InputError
-        If its privacy curve is not known.
+    ``mechanism``: one whose privacy curve is known. ``prior``, float64 of shape (k,): the
+    probabilities of its labels, summing to 1. ``remarks``: further notes. InputError if its privacy
+    curve is not known.
     """
     privacy, notes = privacy_of(mechanism), mechanism.remarks()
     delta, errors = delta_curve(privacy), label_errors(mechanism)

@@ -64,10 +64,7 @@ Called = Mapping[Label, str]
 def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
     """Analyse the joint release.
 
-    Raises
-    ------
-    InputError, MissingDependencyError
-        If a release cannot be composed, with the reason.
+    InputError, MissingDependencyError if a release cannot be composed, with the reason.
     """
     stated = any((request.classes, request.labels, request.prior))
     contents = {
@@ -202,13 +199,9 @@ def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = Non
     """Return the privacy of independent releases of the same labels.
 
     Exact where every release is a finite channel and their product is not too large; else an upper
-    bound. Labels are shown as they are ``called``, where that holds them.
-
-    Raises
-    ------
-    InputError
-        If a mechanism's privacy is not known, its ε is infinite where a bound is needed, or the
-        labels differ.
+    bound. Labels are shown as they are ``called``, where that holds them. InputError if a
+    mechanism's privacy is not known, its ε is infinite where a bound is needed, or the labels
+    differ.
     """
     for one in mechanisms:
         refuse(
@@ -317,21 +310,11 @@ class UpperBound:
     """An upper bound of the privacy of independent releases of the same labels.
 
     It goes through privacy loss distributions. A mechanism's exact curve δ(ε) is that of some pair
-    of distributions, which dominates every pair of labels; composing dominating pairs dominates
-    the composition (Zhu et al. 2022, Theorem 10), and connecting the dots of the curve at the
-    points of a grid only raises it (Doroshenko et al. 2022, Algorithm 1).
-
-    Parameters
-    ----------
-    releases : sequence of Privacy
-        Each with a finite ε; at least one.
-
-    Raises
-    ------
-    InputError
-        If some ε is infinite.
-    MissingDependencyError
-        If dp-accounting is not installed.
+    of distributions, which dominates every pair of labels; composing dominating pairs dominates the
+    composition (Zhu et al. 2022, Theorem 10), and connecting the dots of the curve at the points of
+    a grid only raises it (Doroshenko et al. 2022, Algorithm 1). ``releases``: each with a finite ε;
+    at least one. InputError if some ε is infinite. MissingDependencyError if dp-accounting is not
+    installed.
     """
 
     def __init__(self, releases: Sequence[Privacy]) -> None:
@@ -358,9 +341,7 @@ class UpperBound:
     def rdp(self, alpha: float) -> float:
         """Return the sum of the Rényi parameters at order α > 0, in nats: an upper bound.
 
-        References
-        ----------
-        Mironov (2017), Proposition 1.
+        Source: Mironov (2017), Proposition 1.
         """
         return min(math.fsum(release.curves.rdp(alpha) for release in self._releases), self.epsilon)
 

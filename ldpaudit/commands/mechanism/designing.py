@@ -271,12 +271,8 @@ def _prior(request: DesignRequest, labels: LabelRange, epsilon: float) -> tuple[
 def compare_mechanisms(problem: Problem, *, progress: Progress | None = None) -> tuple[Scored, ...]:
     """Build every candidate and return them, the least expected loss first.
 
-    What is proved to be optimal comes before what only rounding puts below it.
-
-    Raises
-    ------
-    InputError
-        If the problem itself is not valid: ε, the prior, or labels below 0 under the Poisson loss.
+    What is proved to be optimal comes before what only rounding puts below it. InputError if the
+    problem itself is not valid: ε, the prior, or labels below 0 under the Poisson loss.
     """
     check_epsilon(problem.epsilon)
     check_prior(problem.prior, problem.labels.steps + 1)

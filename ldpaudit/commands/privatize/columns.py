@@ -185,10 +185,7 @@ class DeclaredLabels:
 def declared_labels(request: ColumnRequest, of_prior: tuple[Label, ...] | None) -> DeclaredLabels:
     """Return the labels that the options state, else those of the prior's file (``of_prior``).
 
-    Raises
-    ------
-    InputError
-        If they are no range of numbers, or a numeric mechanism is given none.
+    InputError if they are no range of numbers, or a numeric mechanism is given none.
     """
     mechanism = family(request.mechanism)
     traits = mechanism.traits
@@ -273,10 +270,8 @@ def read_columns(
 ) -> PrivateColumns:
     """Read the labels of all private columns in one pass, and build their mechanisms.
 
-    Raises
-    ------
-    InputError
-        If a label is missing or none that its mechanism takes, or a parameter is out of range.
+    InputError if a label is missing or none that its mechanism takes, or a parameter is out of
+    range.
     """
     labels: list[tuple[str, LabelCount]] = []
     strata: dict[str, tuple[str, Tally]] = {}
@@ -362,12 +357,8 @@ def build(
 ) -> tuple[Mechanism, Prior | None]:
     """Return the mechanism, and the prior that it was designed for.
 
-    ``table``: the file of the prior.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range, or ε would be infinite.
+    ``table``: the file of the prior. InputError if a parameter is out of range, or ε would be
+    infinite.
     """
     mechanism = family(request.mechanism)
     prior: Prior | None = None
@@ -412,11 +403,8 @@ def _check_hides(mechanism: Mechanism) -> None:
 def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> Prior:
     """Return the prior of the labels that the options state: of a file, the data, or uniform.
 
-    Raises
-    ------
-    InputError
-        If the file's labels are not the classes, it is no distribution or gives no probability to
-        labels that occur; if a private prior leaves no ε; or if RR-Top-k is given none.
+    InputError if the file's labels are not the classes, it is no distribution or gives no
+    probability to labels that occur; if a private prior leaves no ε; or if RR-Top-k is given none.
     """
     classes, asked = survey.domain.classes, request.private_prior
     if table is not None:
@@ -467,10 +455,7 @@ def _matrix(request: ColumnRequest) -> Mapping[str, Any]:
 def _channels(request: ColumnRequest) -> ColumnChannels:
     """Return the channel of a column, or those of its strata, as its table states them.
 
-    Raises
-    ------
-    InputError
-        If there is no table, or none of its channels is the column's.
+    InputError if there is no table, or none of its channels is the column's.
     """
     if request.channel is None:
         raise InputError(

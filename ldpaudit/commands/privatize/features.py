@@ -70,12 +70,8 @@ def labelled_rows(
     """Read a table that goes along with the data: its features, decoded, and its label codes.
 
     Other columns that it may have are those of the data that are not released. ``role`` is for
-    messages.
-
-    Raises
-    ------
-    InputError
-        If its columns, types or labels are not those of the data; rows are counted.
+    messages. InputError if its columns, types or labels are not those of the data; rows are
+    counted.
     """
     table, label = read_whole(open_table(path, request)), request.label
     names = [*features.names, label]
@@ -160,10 +156,8 @@ def fit_generator(
 ) -> FittedGenerator | None:
     """Fit the requested generator on public rows, else on the data; None where none is requested.
 
-    Raises
-    ------
-    InputError, InsufficientDataError, GeneratorDivergedError
-        If the table does not fit the data, a class has too few rows, or training fails.
+    InputError, InsufficientDataError, GeneratorDivergedError if the table does not fit the data, a
+    class has too few rows, or training fails.
     """
     if request.generator is None:
         return None
@@ -210,9 +204,7 @@ def synthetic_rows(
 def withheld(synthetic: RowSource | None, rng: np.random.Generator | None) -> FeatureRelease:
     """Return features that are missing, or those of rows drawn independently of the data.
 
-    References
-    ----------
-    Busa-Fekete et al. (2023), Mechanism 3.
+    Source: Busa-Fekete et al. (2023), Mechanism 3.
     """
 
     def draw(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -384,12 +376,8 @@ def synthetic_sample(
 ) -> SyntheticSample | None:
     """Return the requested sample; None where none is.
 
-    Before a generator is fitted it only checks what is known then.
-
-    Raises
-    ------
-    InputError, OutputError
-        If it has fewer rows than labels, or its format cannot hold a column.
+    Before a generator is fitted it only checks what is known then. InputError, OutputError if it
+    has fewer rows than labels, or its format cannot hold a column.
     """
     target, classes = request.synthetic_out, survey.domain.classes
     if target is None:

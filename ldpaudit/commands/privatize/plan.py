@@ -80,11 +80,8 @@ class StatedRelease:
 def stated_release(request: PrivatizeRequest) -> StatedRelease:
     """Return the requests of all private columns, checked as far as options alone decide.
 
-    Raises
-    ------
-    InputError, MissingDependencyError
-        If options contradict one another or a plan, a mechanism is missing or cannot be one of
-        several, or an option does not belong to it or is out of range.
+    InputError, MissingDependencyError if options contradict one another or a plan, a mechanism is
+    missing or cannot be one of several, or an option does not belong to it or is out of range.
     """
     _check_company(request)
     refuse(
@@ -249,13 +246,8 @@ def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
 def check_column(request: ColumnRequest) -> None:
     """Check everything that the options of one private column alone decide.
 
-    Raises
-    ------
-    InputError
-        If the mechanism cannot be applied, or an option does not belong to it, is missing or out of
-        range.
-    MissingDependencyError
-        If it needs PyTorch, and that is not installed.
+    InputError if the mechanism cannot be applied, or an option does not belong to it, is missing or
+    out of range. MissingDependencyError if it needs PyTorch, and that is not installed.
     """
     takes, traits = options_of(request.mechanism), traits_of(request.mechanism)
     every = {option for family in families() for option in family.traits.options}
@@ -339,10 +331,7 @@ def _check_amount(request: ColumnRequest, *, synthetic: bool) -> None:
 def options_of(name: str) -> tuple[str, ...]:
     """Return the fields of :class:`PrivatizeRequest` that a mechanism uses.
 
-    Raises
-    ------
-    InputError
-        If there is no such mechanism, or it cannot be applied to a table.
+    InputError if there is no such mechanism, or it cannot be applied to a table.
     """
     choices = applicable()
     refuse(
@@ -402,10 +391,7 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
         mechanism = "rr"
         strata = { north = { epsilon = 1.0 }, south = { epsilon = 0.5 } }
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or a key is missing, unknown or not of its kind.
+    InputError if it cannot be read, or a key is missing, unknown or not of its kind.
     """
     if isinstance(source, Mapping):
         return _plan(source, None)

@@ -71,11 +71,8 @@ def row_release(
     """Make the mechanisms of all private columns ready.
 
     ``features``: those that are released; ``fitted`` makes synthetic rows where there is no table.
-
-    Raises
-    ------
-    InputError, MissingDependencyError
-        If a table that one needs is missing or does not fit, or its noise cannot be drawn exactly.
+    InputError, MissingDependencyError if a table that one needs is missing or does not fit, or its
+    noise cannot be drawn exactly.
     """
     joint = columns.joint
     if joint is not None:

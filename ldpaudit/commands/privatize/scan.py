@@ -53,15 +53,8 @@ class _Labels:
 class ReleasedColumns:
     """Keeps runs of neighbouring rows from every batch, all rows of a small table, and looks.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        The feature columns that are released unchanged.
-    private : sequence of str
-    rows : int
-        How many rows there will be.
-    names : sequence of str
-        All columns of the file: messages tell the places of some.
+    ``columns``: the feature columns that are released unchanged. ``rows``: how many rows there will
+    be. ``names``: all columns of the file: messages tell the places of some.
     """
 
     def __init__(

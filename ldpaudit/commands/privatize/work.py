@@ -144,12 +144,8 @@ class PrivatizeSummary(Told):
 def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> PrivatizeSummary:
     """Release a table: rows in their order, private columns replaced, features as options say.
 
-    Its memory does not grow with the number of rows.
-
-    Raises
-    ------
-    InputError, OutputError, MissingDependencyError
-        One line about what is wrong, without any cell; nothing is left behind then.
+    Its memory does not grow with the number of rows. One line says what is wrong, without any
+    cell; nothing is left behind then (InputError, OutputError, MissingDependencyError).
     """
     progress = progress or NoProgress()
     stated = stated_release(request)

@@ -39,11 +39,7 @@ def run_demo(folder: Path, seed: int) -> int:
     """Write the two releases of the demo, audit both and print the verdicts; return the status.
 
     0 where the honest release passes and the dishonest one fails, as they should; else 1.
-
-    Raises
-    ------
-    LdpAuditError
-        If the files cannot be written, or an audit could not run.
+    LdpAuditError if the files cannot be written, or an audit could not run.
     """
     files = write_demo(folder, seed)
     jobs = [(path, files.truth) for path in (files.honest, files.dishonest)]

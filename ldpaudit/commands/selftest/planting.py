@@ -112,13 +112,8 @@ def replaced(codes: IntArray, k: int, kept: Any, rng: np.random.Generator) -> In
 class Planted:
     """A release as an audit gets it, its true labels, and what is known of it.
 
-    Attributes
-    ----------
-    table, truth : pyarrow.Table
-    options : mapping
-        Options of the audit.
-    epsilon : float
-        What it truly reveals about a label, in nats; ∞ where labels can be read off.
+    ``options``: options of the audit. ``epsilon``: what it truly reveals about a label, in nats; ∞
+    where labels can be read off.
     """
 
     table: pa.Table
@@ -257,24 +252,14 @@ Order = Callable[[pd.DataFrame, Any], IndexArray]
 class Way:
     """A way to make a release.
 
-    Attributes
-    ----------
-    found_by : frozenset of str
-        The checks that name the leak, also by a warning; empty for an honest way.
-    labels : callable
-        From setting, people, true labels and generator to released labels.
-    columns : callable
-        From the places of released and of true labels, and a generator, to further columns.
-    order : callable
-        From features with released labels, and true labels, to the order of the rows.
-    epsilon : callable or None
-        From the setting to what is truly revealed; None: as declared if honest, else ∞.
-    equal_rows : int
-        How many rows in sequence have equal features; with ``own_labels`` each has its own label.
-    mechanisms : collection of str
-        Those that it is planted in; empty: all.
-    noise, shared : bool
-        Whether it is too little noise, and in all rows alike, so that the power is known.
+    ``found_by``: the checks that name the leak, also by a warning; empty for an honest way.
+    ``labels``: from setting, people, true labels and generator to released labels. ``columns``:
+    from the places of released and of true labels, and a generator, to further columns. ``order``:
+    from features with released labels, and true labels, to the order of the rows. ``epsilon``: from
+    the setting to what is truly revealed; None: as declared if honest, else ∞. ``equal_rows``: how
+    many rows in sequence have equal features; with ``own_labels`` each has its own label.
+    ``mechanisms``: those that it is planted in; empty: all. ``noise``, ``shared``: whether it is
+    too little noise, and in all rows alike, so that the power is known.
     """
 
     found_by: frozenset[str] = frozenset()

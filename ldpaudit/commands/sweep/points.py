@@ -57,22 +57,11 @@ _BEYOND: Final = "Violation found: the declared ε lies above what the policy al
 class SweepTables:
     """The data of every point of a sweep.
 
-    Attributes
-    ----------
-    request : SweepRequest
-    seed : int
-        The sweep's root seed.
-    everything : MemoryTable
-        All rows of the data, from which the labels are surveyed.
-    training : pyarrow.Table
-        The n rows that are released in simulations, with the true label.
-    test : pyarrow.Table or str
-        The rows that learners are tested on, or their file.
-    prior : LabelPrior or None
-    columns : sequence of str
-        All columns of the data's file, whose places messages name.
-    fitted : FittedGenerator or None
-        What makes synthetic rows where a mechanism needs them and there is no table of them.
+    ``seed``: the sweep's root seed. ``everything``: all rows of the data, from which the labels are
+    surveyed. ``training``: the n rows that are released in simulations, with the true label.
+    ``test``: the rows that learners are tested on, or their file. ``columns``: all columns of the
+    data's file, whose places messages name. ``fitted``: what makes synthetic rows where a mechanism
+    needs them and there is no table of them.
     """
 
     request: SweepRequest

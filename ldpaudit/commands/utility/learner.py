@@ -139,18 +139,10 @@ class Answers:
 class Learner:
     """A learner from releases.
 
-    Attributes
-    ----------
-    model : {"logistic", "boosting", "network", "iwp"}
-        A network is convolutional where rows are square images.
-    device : {"auto", "cpu", "cuda"}
-        Where the network runs.
-    true : bool
-        Whether the "released" labels are the true ones, which need no correction.
-    loss : str or None
-        ``"poisson"`` for numbers, or a loss of "iwp"; None: the usual one.
-    beside : OtherColumns or None
-        The other private columns of the release, which are then no features.
+    ``model``: a network is convolutional where rows are square images. ``device``: where the
+    network runs. ``true``: whether the "released" labels are the true ones, which need no
+    correction. ``loss``: ``"poisson"`` for numbers, or a loss of "iwp"; None: the usual one.
+    ``beside``: the other private columns of the release, which are then no features.
     """
 
     model: LearnerKind
