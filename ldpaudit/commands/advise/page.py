@@ -32,6 +32,20 @@ _NO_PROOF: Final = (
     "No violation found is not a proof of privacy: a stronger attack may exist. Audit the release "
     "itself before it is published: ldpaudit run."
 )
+_BEST: Final = (
+    f"The best releases that meet the policy, utility and leakage side by side. {ORDER} Certified: "
+    "an interval that needs independent rows only; exact: no chance in it; estimated: with the "
+    "assumptions that the JSON file names."
+)
+# What tables show, and why one is missing.
+_OF_LIMITS: Final = (
+    "What the policy limits, and what the audit of the first simulated release reached.",
+    "No release was simulated, or the policy limits nothing that noise changes.",
+)
+_OF_CANDIDATES: Final = (
+    "Every release that was looked at, and why it is not recommended.",
+    "There is no candidate.",
+)
 # Headers for numbers, by their ids.
 _SHORT: Final = {
     "test_accuracy": "Learner's accuracy",
@@ -134,14 +148,36 @@ class Advice(Stored):
             Tile("rows reported on", rows(run.reported), "nothing was learnt from them"),
             Tile("simulated releases", str(run.simulated)),
         ]
-        sections = [_recommendations(self), _frontier(self), *_left_out(self)]
+        commands = tuple((str(i), one.command) for i, one in enumerate(found, 1))
+        made = ("The command to make each", Table(("", "Command"), commands))
+        table = ("Recommended", Table(*_recommended(self)))
+        limits = tuple(
+            (
+                *(str(place), choice.mechanism, limit.title),
+                *(number(limit.value), number(limit.limit)),
+                *("yes" if limit.passes else "not shown", limit.kind),
+            )
+            for place, one in enumerate(found, 1)
+            for choice in one.choices
+            for limit in choice.limits or ()
+        )
+        every = ("Candidates", _candidates(self))
         return render_sheet(
             what="Advice before releasing",
             title=f"For {run.use}, {rows(run.rows)} rows",
             lead=self.sentence,
             tiles=tuple(tiles),
-            sections=tuple(sections),
-            more=(_limits(self), _everything(self)),
+            sections=(
+                _part("recommended", "What to release", _BEST, self.sentence, table, made),
+                _frontier(self),
+                *_left_out(self),
+            ),
+            more=(
+                _part(
+                    "limits", "The policy's limits", *_OF_LIMITS, ("Limits", Table(_LIMITS, limits))
+                ),
+                _part("candidates", "Every candidate", *_OF_CANDIDATES, every),
+            ),
             notes=(
                 _NOT_RELEASED,
                 _NO_PROOF,
@@ -205,18 +241,6 @@ def _part(key: str, title: str, intro: str, missing: str, *tables: tuple[str, Ta
     return Section(key, title, (intro,), tables=tables)
 
 
-def _recommendations(advice: Advice) -> Section:
-    commands = tuple((str(i), one.command) for i, one in enumerate(advice.recommendations, 1))
-    intro = (
-        f"The best releases that meet the policy, utility and leakage side by side. {ORDER} "
-        "Certified: an interval that needs independent rows only; exact: no chance in it; "
-        "estimated: with the assumptions that the JSON file names."
-    )
-    made = ("The command to make each", Table(("", "Command"), commands))
-    table = ("Recommended", Table(*_recommended(advice)))
-    return _part("recommended", "What to release", intro, advice.sentence, table, made)
-
-
 def _frontier(advice: Advice) -> Section:
     use, title = advice.run.use, "Leakage against utility"
     intro = (
@@ -227,19 +251,19 @@ def _frontier(advice: Advice) -> Section:
     able = [one for one in advice.candidates if one.utility is not None]
     able.sort(key=lambda one: -one.epsilon)
     names = list(dict.fromkeys(one.mechanism for one in able))[:MOST_LINES]
-    paths = [Path(name, tuple(_spot(c) for c in able if c.mechanism == name)) for name in names]
+    spots = {name: list[Spot]() for name in names}
+    for one in able:
+        x, y, look = one.accuracy or 0.0, one.utility or 0.0, "pass" if one.passes else "fail"
+        if one.mechanism in spots:
+            spot = Spot(x, y, (x, x), (y, y), f"ε = {one.epsilon:.4g}", look)  # type: ignore[arg-type]
+            spots[one.mechanism].append(spot)
+    paths = [Path(name, tuple(some)) for name, some in spots.items()]
     axes = ("labels guessed right", _USES[use])
     figure = frontier_figure(title, paths, axes, (None, None), _candidates(advice))
     if figure is None:
         missing = "Not drawn: no release was simulated."
         return Section("frontier", title, (intro,), missing=missing)
     return Section("frontier", title, (intro,), (figure,))
-
-
-def _spot(one: Candidate) -> Spot:
-    x, y = one.accuracy or 0.0, one.utility or 0.0
-    label = f"ε = {one.epsilon:.4g}"
-    return Spot(x, y, (x, x), (y, y), label, "pass" if one.passes else "fail")
 
 
 def _candidates(advice: Advice) -> Table:
@@ -252,28 +276,6 @@ def _candidates(advice: Advice) -> Table:
         for one in advice.candidates
     )
     return Table(_CANDIDATES, body)
-
-
-def _everything(advice: Advice) -> Section:
-    intro = "Every release that was looked at, and why it is not recommended."
-    missing, table = "There is no candidate.", ("Candidates", _candidates(advice))
-    return _part("candidates", "Every candidate", intro, missing, table)
-
-
-def _limits(advice: Advice) -> Section:
-    body = tuple(
-        (
-            *(str(place), choice.mechanism, limit.title),
-            *(number(limit.value), number(limit.limit)),
-            *("yes" if limit.passes else "not shown", limit.kind),
-        )
-        for place, one in enumerate(advice.recommendations, 1)
-        for choice in one.choices
-        for limit in choice.limits or ()
-    )
-    intro = "What the policy limits, and what the audit of the first simulated release reached."
-    missing = "No release was simulated, or the policy limits nothing that noise changes."
-    return _part("limits", "The policy's limits", intro, missing, ("Limits", Table(_LIMITS, body)))
 
 
 def _left_out(advice: Advice) -> list[Section]:

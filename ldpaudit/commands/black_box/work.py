@@ -166,7 +166,16 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
         progress.step("trying the function")
         training = _training_size(request, _probe(draw, request))
         progress.step("sampling, to choose an event")
-        tables = _samples(draw, request, training)
+        inputs = range(len(request.inputs))
+        tasks = [
+            DrawTask(i, size, request.seed, ("training", str(i), number))
+            for i in inputs
+            for number, size in _sizes(training)
+        ]
+        parts = [*zip(tasks, draw(tasks), strict=True)]
+        whole = joined([joined([part for of, part in parts if of.chosen == i]) for i in inputs])
+        whole = whole if whole.dtype.kind in NUMERIC else whole.astype(object)
+        tables = [whole[start : start + training] for start in range(0, len(whole), training)]
         candidates = 2 * (request.samples - training)
         progress.step("choosing an event")
         goal = Goal(candidates, 1 - request.confidence, request.claim.delta)
@@ -212,20 +221,6 @@ def _sizes(n: int) -> Iterator[tuple[str, int]]:
     """Yield the number and the size of each call for n outputs."""
     for number, start in enumerate(range(0, n, _CHUNK)):
         yield str(number), min(_CHUNK, n - start)
-
-
-def _samples(draw: _Draw, request: BlackBoxRequest, n: int) -> list[OutputTable]:
-    inputs = range(len(request.inputs))
-    tasks = [
-        DrawTask(i, size, request.seed, ("training", str(i), number))
-        for i in inputs
-        for number, size in _sizes(n)
-    ]
-    parts = draw(tasks)
-    of_input = [[p for t, p in zip(tasks, parts, strict=True) if t.chosen == i] for i in inputs]
-    whole = joined([joined(tables) for tables in of_input])
-    whole = whole if whole.dtype.kind in NUMERIC else whole.astype(object)
-    return [whole[start : start + n] for start in range(0, len(whole), n)]
 
 
 def _test(

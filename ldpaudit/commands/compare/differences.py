@@ -13,7 +13,7 @@ not paired.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -160,31 +160,28 @@ def _family(a: Side, b: Side) -> Iterator[_Pending]:
         counted = partial(best_counted, a.result, b.result)
         yield _Pending(BEST, True, _UNPAIRED, counted, paired=False)
     if a.utility and b.utility and a.utility.estimate.id == b.utility.estimate.id:
-        yield _test(a.utility, b.utility)
+        scored, other_scored = a.utility, b.utility
+
+        def tested(alpha: float) -> Interval | None:  # Of other rows none, for the same share.
+            if len(scored.scores) != len(other_scored.scores) or scored.reach != other_scored.reach:
+                return None
+            return paired_interval(
+                Folds((other_scored.scores - scored.scores,), scored.reach), alpha
+            )
+
+        unit = scored.estimate.unit
+        yield _Pending(scored.estimate.id, True, _PAIRED_TEST, tested, unit=unit)
     if guesses:
         yield from _numbers(a, b, guesses)
     for name in ours:
         identifier = f"attack.{name}.accuracy"
         if name in theirs and guesses:
-            yield _Pending(identifier, False, _PAIRED_ATTACK, partial(_paired, *guesses, name))
+            rows = row_folds(*guesses, name, name, "accuracy")
+            yield _Pending(identifier, False, _PAIRED_ATTACK, partial(paired_interval, rows))
         elif name in theirs:
-            counts = partial(_counted, a.result, b.result, identifier)
-            yield _Pending(identifier, False, _UNPAIRED, counts, paired=False)
-
-
-def _test(ours: Utility, theirs: Utility) -> _Pending:
-    """Return the difference on test rows: no interval where they are not the same rows.
-
-    Its share of the error was promised all the same.
-    """
-
-    def bound(alpha: float) -> Interval | None:
-        if len(ours.scores) != len(theirs.scores) or ours.reach != theirs.reach:
-            return None
-        return paired_interval(Folds((theirs.scores - ours.scores,), ours.reach), alpha)
-
-    one = ours.estimate
-    return _Pending(one.id, True, _PAIRED_TEST, bound, unit=one.unit)
+            one, other = (_counts(side.result, [name]) for side in (a, b))
+            counted = partial(counted_interval, one, other)
+            yield _Pending(identifier, False, _UNPAIRED, counted, paired=False)
 
 
 def _numbers(
@@ -235,10 +232,6 @@ def _row_scores(guesses: HeldOutGuesses, name: str, measure: str) -> FloatArray:
     return np.where(outcomes == NOT_ASKED, np.nan, outcomes.astype(np.float64))
 
 
-def _paired(a: HeldOutGuesses, b: HeldOutGuesses, name: str, alpha: float) -> Interval:
-    return paired_interval(row_folds(a, b, name, name, "accuracy"), alpha)
-
-
 def _best_of(
     a: HeldOutGuesses,
     b: HeldOutGuesses,
@@ -258,66 +251,43 @@ def _best_of(
     return Interval(sign * found.value, low, high, found.level, found.n)
 
 
-@dataclass(frozen=True)
-class Count:
-    """Right guesses on two held-out halves of n rows in all."""
-
-    count: int
-    n: int
-
-    @classmethod
-    def of(cls, estimate: Estimate | None) -> "Count | None":
-        """Return the counts behind an accuracy, None where they are missing."""
-        if estimate is None or estimate.count is None or not estimate.n:
-            return None
-        return cls(estimate.count, estimate.n)
-
-    @property
-    def share(self) -> float:
-        """The accuracy."""
-        return self.count / self.n
-
-    def lower(self, alpha: float, folds: int = 2) -> float:
-        """Return a lower bound of the mean accuracy of the folds at level 1 − alpha.
-
-        How the right guesses are shared between the folds is not known. Clopper–Pearson's bound is
-        convex in the count, so an equal share gives the smallest mean of the folds' bounds.
-        """
-        if self.count == 0:
-            return 0.0
-        count, n = self.count / folds, self.n / folds
-        return float(betaincinv(count, n - count + 1, alpha / folds))
-
-    def upper(self, alpha: float, folds: int = 2) -> float:
-        """Return an upper bound, the mirror image of :meth:`lower`."""
-        return 1.0 - Count(self.n - self.count, self.n).lower(alpha, folds)
+def _counts(result: AuditResult, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return right guesses and rows of attacks on a result; none where those of one are missing."""
+    found = {}
+    for name in names:
+        one = result.estimate(f"attack.{name}.accuracy")
+        if one is None or one.count is None or not one.n:
+            return {}
+        found[name] = one.count, one.n
+    return found
 
 
-def count_interval(a: Count, b: Count, alpha: float, folds: int = 2) -> Interval:
-    """Return b's accuracy less a's, at level 1 − alpha, each end of each at alpha/4."""
-    tail = alpha / 4
-    low = b.lower(tail, folds) - a.upper(tail, folds)
-    high = b.upper(tail, folds) - a.lower(tail, folds)
-    return Interval(b.share - a.share, low, high, 1 - alpha, a.n + b.n)
+def _lower(count: int, n: int, alpha: float) -> float:
+    """Return a lower bound of the mean accuracy of two held-out halves at level 1 − alpha.
+
+    How the right guesses are shared between the halves is not known. Clopper–Pearson's bound is
+    convex in the count, so an equal share gives the smallest mean of their bounds.
+    """
+    return float(betaincinv(count / 2, (n - count) / 2 + 1, alpha / 2)) if count else 0.0
 
 
-def _counted(a: AuditResult, b: AuditResult, identifier: str, alpha: float) -> Interval | None:
-    ours, theirs = (Count.of(result.estimate(identifier)) for result in (a, b))
-    return None if ours is None or theirs is None else count_interval(ours, theirs, alpha)
-
-
-def best_count_interval(a: Mapping[str, Count], b: Mapping[str, Count], alpha: float) -> Interval:
+def counted_interval(
+    a: Mapping[str, tuple[int, int]], b: Mapping[str, tuple[int, int]], alpha: float
+) -> Interval | None:
     """Return the difference of the best accuracies, b's less a's, at level 1 − alpha.
 
-    The best accuracy is at least each attack's, so its lower end is corrected for choosing among
-    the attacks; it is at most the largest upper end, which needs no correction.
+    Each end of each side is at alpha/4. The best accuracy is at least each attack's, so its lower
+    end is corrected for choosing among the attacks; it is at most the largest upper end, which
+    needs no correction. None where a side has no counts.
     """
-    tail = alpha / 4
-    lows = [max(c.lower(tail / len(side)) for c in side.values()) for side in (a, b)]
-    highs = [max(c.upper(tail) for c in side.values()) for side in (a, b)]
-    value = max(c.share for c in b.values()) - max(c.share for c in a.values())
-    n = max(c.n for c in a.values()) + max(c.n for c in b.values())
-    return Interval(value, lows[1] - highs[0], highs[1] - lows[0], 1 - alpha, n)
+    if not a or not b:
+        return None
+    tail, sides = alpha / 4, [list(side.values()) for side in (a, b)]
+    lows = [max(_lower(c, n, tail / len(side)) for c, n in side) for side in sides]
+    highs = [max(1.0 - _lower(n - c, n, tail) for c, n in side) for side in sides]
+    best = [max(c / n for c, n in side) for side in sides]
+    rows = sum(max(n for _, n in side) for side in sides)
+    return Interval(best[1] - best[0], lows[1] - highs[0], highs[1] - lows[0], 1 - alpha, rows)
 
 
 def best_counted(a: AuditResult, b: AuditResult, alpha: float) -> Interval | None:
@@ -327,21 +297,17 @@ def best_counted(a: AuditResult, b: AuditResult, alpha: float) -> Interval | Non
     accuracy in sample): one of a stored result must neither count for its side alone nor be the
     best of that side.
     """
-    own, both = [], list[dict[str, Count]]()
-    for result in (a, b):
-        inside = _scores(result, "label-inference", "in_sample.accuracy")
-        own.append(attack_scores(result).keys() - inside.keys())
-    lone = own[0] ^ own[1]
-    for result in (a, b):
-        names = attack_scores(result)
-        found = {n: Count.of(result.estimate(f"attack.{n}.accuracy")) for n in names}
-        counts = {name: count for name, count in found.items() if count is not None}
-        if len(counts) < len(names) or not counts:
+    own = [
+        attack_scores(one).keys() - _scores(one, "label-inference", "in_sample.accuracy").keys()
+        for one in (a, b)
+    ]
+    lone, both = own[0] ^ own[1], [_counts(result, attack_scores(result)) for result in (a, b)]
+    for counts in both:
+        shares = {name: count / n for name, (count, n) in counts.items()}
+        if not shares or max(shares, key=lambda name: shares[name]) in lone:
             return None
-        if max(counts, key=lambda name: counts[name].share) in lone:
-            return None
-        both.append({name: count for name, count in counts.items() if name not in lone})
-    return best_count_interval(both[0], both[1], alpha) if all(both) else None
+    ours, theirs = ({n: c for n, c in counts.items() if n not in lone} for counts in both)
+    return counted_interval(ours, theirs, alpha)
 
 
 def same_classes(a: AuditResult, b: AuditResult) -> bool:

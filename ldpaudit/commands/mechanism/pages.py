@@ -106,23 +106,53 @@ def design_page(design: Design) -> str:
     words, (best, fair) = sentences(design), design.chosen()
     chosen = [one for one in dict.fromkeys((design.best, design.best_unbiased)) if one is not None]
     strong = [design.candidates[place] for place in chosen]
+    spent, labels = number(design.prior_epsilon), design.labels
     tiles = [Tile("ε of the labels (nats)", number(design.epsilon))]
     if design.prior_epsilon:
-        tiles.append(Tile("ε₁ of the prior (nats)", number(design.prior_epsilon)))
+        tiles.append(Tile("ε₁ of the prior (nats)", spent))
         tiles.append(Tile("total ε (nats)", number(design.total_epsilon)))
     for what, scored in (("best loss", best), ("best unbiased loss", fair)):
         if scored is not None and scored.loss is not None:
             tiles.append(Tile(what, number(scored.loss), scored.title))
+    analysed = [(s.title, privacy_of(s.made)) for s in strong if s.made is not None]
+    deltas = [(title, delta_curve(one)) for title, one in analysed]
+    orders = [
+        (title, [point for point in rdp_curve(one) if math.isfinite(point[0])])
+        for title, one in analysed
+    ]
+    errors = [(s.title, _error_points(s.errors)) for s in strong if s.errors is not None]
+    bias, spread = ([(title, one[place]) for title, one in errors] for place in (0, 1))
+    grid = (labels.low + labels.step * np.arange(labels.count)).tolist()
+    points = list(zip(grid, design.prior, strict=True))
+    source = (
+        f"Estimated from the data with ε₁ = {spent} nats of its own."
+        if design.prior_epsilon
+        else "Taken as public: it must not come from the labels that are to be released."
+    )
     return render_sheet(
         what="Mechanism design",
-        title=f"{design.labels.count} labels, {design.loss} loss, ε = {number(design.epsilon)}",
+        title=f"{labels.count} labels, {design.loss} loss, ε = {number(design.epsilon)}",
         lead=" ".join(words[:2]),
         tiles=tuple(tiles),
         sections=(
             _losses(design, strong),
-            _privacy(strong),
-            _label_errors(strong),
-            _prior(design),
+            _curves(
+                *("privacy", "Privacy", "Nothing to draw."),
+                "Mechanisms of one ε can differ in what they reveal at other δ and orders.",
+                ("delta", "δ(ε) of the best", ("ε (nats)", "δ"), deltas),
+                ("rdp", "Rényi divergence by order of the best", ("order α", "nats"), orders),
+            ),
+            _curves(
+                *("label-errors", "Error by label", "None."),
+                "How far each label is off on average, and how much it is scattered.",
+                ("bias", "Bias E[ŷ | y] − y", _ERROR_AXES, bias),
+                ("spread", "Standard deviation √Var[ŷ | y]", _ERROR_AXES, spread),
+            ),
+            _curves(
+                *("prior", "Prior", "", source),
+                ("prior", "The prior", ("true label", "probability"), [("prior", points)]),
+                kind="as given",
+            ),
         ),
         notes=tuple(words[2:]),
     )
@@ -149,56 +179,18 @@ def _losses(design: Design, strong: Sequence[Scored]) -> Section:
     return Section("losses", "Candidates", (intro,), (figure,))
 
 
-def _privacy(strong: Sequence[Scored]) -> Section:
-    analysed = [(s.title, privacy_of(s.made)) for s in strong if s.made is not None]
-    deltas = [(title, delta_curve(one)) for title, one in analysed]
-    orders = [
-        (title, [point for point in rdp_curve(one) if math.isfinite(point[0])])
-        for title, one in analysed
-    ]
-    curves = _drawn(
-        ("delta", "δ(ε) of the best", ("ε (nats)", "δ"), deltas),
-        ("rdp", "Rényi divergence by order of the best", ("order α", "nats"), orders),
-    )
-    intro = "Mechanisms of one ε can differ in what they reveal at other δ and orders."
-    return Section(
-        "privacy", "Privacy", (intro,), curves, missing="" if curves else "Nothing to draw."
-    )
-
-
-def _label_errors(strong: Sequence[Scored]) -> Section:
-    points = [(s.title, _error_points(s.errors)) for s in strong if s.errors is not None]
-    figures = _drawn(
-        ("bias", "Bias E[ŷ | y] − y", _ERROR_AXES, [(title, one[0]) for title, one in points]),
-        (
-            "spread",
-            "Standard deviation √Var[ŷ | y]",
-            _ERROR_AXES,
-            [(title, one[1]) for title, one in points],
-        ),
-    )
-    intro = "How far each label is off on average, and how much it is scattered."
-    missing = "" if figures else "None."
-    return Section("label-errors", "Error by label", (intro,), figures, missing=missing)
-
-
-def _drawn(*drawings: tuple[str, str, tuple[str, str], Sequence[Curve]]) -> tuple[Figure, ...]:
-    """Return the figures of exact curves; those without a curve are left out."""
-    figures: list[Figure | None] = []
-    for key, title, axes, curves in drawings:
+def _curves(
+    key: str,
+    title: str,
+    missing: str,
+    intro: str,
+    *drawings: tuple[str, str, tuple[str, str], Sequence[Curve]],
+    kind: str = "exact",
+) -> Section:
+    """Return a section of pictures of curves; those without a curve are left out."""
+    figures = []
+    for name, heading, axes, curves in drawings:
         long = [curve for curve in curves if len(curve[1]) > 1]
-        figures.append(line_figure(key, title, axes, long, "exact") if long else None)
-    return drawn(figures)
-
-
-def _prior(design: Design) -> Section:
-    labels = (design.labels.low + design.labels.step * np.arange(design.labels.count)).tolist()
-    points = list(zip(labels, design.prior, strict=True))
-    axes = ("true label", "probability")
-    figure = line_figure("prior", "The prior", axes, [("prior", points)], "as given")
-    intro = (
-        f"Estimated from the data with ε₁ = {number(design.prior_epsilon)} nats of its own."
-        if design.prior_epsilon
-        else "Taken as public: it must not come from the labels that are to be released."
-    )
-    return Section("prior", "Prior", (intro,), drawn([figure]))
+        figures.append(line_figure(name, heading, axes, long, kind) if long else None)
+    shown = drawn(figures)
+    return Section(key, title, (intro,), shown, missing="" if shown else missing)

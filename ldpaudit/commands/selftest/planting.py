@@ -324,11 +324,6 @@ def _by_class(chance: Callable[[Setting], FloatArray], **more: Any) -> Way:
     return _flips(lambda setting, persons: chance(setting)[persons.codes], *_CLAIM, **more)
 
 
-def _one_class(setting: Setting) -> FloatArray:
-    last = np.arange(setting.classes) == setting.classes - 1
-    return np.where(last, setting.keep(2 * setting.excess), setting.keep())
-
-
 def _flip_as_lambda(setting: Setting) -> FloatArray:
     k, e = setting.classes, math.exp(setting.epsilon)
     return np.full(k, (e + (k - 1) / k) / (e + k - 1))
@@ -378,7 +373,9 @@ LEAKS: Final[Mapping[str, Way]] = {
     "some rows without noise": _by_class(
         lambda s: np.full(s.classes, s.keep(s.excess)), shared=True
     ),
-    "one class with less noise": _by_class(_one_class),
+    "one class with less noise": _by_class(
+        lambda s: np.append(np.full(s.classes - 1, s.keep()), s.keep(2 * s.excess))
+    ),
     "λ in place of the chance of another label": _by_class(_flip_as_lambda, shared=True),
     "one group without noise": _flips(_older, *_CLAIM),
     "a seed that can be guessed": _flips(lambda s, _: s.keep(), "guessable-seed", draws=_guessable),

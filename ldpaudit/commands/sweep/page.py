@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _OUTCOMES: Final[dict[str, Outcome]] = {"pass": "pass", "fail": "fail"}
+_NO_PROOF: Final = (
+    "No violation found is not a proof of privacy: a stronger attack may exist, and choosing among "
+    "many settings by their verdicts favours those that passed by luck."
+)
 # Of squared errors, which may be large.
 _DIGITS: Final = 5
 _AUDIT: Final = (
@@ -96,6 +100,15 @@ class Sweep(Stored):
 
     def page(self) -> str:
         """Return the page."""
+        tiles = [
+            Tile("rows released in each draw", rows(self.run.rows)),
+            Tile("draws of each setting", str(self.run.repeats)),
+        ]
+        if self.run.test_rows is not None:
+            tiles.append(Tile("rows held out", rows(self.run.test_rows)))
+        if self.from_truth is not None:
+            value, what = number(self.from_truth), self.measures[1]
+            tiles.append(Tile(what, value, "learnt from the true labels"))
         counts = {"mechanism": len(self.least_noise), "setting": len(self.points)}
         least = "; ".join(f"{one.mechanism}: {named(one)}" for one in self.least_noise.values())
         return render_sheet(
@@ -104,10 +117,16 @@ class Sweep(Stored):
             lead=" ".join(
                 [f"Least noise with no violation found: {least}.", *self.contrasts()][:2]
             ),
-            tiles=_tiles(self),
+            tiles=tuple(tiles),
             sections=(_frontier_part(self), _least_part(self)),
             more=(_points_part(self),),
-            notes=_notes(self),
+            notes=(
+                SIMULATED,
+                _NO_PROOF,
+                f"Intervals of one draw hold at {percent(self.level)}; averages of several draws "
+                "at the lower level that the JSON states. Utility is that of one kind of learner.",
+                *self.notes[1:],
+            ),
             access=self.access,
         )
 
@@ -211,31 +230,6 @@ def _cell(mean: Mean | None) -> str:
     if mean.low is not None:
         return f"≥ {number(mean.value, 'down', digits)}"
     return value if mean.high is None else f"≤ {number(mean.value, 'up', digits)}"
-
-
-def _tiles(sweep: Sweep) -> tuple[Tile, ...]:
-    tiles = [
-        Tile("rows released in each draw", rows(sweep.run.rows)),
-        Tile("draws of each setting", str(sweep.run.repeats)),
-    ]
-    if sweep.run.test_rows is not None:
-        tiles.append(Tile("rows held out", rows(sweep.run.test_rows)))
-    if sweep.from_truth is not None:
-        value = number(sweep.from_truth)
-        tiles.append(Tile(sweep.measures[1], value, "learnt from the true labels"))
-    return tuple(tiles)
-
-
-def _notes(sweep: Sweep) -> tuple[str, ...]:
-    level = percent(sweep.level)
-    return (
-        SIMULATED,
-        "No violation found is not a proof of privacy: a stronger attack may exist, and choosing "
-        "among many settings by their verdicts favours those that passed by luck.",
-        f"Intervals of one draw hold at {level}; averages of several draws at the lower level "
-        "that the JSON states. Utility is that of one kind of learner.",
-        *sweep.notes[1:],
-    )
 
 
 def _least_part(sweep: Sweep) -> Section:

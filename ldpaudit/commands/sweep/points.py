@@ -121,23 +121,19 @@ def read_tables(
         seed = request.seed or 0
     training, test = whole, request.test
     if request.test is None:
-        training, test = _split(whole, request.test_share, seed)
+        n, share = len(whole), request.test_share
+        held_out = round(share * n)
+        refuse(
+            not 1 <= held_out < n,
+            f"A share of {share:g} of {n} rows leaves none to release or to test on.",
+        )
+        order = child_generator(seed, "sweep", "split").permutation(n)
+        # Each in the order of the data.
+        parts = (np.sort(order[held_out:]), np.sort(order[:held_out]))
+        training, test = (whole.take(pa.array(rows)) for rows in parts)
     prior = None if request.prior is None else read_prior(request.prior, request)
     rows = MemoryTable(whole, source.location)
     return SweepTables(request, seed, rows, training, test, prior, source.schema.names)
-
-
-def _split(table: pa.Table, share: float, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Return the rows to release and those held out, each in the order of the data."""
-    n = table.num_rows
-    held_out = round(share * n)
-    refuse(
-        not 1 <= held_out < n,
-        f"A share of {share:g} of {n} rows leaves none to release or to test on.",
-    )
-    order = child_generator(seed, "sweep", "split").permutation(n)
-    test, training = np.sort(order[:held_out]), np.sort(order[held_out:])
-    return table.take(pa.array(training)), table.take(pa.array(test))
 
 
 @dataclass(frozen=True, eq=False)
