@@ -35,7 +35,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from ldpaudit.attacks.scoring import CALIBRATION_ERROR, advantage_lower, gain_lower, score_fold
-from ldpaudit.commands.compare.differences import Count, best_count_interval, count_interval
+from ldpaudit.commands.compare.differences import counted_interval
 from ldpaudit.estimators.assumptions.noise import (
     bet_on_pairs,
     bet_on_rows,
@@ -109,14 +109,14 @@ def luckiest(rng: Rng) -> Interval:
 
 
 def unpaired(rng: Rng) -> Interval:
-    counts = [Count(int(c), 300) for c in rng.binomial(300, [0.7, 0.6])]
-    return lambda error: low_and_high(count_interval(*counts, error))
+    sides = [{"x": (int(c), 300)} for c in rng.binomial(300, [0.7, 0.6])]
+    return lambda error: low_and_high(counted_interval(*sides, error))
 
 
 def luckiest_unpaired(rng: Rng) -> Interval:
-    counts = {str(i): Count(int(c), 300) for i, c in enumerate(rng.binomial(300, 0.7, 6))}
+    counts = {str(i): (int(c), 300) for i, c in enumerate(rng.binomial(300, 0.7, 6))}
     ours = {name: counts.pop(name) for name in ("0", "1")}
-    return lambda error: low_and_high(best_count_interval(ours, counts, error))
+    return lambda error: low_and_high(counted_interval(ours, counts, error))
 
 
 def shifted(epsilon: float, rng: Rng) -> Interval:

@@ -262,7 +262,7 @@ def _counts(result: AuditResult, names: Iterable[str]) -> dict[str, tuple[int, i
     return found
 
 
-def _lower(count: int, n: int, alpha: float) -> float:
+def count_lower(count: int, n: int, alpha: float) -> float:
     """Return a lower bound of the mean accuracy of two held-out halves at level 1 − alpha.
 
     How the right guesses are shared between the halves is not known. Clopper–Pearson's bound is
@@ -283,8 +283,8 @@ def counted_interval(
     if not a or not b:
         return None
     tail, sides = alpha / 4, [list(side.values()) for side in (a, b)]
-    lows = [max(_lower(c, n, tail / len(side)) for c, n in side) for side in sides]
-    highs = [max(1.0 - _lower(n - c, n, tail) for c, n in side) for side in sides]
+    lows = [max(count_lower(c, n, tail / len(side)) for c, n in side) for side in sides]
+    highs = [max(1.0 - count_lower(n - c, n, tail) for c, n in side) for side in sides]
     best = [max(c / n for c, n in side) for side in sides]
     rows = sum(max(n for _, n in side) for side in sides)
     return Interval(best[1] - best[0], lows[1] - highs[0], highs[1] - lows[0], 1 - alpha, rows)

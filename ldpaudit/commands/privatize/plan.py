@@ -353,18 +353,19 @@ def labels_of(mechanisms: Mapping[str, Any]) -> tuple[LabelOptions, ...]:
     ``mechanisms``: from a column to its mechanism, ``"MECHANISM:KEY=VALUE:…"`` or the keys of a
     plan (InputError as :func:`parse_label` and :func:`read_plan`).
     """
-    return tuple(_label_of(name, mechanisms[name]) for name in texts_of(mechanisms.keys(), "label"))
-
-
-def _label_of(name: str, how: Any) -> LabelOptions:
-    if isinstance(how, str):
-        return parse_label(f"{LabelOptions(label=name).text()}:{how}")
-    refuse(
-        not isinstance(how, Mapping),
-        f"The mechanism of the column {quoted(name)} must be its name, such as "
-        "'rr:epsilon=1', or a mapping such as {'mechanism': 'rr', 'epsilon': 1.0}.",
-    )
-    return read_plan({"labels": [{"label": name, **how}]}).labels[0]
+    columns = list[LabelOptions]()
+    for name in texts_of(mechanisms.keys(), "label"):
+        how = mechanisms[name]
+        if isinstance(how, str):
+            columns.append(parse_label(f"{LabelOptions(label=name).text()}:{how}"))
+            continue
+        refuse(
+            not isinstance(how, Mapping),
+            f"The mechanism of the column {quoted(name)} must be its name, such as "
+            "'rr:epsilon=1', or a mapping such as {'mechanism': 'rr', 'epsilon': 1.0}.",
+        )
+        columns += read_plan({"labels": [{"label": name, **how}]}).labels
+    return tuple(columns)
 
 
 class Plan(NamedTuple):
@@ -393,26 +394,23 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
 
     InputError if it cannot be read, or a key is missing, unknown or not of its kind.
     """
-    if isinstance(source, Mapping):
-        return _plan(source, None)
-    refuse(
-        not isinstance(source, str | os.PathLike),
-        f"A plan must be a TOML file or a mapping. Got {type(source).__name__} instead.",
-    )
-    path = Path(source)
-    try:
-        stated = parse_toml(read_document(path, POLICY_BYTES), "A plan")
-    except InputError:
-        raise
-    except (OSError, UnicodeError) as error:
-        name, reason = quoted(path.name or str(path)), why_unreadable(error)
-        raise InputError(f"The plan {name} cannot be read: {reason}.") from None
-    except ValueError as error:
-        raise InputError(f"The plan {quoted(path.name)} is not TOML: {error}.") from None
-    return _plan(stated, path.parent)
-
-
-def _plan(stated: Mapping[str, Any], folder: Path | None) -> Plan:
+    stated: Mapping[str, Any] = source if isinstance(source, Mapping) else {}
+    folder = None
+    if not isinstance(source, Mapping):
+        refuse(
+            not isinstance(source, str | os.PathLike),
+            f"A plan must be a TOML file or a mapping. Got {type(source).__name__} instead.",
+        )
+        path = Path(source)
+        folder, name = path.parent, quoted(path.name or str(path))
+        try:
+            stated = parse_toml(read_document(path, POLICY_BYTES), "A plan")
+        except InputError:
+            raise
+        except (OSError, UnicodeError) as error:
+            raise InputError(f"The plan {name} cannot be read: {why_unreadable(error)}.") from None
+        except ValueError as error:
+            raise InputError(f"The plan {name} is not TOML: {error}.") from None
     _check_keys(stated, ("labels", "joint"), "The plan")
     tables: Any = stated.get("labels")
     refuse(

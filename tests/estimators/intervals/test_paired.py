@@ -6,8 +6,8 @@ from estimators.worlds import guesses, pair
 from scipy.special import betaincinv
 
 from ldpaudit.commands.compare.differences import (
-    Count,
-    count_interval,
+    count_lower,
+    counted_interval,
     stored_interval,
 )
 from ldpaudit.estimators.intervals.bounded_mean import (
@@ -21,8 +21,7 @@ def test_a_paired_interval_finds_what_an_unpaired_one_does_not() -> None:
     rng = np.random.default_rng(13)
     a, b = guesses(rng, 6000, [0.80, 0.785])
     paired = paired_interval(pair(a, b), 0.05)
-    counts = Count(int(a.sum()), 6000), Count(int(b.sum()), 6000)
-    unpaired = count_interval(*counts, 0.05)
+    unpaired = counted_interval(*({"x": (int(one.sum()), 6000)} for one in (a, b)), 0.05)
     assert paired.high < 0
     assert unpaired.low < 0 < unpaired.high
     assert paired.high - paired.low < 0.6 * (unpaired.high - unpaired.low)
@@ -64,7 +63,7 @@ def test_an_even_split_of_the_counts_is_the_worst(n: int, alpha: float) -> None:
         ends = small * lower(first, small) + large * lower(count - first, large)
         # An odd number of rows cannot be halved: that is worth less than 1/n of a share.
         slack = 1e-12 if n % 2 == 0 else 0.25 / n
-        assert Count(count, n).lower(alpha) <= ends.min() / n + slack
+        assert count_lower(count, n, alpha) <= ends.min() / n + slack
 
 
 def test_stored_intervals_add_up() -> None:
