@@ -19,8 +19,8 @@ sys.path.insert(0, str(TESTS))
 
 import randomizers as r  # noqa: E402
 
-from ldpaudit.commands.black_box.request import BlackBoxRequest, Claim  # noqa: E402
 from ldpaudit.commands.black_box.work import audit_black_box  # noqa: E402
+from ldpaudit.commands.requests import BlackBoxRequest, Claim  # noqa: E402
 from ldpaudit.estimators.intervals.binomial import (  # noqa: E402
     clopper_pearson_lower,
     clopper_pearson_upper,

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from ldpaudit.commands.advise.request import AdviseRequest
-from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.commands.mechanism.request import DescribeRequest
 from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.requests import CompareRequest, DescribeRequest
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, in_python, made

@@ -13,20 +13,20 @@ import typer
 
 from ldpaudit.cli.parameters import parameters_of, recorded_command
 from ldpaudit.commands.advise.request import AdviseRequest
-from ldpaudit.commands.black_box.request import BlackBoxRequest
-from ldpaudit.commands.compare.request import CompareRequest
-from ldpaudit.commands.declare.request import DeclareRequest
-from ldpaudit.commands.learn.request import LearnRequest
-from ldpaudit.commands.mechanism.request import (
-    ChannelRequest,
-    ComposeRequest,
-    DescribeRequest,
-    DesignRequest,
-)
 from ldpaudit.commands.outputs import Outputs, ReportOutputs
 from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.run.request import RunRequest
-from ldpaudit.commands.selftest.request import SelftestRequest
+from ldpaudit.commands.requests import (
+    BlackBoxRequest,
+    ChannelRequest,
+    CompareRequest,
+    ComposeRequest,
+    DeclareRequest,
+    DescribeRequest,
+    DesignRequest,
+    LearnRequest,
+    RunRequest,
+    SelftestRequest,
+)
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.options import Argument, Option
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from ldpaudit.claim import stated_claim
-from ldpaudit.commands.black_box.request import parse_inputs
 from ldpaudit.commands.mechanism.analysis import build, read_domain, settings
 from ldpaudit.commands.privatize.plan import read_plan
+from ldpaudit.commands.requests import parse_inputs
 from ldpaudit.commands.sweep.request import parse_grid
 from ldpaudit.datasets import parse_declaration
 from ldpaudit.datasets.declaration import remarks_on

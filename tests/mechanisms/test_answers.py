@@ -161,7 +161,7 @@ OTHER_MEANINGS = {
     ("ldpaudit/models/iwp.py", "exponential"): "a loss",
     ("ldpaudit/models/iwp_losses.py", "exponential"): "a loss",
     ("ldpaudit/commands/utility/learner.py", "exponential"): "a loss",
-    ("ldpaudit/commands/learn/request.py", "exponential"): "a loss",
+    ("ldpaudit/commands/requests.py", "exponential"): "a loss",
 }
 
 

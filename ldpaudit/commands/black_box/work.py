@@ -23,7 +23,6 @@ from ldpaudit.commands.black_box.outputs import (
     joined,
     joined_columns,
 )
-from ldpaudit.commands.black_box.request import FEWEST_SAMPLES, BlackBoxRequest
 from ldpaudit.commands.black_box.result import (
     BlackBoxAudit,
     Claimed,
@@ -34,6 +33,7 @@ from ldpaudit.commands.black_box.result import (
     Value,
     Witness,
 )
+from ldpaudit.commands.requests import FEWEST_SAMPLES, BlackBoxRequest
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,

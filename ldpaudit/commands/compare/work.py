@@ -20,9 +20,9 @@ from ldpaudit.api import cluster_of, notes_of, plan_of, policy_of, read_with, se
 from ldpaudit.audits.interface import HeldOutGuesses, Plan
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.differences import Side, all_differences, attack_scores
-from ldpaudit.commands.compare.request import CompareRequest, is_result
 from ldpaudit.commands.compare.sentences import remark, sentences
 from ldpaudit.commands.outputs import read_result
+from ldpaudit.commands.requests import CompareRequest, is_result
 from ldpaudit.commands.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ldpaudit.claim import classes_of, stated_claim
-from ldpaudit.commands.declare.request import DeclareRequest
 from ldpaudit.commands.outputs import check_apart, check_place
+from ldpaudit.commands.requests import DeclareRequest
 from ldpaudit.commands.shell import Said, Told
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ldpaudit.api import seed_of
-from ldpaudit.commands.learn.request import LearnRequest
+from ldpaudit.commands.requests import LearnRequest
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.commands.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.learner import Learner

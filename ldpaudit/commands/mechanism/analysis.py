@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from ldpaudit.commands.mechanism.request import ChannelRequest, DescribeRequest
 from ldpaudit.commands.priors import SAME, prior_over
+from ldpaudit.commands.requests import ChannelRequest, DescribeRequest
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels

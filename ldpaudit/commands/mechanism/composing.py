@@ -19,7 +19,7 @@ from ldpaudit.commands.mechanism.analysis import (
     read_domain,
     settings,
 )
-from ldpaudit.commands.mechanism.request import ComposeRequest
+from ldpaudit.commands.requests import ComposeRequest
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged

@@ -16,8 +16,8 @@ from ldpaudit.commands.mechanism.analysis import (
     grid,
     read_domain,
 )
-from ldpaudit.commands.mechanism.request import DesignRequest
 from ldpaudit.commands.priors import prior_over
+from ldpaudit.commands.requests import DesignRequest
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.datasets.probabilities import numeric_column, read_prior
 from ldpaudit.errors import InputError, refuse

@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from ldpaudit.commands.requests import split_text
 from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, FileOptions, LabelOptions, Option
@@ -23,12 +24,6 @@ def _full_name(name: str) -> str:
     from ldpaudit.mechanisms import full_name
 
     return full_name(name)
-
-
-def _split(classes: str) -> "tuple[Label, ...]":
-    from ldpaudit.datasets.probabilities import split_labels
-
-    return split_labels(classes)
 
 
 def _amount(text: str) -> "float | Literal['auto']":
@@ -152,7 +147,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
     ] = None
     classes: Annotated[
         "tuple[Label, ...] | None",
-        Option("The labels A,B,… (default: read from the data).", type=str, read=_split),
+        Option("The labels A,B,… (default: read from the data).", type=str, read=split_text),
     ] = None
     private_prior: Annotated[
         float | Literal["auto"] | None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import ReportOutputs
-from ldpaudit.commands.run.request import RunRequest
+from ldpaudit.commands.requests import RunRequest
 from ldpaudit.commands.run.work import said_of
 from ldpaudit.commands.shell import tell
 from ldpaudit.errors import OutputError

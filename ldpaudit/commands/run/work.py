@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ldpaudit.api import unwritten_result
 from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
-from ldpaudit.commands.run.request import RunRequest
+from ldpaudit.commands.requests import RunRequest
 from ldpaudit.commands.shell import Said, Told, carry_out, public_lines
 from ldpaudit.errors import quoted, refuse
 from ldpaudit.judging.policy import check_lines, load_policy

@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 import ldpaudit
 from ldpaudit.api import audit_with, available_threads
+from ldpaudit.commands.requests import SelftestRequest
 from ldpaudit.commands.selftest.planting import (
     HONEST,
     LEAKS,
@@ -29,7 +30,6 @@ from ldpaudit.commands.selftest.planting import (
     plant,
     shares,
 )
-from ldpaudit.commands.selftest.request import SelftestRequest
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.errors import LdpAuditError, OutputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson

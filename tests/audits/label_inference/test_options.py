@@ -8,7 +8,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.commands.outputs import Outputs
-from ldpaudit.commands.run.request import RunRequest
+from ldpaudit.commands.requests import RunRequest
 from ldpaudit.commands.run.work import run_and_write
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.with_features import ModelBasedRR

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ldpaudit import cli
-from ldpaudit.commands.black_box.request import BlackBoxRequest, Claim
 from ldpaudit.commands.black_box.result import BlackBoxAudit, DeltaBound
 from ldpaudit.commands.black_box.work import audit_black_box
+from ldpaudit.commands.requests import BlackBoxRequest, Claim
 
 HERE = (str(Path(__file__).parents[2]),)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ldpaudit.commands.black_box.request import BlackBoxRequest, parse_inputs
 from ldpaudit.commands.black_box.work import audit_black_box
+from ldpaudit.commands.requests import BlackBoxRequest, parse_inputs
 from ldpaudit.errors import InputError
 
 CODE = """

@@ -9,8 +9,8 @@ import pytest
 
 from ldpaudit.commands.black_box.events import Goal, choose_events, fit_binning, fit_views
 from ldpaudit.commands.black_box.outputs import OutputForm, as_outputs, joined
-from ldpaudit.commands.black_box.request import BlackBoxRequest
 from ldpaudit.commands.black_box.work import audit_black_box
+from ldpaudit.commands.requests import BlackBoxRequest
 from ldpaudit.errors import InputError
 
 

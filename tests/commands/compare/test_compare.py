@@ -39,8 +39,8 @@ def compared(command: Command, folder: Path, *words: Any) -> tuple[Ran, Comparis
 @pytest.fixture(scope="module")
 def done(files: Files, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Comparison, str]:
     """RR against double RR with everything, once for all tests."""
-    from ldpaudit.commands.compare.request import CompareRequest
     from ldpaudit.commands.compare.work import compare
+    from ldpaudit.commands.requests import CompareRequest
     from ldpaudit.reports.pages.comparison import render_comparison
     from ldpaudit.work.documents import as_json
 

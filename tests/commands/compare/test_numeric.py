@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
+from ldpaudit.commands.requests import CompareRequest
 from ldpaudit.mechanisms.capabilities import StepNoise
 from ldpaudit.reports.pages.comparison import render_comparison
 

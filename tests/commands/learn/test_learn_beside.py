@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from ldpaudit import cli
-from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import ReleaseInput, fingerprints, read_inputs
+from ldpaudit.commands.requests import CompareRequest
 from ldpaudit.errors import InputError
 from ldpaudit.work.progress import NoProgress
 

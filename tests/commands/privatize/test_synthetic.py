@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from commands.privatize.conftest import Command, declared_json, frame, refused
 
-from ldpaudit.commands.compare.request import CompareRequest
 from ldpaudit.commands.compare.work import compare
 from ldpaudit.commands.privatize.features import FittedGenerator, synthetic_rows
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
+from ldpaudit.commands.requests import CompareRequest
 from ldpaudit.errors import GeneratorDivergedError, OutputError
 from ldpaudit.mechanisms.exact_sampling import bit_source
 from ldpaudit.mechanisms.with_features import DoubleRR

@@ -8,9 +8,9 @@ import pytest
 
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.audits.label_inference import runs
+from ldpaudit.commands.requests import SelftestRequest
 from ldpaudit.commands.selftest import work as trial
 from ldpaudit.commands.selftest.planting import Setting
-from ldpaudit.commands.selftest.request import SelftestRequest
 from ldpaudit.commands.selftest.work import Figure, Outcome, figures, outcome, selftest
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence
 from ldpaudit.mechanisms.response import Response

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import beta, binom
 
 from ldpaudit.cli import app
+from ldpaudit.commands.requests import SelftestRequest
 from ldpaudit.commands.schemas import schema_of
 from ldpaudit.commands.selftest import work
 from ldpaudit.commands.selftest.planting import HONEST, LEAKS, OF_CLASSES, OF_NUMBERS, Setting
-from ldpaudit.commands.selftest.request import SelftestRequest
 from ldpaudit.commands.selftest.work import (
     ATTACKED_ROWS,
     CHANCE,
