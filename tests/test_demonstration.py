@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ldpaudit.commands.requests import RunRequest
-from ldpaudit.commands.run import demo
-from ldpaudit.commands.run.demo import demo_tables, write_demo
+from ldpaudit.commands.run import work as demo
+from ldpaudit.commands.run.work import demo_tables, write_demo
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import OutputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson

@@ -152,7 +152,7 @@ def demo(
     _debug: Debug = False,
 ) -> None:
     """Audit two releases of an embedded sample: an honest one and one that leaks too much."""
-    from ldpaudit.commands.run.demo import run_demo
+    from ldpaudit.commands.run.work import run_demo
 
     raise typer.Exit(run_demo(folder, seed))
 

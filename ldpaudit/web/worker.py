@@ -51,7 +51,7 @@ def look(out: str, *files: str) -> None:
 
 def sample(folder: str) -> None:
     """Write the demonstration's files."""
-    from ldpaudit.commands.run.demo import write_demo
+    from ldpaudit.commands.run.work import write_demo
 
     write_demo(Path(folder), 20260101)
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from docs.blocks import ROOT, blocks, commands, prepare, run_page, unlike
 
-from ldpaudit.commands.run.demo import write_demo
+from ldpaudit.commands.run.work import write_demo
 
 
 def test_every_command_of_the_readme_runs_as_printed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from opened import OPTIONS, TOKEN
 
-from ldpaudit.commands.run.demo import write_demo
+from ldpaudit.commands.run.work import write_demo
 from ldpaudit.web.guard import Guard
 from ldpaudit.web.site import Site
 
