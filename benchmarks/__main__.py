@@ -1,9 +1,10 @@
 """Lists and runs the cases: ``python -m benchmarks [NAME [--small] [--write] [--OPTION …]]``."""
 
-from benchmarks import speed
+from benchmarks import attacks, beside, bounds, learning, speed, verdicts
+from benchmarks.papers import iwp, losses, mnist, weeks_worked
 from benchmarks.runner import main
 
-MODULES = (speed,)
+MODULES = (attacks, beside, bounds, learning, speed, verdicts, iwp, losses, mnist, weeks_worked)
 
 if __name__ == "__main__":
     main()

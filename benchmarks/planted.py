@@ -72,13 +72,25 @@ def table_of(numeric: Any = None, codes: Any = None) -> FeatureTable:
     return FeatureTable(numeric.astype(np.float32), codes.astype(np.int32), sizes, width)
 
 
+def release_of(
+    features: FeatureTable,
+    truth: Any,
+    labels: Any,
+    classes: tuple[Any, ...],
+    claim: Declaration | None = None,
+) -> Release:
+    """Return a release in memory; true labels and released ones are codes."""
+    known = None if truth is None else TrueLabels(np.asarray(truth).astype(np.int32))
+    shown = ReleasedLabels(np.asarray(labels).astype(np.int32))
+    return Release(features, shown, classes, classes, known, claim)
+
+
 def released(
     features: FeatureTable, truth: Any, mechanism: Any, rng: Rng, known: bool = True
 ) -> Release:
     """Return a release by a mechanism of classes, with its true labels where they are known."""
-    codes, classes = np.asarray(truth).astype(np.int32), mechanism.classes
-    labels = ReleasedLabels(mechanism.sample(codes, rng))
-    return Release(features, labels, classes, classes, TrueLabels(codes) if known else None)
+    labels = mechanism.sample(np.asarray(truth).astype(np.int32), rng)
+    return release_of(features, truth if known else None, labels, mechanism.classes)
 
 
 def declaration(classes: Sequence[Any], epsilon: float) -> Declaration:

@@ -209,7 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Run a case.")
     names = parser.add_subparsers(dest="name", metavar="NAME")
     for name, one in CASES.items():
-        words = inspect.getdoc(one.run) or ""
+        words = (inspect.getdoc(one.run) or "").replace("%", "%%")
         own = names.add_parser(name, help=words.split("\n")[0], description=words)
         own.formatter_class = argparse.RawDescriptionHelpFormatter
         own.add_argument("--small", action="store_true", help="as the tests run it")

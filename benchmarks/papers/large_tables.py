@@ -14,6 +14,8 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_svmlight_file
 from sklearn.decomposition import TruncatedSVD
 
+from benchmarks.planted import table_of
+from benchmarks.runner import Array
 from ldpaudit.release import FeatureTable
 
 PIECE = 1 << 28
@@ -24,34 +26,28 @@ _MOST_COLUMNS = 1 << 30
 _FITTED_ROWS = 300_000
 
 
-def read_large(path: Path, piece: int = PIECE) -> tuple[FeatureTable, np.ndarray]:
-    """Return features and labels (int32 codes 0 and 1, in the order of the file's values).
+def read_large(path: Path, piece: int = PIECE) -> tuple[FeatureTable, Array]:
+    """Return features and labels, int32 codes 0 and 1 in the order of the file's values.
 
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` or ``.csv.gz`` without a header, the label first; anything else is read as
-        svmlight text, uncompressed.
-    piece : int
-        Bytes of svmlight text that are read at once.
+    ``.csv`` and ``.csv.gz`` have no header, the label first; else svmlight text, so many bytes at
+    once.
     """
     is_csv = ".csv" in path.suffixes
     x, labels = _read_csv(path) if is_csv else _read_svmlight(path, piece)
     values, codes = np.unique(labels, return_inverse=True)
     if len(values) != 2:
         raise SystemExit(f"The labels must have two values. Found {len(values)}.")
-    table = FeatureTable(x, np.empty((len(x), 0), dtype=np.int32), (), x.shape[1])
-    return table, codes.astype(np.int32)
+    return table_of(x), codes.astype(np.int32)
 
 
-def _read_csv(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_csv(path: Path) -> tuple[Array, Array]:
     options = pyarrow.csv.ReadOptions(autogenerate_column_names=True)
     table = pyarrow.csv.read_csv(path, read_options=options)
     columns = [column.to_numpy().astype(np.float32) for column in table.columns[1:]]
     return np.stack(columns, axis=1), table.column(0).to_numpy()
 
 
-def _read_svmlight(path: Path, piece: int) -> tuple[np.ndarray, np.ndarray]:
+def _read_svmlight(path: Path, piece: int) -> tuple[Array, Array]:
     directions: Any = None
     rows, labels = [], []
     for start in range(0, path.stat().st_size, piece):

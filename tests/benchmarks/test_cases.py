@@ -61,13 +61,16 @@ def _commands_start_fast(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.real_data] if "data" in case.options else [])
+        pytest.param(
+            name,
+            marks=[pytest.mark.real_data] if "data" in case.options.keys() - case.small else [],
+        )
         for name, case in CASES.items()
     ],
 )
 def test_a_case_runs_small(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     case, more = CASES[name], {}
-    if "data" in case.options:
+    if "data" in case.options.keys() - case.small:
         more["data"] = request.getfixturevalue("shared_data")
     if "folder" in case.options:
         more["folder"] = tmp_path

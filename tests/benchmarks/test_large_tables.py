@@ -1,25 +1,15 @@
 import gzip
-import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
-SOURCE = Path(__file__).parents[2] / "benchmarks" / "papers" / "large_tables.py"
-
-
-@pytest.fixture(scope="module")
-def reader():
-    specification = importlib.util.spec_from_file_location("large_tables", SOURCE)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+from benchmarks.papers.large_tables import DIRECTIONS, read_large
 
 
 @pytest.mark.validate
-def test_svmlight_rows_that_are_alike_stay_near(reader, tmp_path):
+def test_svmlight_rows_that_are_alike_stay_near(tmp_path):
     rng = np.random.default_rng(1)
     kind = rng.integers(0, 2, 400)
     # Each kind of row has twenty columns of its own among a million, and one at random.
@@ -29,28 +19,28 @@ def test_svmlight_rows_that_are_alike_stay_near(reader, tmp_path):
     matrix = csr_matrix((np.ones(4000), (rows, columns.ravel())), shape=(400, 1_000_000))
     path = tmp_path / "rows.txt"
     dump_svmlight_file(matrix, 2 * kind - 1, str(path))
-    table, labels = reader.read_large(path)
+    table, labels = read_large(path)
     np.testing.assert_array_equal(labels, kind)
     assert table.numeric.dtype == np.float32
-    assert table.numeric.shape == (400, reader.DIRECTIONS)
+    assert table.numeric.shape == (400, DIRECTIONS)
     middle = np.stack([table.numeric[kind == y].mean(axis=0) for y in (0, 1)])
     nearest = ((table.numeric[:, None] - middle) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(nearest, kind)
 
 
 @pytest.mark.validate
-def test_no_line_is_lost_or_read_twice_between_pieces(reader, tmp_path):
+def test_no_line_is_lost_or_read_twice_between_pieces(tmp_path):
     path = tmp_path / "rows.txt"
     lines = [f"{(-1) ** i} {1 + i % 40}:1 {50 + i % 7}:{i}" for i in range(300)]
     path.write_text("\n".join(lines) + "\n")
-    table, labels = reader.read_large(path, piece=700)
+    table, labels = read_large(path, piece=700)
     assert len(table) == 300
     np.testing.assert_array_equal(labels, [int(i % 2 == 0) for i in range(300)])
 
 
-def test_csv_with_the_label_first(reader, tmp_path):
+def test_csv_with_the_label_first(tmp_path):
     path = tmp_path / "susy.csv.gz"
     path.write_bytes(gzip.compress(b"1.0,0.5,2\n0.0,-1,3\n1.0,4,5\n"))
-    table, labels = reader.read_large(path)
+    table, labels = read_large(path)
     np.testing.assert_array_equal(labels, [1, 0, 1])
     np.testing.assert_array_equal(table.numeric, np.float32([[0.5, 2], [-1, 3], [4, 5]]))

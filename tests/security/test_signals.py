@@ -105,7 +105,7 @@ def test_a_signal_at_any_step_of_privatize(
 @pytest.mark.parametrize("name", ["privatize --remember", "declare"])
 @pytest.mark.parametrize("case", SIGNALS, ids=[name for name, _ in SIGNALS])
 def test_a_signal_at_a_random_moment(name: str, case: Any, inputs: Path, tmp_path: Path) -> None:
-    """Many more are sent by benchmarks/signals.py."""
+    """Many more are sent by `python -m benchmarks signals`."""
     usual = Ended(0, "", 0.25)
     _, wrong = one_case(
         BY_NAME[name], inputs, tmp_path, usual, case, random.Random(f"{name} {case}"), None

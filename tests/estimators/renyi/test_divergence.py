@@ -61,7 +61,7 @@ def test_no_critic_exceeds_the_exact_divergence(
     ("order", "divergence", "share"), [(1.5, 0.5, 0.9), (2.0, 1.0, 0.9), (3.0, 1.0, 0.8)]
 )
 def test_most_of_the_divergence_is_certified(order: float, divergence: float, share: float) -> None:
-    # Over 200 seeds (benchmarks/renyi.py) the mean is .95/.93/.88 with a deviation of .02.
+    # Over 200 seeds (the benchmark renyi) the mean is .95/.93/.88 with a deviation of .02.
     shift = math.sqrt(2 * divergence / order)
     rng = np.random.default_rng(0)
     bound = renyi_bounds(gaussian_scores(50_000, shift, rng), [order], rng=rng)[0].at(0.05)

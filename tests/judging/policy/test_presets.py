@@ -1,13 +1,10 @@
 """What the presets ask for, on evidence made up, and on simulated releases."""
 
-import argparse
-import importlib
-from pathlib import Path
-
 import pytest
 from judging.cases import evidence, judged, p_value, power
 from scipy.stats import binom
 
+from benchmarks.verdicts import outcomes
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import PRESETS, load_policy, parse_policy, preset_text
@@ -136,16 +133,12 @@ def test_a_preset_is_named_and_has_a_digest() -> None:
 @pytest.mark.validate
 @pytest.mark.parametrize("preset", PRESETS)
 def test_honest_releases_pass_and_a_planted_leak_is_found(
-    preset: str, monkeypatch: pytest.MonkeyPatch
+    preset: str,
 ) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
-    benchmark = importlib.import_module("presets")
-    options = argparse.Namespace(
-        draws=60, rows=4000, audits=["assumptions", "mechanism", "power", "seeds"]
-    )
-    honest = list(benchmark.outcomes("honest", 1.0, preset, options))
+    given = (preset, 60, 4000, ("assumptions", "mechanism", "power", "seeds"))
+    honest = list(outcomes("honest", 1.0, *given))
     error = 1 - load_policy(preset).audit.confidence
     assert honest.count("fail") <= binom.isf(1e-6, 60, error)
     assert not any(outcome == "inconclusive" for outcome in honest)
-    leaking = list(benchmark.outcomes("made at ε + 0.7", 1.0, preset, options))
+    leaking = list(outcomes("made at ε + 0.7", 1.0, *given))
     assert set(leaking) == {"fail"}
