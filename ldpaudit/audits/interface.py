@@ -161,11 +161,14 @@ class Views:
         The other private columns of its file.
     over : OverReleases or None
         The other releases of the same people.
+    assumes : tuple of str
+        What bounds assume besides, because of which rows these are.
     """
 
     every_row: Release | None = None
     companions: Companions | None = None
     over: OverReleases | None = None
+    assumes: tuple[str, ...] = ()
 
 
 NOT_ASKED: Final = -1  # An attack was not asked about a row.
@@ -342,9 +345,10 @@ def of_rows(context: AuditContext, rows: IndexArray, whole: Release | None = Non
     """Return the context of some rows."""
     slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
     companions = None if context.views.companions is None else context.views.companions.take(rows)
-    views = Views(whole, companions, context.views.over)
+    views = Views(whole, companions, context.views.over, context.views.assumes)
     plan, release = replace(context.plan, slices=slices), context.release.take(rows)
-    return replace(context, release=release, plan=plan, views=views, known={})
+    placed = replace(release, places=rows if release.places is None else release.places)
+    return replace(context, release=placed, plan=plan, views=views, known={})
 
 
 def remembered(

@@ -3,19 +3,21 @@
 Each model is fitted once per run, on the halves of the release.
 """
 
+from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, remembered
+from ldpaudit.audits.interface import AuditContext, of_rows, remembered
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.capabilities import PublicModelLabel
+from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.view import group_channel, view_channel
 from ldpaudit.models.label_model import PosteriorModel, fit_posterior
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import FloatArray, IndexArray, IntArray
+from ldpaudit.result.stated import FIRST_STAGE
 from ldpaudit.work.tasks import Threads
 
 
@@ -35,10 +37,37 @@ def feature_dependence(context: AuditContext) -> str | None:
         return "labels were released as the sums of bags, so rows are not independent"
     if not claim.traits.label_depends_on_features:
         return None
+    if claim.offers(StagedLabel) is not None:
+        return (
+            f"of the mechanism {claim.name!r} only the first stage is released without the "
+            "features, and which rows that is is known only where the declaration states how many "
+            "rows were released ('rows') and the file has as many"
+        )
     return (
         f"the mechanism {claim.name!r} uses the features, so a released label that follows them "
         "need not come from the true label"
     )
+
+
+def one_channel(context: AuditContext) -> AuditContext:
+    """Return the context of the rows that one channel released, with that as the claim.
+
+    Of a release in stages those of the first, drawn without the features; of others all rows. The
+    same context where the file has not as many rows as were released: no place tells a stage then.
+    """
+    staged = context.claim.offers(StagedLabel)
+    every = context.views.every_row
+    if staged is None or len(every or context.release) != staged.rows:
+        return context
+    size = -(-staged.rows // staged.stages)
+
+    def first_stage() -> AuditContext:
+        release, whole = context.release, None if every is None else every.take(np.arange(size))
+        rows = np.arange(len(release)) if release.places is None else release.places
+        part = of_rows(context, np.flatnonzero(rows < size), whole)
+        return replace(part, claim=staged.first, views=replace(part.views, assumes=(FIRST_STAGE,)))
+
+    return context.once("first stage", first_stage)
 
 
 @remembered("channel")

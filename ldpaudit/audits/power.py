@@ -23,7 +23,7 @@ from ldpaudit.audits.mechanism.evidence import (
     report_counts,
     subgroup_evidence,
 )
-from ldpaudit.audits.models import aligned_channel, feature_dependence
+from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.audits.observational.evidence import observational_power
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
@@ -76,6 +76,7 @@ _OUTSIDER = (
 
 
 def _unavailable(context: AuditContext) -> str | None:
+    context = one_channel(context)
     epsilon, dependent = context.claim.epsilon, feature_dependence(context)
     if context.claim.by_stratum:
         return "each stratum has its own claim, and an audit of its own"
@@ -89,7 +90,18 @@ def _unavailable(context: AuditContext) -> str | None:
 
 
 def _parts(context: AuditContext) -> Iterator[Part]:
-    """Yield the power; raise InsufficientDataError if no bound of ε could be computed at all."""
+    """Yield the power; raise InsufficientDataError if no bound of ε could be computed at all.
+
+    Where bounds count the first stage alone, what is said of rows would not hold for the others.
+    """
+    one = one_channel(context)
+    for part in _power(one):
+        name = part[0] if isinstance(part, tuple) else getattr(part, "id", "")
+        if one is context or name not in (CLEAR_GROUP, CLEAR_SHARE, ROWS_NEEDED, ROWS_WITH_TRUTH):
+            yield part
+
+
+def _power(context: AuditContext) -> Iterator[Part]:
     channel, release = aligned_channel(context), context.release
     outsiders, reports = outsiders_channel(context), report_counts(context)
     first = None if channel is None else channel.matrix[:, release.released[0]]
@@ -340,6 +352,7 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
     labels show it. All classes are as small as these allow at 95 % confidence; None where no excess
     would be shown then, or they say nothing of the classes.
     """
+    context = one_channel(context)
     claim = context.claim
     if claim.epsilon is not None and math.isinf(claim.epsilon):
         return None

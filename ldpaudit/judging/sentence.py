@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ldpaudit.judging.advice import one_in
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.waivers import waived_words
+from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.result import Check, Verdict, holding_up
 from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result.stated import INSIDER, OUTSIDER
@@ -95,10 +96,13 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     noticed = power.value if missed is None else missed
     by_counts = power.kind == "exact" or INSIDER in case.evidence.bounds
     how = "with 90 % probability" + ("" if by_counts else " (by estimate)")
+    staged, where = case.claim.offers(StagedLabel), ""
+    if staged is not None:
+        where = f" in the first of {staged.stages} stages, the only one bounded"
     text = (
-        f"nothing contradicts the claimed ε = {claimed_epsilon}, which allows a released label to "
-        f"shift the odds between two true labels at most {fold(epsilon)} (certified: at least ε = "
-        f"{observed}); "
+        f"nothing contradicts the claimed ε = {claimed_epsilon}{where}, which allows a released "
+        f"label to shift the odds between two true labels at most {fold(epsilon)} (certified: at "
+        f"least ε = {observed}); "
     )
     if math.isinf(noticed):
         return f"{text}but this audit would have noticed no excess, however large, {how}"

@@ -141,6 +141,12 @@ class StagedLabel(AnalysedMechanism):
 
     classes: tuple[Label, ...]
     stages: int  # In how many parts the rows are released.
+    rows: int | None  # How many rows were released; the first stage is the first ⌈rows/stages⌉.
+
+    @property
+    @abstractmethod
+    def first(self) -> AnalysedMechanism:
+        """What releases the labels of the first stage, with one channel for all of its rows."""
 
     @abstractmethod
     def sample(self, labels: IntArray, posterior: FloatArray, rng: Any = None) -> IntArray:

@@ -156,6 +156,11 @@ class StagedResponse(Made, StagedLabel):
         """Two kept labels: of all ε-DP channels on a pair it has the largest δ and divergences."""
         return RandomizedResponse.from_epsilon((0, 1), self.budget).compared
 
+    @cached_property
+    def first(self) -> Response:
+        """Randomized response: with a uniform prior all labels are kept."""
+        return RandomizedResponse.from_epsilon(self.classes, self.budget)
+
     def _kept(self, posterior: FloatArray) -> tuple[IndexArray, IndexArray]:
         """Return each row's labels, the likeliest first, (n, k), and how many it keeps, (n,)."""
         p, k = np.asarray(posterior, dtype=np.float64), len(self.classes)
@@ -206,6 +211,7 @@ STAGED: Final = Family(
         Parameter("classes", check_classes),
         Parameter("epsilon", check_epsilon, "budget"),
         Parameter("stages", partial(check_whole, "stages", low=1, high=1000)),
+        Parameter("rows", partial(check_whole, "rows", low=1), default=None),
     ),
     describe=lambda m: (
         f"randomized response on {len(m.classes)} labels in {m.stages} stages, the labels of the "
@@ -214,7 +220,7 @@ STAGED: Final = Family(
     kind=StagedResponse,
     remarks=("Each row is released once, in one stage: ε is that of one release.",),
 )
-"""Multi-stage randomized response (LP-MST): ``STAGED(classes, epsilon, stages)``."""
+"""Multi-stage randomized response (LP-MST): ``STAGED(classes, epsilon, stages, rows)``."""
 
 
 class ModelBasedResponse(Made, PublicModelLabel):

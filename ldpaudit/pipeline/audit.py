@@ -19,7 +19,7 @@ from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.columns import columns_finding
 from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
-from ldpaudit.audits.models import aligned_channel
+from ldpaudit.audits.models import aligned_channel, one_channel
 from ldpaudit.audits.running import part_note, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
@@ -246,7 +246,7 @@ class _Walk:
         chosen = chosen_audits(self.only, self.skip, OF_COLUMNS if several else {})
         if stratum:
             chosen = {name: place for name, place in chosen.items() if name in _OF_A_STRATUM}
-        check_alignment(context)
+        check_alignment(one_channel(context))
         strata = []
         for view, rows in views:
             run.progress.remark(f"Stratum {view.label}:")
@@ -369,7 +369,7 @@ def _circumstances(
     context: AuditContext, records: tuple[AuditRecord, ...], skip: Collection[str]
 ) -> Circumstances:
     """Return how the release was audited, for advice."""
-    release = context.release
+    release, context = context.release, one_channel(context)
     counted, known = release.bags is None and release.reports is None, release.truth is not None
     ran = {record.id for record in records}
     changes = {

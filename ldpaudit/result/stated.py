@@ -12,6 +12,7 @@ INDEPENDENT: Final = "rows were released independently of each other"
 FEATURE_BLIND: Final = "the released label depends on the true label alone, not on the features"
 UNSELECTED: Final = "no row was left out or repeated after the noise because of its released label"
 NOT_DERIVED: Final = "no feature was computed from the released label"
+FIRST_STAGE: Final = "rows are in the order of their release, those of the first stage first"
 REFUTED: Final = " (refuted here)"
 NOT_INDEPENDENT: Final = INDEPENDENT + REFUTED
 

@@ -22,6 +22,7 @@ from ldpaudit.audits.assumptions.rows import (
 )
 from ldpaudit.audits.assumptions.standing import column_evidence, selected, uses_features
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.models import one_channel
 from ldpaudit.estimators.assumptions.order import BLOCKS, STRETCH, Stretch
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Details, Estimate, Note, stated
@@ -192,10 +193,11 @@ TESTS: Final = (
 
 def _unavailable(context: AuditContext) -> str | None:
     words = "the claimed mechanism uses features, or releases several rows as one"
-    return None if tested(context) else words
+    return None if tested(one_channel(context)) else words
 
 
 def _parts(context: AuditContext) -> Iterator[Part]:
+    context = one_channel(context)
     level, counts, epsilon = (
         context.plan.confidence,
         neighbour_counts(context),

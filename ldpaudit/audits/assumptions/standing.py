@@ -315,7 +315,7 @@ def selected(context: AuditContext) -> bool:
 
 def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of a bound that rests on assumptions, and these, the refuted ones marked."""
-    refuted = set()
+    refuted, assumptions = set(), (*assumptions, *context.views.assumes)
     if uses_features(context):
         refuted.add(FEATURE_BLIND)
     if not counted(context).holds:

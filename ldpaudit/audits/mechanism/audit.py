@@ -22,7 +22,7 @@ from ldpaudit.audits.mechanism.evidence import (
     report_counts,
     subgroup_evidence,
 )
-from ldpaudit.audits.models import aligned_channel, feature_dependence
+from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     HELD_UP,
@@ -80,6 +80,7 @@ _REFERENCES = {
 def _parts(context: AuditContext) -> Iterator[Part]:
     yield from exact_estimates(context.claim)
     yield from exact_curves(context.claim)
+    every, context = context, one_channel(context)
     if context.release.strata is not None and context.claim.by_stratum:
         return  # Each stratum is bounded by itself.
     found = collected(
@@ -94,6 +95,13 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     one_class = truth is not None and insider_evidence(context) is None
     yield from notes(
         "mechanism",
+        (
+            "warning",
+            context is not every,
+            f"Bounds of ε count the {len(context.release):,} rows of the first stage, whose labels "
+            "were released without the features. In later stages each row has a channel of its "
+            "own: a larger ε in these alone would not be found.",
+        ),
         (
             "warning",
             one_class,

@@ -368,7 +368,7 @@ def build(
         classes=survey.domain.classes or None,
         labels=labels.range,
         loss=request.loss or "squared",
-        settings=_settings(request),
+        settings=_settings(request, survey.rows),
     )
     if "prior" in mechanism.traits.needs:
         prior = _prior(request, table, survey)
@@ -435,7 +435,7 @@ def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> 
     return Prior(np.full(len(classes), 1 / len(classes)), "uniform")
 
 
-def _settings(request: ColumnRequest) -> Mapping[str, Any]:
+def _settings(request: ColumnRequest, rows: int) -> Mapping[str, Any]:
     takes = options_of(request.mechanism)
     if "channel" in takes:
         stated = _matrix(request)
@@ -443,6 +443,7 @@ def _settings(request: ColumnRequest) -> Mapping[str, Any]:
     stated = {
         name: getattr(request, option) for option, name in _SETTINGS.items() if option in takes
     }
+    stated["rows"] = None if stated.get("stages") is None else max(rows, 1)  # Tell the stages.
     return {name: value for name, value in stated.items() if value is not None}
 
 
