@@ -77,8 +77,8 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
     names = {one.label for one in labels}
     if len(names) < len(labels):
         raise InputError(
-            f"The declared labels must be different columns; {len(labels) - len(names)} of "
-            f"{len(labels)} occur(s) again."
+            "The declared labels must be different columns; repeated: "
+            f"{len(labels) - len(names)} of {len(labels)}."
         )
     if any(one.by in names for one in labels):
         raise InputError("The strata must be a public column; one is declared as private.")
@@ -89,8 +89,7 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
         if len(labels) < 2 or len(domains) != len(labels):
             raise InputError(
                 "A joint mechanism must be declared for at least two columns, with one list of "
-                f"labels ('domains') for each. Got {len(domains)} list(s) for {len(labels)} "
-                "column(s)."
+                f"labels ('domains') for each. Got {len(domains)} for {len(labels)}."
             )
     return ColumnsDeclaration(labels, joint, provenance)
 

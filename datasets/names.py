@@ -180,9 +180,7 @@ def check_unique(names: Sequence[str]) -> None:
     """Check that no two columns have the same name (InputError)."""
     repeated = sum(count > 1 for count in Counter(names).values())
     if repeated:
-        raise InputError(
-            f"Column names must be distinct; {repeated} of {len(names)} occur(s) more than once."
-        )
+        raise InputError(f"Column names must be distinct; repeated: {repeated} of {len(names)}.")
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def only_channels(channels: Sequence[ColumnChannels], label: str) -> ColumnChann
     if found is None:
         raise InputError(
             f"The table of channels has none of the column {quoted(label)}; it has those of "
-            f"{len(channels)} other column(s)."
+            f"other columns ({len(channels)})."
         )
     return found
 

@@ -63,7 +63,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         n=len(release),
         method=f"p-value: {found.seeds:,} seeds of {len(generators())} streams of common "
         "generators, one for the table or one for each row, and checksums of "
-        f"{found.columns} column(s); corrected for all",
+        f"columns ({found.columns}); corrected for all",
         assumptions=(_IN_NO_ORDER, _NOT_SIMULATED) if alone else (_ALIKE,),
         kind="estimated" if alone else "certified",
         reference="Hoeffding (1963), Theorem 4",

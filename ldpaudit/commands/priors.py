@@ -24,8 +24,8 @@ def prior_over(classes: tuple[Label, ...], table: LabelPrior) -> FloatArray:
     refuse(
         len(table.labels) != len(classes) or (np.sort(place) != np.arange(len(classes))).any(),
         f"The prior must have one row for each of the {len(classes)} labels; "
-        f"{len(classes) - len(np.unique(place[place >= 0]))} have none, and "
-        f"{int((place < 0).sum())} row(s) are of other labels.",
+        f"labels without one: {len(classes) - len(np.unique(place[place >= 0]))}, "
+        f"rows of other labels: {int((place < 0).sum())}.",
     )
     ordered = np.empty(len(classes))
     ordered[place] = table.probabilities

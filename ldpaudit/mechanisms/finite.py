@@ -334,7 +334,7 @@ def check_codes(codes: IntArray, k: int) -> IntArray:
         raise InputError("Label codes must be a one-dimensional array of integers.")
     outside = int(np.count_nonzero((codes < 0) | (codes >= k)))
     if outside:
-        raise InputError(f"The labels must lie in the declared range; {outside:,} row(s) do not.")
+        raise InputError(f"The labels must lie in the declared range; rows outside: {outside:,}.")
     return codes.astype(np.int32, copy=False)
 
 
@@ -353,5 +353,5 @@ def codes_of(labels: npt.ArrayLike, classes: tuple[Label, ...]) -> IntArray:
     codes = table[inverse] if len(table) else np.empty(0, dtype=np.int32)
     outside = int(np.count_nonzero(codes < 0))
     if outside:
-        raise InputError(f"The labels must be among the declared ones; {outside:,} row(s) are not.")
+        raise InputError(f"The labels must be among the declared ones; other rows: {outside:,}.")
     return codes

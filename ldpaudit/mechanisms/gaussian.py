@@ -163,8 +163,8 @@ class GaussianResponse(Response, NoisyFeatures):
         fits = np.linalg.norm(values, axis=1) <= self.radius * (1 + _ON_THE_SPHERE)
         if not fits.all():
             raise InputError(
-                f"Every feature vector must have norm at most R; {int((~fits).sum()):,} row(s) "
-                f"do not. Scale them, or project them onto the ball (--project)."
+                f"Every feature vector must have norm at most R; longer ones: "
+                f"{int((~fits).sum()):,}. Scale them, or project them onto the ball (--project)."
             )
         if not simulation:
             return _opendp_release(values, self.sigma)

@@ -127,7 +127,7 @@ class LabelRange:
         positions = (self.check(labels) - self.low) / self.spacing
         off = int(np.count_nonzero(np.abs(positions - np.rint(positions)) > _ON_GRID))
         if off:
-            raise InputError(f"The labels must lie on the declared grid; {off:,} row(s) do not.")
+            raise InputError(f"The labels must lie on the declared grid; rows off it: {off:,}.")
         return np.rint(positions).astype(np.int32)
 
     def check(self, labels: npt.ArrayLike) -> FloatArray:
@@ -141,7 +141,7 @@ class LabelRange:
         inside = (values >= self.low) & (values <= self.high)  # False for a missing one.
         if not inside.all():
             found = f"{int((~inside).sum()):,}"
-            raise InputError(f"The labels must lie in the declared range; {found} row(s) do not.")
+            raise InputError(f"The labels must lie in the declared range; rows outside: {found}.")
         return values
 
     def declaration(self) -> dict[str, Any]:

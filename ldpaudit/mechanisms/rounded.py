@@ -60,7 +60,7 @@ class Rounding:
         outside = int((~self.inside(values)).sum())
         if outside:
             raise InputError(
-                f"The labels must lie in the declared range; {outside:,} row(s) do not."
+                f"The labels must lie in the declared range; rows outside: {outside:,}."
             )
         lower = np.clip(np.searchsorted(points, values, side="right") - 1, 0, len(points) - 2)
         up = (values - points[lower]) / (points[lower + 1] - points[lower])

@@ -96,7 +96,7 @@ class DoubleResponse(Kept, SyntheticFeatures):
         rows = [np.flatnonzero(synthetic == y) for y in range(len(self.classes))]
         if empty := sum(not len(candidates) for candidates in rows):
             raise InputError(
-                f"The synthetic table must have rows of every label; {empty} label(s) have none."
+                f"The synthetic table must have rows of every label; labels without any: {empty}."
             )
         chosen, replaced = np.full(len(codes), -1, dtype=np.int64), below(self.noise, codes, source)
         # A label y' uniformly, then one of its rows uniformly.

@@ -116,7 +116,7 @@ class ColumnsDeclaration:
         if found:
             return found[0]
         raise InputError(
-            f"{quoted(str(label))} is none of the {len(self.labels)} private column(s) that the "
+            f"{quoted(str(label))} is none of the private columns ({len(self.labels)}) that the "
             "file declares, and its claim is about those only"
             + did_you_mean(str(label), self.names)
         )

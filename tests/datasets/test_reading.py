@@ -147,7 +147,7 @@ def test_which_column_is_the_label() -> None:
     assert read_release(content).release.label == "label"
     declared = declare(renamed, Declaration("unknown"), "income")
     assert read_release(declared).release.label == "income"
-    with pytest.raises(InputError, match="'town' is none of the 1 private column"):
+    with pytest.raises(InputError, match="'town' is none of the private columns"):
         read_release(declared, label="town")
 
 

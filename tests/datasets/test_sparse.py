@@ -102,7 +102,7 @@ def test_the_declaration_beside_a_file_is_read(written, tmp_path):
     declaration = {"version": 1, "label": "label", "mechanism": mechanism}
     (tmp_path / "declared.svm.ldpaudit.json").write_text(json.dumps(declaration))
     assert read_release(str(file)).release.declaration.parameters["epsilon"] == 0.5
-    with pytest.raises(InputError, match="none of the 1 private column"):
+    with pytest.raises(InputError, match="none of the private columns"):
         read_release(str(file), label="click")
 
 

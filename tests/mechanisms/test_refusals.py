@@ -230,10 +230,10 @@ CALLS: list[tuple[Any, str]] = [
     (lambda: RandomizedResponse((1, 0), 0.5).bias(), "increasing"),
     (lambda: RandomizedResponse((0.0, math.inf), 0.5).bias(), "finite"),
     (lambda: RandomizedResponse((False, True), 0.5).bias(), "numbers"),
-    (lambda: codes_of([0, 5], (0, 1)), r"\d row\(s\) are not"),
-    (lambda: codes_of([0, math.nan], (0, 1)), r"\d row\(s\) are not"),
-    (lambda: codes_of(np.array([0, None], dtype=object), (0, 1)), r"\d row\(s\) are not"),
-    (lambda: codes_of(["0", "1"], (0, 1)), r"\d row\(s\) are not"),
+    (lambda: codes_of([0, 5], (0, 1)), r"rows: \d"),
+    (lambda: codes_of([0, math.nan], (0, 1)), r"rows: \d"),
+    (lambda: codes_of(np.array([0, None], dtype=object), (0, 1)), r"rows: \d"),
+    (lambda: codes_of(["0", "1"], (0, 1)), r"rows: \d"),
     *(
         (partial(check_classes, labels), "texts, numbers")
         for labels in (["a", ["b"]], [{"a": 1}, "b"], [(1, 2), 3], ["a", None], [math.nan, 1])
@@ -245,12 +245,12 @@ CALLS: list[tuple[Any, str]] = [
     (lambda: conditional_rdp_floor(1.0, 0.3, 4), "above 1"),
     (lambda: LabelRange(0.0, float((1 << 22) + 1), 1.0), "4194304"),
     (lambda: LabelRange(0.0, 10.0 + 0.75e-6, 0.5), "whole number"),
-    (lambda: LabelRange(0.0, 10.0, 0.5).codes([5.0, 1.0 + 0.75e-6]), r"grid; 1 row"),
-    (lambda: LabelRange(0.0, 10.0, 0.5).codes([5.0, 1.0 - 0.75e-6]), r"grid; 1 row"),
-    (lambda: DiscreteLaplace(GRID, 1.0).release([1.0]), r"range; \d"),
-    (lambda: DiscreteLaplace(GRID, 1.0).release([math.nan, 3]), r"range; \d"),
+    (lambda: LabelRange(0.0, 10.0, 0.5).codes([5.0, 1.0 + 0.75e-6]), "off it: 1"),
+    (lambda: LabelRange(0.0, 10.0, 0.5).codes([5.0, 1.0 - 0.75e-6]), "off it: 1"),
+    (lambda: DiscreteLaplace(GRID, 1.0).release([1.0]), r"outside: \d"),
+    (lambda: DiscreteLaplace(GRID, 1.0).release([math.nan, 3]), r"outside: \d"),
     (lambda: DiscreteLaplace(GRID, 1.0).release(["x"]), "numbers"),
-    (lambda: DiscreteLaplace(GRID, 1.0).release([3.5, 4]), r"grid; \d row"),
+    (lambda: DiscreteLaplace(GRID, 1.0).release([3.5, 4]), r"off it: \d"),
     (lambda: DiscreteLaplace(GRID, 1.0).sample(np.array([8])), "row"),
     (lambda: DiscreteLaplace(GRID, 1.0, True).sample(np.array([8])), "row"),
     (lambda: DiscreteLaplace(RANGE, 1.0), "step"),
@@ -269,9 +269,9 @@ CALLS: list[tuple[Any, str]] = [
         for made in (Laplace, Staircase, DiscreteLaplace, DiscreteStaircase, Exponential)
         for epsilon in (0.0, -1.0, math.inf, math.nan)
     ),
-    (lambda: Rounding((0, 10)).sample([-0.1]), r"\d row"),
-    (lambda: Rounding((0, 10)).sample([10.1]), r"\d row"),
-    (lambda: Rounding((0, 10)).sample([math.nan]), r"\d row"),
+    (lambda: Rounding((0, 10)).sample([-0.1]), r"(outside|rows): \d"),
+    (lambda: Rounding((0, 10)).sample([10.1]), r"(outside|rows): \d"),
+    (lambda: Rounding((0, 10)).sample([math.nan]), r"(outside|rows): \d"),
     (lambda: Rounding((1, 0)), "increasing"),
     (lambda: Rounding((0, 1), "up"), "nearest"),
     (lambda: with_rounding(ExplicitChannel(RR.channel), "unbiased"), "not rounded"),
@@ -288,7 +288,7 @@ CALLS: list[tuple[Any, str]] = [
     (lambda: private_prior([1, 2], 0.0), "above 0"),
     (
         lambda: DoubleRR(AB, 0.5).sample(np.zeros(3, np.int32), np.array([0, 0], np.int32)),
-        "1 label",
+        "any: 1",
     ),
     (partial(classified, ["a", "b"], [0.5, 0.5]), "It knows 2, 2 of them among these"),
     (partial(classified, ["a", "b", "d"], [0.2, 0.3, 0.5]), "It knows 3, 2 of them among these"),
@@ -318,14 +318,14 @@ CALLS: list[tuple[Any, str]] = [
     (partial(checked, "SHE", [[0, 0, 0, 0, 0, math.nan]]), "1 are not"),
     (partial(checked, "BLH", [[5, 2]]), "1 are not"),
     (partial(checked, "BLH", [[5.5, 1.0]]), "whole numbers"),
-    (lambda: JointRR((AB, AB), 1.0).sample(np.array([[0, 1], [2, 0]])), r"\d row\(s\) do not"),
+    (lambda: JointRR((AB, AB), 1.0).sample(np.array([[0, 1], [2, 0]])), r"(outside|rows): \d"),
     (lambda: JointRR((AB, AB), 1.0).sample(np.zeros((3, 3), int)), "one column for each"),
     (lambda: JointRR((tuple(range(1000)),) * 6, 2.0), "next to nothing would be kept"),
     (
         lambda: IndependentColumns((RR, DiscreteLaplace(GRID, 1.0))).sample(np.zeros((2, 2), int)),
         "finite channel",
     ),
-    (lambda: DebiasedRR((0, 1), 1.0).release([0, 3]), r"\d row"),
+    (lambda: DebiasedRR((0, 1), 1.0).release([0, 3]), r"(outside|rows): \d"),
     *(
         (partial(design, labels, prior, epsilon), message)
         for design in (optimal_unbiased, optimal_bins)

@@ -297,7 +297,7 @@ OVERFLOWING = {"loss": "exponential", "radius": 1e4, "step": 1e3, "batch_size": 
 @pytest.mark.parametrize(
     ("learner", "last", "words"),
     [
-        (IWPClassifier(WITH_NOISE[0]), 7, r"\d row"),
+        (IWPClassifier(WITH_NOISE[0]), 7, r"(outside|rows): \d"),
         (IWPClassifier(GaussianRR((0, 1), 1.0)), 0, "cannot be inverted"),
         (IWPClassifier(GaussianRR((0, 1, 2), 0.1)), 0, "3 labels"),
         (IWPClassifier(WITH_NOISE[0], sigma=1.0), 0, "must agree"),

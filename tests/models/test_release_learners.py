@@ -180,7 +180,7 @@ FLAT, GAUSSIAN = RandomizedResponse((0, 1), 1.0), GaussianRR((0, 1), 0.2)
 @pytest.mark.parametrize(
     ("learner", "labels", "words"),
     [
-        (ReleaseClassifier(RandomizedResponse((0, 1), 0.2)), [0, 1, 2], r"\d row"),
+        (ReleaseClassifier(RandomizedResponse((0, 1), 0.2)), [0, 1, 2], r"(outside|rows): \d"),
         (ReleaseClassifier(FLAT, correction="backward"), [0, 1, 0], "cannot be inverted"),
         (ReleaseRegressor(FLAT), [0, 1, 0], "cannot be debiased"),
         (ReleaseClassifier(GAUSSIAN, correction="unbiased"), [0, 1, 0], "IWPClassifier"),

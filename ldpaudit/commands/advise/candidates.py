@@ -330,7 +330,7 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
         test = read_whole(open_table(test, request.files))
         refuse(
             (missing := set(training.schema.names) - set(test.schema.names)),
-            f"The test rows (--test) lack {len(missing)} column(s) of the table.",
+            f"The test rows (--test) lack columns of the table: {len(missing)}.",
         )
         test = test.select(training.schema.names).cast(training.schema)
     share = len(test) / (len(training) + len(test))

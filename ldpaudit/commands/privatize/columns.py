@@ -413,7 +413,7 @@ def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> 
         # Rounding reaches neighbours of what occurs.
         refuse(
             request.round is None and impossible.any(),
-            f"The prior gives no probability to {np.count_nonzero(impossible)} label(s) that "
+            f"The prior gives no probability to labels ({np.count_nonzero(impossible)}) that "
             f"occur in {impossible.sum()} of {survey.rows} rows; give every label that is "
             "possible a probability above 0.",
         )
@@ -469,7 +469,7 @@ def _channels(request: ColumnRequest) -> ColumnChannels:
     refuse(
         not found,
         f"The table of channels has none for the column {quoted(request.label)}; it has those "
-        f"of {len(tables)} other column(s).",
+        f"of other columns ({len(tables)}).",
     )
     refuse(
         found[0].by is not None and by is None,

@@ -276,7 +276,7 @@ class Tally:
         refuse(
             (lost := self.missing + outside),
             f"Every row must have one of the {len(values)} strata in the column "
-            f"{quoted(by)}; {lost:,} row(s) have another value or none.",
+            f"{quoted(by)}; rows with another value or none: {lost:,}.",
         )
         return domain
 

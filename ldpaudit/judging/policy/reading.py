@@ -126,9 +126,19 @@ def _first_error(error: ValidationError) -> tuple[Place, str]:
         return place, words if words.endswith("?") else f"{words}."  # A sentence of its own.
     if first["type"] == "literal_error":
         words = _one_of(keys_of(section)[str(place[-1])].annotation, first["input"])
+    elif words.startswith("Input should"):
+        words = f"must{words.removeprefix('Input should')}{_instead(first)}"
     elif not words.startswith(("must", "is")):
         words = f"is not valid: {words}"
     return place, f"The policy's '{name}' {words}."
+
+
+def _instead(error: Mapping[str, Any]) -> str:
+    """Return what a policy states instead of a number in range; a percentage as a share."""
+    value, most = error["input"], error.get("ctx", {}).get("lt", error.get("ctx", {}).get("le"))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    return f": {value / 100:g}, not {value:g}" if most == 1 < value < 100 else f", not {value:g}"
 
 
 def _one_of(annotation: Any, value: Any) -> str:

@@ -187,7 +187,7 @@ def test_bad_mechanisms_are_one_line(command, name, words, says):
         (range(3), [0.5, 0.5, 0.5], "sum to 1"),
         (range(3), [1.2, -0.1, -0.1], "not negative"),
         (range(4), [0.25] * 4, "one row for each of the 3 labels"),
-        ([0, 1, 7], [0.25, 0.25, 0.5], "1 have none, and 1 row(s) are of other labels"),
+        ([0, 1, 7], [0.25, 0.25, 0.5], "labels without one: 1, rows of other labels: 1"),
         ([0, 1, 1], [0.25, 0.25, 0.5], "spelling"),
         (range(3), ["x", "y", "z"], "numbers"),
     ],

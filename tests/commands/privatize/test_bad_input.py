@@ -187,16 +187,16 @@ CASES: dict[str, tuple[str, str]] = {
     "sample's columns": (f"lists.parquet {MADE} s.csv", "Column 6 is of type list"),
     "prior's sum": (f"--mechanism rr-on-bins {WEEKS} --prior sum.csv", "sum to 1"),
     "prior below 0": (f"--mechanism rr-on-bins {WEEKS} --prior negative.csv", "negative"),
-    "prior lacks": (f"--mechanism rr-on-bins {WEEKS} --prior lacking.csv", "9 have none"),
+    "prior lacks": (f"--mechanism rr-on-bins {WEEKS} --prior lacking.csv", "labels without one: 9"),
     "prior of others": (
         f"--mechanism rr-on-bins {WEEKS} --prior foreign.csv",
-        "1 row(s) are of other labels",
+        "rows of other labels: 1",
     ),
     "prior of words": (f"--mechanism rr-on-bins {WEEKS} --prior words.csv", "must be numbers"),
     "prior's header": (f"--mechanism rr-on-bins {WEEKS} --prior headless.csv", "header"),
     "impossible labels": (
         f"three.csv {REV} rr-on-bins --labels 0:2:1 --prior impossible.csv",
-        "no probability to 1 label(s) that occur in 20 of 60 rows",
+        "no probability to labels (1) that occur in 20 of 60 rows",
     ),
     "between": (f"outside.csv {REV} discrete-staircase --labels 0:40", "by privatize --round"),
     "rounding of none": (
