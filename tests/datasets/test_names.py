@@ -75,6 +75,6 @@ def test_the_first_row_of_a_file_without_names_is_not_told() -> None:
 
 def test_repeated_names_are_counted_but_not_told() -> None:
     check_unique(["a", "b"])
-    with pytest.raises(InputError, match=r"1 of 3 occur\(s\)") as caught:
+    with pytest.raises(InputError, match=r"repeated: 1 of 3") as caught:
         check_unique(["Smith", "Smith", "b"])
     assert "Smith" not in str(caught.value)

@@ -213,7 +213,7 @@ BAD_COLUMNS: dict[str, tuple[Change, dict[str, Any], str]] = {
     "ragged": (replaced("x0", [[1], [1, 2], []] * 30), {}, "Column 1 must hold lists of one"),
     "words": (replaced("x0", [["zz"]] * ROWS), {}, "Column 1 must hold lists of numbers"),
     "infinite": (replaced("x0", [np.inf] * ROWS), {}, "Column 1 must be finite; 90"),
-    "duplicate": (lambda t: t.rename_columns([*"abbd", "label"]), {}, r"1 of 5 occur\(s\)"),
+    "duplicate": (lambda t: t.rename_columns([*"abbd", "label"]), {}, r"repeated: 1 of 5"),
     "declaration": (lambda t: t.replace_schema_metadata({"ldpaudit": "{zz"}), {}, "valid JSON"),
 }
 
@@ -256,7 +256,7 @@ def test_bad_files(tmp_path: Path) -> None:
             b"label,x\n" + b"a,bb\nzz,c\n" * 9000 + b"a,\xe9\n",
             "not all in the encoding utf-8; say",
         ),
-        "double.csv": (b"label,zz,zz\n" + b"a,1,2\n" * 30, r"1 of 3 occur\(s\)"),
+        "double.csv": (b"label,zz,zz\n" + b"a,1,2\n" * 30, r"repeated: 1 of 3"),
         "quote.csv": (b'label,"x\n' + b"a,1\nzz,2\n" * 30, "readable CSV"),
         "cut.csv.gz": (gzip.compress(many)[:-300], "is truncated"),
         "nogzip.csv.gz": (rows, "readable CSV"),
@@ -324,7 +324,7 @@ def test_frames_as_people_have_them() -> None:
         read_release(frame.assign(mixed=[1, "zz"] * 45))
     with pytest.raises(InputError, match="Column 6 mixes types"):
         read_release(frame.assign(label=[1, "1"] * 45))
-    with pytest.raises(InputError, match="occur"):
+    with pytest.raises(InputError, match="repeated"):
         read_release(pd.concat([frame, frame], axis=1))
 
 

@@ -62,7 +62,10 @@ def test_the_default_checks_only_the_claim() -> None:
         ("schema = 1\n[audit]\nseed = 1.5", "line 3.*audit.seed"),
         ("schema = 1\n[audit]\nconfidence = 95", "line 3: .*less than 1: 0.95, not 95"),
         ("schema = 1\n[audit]\nconfidence = nan", "audit.confidence"),
-        ("schema = 1\n[audit]\nmin_rows = 0", "audit.min_rows.* must be greater than 0, not 0|at least"),
+        (
+            "schema = 1\n[audit]\nmin_rows = 0",
+            "audit.min_rows.* must be greater than 0, not 0|at least",
+        ),
         ("schema = 1\n[audit]\nmax_undetected_excess = 'all'", '"any"'),
         ("schema = 1\n[audit]\ncorrection = 'hol'", "one of \"holm\".*did you mean 'holm'"),
         ("schema = 1\n[claim]\nepsilom = 1", "did you mean 'epsilon'"),
