@@ -1,7 +1,7 @@
 """The private columns: their labels read in the first pass, their mechanisms built."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -114,14 +114,6 @@ class PrivateColumns:
     each: tuple[PrivateColumn, ...]
     joint: JointMechanism | None = None
 
-    def __iter__(self) -> Iterator[PrivateColumn]:
-        """Give each column."""
-        return iter(self.each)
-
-    def __len__(self) -> int:
-        """Return the number of columns."""
-        return len(self.each)
-
     @property
     def first(self) -> PrivateColumn:
         """The only column, where there is one."""
@@ -135,7 +127,7 @@ class PrivateColumns:
     @property
     def labels_epsilon(self) -> float:
         """ε in nats of all released labels of a row together."""
-        if self.joint is not None or len(self) == 1:
+        if self.joint is not None or len(self.each) == 1:
             return (self.joint or self.first.mechanism).epsilon or 0.0
         mechanisms = tuple(one.mechanism for one in self.each)
         together = IndependentColumns(mechanisms, tuple(one.request.by for one in self.each))
@@ -151,7 +143,7 @@ class PrivateColumns:
         if self.joint is not None:
             labels = tuple(map(LabelDeclaration, self.names))
             return ColumnsDeclaration(labels, _claim(self.joint))
-        each = (LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self)
+        each = (LabelDeclaration(c.name, _claim(c.mechanism), c.request.by) for c in self.each)
         return ColumnsDeclaration(tuple(each))
 
 

@@ -70,12 +70,6 @@ class StatedRelease:
     joint: str | None = None
     epsilon: float | None = None
 
-    @property
-    def files(self) -> list[Path]:
-        """The files that the columns' requests name to be read."""
-        every = [one for c in self.columns for one in (c, *c.strata.values())]
-        return [path for one in every for path in (one.prior, one.channel) if path is not None]
-
 
 def stated_release(request: PrivatizeRequest) -> StatedRelease:
     """Return the requests of all private columns, checked as far as options alone decide.

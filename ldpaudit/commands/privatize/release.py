@@ -79,7 +79,7 @@ def row_release(
         rng = request.randomness("release")
         written = [
             outputs_of(one.mechanism.channel.outputs, one.field.type, one.survey.spelt)
-            for one in columns
+            for one in columns.each
             if one.mechanism.channel is not None
         ]
 
@@ -90,7 +90,7 @@ def row_release(
             return batch, [write(drawn[:, j]) for j, (_, write) in enumerate(written)]
 
         return RowRelease(tuple(kind for kind, _ in written), draw_together, _AS_THEY_ARE.schema)
-    each = [_column_release(one, features, fitted) for one in columns]
+    each = [_column_release(one, features, fitted) for one in columns.each]
 
     def draw(
         batch: pa.RecordBatch, labels: Sequence[pa.Array], codes: Sequence[IntArray]

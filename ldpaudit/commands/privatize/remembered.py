@@ -41,7 +41,7 @@ class RememberedAnswers:
     """
 
     def __init__(self, path: Path, columns: PrivateColumns) -> None:
-        for one in columns:
+        for one in columns.each:
             traits = one.mechanism.traits
             uses = traits.label_depends_on_features and one.strata is None
             refuse(
@@ -56,11 +56,11 @@ class RememberedAnswers:
         # What an experiment drew can be drawn again by its seed: no release repeats it.
         drawn = b"experiment" if columns.first.request.experimental else b"release"
         self._salts = []
-        for one, label in zip(columns, declared.labels, strict=True):
+        for one, label in zip(columns.each, declared.labels, strict=True):
             own = declared if columns.joint is not None else ColumnsDeclaration((label,))
             stated = b"\0".join([drawn, one.name.encode(), declared_content(own)])
             self._salts.append(self._digest(stated))
-        self._hits = [0] * len(columns)
+        self._hits = [0] * len(columns.each)
         self._people: list[Keys] = []
         self._fresh: list[tuple[Keys, pa.Array]] = []
 
@@ -80,7 +80,7 @@ class RememberedAnswers:
         people = [one if isinstance(one, bytes) else one.encode() for one in named]
         self._people.append(self._hashed(b"", people))
         texts, answers = [_texts(label) for label in labels], []
-        for j, (column, fresh) in enumerate(zip(self._columns, released, strict=True)):
+        for j, (column, fresh) in enumerate(zip(self._columns.each, released, strict=True)):
             # A joint mechanism answers anew where any label changed.
             told = texts if self._columns.joint is not None else [texts[j]]
             by = column.request.by
@@ -123,7 +123,7 @@ class RememberedAnswers:
         table = pa.table([pa.array(keys[order]), answers.take(pa.array(order))], schema=_SCHEMA)
         with part.writing():
             pq.write_table(table.replace_schema_metadata({_METADATA: stated}), part.stream)
-        names = [c.name for c, hits in zip(self._columns, self._hits, strict=True) if not hits]
+        names = [c.name for c, hits in zip(self._columns.each, self._hits, strict=True) if not hits]
         if not len(self._keys) or not names:
             return ()
         return (

@@ -221,12 +221,9 @@ class PrivatizeRequest(FileOptions, DataOptions):
             return None
         if self.seed is None:
             return np.random.default_rng()
-        return child_generator(self.seed, "privatize", *self.stream, part)
-
-    @property
-    def stream(self) -> tuple[str, ...]:
-        """What tells the draws of this request's parts from those of others, in an experiment."""
-        return ()
+        several = getattr(self, "one_of", 1) > 1  # Then each column draws for itself.
+        stream = ("column", str(self.label)) if several else ()
+        return child_generator(self.seed, "privatize", *stream, part)
 
 
 @dataclass(frozen=True)
@@ -250,8 +247,3 @@ class ColumnRequest(PrivatizeRequest):
     one_of: int = field(default=1, kw_only=True)
     by: str | None = field(default=None, kw_only=True)
     strata: "Mapping[str, ColumnRequest]" = field(default_factory=dict, kw_only=True)
-
-    @property
-    def stream(self) -> tuple[str, ...]:
-        """The column's name, where there are several."""
-        return () if self.one_of == 1 else ("column", self.label)

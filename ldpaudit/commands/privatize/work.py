@@ -105,19 +105,19 @@ class PrivatizeSummary(Told):
             return
         request, columns, spent = self.request, self.columns, self.columns.spent
         rows, total = f"{self.rows:,} rows", f"ε = {self.total_epsilon:.6g} nats"
-        if len(columns) == 1:
+        if len(columns.each) == 1:
             yield f"Released {rows} by {columns.first.mechanism.description}."
             if spent > 0:
                 whole = f"the whole release comes to {total}"
                 yield f"With the private prior's ε = {spent:.6g} {whole}."
         else:
             how = "" if columns.joint is None else f" together, by {columns.joint.description}"
-            yield f"Released {rows} with {len(columns)} private columns{how}."
+            yield f"Released {rows} with {len(columns.each)} private columns{how}."
             width = max(12, *(len(quoted(name)) for name in columns.names))
             alone = "" if columns.joint is None else "seen alone: "
-            for column in columns:
+            for column in columns.each:
                 yield f"  {quoted(column.name):<{width}} {alone}{column.mechanism.description}"
-            which = "both" if len(columns) == 2 else f"all {len(columns)}"
+            which = "both" if len(columns.each) == 2 else f"all {len(columns.each)}"
             prior = f"; ε = {spent:.6g} of it went into private priors" if spent > 0 else ""
             yield f"Releasing {which} reveals up to {total} about a person{prior}."
         if request.remember is not None:
@@ -182,7 +182,9 @@ def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
     data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
     remembered = [] if request.remember is None else [request.remember]
     plan = request.plan if isinstance(request.plan, str | os.PathLike) else None
-    read = (plan, *stated.files, request.public, request.synthetic, request.generator_data)
+    every = [one for c in stated.columns for one in (c, *c.strata.values())]
+    stated_files = (path for one in every for path in (one.prior, one.channel))
+    read = (plan, *stated_files, request.public, request.synthetic, request.generator_data)
     check_apart([*targets, *remembered], (*(data.paths if data else ()), *read))
     folder = None if data is None or data.folder is None else Path(data.folder)
     for place in remembered:
@@ -269,7 +271,7 @@ def _write(
     private, source, survey = plan.columns.names, plan.source, plan.columns.first.survey
     person, dialect = request.id_column, getattr(source, "dialect", None) or USUAL
     read = list(dict.fromkeys([*plan.names, *filter(None, [person])]))
-    done, again = 0, [np.zeros_like(one.survey.counts) for one in plan.columns]
+    done, again = 0, [np.zeros_like(one.survey.counts) for one in plan.columns.each]
     # What is kept aside: the private columns, and who a row is about.
     aside = [name for name in read if name in (*private, person)]
     secret = None
@@ -281,7 +283,7 @@ def _write(
     for batch, letters in row_pairs(source, read, letters=plan.letters):
         features = batch.select([name for name in plan.names if name not in private])
         labels = [batch.column(name) for name in private]
-        codes = [one.codes(own) for one, own in zip(plan.columns, labels, strict=True)]
+        codes = [one.codes(own) for one, own in zip(plan.columns.each, labels, strict=True)]
         plan.looked.watch(features, labels)
         for counts, own in zip(again, codes, strict=True):
             np.add(counts, np.bincount(own, minlength=len(counts)), out=counts)
@@ -304,7 +306,7 @@ def _write(
         progress.advance(done, survey.rows)
     warnings = plan.looked.check()
     check_unchanged()
-    for one, counts in zip(plan.columns, again, strict=True):
+    for one, counts in zip(plan.columns.each, again, strict=True):
         before = one.survey.counts
         same = one.survey.domain.drawn or np.array_equal(counts, before)
         refuse(counts.sum() != before.sum() or not same, CHANGED)
@@ -328,9 +330,9 @@ def released_schema(
     """
 
     def stated(of_columns: Mapping[str, str]) -> Any:
-        return of_columns if len(columns) > 1 else next(iter(of_columns.values()))
+        return of_columns if len(columns.each) > 1 else next(iter(of_columns.values()))
 
-    classes = {one.name: "data" if one.survey.from_data else "declared" for one in columns}
+    classes = {one.name: "data" if one.survey.from_data else "declared" for one in columns.each}
     entries: dict[str, Any] = {
         "randomness": "experimental generator" if request.experimental else "operating system",
         "classes": stated(classes),
@@ -339,7 +341,7 @@ def released_schema(
         entries["answers"] = "remembered"
     if request.missing != "refuse":
         entries["missing"] = "left out" if request.missing == "drop" else "a class"
-    if priors := {one.name: one.prior.source for one in columns if one.prior is not None}:
+    if priors := {one.name: one.prior.source for one in columns.each if one.prior is not None}:
         labels, spent = columns.labels_epsilon, columns.spent
         parts = {"prior": spent, "labels": labels, "total": spent + labels}
         entries |= {"prior": stated(priors), "epsilon": parts}
@@ -354,10 +356,10 @@ def released_schema(
 
 def warnings_of(columns: PrivateColumns) -> Iterator[str]:
     """Yield what is to be said of the mechanisms, before any row is released."""
-    alone, rows = len(columns) == 1, columns.first.survey.rows
-    channels = [one.mechanism.channel for one in columns]
-    epsilons = [one.mechanism.epsilon or 0.0 for one in columns]
-    for one, channel, epsilon in zip(columns, channels, epsilons, strict=True):
+    alone, rows = len(columns.each) == 1, columns.first.survey.rows
+    channels = [one.mechanism.channel for one in columns.each]
+    epsilons = [one.mechanism.epsilon or 0.0 for one in columns.each]
+    for one, channel, epsilon in zip(columns.each, channels, epsilons, strict=True):
         about = "" if alone else f"Private column {quoted(one.name)}: "
         if epsilon > _LARGE_EPSILON:
             share = ""
@@ -390,8 +392,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
     total = columns.labels_epsilon
     if not alone and total > _LARGE_EPSILON >= max(epsilons):
         yield (
-            f"With ε = {total:.6g} for all {len(columns)} private columns together the release "
-            "hides little of a person: give some a smaller epsilon, or release fewer of them."
+            f"With ε = {total:.6g} for all {len(columns.each)} private columns together the "
+            "release hides little of a person: give some a smaller epsilon, or release fewer of them."
         )
     labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
