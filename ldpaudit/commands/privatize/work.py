@@ -393,7 +393,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
     if not alone and total > _LARGE_EPSILON >= max(epsilons):
         yield (
             f"With ε = {total:.6g} for all {len(columns.each)} private columns together the "
-            "release hides little of a person: give some a smaller epsilon, or release fewer of them."
+            "release hides little of a person: give some a smaller epsilon, or release fewer of "
+            "them."
         )
     labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
