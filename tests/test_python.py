@@ -18,9 +18,9 @@ from pydantic import BaseModel
 from releases import table
 
 import ldpaudit
-from ldpaudit.commands.advise.result import Advice
+from ldpaudit.commands.advise.page import Advice
 from ldpaudit.commands.mechanism.analysis import Analysis
-from ldpaudit.commands.sweep.result import Sweep
+from ldpaudit.commands.sweep.page import Sweep
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models_as_releases.result import ModelAudit, PredictionsAudit

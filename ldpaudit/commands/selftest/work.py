@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -116,8 +115,10 @@ def planned(thorough: bool, seed: int) -> list[Setting]:
     """Return what every planted release is to be, honest and leaking ones mixed."""
     sizes = _THOROUGH if thorough else _QUICK
     honest = [_honest(number, seed, sizes[0]) for number in range(1000 if thorough else 30)]
-    if not thorough:
-        honest[:5] = map(_attackable, honest[:5])
+    for place, one in enumerate(() if thorough else honest[:5]):  # These are attacked.
+        k, epsilon = min(one.classes, 3), min(one.epsilon, 2.0)
+        made = ("as declared", "randomized-response", k, ATTACKED_ROWS, epsilon)
+        honest[place] = Setting(one.number, *made)
     leaking = [_leaking(number, seed, *sizes[1:]) for number in range(300 if thorough else 21)]
     at = [(place + 0.5) / len(part) for part in (honest, leaking) for place in range(len(part))]
     return [[*honest, *leaking][place] for place in np.argsort(at, kind="stable")]
@@ -148,12 +149,6 @@ def _between(bounds: tuple[int, int], rng: np.random.Generator) -> int:
     """Draw a number of rows: most releases are small, since large ones take long."""
     low, high = (math.log(bound) for bound in bounds)
     return round(math.exp(low + (high - low) * rng.random() ** 2))
-
-
-def _attackable(setting: Setting) -> Setting:
-    fixed = {"kind": "as declared", "mechanism": "randomized-response", "rows": ATTACKED_ROWS}
-    k, epsilon = min(setting.classes, 3), min(setting.epsilon, 2.0)
-    return replace(setting, classes=k, epsilon=epsilon, truth=True, **fixed)  # type: ignore[arg-type]
 
 
 def attacked(setting: Setting) -> bool:
