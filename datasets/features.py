@@ -274,9 +274,24 @@ def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
                 return [np.asarray(words.toarray(), dtype=np.float32)]
         if is_any(column.type, "integer", "floating"):
             return _hidden_in_numbers(plain)
+        if is_any(column.type, "list", "large_list", "fixed_size_list"):
+            return _hidden_in_lists(plain)
     except pa.ArrowException:  # What cannot be read here is a category all the same, or refused.
         pass
     return []
+
+
+def _hidden_in_lists(column: pa.ChunkedArray) -> list[Float32Array]:
+    """Return which lists hold NaN that is no missing value, 2 or else 0, if any do."""
+    if not pa.types.is_floating(column.type.value_type):
+        return []
+    lists = column.combine_chunks()
+    gaps = pc.fill_null(pc.is_nan(pc.list_flatten(lists)), False)
+    if not pc.any(gaps).as_py():
+        return []
+    kinds = np.zeros((len(lists), 1), dtype=np.float32)
+    kinds[np.unique(pc.list_parent_indices(lists).filter(gaps).to_numpy())] = 2
+    return [kinds]
 
 
 def _hidden_in_numbers(column: pa.ChunkedArray) -> list[Float32Array]:

@@ -38,6 +38,8 @@ _HOW: Final = {
     True: "guessed from the column's value as learnt on other rows, labels counted alike",
     False: "as with true labels, which the inverse of the claimed channel stands for",
 }
+_MOST_MARKS: Final = 4
+_UNNAMED: Final = "A column of ids, or NaN beside missing values, or zeros below zero"
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 _ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
 _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
@@ -123,7 +125,10 @@ def _telling(context: AuditContext) -> Iterator[Part]:
     rows = rows_to_scan(len(release), looked, labels.classes, context.rng("columns"))
     if looked < len(places):
         places = worth_scanning(release.features, labels.codes, rows, places)
-    every = (*release.features.numeric.T, *release.features.categorical.T, *release.keys)
+    extra = () if release.features.extra is None else release.features.extra.T
+    # Which gaps and zeros are odd ones; months and words decide labels by nature.
+    marks = [one for one in extra if one.min() >= 0 and len(np.unique(one)) <= _MOST_MARKS]
+    every = (*release.features.numeric.T, *release.features.categorical.T, *release.keys, *marks)
     places += range(width, len(every))
     yield from _of_columns(context, labels, rows, {place: every[place] for place in places})
     yield from _order(context, labels)
@@ -235,7 +240,7 @@ def _of_columns(
         )
     for i, value in enumerate(values):
         if value.share >= LEAST_SHARE and i not in found.deciding:
-            name = f"Column {surveyed[of[places[i]]].name}" if places[i] in of else "A column"
+            name = f"Column {surveyed[of[places[i]]].name}" if places[i] in of else _UNNAMED
             decide = "a value decides" if value.values == 1 else f"{value.values} values decide"
             yield Note.warning(
                 "columns",

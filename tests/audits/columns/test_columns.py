@@ -192,6 +192,26 @@ IDENTIFYING = {
 }
 
 
+def gaps(values: Any, kind: pa.DataType) -> pa.Array:
+    """Return values a third of which are missing: NaN for one label, null for the others."""
+    missing = np.random.default_rng(5).random(N) < 0.3
+    null = missing & (TRUTH > 0)
+    cells = [None if gone else value for value, gone in zip(values(missing), null, strict=True)]
+    return pa.array(cells, kind, from_pandas=False)
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.list_(pa.float32())], ids=str)
+def test_gaps_of_two_kinds_tell_labels(kind: pa.DataType) -> None:
+    def values(missing: Any) -> Any:
+        numbers = np.where(missing, np.nan, RNG.normal(size=N)).tolist()
+        return numbers if kind == pa.float64() else [[number, 1.0] for number in numbers]
+
+    found = check(
+        audited(released(TRUTH, 1.0, 1, gap=gaps(values, kind)), TRUTH), "features-reveal-label"
+    )
+    assert found.verdict == "fail"
+
+
 @pytest.mark.parametrize("case", IDENTIFYING)
 def test_identifiers_are_counted(case: str) -> None:
     values, words = IDENTIFYING[case]
