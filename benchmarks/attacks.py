@@ -11,24 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.special import expit
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
-from benchmarks.planted import declaration, release_of, released, table_of
+from benchmarks.planted import released, table_of
 from benchmarks.runner import DATA, Array, Rng, Rows, case, heads
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import as_seen_by, without_truth
-from ldpaudit.attacks.scoring import ACCURACY, lower_bound, score_fold, upper_bound
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.label_inference.estimates import best_parts
-from ldpaudit.audits.label_inference.runs import AttackRun, folds_of, run_attacks
+from ldpaudit.audits.label_inference.runs import folds_of, run_attacks
 from ldpaudit.estimators.advantage import advantage_ceiling
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import FeatureTable, Release
 
 PUBLIC = ("released-label", "bayes", "bayes-whole-release")
@@ -213,113 +208,6 @@ def attacks_published(runs: int = 60) -> Rows:
     yield f"{runs} draws; standard error of each mean about {error:.3f}."
 
 
-@case("attacks", releases=2, fresh=500)
-def attacks_coverage(releases: int = 500, fresh: int = 20_000) -> Rows:
-    """Are the intervals of attacks right?
-
-    Three attacks on simulated releases of 300 rows; their accuracy on fresh rows is the truth.
-    """
-    levels, n = (0.8, 0.95), 300
-    names = ("released-label", "bayes", "oracle")
-    found: list[list[Any]] = []
-    for seed in range(releases):
-        rng = np.random.default_rng(seed)
-        truth = rng.random(n + fresh) < 0.4
-        values = rng.normal(size=(n + fresh, 3)) + 0.5 * (2 * truth[:, None] - 1)
-        mechanism = RandomizedResponse.from_epsilon((0, 1), 1.0)
-        whole = released(table_of(values), truth, mechanism, rng)
-        parts = [whole.take(np.arange(half, n, 2)) for half in (0, 1)]
-        more = whole.take(np.arange(n, n + fresh))
-        folds: dict[str, list[Any]] = {name: [] for name in names}
-        for fitting, held in (parts, parts[::-1]):
-            for name in names:
-                attack = create_attack(name, Knowledge(mechanism.channel, seed=seed))
-                attack.fit(fitting, rng)
-                scored = [
-                    score_fold(
-                        np.asarray(part.truth),
-                        attack.posterior(part),
-                        None,
-                        rate_alpha=0.05,
-                        rng=rng,
-                    )
-                    for part in (held, more)
-                ]
-                folds[name].append(scored)
-        true = {a: np.mean([ACCURACY.value(f[1]) for f in both]) for a, both in folds.items()}
-        runs = [AttackRun(a, a, tuple(f[0] for f in both)) for a, both in folds.items()]
-        for level in levels:
-            own, tail = [f[0] for f in folds["bayes"]], (1 - level) / 2
-            low, high = (float(bound(own, ACCURACY, tail)) for bound in (lower_bound, upper_bound))
-            best: Any = next(iter(best_parts(runs, level)))
-            inside = low <= true["bayes"] <= high, best.low <= max(true.values()) <= best.high
-            found.append([level, *inside, (best.high - best.low) / 2])
-    columns = ("`bayes` covered|.3f", "`attack.best` covered|.3f", "half width of best|.3f")
-    yield heads("level", *columns)
-    for level in levels:
-        yield level, *np.mean([row[1:] for row in found if row[0] == level], axis=0)
-
-
-def best_guess(joint: Array, channels: list[Array], seen: list[Array]) -> Array:
-    """Return the best guess of the first column given all released columns and the public one."""
-    table = joint
-    for axis, channel in enumerate(channels[1:], 1):
-        table = np.moveaxis(np.tensordot(table, channel, axes=([axis], [0])), -1, axis)
-    rows = np.moveaxis(table, 0, -1)[tuple(seen[1:])]
-    return np.asarray((rows * channels[0].T[seen[0]]).argmax(axis=1))
-
-
-@case(rows=300, laws=1, own=(1.0,), others=(3.0,))
-def attack_beside(
-    rows: int = 20_000,
-    laws: int = 3,
-    own: tuple[float, ...] = (1.0, 1.0, 0.5),
-    others: tuple[float, ...] = (1.0, 3.0, 4.0),
-) -> Rows:
-    """How near do attacks come to the best guess of a column from all noisy columns?
-
-    Three private columns and a public one from a made-up joint law; the private ones go through
-    randomized response. The law and the channels are known here, so the best guess of the first
-    column is enumerated. Both it and the default attacks guess the same people.
-    """
-    sizes, public = (3, 4, 2), 3
-    columns = ("optimum|.4f", "without b and c|.4f", "best attack|.4f", "below it|.2f", "which")
-    yield heads("law", "ε of a; b, c", *columns, "from the release alone (bayes)|.4f", "s|.0f")
-    for number in range(laws):
-        rng = np.random.default_rng([14, number])
-        law = rng.dirichlet(np.full(math.prod(sizes) * public, 0.25))
-        joint = law.reshape((*sizes, public))
-        for epsilon, other in zip(own, others, strict=True):
-            drawn = np.unravel_index(rng.choice(law.size, rows, p=law), joint.shape)
-            *labels, x = (codes.astype(np.int32) for codes in drawn)
-            made = [
-                RandomizedResponse.from_epsilon(tuple("abcd"[:k]), claimed)
-                for k, claimed in zip(sizes, (epsilon, other, other), strict=True)
-            ]
-            noisy = [m.sample(y, rng) for m, y in zip(made, labels, strict=True)]
-            channels = [m.channel.matrix for m in made]
-            best = np.mean(best_guess(joint, channels, [*noisy, x]) == labels[0])
-            blind = [channels[0], *(np.ones((k, 1)) for k in sizes[1:])]
-            zeros = [np.zeros_like(x)] * 2
-            alone = np.mean(best_guess(joint, blind, [noisy[0], *zeros, x]) == labels[0])
-            features = table_of(codes=np.stack([*noisy[1:], x], axis=1))
-            classes = made[0].classes
-            claim = declaration(classes, epsilon)
-            release = release_of(features, labels[0], noisy[0], classes, claim)
-            start = time.process_time()
-            result = audit(release, Plan(seed=number), only=("label-inference",))
-            found = {
-                e.id.split(".")[1]: e.value
-                for e in result.estimates
-                if e.id.startswith("attack.") and e.id.endswith(".accuracy")
-            }
-            top = found.pop("best")
-            which = next((name for name, value in found.items() if value == top), "")
-            seconds = time.process_time() - start
-            numbers = (best, alone, top, 100 * (best - top), which, found["bayes"], seconds)
-            yield number + 1, f"{epsilon:g}; {other:g}", *numbers
-
-
 # --- simple attackers: tables that are hard for some model, and who should do well on them
 
 Learner = Callable[[Array, Array, Array], Array]
@@ -328,30 +216,9 @@ Voter = Callable[[Array, Array], Array]
 """Returns the share of ones among the released labels that each row looks at, without its own."""
 
 
-def by_chance(logits: Array, rng: Rng) -> Array:
-    """Draw labels whose log-odds are known."""
-    return np.asarray(rng.random(len(logits)) < expit(logits))
-
-
 def zip_codes(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
     share, code = rng.beta(0.4, 0.4, 1_500), rng.integers(0, 1_500, n)
     return table_of(codes=code[:, None]), rng.random(n) < share[code]
-
-
-def zip_and_age(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
-    share, code, age = rng.beta(0.4, 0.4, 600), rng.integers(0, 600, n), rng.normal(size=n)
-    logits = np.log(share[code] / (1 - share[code])).clip(-3, 3) + 1.2 * age
-    return table_of(age[:, None], code[:, None]), by_chance(logits, rng)
-
-
-def additive(columns: int, values: int, scale: float) -> Any:
-    def make(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
-        effects = rng.normal(0, scale, (columns, values))
-        codes = rng.integers(0, values, (n, columns))
-        logits = np.sum([effects[j][codes[:, j]] for j in range(columns)], axis=0)
-        return table_of(codes=codes), by_chance(logits, rng)
-
-    return make
 
 
 def cells_of_three(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
@@ -372,27 +239,10 @@ def duplicates(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
     return table_of(values), (np.sin(1e4 * values.sum(axis=1)) > 0) ^ (rng.random(n) < 0.05)
 
 
-def spiral(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
-    label, t = rng.random(n) < 0.5, np.sqrt(rng.random(n)) * 3 * np.pi
-    values = np.stack([t * np.cos(t + np.pi * label), t * np.sin(t + np.pi * label)], axis=1)
-    return table_of(values + rng.normal(0, 0.45, values.shape)), label
-
-
-def xor(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
-    values = rng.normal(size=(n, 8))
-    return table_of(values), (np.sign(values[:, :3]).prod(axis=1) > 0) ^ (rng.random(n) < 0.003)
-
-
 def gaussians(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
     label = rng.random(n) < 0.5
     scale = np.where(label[:, None], 1.6, 1.0)
     return table_of(rng.normal(size=(n, 10)) * scale + 0.2 * label[:, None]), label
-
-
-def rings(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
-    values = rng.normal(size=(n, 5))
-    label = np.floor(2 * np.linalg.norm(values[:, :2], axis=1)) % 2 > 0
-    return table_of(values), label ^ (rng.random(n) < 0.02)
 
 
 def in_order(n: int, rng: Rng) -> tuple[FeatureTable, Array]:
@@ -414,15 +264,6 @@ def learnt(make: Callable[[], Any]) -> Learner:
     return lambda x, y, asked: np.asarray(make().fit(x, y).predict_proba(asked)[:, 1])
 
 
-def encoded(x: Array, y: Array, asked: Array) -> Array:
-    """Guess by logistic regression, whole numbers as the mean label of their value."""
-    whole = (x % 1 == 0).all(axis=0)
-    encoder = TargetEncoder(random_state=0)
-    ours = np.hstack([encoder.fit_transform(x[:, whole], y), x[:, ~whole]])
-    theirs = np.hstack([encoder.transform(asked[:, whole]), asked[:, ~whole]])
-    return np.asarray(LogisticRegression().fit(ours, y).predict_proba(theirs)[:, 1])
-
-
 def nearest_share(x: Array, labels: Array) -> Array:
     near = KNeighborsClassifier(7).fit(x / np.maximum(x.std(axis=0), 1e-9), labels)
     return np.asarray(labels[near.kneighbors(return_distance=False)].mean(axis=1))
@@ -433,32 +274,23 @@ def window_share(_: Array, labels: Array) -> Array:
     return np.asarray(sums / seen)
 
 
-one_hot = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))
-forest = RandomForestClassifier(300, min_samples_leaf=3, random_state=0)
 boosted = learnt(HistGradientBoostingClassifier)
-target = "target encoding, logistic"
 # What is released, and who attacks it: a learner with true labels, or a vote over released ones.
 HARD: Mapping[str, tuple[str, Any, str, Learner | None, Voter | None]] = {
     "zip": ("1,500 zip codes", zip_codes, "mean label of the zip code", by_value, None),
     "cells": ("3 columns of 12 values, random cells", cells_of_three, "HGB", boosted, None),
     "households": ("households of 8, one label", households, "HGB", boosted, None),
     "votes": ("the same, released labels", households, "8 nearest vote", None, nearest_share),
-    "spiral": ("spiral", spiral, "15 nearest", learnt(lambda: KNeighborsClassifier(15)), None),
-    "xor": ("XOR of three signs, 8 columns", xor, "HGB", boosted, None),
-    "zip-age": ("600 zip codes and an age", zip_and_age, target, encoded, None),
-    "two-zips": ("2 columns of 500 values", additive(2, 500, 1.8), target, encoded, None),
-    "one-hot": ("6 of 20", additive(6, 20, 0.8), "one-hot logistic", learnt(lambda: one_hot), None),
     "duplicates": (
         *("5 equal rows of each", duplicates, "3 nearest"),
         *(learnt(lambda: KNeighborsClassifier(3)), None),
     ),
     "gaussians": ("10 normal columns of two scales", gaussians, "NB", learnt(GaussianNB), None),
-    "rings": ("rings in 2 of 5 dimensions", rings, "forest", learnt(lambda: forest), None),
     "row-order": ("runs of 20 rows", in_order, "10 rows each side vote", None, window_share),
 }
 
 
-@case(rows=200, tables=("xor", "votes"))
+@case(rows=200, tables=("gaussians", "votes"))
 def simple_attackers(
     tables: tuple[str, ...] = tuple(HARD), rows: int = 6_000, epsilon: float = 1.0
 ) -> Rows:

@@ -8,7 +8,6 @@ import shutil
 import sys
 import tempfile
 import time
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,13 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from scipy.special import expit, logit
 
-from benchmarks.attacks import cross_fitted
 from benchmarks.peers import ATTACKS, FEATURES, REPORTS
 from benchmarks.planted import declaration, released, table_of, write
 from benchmarks.runner import DATA, LDPAUDIT, ROOT, TESTS, Array, Rng, Rows, case, heads, ran
 from ldpaudit.commands.black_box.work import audit_black_box
 from ldpaudit.commands.requests import BlackBoxRequest, Claim
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-from ldpaudit.estimators.intervals.ranking import auc
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Release
 
@@ -55,58 +51,6 @@ def two_classes(folder: Path, rows: int, epsilon: float) -> tuple[Release, Any]:
     write(folder / "released.parquet", table, labels, declaration((0, 1), epsilon))
     write(folder / "truth.parquet", None, truth)
     return release, mechanism
-
-
-def true_or_redrawn(posterior: Array, epsilon: float, release: Release) -> tuple[float, float]:
-    """Return accuracy and AUC of an attack in PrivacyGuard's game."""
-    sign = np.where(np.asarray(release.released) == 1, epsilon, -epsilon)
-    prior = expit(logit(np.clip(posterior, 1e-7, 1 - 1e-7)) - sign)
-    rng, found = np.random.default_rng(1), []
-    for _ in range(20):
-        true = rng.random(len(prior)) < 0.5
-        shown = np.where(true, np.asarray(release.truth), rng.random(len(prior)) < prior)
-        ratio = np.where(shown == 1, posterior / prior, (1 - posterior) / (1 - prior))
-        found.append((float(np.mean((ratio > 1) == true)), auc(ratio[true], ratio[~true])))
-    accuracy, area = np.mean(found, axis=0)
-    return float(accuracy), float(area)
-
-
-@case("attacks", rows=200, epsilons=(2.0,))
-def attacks_peers(
-    rows: int = 10_000,
-    epsilons: tuple[float, ...] = (0.5, 2.0),
-    peers: str = "",
-    privacyguard: str = "",
-) -> Rows:
-    """How strong are attacks beside Anonymeter, SDMetrics and PrivacyGuard, on the same rows?
-
-    ``--peers`` and ``--privacyguard`` are the Pythons of environments with anonymeter and
-    sdmetrics, and with privacyguard-platform and torch<2.14 (`python -m venv`, `bin/pip install`).
-    """
-    yield heads("ε", "attack", "accuracy|.3f", "AUC|.3f", "s|.1f")
-    for epsilon in epsilons:
-        with tempfile.TemporaryDirectory() as place:
-            release, mechanism = two_classes(Path(place), rows, epsilon)
-            truth = np.asarray(release.truth) == 1
-            for name in ("released-label", "bayes", "classifier", "knn"):
-                start = time.perf_counter()
-                posterior = cross_fitted(release, mechanism, (name,), 1)[name]
-                right = np.mean(posterior.argmax(axis=1) == release.truth)
-                area = auc(posterior[truth, 1], posterior[~truth, 1])
-                yield epsilon, f"`{name}`", right, area, time.perf_counter() - start
-                if name == "bayes":
-                    numbers = true_or_redrawn(posterior[:, 1].astype(float), epsilon, release)
-                    yield epsilon, "`bayes`, true against re-drawn label", *numbers, None
-            for words, name in list(ATTACKS.items())[:3]:
-                told = theirs(peers, "attack", name, place, rows)
-                known = isinstance(told, list)
-                yield epsilon, words, told[0] if known else told, None, told[1] if known else None
-            for label in ("no", "yes"):
-                told = theirs(privacyguard, "game", label, place, epsilon)
-                known = isinstance(told, list)
-                scores = (told[1], told[0]) if known else (told, None)
-                words = f"PrivacyGuard, knows the released label: {label}"
-                yield epsilon, words, *scores, told[2] if known else None
 
 
 @case(rows=200)
@@ -148,46 +92,12 @@ def attack_speed(
             yield words_of, 3 * few, *second, every, every / done.used
 
 
-LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
-VOID = ("br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr")
-
-
-class _Reader(HTMLParser):
-    """Counts words that are shown, scripts, and addresses that are loaded."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.words, self.scripts, self.hidden = 0, 0, list[str]()
-        styles = "".join(re.findall(r"(?s)<style.*?</style>", text))
-        self.addresses = re.findall(r"(?:url\(|@import\s+)[\"']?(https?://[^\"')\s]+)", styles)
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        self.scripts += tag == "script"
-        address = values.get(LOADED.get(tag, ""), "")
-        self.addresses += [address] if address.startswith(("http:", "https:", "//")) else []
-        hidden = tag in ("script", "style", "template", "noscript")
-        hidden |= tag == "details" and "open" not in values
-        hidden |= "display:none" in values.get("style", "").replace(" ", "")
-        hidden |= values.get("display") == "none"
-        if tag not in VOID and (hidden or tag in self.hidden):
-            self.hidden.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        while tag in self.hidden and self.hidden.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        self.words += 0 if self.hidden else len(data.split())
-
-
 # What Chromium asks for by itself, with whatever page.
 OWN = re.compile(r"(clients2|accounts|www)\.google\.com|android\.clients|gvt1|googleapis\.com")
 
 
-def opened(page: str) -> tuple[str, int, float]:
-    """Return the page after its scripts, how many addresses were asked for, and the seconds."""
+def opened(page: str) -> tuple[int, float]:
+    """Return how many addresses Chromium asked for, and its seconds."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--dump-dom"]
         words += ["--disable-background-networking", "--disable-component-update"]
@@ -196,7 +106,7 @@ def opened(page: str) -> tuple[str, int, float]:
         runs = [ran(program, *words, f"--log-net-log={folder}/log", page) for _ in range(3)]
         asked = set(re.findall(r'"url":"(https?://[^"]+)"', Path(f"{folder}/log").read_text()))
     others = [url for url in asked if not OWN.search(urlsplit(url).hostname or "")]
-    return runs[-1].said, len(others), min(run.wall for run in runs)
+    return len(others), min(run.wall for run in runs)
 
 
 @case(rows=300, options=("--only", "mechanism"))
@@ -206,13 +116,12 @@ def reports(
     """How large is the page of an audit, what does it load, and how soon is it drawn?
 
     Beside evidently, ydata-profiling and sdmetrics, in the environment of the Python ``--peers``.
-    Words are those of the page as it opens, less what is folded away. Chromium, with ``--peers``,
-    has no network; its time is the least of three, less that of an empty page.
+    Chromium, with ``--peers``, has no network; its time is the least of three, less that of an
+    empty page.
     """
-    columns = ["kB|.0f", "words as it opens", "scripts", "addresses in it"]
-    more = ("asked for by Chromium", "Chromium, s|.1f", "to make, processor s|.0f")
-    yield heads("report", *columns, *more)
-    empty = opened("about:blank")[2] if peers else 0.0
+    columns = ("kB|.0f", "scripts", "asked for by Chromium", "Chromium, s|.1f")
+    yield heads("report", *columns, "to make, processor s|.0f")
+    empty = opened("about:blank")[1] if peers else 0.0
     with tempfile.TemporaryDirectory() as place:
         original, release = f"{place}/original.parquet", f"{place}/released.parquet"
         adult = pd.read_parquet(data / "adult.parquet").drop(columns="split")[: rows or None]
@@ -227,15 +136,15 @@ def reports(
             made.append((name, told))
         for name, told in made:
             if isinstance(told, str):
-                yield name, told, None, None, None, None, None, None
+                yield name, told, None, None, None, None
                 continue
             file = Path(place, f"{name}.html")
-            text = file.read_text()
-            dom, asked, seconds = opened(file.as_uri()) if peers else (text, None, math.nan)
-            shown, parsed = _Reader(dom), _Reader(text)
-            size, found = len(text.encode()) / 1000, (parsed.scripts, len(parsed.addresses))
-            took = seconds - empty if peers else None
-            yield f"{name} {told[0]}", size, shown.words, *found, asked, took, told[1]
+            text, asked, took = file.read_text(), None, None
+            if peers:
+                asked, seconds = opened(file.as_uri())
+                took = seconds - empty
+            size, scripts = len(text.encode()) / 1000, text.count("<script")
+            yield f"{name} {told[0]}", size, scripts, asked, took, told[1]
 
 
 SUPPORTS = {"blh": 2, "olh": 4}

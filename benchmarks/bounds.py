@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,6 +54,31 @@ def epsilon_of(channel: Array) -> float:
         return float(np.nanmax(np.log(channel.max(axis=0) / channel.min(axis=0))))
 
 
+ASYMMETRIC = ((0.6, 0.3, 0.1), (0.25, 0.5, 0.25), (0.2, 0.2, 0.6))
+ROW, RARE = (0.4, 0.25, 0.2, 0.11, 0.04), 0.001 * math.exp(2)
+# Channels whose ε is carried by few entries, the shares of the labels, and rows.
+FEW_ENTRIES: dict[str, tuple[Any, tuple[float, ...], int]] = {
+    "asymmetric 3 × 3": (ASYMMETRIC, (1 / 3, 1 / 3, 1 / 3), 3000),
+    "the same, 97 % in one class": (ASYMMETRIC, (0.97, 0.015, 0.015), 3000),
+    "a rare output, .001 against .02": (
+        ((0.5, 0.499, 0.001), (0.49, 0.49, 0.02)),
+        (0.5, 0.5),
+        3000,
+    ),
+    "2 × 2, .95/.60, 99 : 1": (((0.95, 0.05), (0.6, 0.4)), (0.99, 0.01), 3000),
+    "2 × 2, .95/.60, 30 : 70": (((0.95, 0.05), (0.6, 0.4)), (0.3, 0.7), 400),
+    "4 labels × 5 outputs": ([np.roll(ROW, i) for i in range(4)], (0.4, 0.3, 0.2, 0.1), 3000),
+    "outputs of .1 %": (
+        ((0.6, 0.396, *[0.001] * 4), (0.5, 0.5 - 4 * RARE, *[RARE] * 4)),
+        (0.5, 0.5),
+        5000,
+    ),
+    "one output of .1 %": (((0.6, 0.399, 0.001), (0.5, 0.5 - RARE, RARE)), (0.5, 0.5), 5000),
+    "2 labels, 3 outputs": (((0.5, 0.3, 0.2), (0.3, 0.3, 0.4)), (0.3, 0.7), 2000),
+    "constant": (((0.8, 0.2), (0.8, 0.2)), (0.9, 0.1), 2000),
+}
+
+
 def settings() -> Iterator[tuple[str, Array, Any, int]]:
     """Yield channels by name, with the shares of the labels and the number of rows."""
     flat = [np.full(k, 1 / k) for k in range(1, 31)]
@@ -64,29 +89,10 @@ def settings() -> Iterator[tuple[str, Array, Any, int]]:
     for k, epsilon, n in ((2, 1.0, 1000), (10, 4.0, 2000)):
         rr = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon).channel.matrix
         yield f"RR, k = {k}, equal", rr, flat[k - 1], n
-    # Channels whose ε is carried by few entries.
-    asymmetric = np.array([[0.6, 0.3, 0.1], [0.25, 0.5, 0.25], [0.2, 0.2, 0.6]])
-    yield "asymmetric 3 × 3", asymmetric, flat[2], 3000
-    yield "the same, 97 % in one class", asymmetric, (0.97, 0.015, 0.015), 3000
-    rare = np.array([[0.5, 0.499, 0.001], [0.49, 0.49, 0.02]])
-    yield "a rare output, .001 against .02", rare, flat[1], 3000
-    skewed = np.array([[0.95, 0.05], [0.6, 0.4]])
-    yield "2 × 2, .95/.60, 99 : 1", skewed, (0.99, 0.01), 3000
-    yield "2 × 2, .95/.60, 30 : 70", skewed, (0.3, 0.7), 400
-    row = np.array([0.4, 0.25, 0.2, 0.11, 0.04])
-    circle = np.stack([np.roll(row, shift) for shift in range(4)])
-    yield "4 labels × 5 outputs", circle, (0.4, 0.3, 0.2, 0.1), 3000
     random = np.random.default_rng(1).uniform(1, 5, (30, 30))
     yield "random 30 × 30", random / random.sum(axis=1, keepdims=True), flat[29], 20_000
-    low, high = np.full(4, 0.001), np.full(4, 0.001 * math.exp(2))
-    small = np.array([[0.6, 0.396, *low], [0.5, 0.5 - high.sum(), *high]])
-    yield "outputs of .1 %", small, flat[1], 5000
-    one = 0.001 * math.exp(2)
-    small = np.array([[0.6, 0.399, 0.001], [0.5, 0.5 - one, one]])
-    yield "one output of .1 %", small, flat[1], 5000
-    three = np.array([[0.5, 0.3, 0.2], [0.3, 0.3, 0.4]])
-    yield "2 labels, 3 outputs", three, (0.3, 0.7), 2000
-    yield "constant", np.array([[0.8, 0.2], [0.8, 0.2]]), (0.9, 0.1), 2000
+    for name, (rows, shares, n) in FEW_ENTRIES.items():
+        yield name, np.array(rows), shares, n
     grid = LabelRange(0.0, 10.0, 1.0)
     unbiased = optimal_unbiased(tuple(range(11)), flat[10], 2.0).mechanism
     bounded = (DiscreteLaplace(grid, 2.0, True), DiscreteStaircase(grid, 2.0, True))
@@ -308,38 +314,11 @@ def by_one_uniform(claim: Any, labels: Array, rng: Rng) -> Array:
     return np.stack(drawn, axis=1).astype(np.int32)
 
 
-def by_one_seed(claim: Any, labels: Array, rng: Rng) -> Array:
-    """Release each column by a generator of the same seed: a coin to keep, then a label."""
-    seed, drawn = int(rng.integers(2**31)), []
-    for a, one in enumerate(claim.columns):
-        own = np.random.default_rng(seed)
-        keep = own.random(len(labels)) >= one.noise
-        drawn.append(np.where(keep, labels[:, a], own.integers(0, len(one.classes), len(labels))))
-    return np.stack(drawn, axis=1).astype(np.int32)
-
-
 def by_one_coin(claim: Any, labels: Array, rng: Rng) -> Array:
     """Let one coin keep all columns; else each is drawn on its own."""
     keep = rng.random((len(labels), 1)) >= claim.columns[0].noise
     anew = [rng.integers(0, len(one.classes), len(labels)) for one in claim.columns]
     return np.where(keep, labels, np.stack(anew, axis=1)).astype(np.int32)
-
-
-def epsilon_of_one_seed(claim: Any) -> float:
-    """Return the ε of ``by_one_seed`` on two columns.
-
-    One number decides which labels are kept, another one, u, which are drawn: ⌊k·u⌋.
-    """
-    (one, two), cuts = claim.columns, np.unique([i / j for j in (2, 5) for i in range(j + 1)])
-    k, m = len(one.classes), len(two.classes)
-    anew = np.zeros((k, m))
-    for low, high in pairwise(cuts):
-        anew[int(k * (low + high) / 2), int(m * (low + high) / 2)] += high - low
-    first = np.kron(np.eye(k), np.full((m, m), 1 / m))
-    both = np.tile(anew.ravel(), (k * m, 1))
-    assert one.noise <= two.noise
-    kept = (1 - two.noise) * np.eye(k * m)
-    return epsilon_of(kept + (two.noise - one.noise) * first + one.noise * both)
 
 
 TWO, MIXED, FIVE = apart((2, 2), (1, 1)), apart((2, 5), (1, 1)), apart((2,) * 5, (1,) * 5)
@@ -361,9 +340,6 @@ VECTORS = {
     "RS+FD on 3 columns of 4, published ε = 1": Vectors(RandomSampling((tuple("abcd"),) * 3, 1.0)),
     "one uniform number for 2 columns of 2": Vectors(TWO, False, by_one_uniform, math.inf),
     "one uniform number for columns of 2 and 5": Vectors(MIXED, True, by_one_uniform, math.inf),
-    "one seed for columns of 2 and 5": Vectors(
-        MIXED, True, by_one_seed, epsilon_of_one_seed(MIXED)
-    ),
     "one coin for 2 columns of 2": Vectors(
         TWO, True, by_one_coin, epsilon_of((1 - COIN) * np.eye(4) + COIN / 4)
     ),

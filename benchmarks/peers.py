@@ -1,7 +1,6 @@
 """Other tools on the same tables; run in environments of their own, where ldpaudit is not.
 
 python peers.py attack NAME FOLDER ROWS        prints [share inferred, seconds, processor seconds]
-python peers.py game WITH_LABEL FOLDER EPSILON  the same of PrivacyGuard, with its AUC in front
 python peers.py report NAME FOLDER PAGE        writes a page; prints [version, processor seconds]
 
 FOLDER holds original.csv and released.csv with the columns a, b, c, d and label; for reports
@@ -20,7 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 FEATURES = ["a", "b", "c", "d"]
@@ -80,39 +78,6 @@ def attack(name: str, folder: str, rows: str) -> list[float]:
     return [share, time.perf_counter() - wall, time.process_time() - used]
 
 
-def game(with_label: str, folder: str, epsilon: str) -> list[float]:
-    """Play PrivacyGuard's label-inference game: is a label the true one, or re-drawn?
-
-    Labels are re-drawn from a cross-fitted model, corrected for randomized response. The attacker
-    has the predictions of a model of all rows, or, with the label, the corrected odds times e^±ε.
-    """
-    from privacy_guard.analysis.lia.lia_analysis_node import LIAAnalysisNode
-    from privacy_guard.analysis.mia.aggregate_analysis_input import AggregationType
-    from privacy_guard.attacks.lia_attack import LIAAttack, LIAAttackInput
-    from scipy.special import expit, logit
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import cross_val_predict
-
-    start, used = time.perf_counter(), time.process_time()
-    original, released = (pd.read_csv(f"{folder}/{n}.csv") for n in ("original", "released"))
-    values, labels, model = released[FEATURES], released["label"], LogisticRegression()
-    target = model.fit(values, labels).predict_proba(values)[:, 1]
-    others = cross_val_predict(model, values, labels, cv=2, method="predict_proba")[:, 1]
-    flip = 1 / (1 + np.exp(float(epsilon)))
-    clean = np.clip((others - flip) / (1 - 2 * flip), 1e-3, 1 - 1e-3)
-    if with_label == "yes":
-        target = expit(logit(clean) + float(epsilon) * (2 * labels - 1))
-    np.random.seed(1)  # noqa: NPY002 (it draws from the global state)
-    rows = pd.DataFrame({"user_id": np.arange(len(original)), "label": original["label"]})
-    known, drawn = rows.assign(predictions=target), rows[["user_id"]].assign(predictions=clean)
-    none = AggregationType.NONE
-    prepared = LIAAttackInput(known, drawn, none).prepare_attack_input()
-    played = LIAAttack(prepared, none, num_resampling_times=20).run_attack()
-    found = LIAAnalysisNode(played, delta=0.0, num_bootstrap_resampling_times=2).run_analysis()
-    spent = [time.perf_counter() - start, time.process_time() - used]
-    return [float(found.auc), float(found.accuracy), *spent]
-
-
 def report(name: str, folder: str, page: str) -> list[Any]:
     """Write the tool's own page with its defaults; SDMetrics has pictures, no page."""
     original, released = (
@@ -153,5 +118,5 @@ def report(name: str, folder: str, page: str) -> list[Any]:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     with contextlib.redirect_stdout(io.StringIO()):
-        found = {"attack": attack, "game": game, "report": report}[sys.argv[1]](*sys.argv[2:])
+        found = {"attack": attack, "report": report}[sys.argv[1]](*sys.argv[2:])
     print(json.dumps(found))

@@ -43,15 +43,6 @@ def zero_or_nine(data: Path, part: str) -> tuple[Array, Array]:
     return pixels, (digits[rows] == 9).astype(np.int32)
 
 
-def numbers_and_codes(frame: pd.DataFrame) -> tuple[Array, Array]:
-    """Return the numeric columns of a table, and the others as codes."""
-    numeric = frame.select_dtypes("number")
-    others = frame.drop(columns=numeric.columns)
-    codes = [pd.factorize(others[name], use_na_sentinel=False)[0] for name in others]
-    empty = np.empty((len(frame), 0))
-    return numeric.to_numpy(float), np.stack(codes, axis=1) if codes else empty
-
-
 def gaussian(
     n: int, columns: int, rng: Rng, shift: float = 0.25, prior: float = 0.457
 ) -> tuple[Array, Array, Array]:

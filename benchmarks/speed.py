@@ -18,8 +18,7 @@ from benchmarks.planted import PUBLIC, gaussian, public, randomized
 from benchmarks.runner import DATA, LDPAUDIT, Array, Ran, Rows, case, heads, ran, timed
 from ldpaudit.estimators.neighbors import count_labels, default_neighbors, neighbor_search
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.bins import bin_costs, optimal_bins
-from ldpaudit.mechanisms.label_range import LabelRange, Loss
+from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Exponential
 from ldpaudit.mechanisms.response import RandomizedResponseTopK
 
@@ -320,50 +319,3 @@ def neighbors(
             found, seconds = timed(search)
             rmse = math.sqrt(np.mean((found - eta) ** 2))
             yield f"{name}, {n:,} rows", k, rmse, seconds
-
-
-LOSSES: tuple[Loss, ...] = ("squared", "poisson", "absolute")
-
-
-def published_bins(labels: Array, prior: Array, epsilon: float) -> float:
-    """Return the loss by Ghazi et al. (2023), Algorithm 2: the first i labels in j bins."""
-    k, growth = len(labels), math.expm1(epsilon)
-    costs = bin_costs("squared", labels, prior, growth)
-    before, best = np.r_[0.0, np.full(k, np.inf)], math.inf
-    for bins in range(1, k + 1):
-        ends = [(before[: i + 1] + costs.ending_at(i, slice(0, i + 1))).min() for i in range(k)]
-        before = np.r_[np.inf, ends]
-        best = min(best, before[k] / (bins + growth))
-    return best
-
-
-@case(labels=(52,), repeats=1)
-def rr_on_bins(labels: tuple[int, ...] = (52, 401, 10_000), repeats: int = 3) -> Rows:
-    """How fast are optimal bins, beside the published dynamic program?
-
-    Priors are synthetic: 52 labels like weeks worked, else like a log-normal amount. Processor
-    seconds of one thread, the least of the repeats. The published program has the same vector
-    operations.
-    """
-    yield heads(
-        "k", "loss function", "ε", "ms|.1f", "loss|.8g", "bins", "published, ms|.0f", "ratio|.0f"
-    )
-    for k, name, epsilon in product(labels, LOSSES, (0.5, 4.0)):
-        values = np.arange(float(k))
-        prior = np.exp(-0.5 * (np.log(values + 1) - math.log(k) / 1.7) ** 2) / (values + 1)
-        prior = weeks_like() if k == 52 else prior / prior.sum()
-        classes = tuple(values.tolist())
-        design, best = timed(partial(optimal_bins, classes, prior, epsilon, name), repeats)
-        other = None
-        if name == "squared" and k < 1000:
-            loss, other = timed(partial(published_bins, values, prior, epsilon))
-            assert abs(loss / design.loss - 1) < 1e-9
-        beside = (other and 1e3 * other, other and other / best)
-        bins = len(design.mechanism.outputs)
-        yield k, name, epsilon, 1e3 * best, design.loss, bins, *beside
-
-
-def weeks_like() -> Array:
-    """Return a prior of 52 labels like weeks worked: 45 % at the top."""
-    prior: Array = 0.3 + 0.5 * np.exp(-(((np.arange(52.0) - 25) / 20) ** 2))
-    return np.append(0.55 * prior[:-1] / prior[:-1].sum(), 0.45)

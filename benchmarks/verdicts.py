@@ -23,10 +23,9 @@ from sklearn.linear_model import LogisticRegression
 
 import ldpaudit
 from benchmarks.runner import DATA, TESTS, Array, Rng, Rows, case, heads
-from ldpaudit.commands.selftest.planting import keep_chance, people, replaced
+from ldpaudit.commands.selftest.planting import Setting, keep_chance, people, plant, replaced
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.judging.policy import PRESETS, load_policy
-from ldpaudit.mechanisms import RandomizedResponse
 
 
 def of_tests(name: str) -> Any:
@@ -166,29 +165,29 @@ def changed(kind: str, data: Path, rng: Rng) -> Planted:
         new = np.where(rng.random(n) < rng.choice([0.05, 0.1, 0.3]), np.arange(n), 0)
         codes = codes[np.maximum.accumulate(new)]
     released = response(codes, k, epsilon, rng)
-    counts, rows = np.bincount(released, minlength=k), np.arange(n)
+    counts, every, series = np.bincount(released, minlength=k), np.arange(n), pd.Series(released)
     ranks = frame.sample(frac=1, axis=1, random_state=int(rng.integers(2**31)))
     groups = (ranks.rank(pct=True, method="min") > 1 - rng.uniform(0.03, 0.3)).to_numpy()
     group = groups[:, groups.any(axis=0).argmax()]
     if kind == "rules":
         released = np.where(group, int(rng.integers(k)), released)
-    elif kind == "balanced":
-        rows = rows[pd.Series(released).groupby(released).cumcount() < counts.min()]
-    elif kind == "thinned":
-        share = rng.choice([0.1, 0.3, 0.6])
-        rows = np.flatnonzero((released != counts.argmax()) | (rng.random(n) < share))
-    elif kind == "doubled":
-        rows = rng.permutation(np.append(rows, np.flatnonzero(released == counts.argmin())))
     elif kind == "imputed":
         amount, missing = rng.lognormal(8, 1, n) * (1 + codes / 2), rng.random(n) < 0.1
         means = pd.Series(np.where(missing, np.nan, amount)).groupby(released).transform("mean")
         frame["amount"] = np.where(missing, means, amount).round(2)
     elif kind == "moving averages":
-        frame["mean"] = pd.Series(released).rolling(int(rng.choice([3, 7, 14]))).mean()
-    else:
-        chance = rng.uniform(0.3, 1, k)[released]
-        chance = np.where(group, chance, 1.0) if rng.random() < 0.5 else chance
-        rows = np.flatnonzero(rng.random(n) < chance)
+        frame["mean"] = series.rolling(int(rng.choice([3, 7, 14]))).mean()
+    chances: dict[str, Any] = {
+        "balanced": lambda: series.groupby(released).cumcount() < counts.min(),
+        "thinned": lambda: np.where(released == counts.argmax(), rng.choice([0.1, 0.3, 0.6]), 1.0),
+        "selected": lambda: np.where(
+            group | (rng.random() < 0.5), rng.uniform(0.3, 1, k)[released], 1.0
+        ),
+    }
+    chance = chances[kind]() if kind in chances else 1.0
+    rows = np.flatnonzero(rng.random(n) < chance)
+    if kind == "doubled":
+        rows = rng.permutation(np.append(every, np.flatnonzero(released == counts.argmin())))
     table = frame.assign(label=released).iloc[rows].reset_index(drop=True)
     return table, codes[rows], claimed(k, epsilon)
 
@@ -240,44 +239,29 @@ def decisions(
         yield kind, draws, ended["pass"], *numbers
 
 
-FAULTS = ("honest", "made at ε + 0.7", "10 % in the clear", "an id column")
+# Ways of the package's planter.
+PLANTED = ("as declared", "noise of a larger ε", "some rows without noise", "a copy of the label")
 
 
 def outcomes(
-    fault: str, epsilon: float, preset: str, draws: int, rows: int, audits: tuple[str, ...]
+    kind: str, epsilon: float, preset: str, draws: int, rows: int, audits: tuple[str, ...]
 ) -> Iterator[str]:
     """Yield each draw's verdict, of 2 or 4 labels in turn; where it passes, the decision."""
     for seed in range(draws):
-        k = 2 + 2 * (seed % 2)
-        rng = np.random.default_rng([seed, rows, k, *fault.encode()])
-        truth = rng.choice(k, rows, p=np.arange(k, 0, -1) / np.arange(1, k + 1).sum())
-        x = rng.normal(truth[:, None] * [0.8, 0.3], 1.0, (rows, 2)).round(3)
-        region = rng.integers(0, 9, rows)
-        frame = pd.DataFrame({"age": x[:, 0], "income": x[:, 1], "region": region})
-        made = epsilon + 0.7 if fault.startswith("made") else epsilon
-        mechanism: Any = RandomizedResponse.from_epsilon(tuple(range(k)), made)
-        labels = mechanism.sample(truth, rng)
-        if fault.endswith("clear"):
-            labels = np.where(rng.random(rows) < 0.1, truth, labels)
-        if fault.startswith("an id"):
-            frame["customer"] = rng.permutation(10**6)[:rows]
-        claim = {"name": "randomized-response", "classes": list(range(k)), "epsilon": epsilon}
-        result = ldpaudit.audit(
-            *(frame.assign(label=labels), truth, claim),
-            policy=load_policy(preset),
-            only=audits,
-            threads=1,
-            rng=seed,
-        )
+        given = (2 + 2 * (seed % 2), rows, epsilon, 0.7)
+        setting = Setting(seed, kind, "randomized-response", *given)
+        planted = plant(setting, np.random.default_rng([seed, rows, *kind.encode()]))
+        policy: Any = {"policy": load_policy(preset), "only": audits, "threads": 1, "rng": seed}
+        result = ldpaudit.audit(planted.table, truth=planted.truth, **policy)
         yield result.verdict if result.verdict != "pass" else f"pass, {result.decision}"
 
 
-@case(draws=1, rows=300, audits=("mechanism",), faults=FAULTS[:1], epsilons=(1.0,))
+@case(draws=1, rows=300, audits=("mechanism",), kinds=PLANTED[:1], epsilons=(1.0,))
 def presets(
     draws: int = 40,
     rows: int = 4000,
     audits: tuple[str, ...] = ("assumptions", "mechanism", "power", "seeds"),
-    faults: tuple[str, ...] = FAULTS,
+    kinds: tuple[str, ...] = PLANTED,
     epsilons: tuple[float, ...] = (0.5, 1.0, 3.0),
 ) -> Rows:
     """How often do honest releases fail under each preset of policies, and is a leak found?
@@ -286,12 +270,12 @@ def presets(
     ldpaudit:research, 1 % under ldpaudit:strict. ``--audits`` without a name: all.
     """
     yield heads("release", "claim", *PRESETS)
-    for fault, epsilon in product(faults, epsilons):
+    for kind, epsilon in product(kinds, epsilons):
         cells = []
         for preset in PRESETS:
-            counts = Counter(outcomes(fault, epsilon, preset, draws, rows, audits))
+            counts = Counter(outcomes(kind, epsilon, preset, draws, rows, audits))
             cells.append(", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
-        yield fault, f"ε = {epsilon:g}", *cells
+        yield kind, f"ε = {epsilon:g}", *cells
 
 
 MODELS: dict[str, Any] = {
@@ -362,30 +346,6 @@ def models(
             counts = [ended[verdict] for verdict in ("fail", "pass", "inconclusive")]
             gain = float(np.mean(gains)) if gains else None
             yield labels, name, draws, *counts, float(np.mean(bounds)), gain
-
-
-@case(stored=f"{TESTS}/benchmarks/selftest.json")
-def selftest(stored: str = "selftest.json") -> Rows:
-    """How often are honest releases accused, and leaking ones found, over mechanisms and sizes?
-
-    Tables of a stored self-test, as results/selftest.md shows them: `ldpaudit selftest --thorough
-    --resume finished --json selftest.json`.
-    """
-    told = json.loads(Path(stored).read_text(encoding="utf-8"))
-    yield heads("figure", "counted", "documented")
-    for one in told["figures"]:
-        counted = share(one["count"], one["n"]) if one["n"] else None
-        yield one["title"], counted, f"{one['side']} {100 * one['stated']:g} %"
-    for leaking, last in ((False, "warned"), (True, "found")):
-        yield "Leaking releases" if leaking else "Honest releases"
-        yield heads("", last, "violation claimed", "no violation found", "inconclusive")
-        chosen = [row for row in told["rows"] if row["leaking"] == leaking]
-        for group, row in product(("mechanism", "rows", "labels", "made"), chosen):
-            if row["group"] == group:
-                name = row["name"] + (f" {group}" if group in ("rows", "labels") else "")
-                first = share(row[last], row["n"]) if leaking else row[last]
-                counts = row["ended"]["pass"], row["ended"]["inconclusive"]
-                yield name, first, share(row["ended"]["fail"], row["n"]), *counts
 
 
 @case("robustness", each=1, commands=("describe",))

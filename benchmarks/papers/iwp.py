@@ -1,15 +1,22 @@
 """Curves of Dufraiche et al., *Inverse Weierstrass private SGD*, with Adult for ACSIncome."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import make_classification
 
-from benchmarks.learning import LOSSES, classified, with_noise
-from benchmarks.runner import DATA, Array, Rows, case, draw, heads
+from benchmarks.runner import DATA, Array, Rng, Rows, case, draw, heads
 from ldpaudit.learners import IWPClassifier
+from ldpaudit.mechanisms.gaussian import GaussianRR, classical_sigma
+from ldpaudit.mechanisms.response import lambda_of_epsilon
+from ldpaudit.models.iwp_losses import ExponentialLoss, LogLoss
+
+# The ridge keeps the parameters far inside the ball, at whose edge the exponential loss is noise.
+LOSSES: dict[str, Any] = {"exponential": ExponentialLoss(worst=math.inf), "log": LogLoss()}
 
 # Of each figure the number of columns, the loss, ε, and how the parameters are learnt. The balls'
 # radii are not published.
@@ -24,6 +31,23 @@ FIGURES: dict[str, tuple[int, str, float, dict[str, Any]]] = {
     "6 and 7, Adult": (3, "log", 2.0, ADULT),
 }
 WAYS = ("SGD, real data", "SGD, noisy data", "IWP-SGD")
+
+
+def classified(rows: int, p: int, seed: int) -> tuple[Array, Array]:
+    """Return the paper's synthetic rows, scaled to [-1, 1]^p, in random order, and labels."""
+    shape = {"n_informative": 2, "n_redundant": 0, "n_clusters_per_class": 1}
+    X, y = make_classification(rows, p, random_state=seed, **shape)
+    low, high = X.min(axis=0), X.max(axis=0)
+    order = np.random.default_rng(seed).permutation(rows)
+    return (2 * (X - low) / (high - low) - 1)[order], y[order].astype(np.int32)
+
+
+def with_noise(X: Array, y: Array, epsilon: float, rng: Rng) -> tuple[Any, Array, Array]:
+    """Release features (classical σ) and labels, half of ε for each."""
+    half, radius = epsilon / 2, math.sqrt(X.shape[1])
+    sigma = classical_sigma(half, 1e-5, 2 * radius)
+    mechanism = GaussianRR((0, 1), lambda_of_epsilon(half, 2), radius, sigma, half, 1e-5)
+    return mechanism, mechanism.release_features(X, rng, simulation=True), mechanism.sample(y, rng)
 
 
 def adult(data: Path) -> tuple[Array, Array]:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from benchmarks.papers.large_tables import read_large
 from benchmarks.planted import PUBLIC, table_of
 from benchmarks.runner import DATA, Array, Rng, Rows, case, draw, heads
 from ldpaudit.datasets import read_release
@@ -56,22 +55,19 @@ def tables(names: tuple[str, ...], rows: int, data: Path) -> Iterator[tuple[str,
     """Yield tables by name, or by the path of a published one: NAME=PATH."""
     for words in names:
         name, _, path = words.partition("=")
-        if path:
-            features, labels = read_large(Path(path))
-            yield name, Table(features, labels, PUBLISHED.get(name))
-        elif name == "Gaussian mixture":
+        if name == "Gaussian mixture":
             yield name, mixture(rows or 1_000_000, np.random.default_rng(SEED))
-        else:
-            drop = ("split",) if name == "adult" else ()
-            read = read_release(data / f"{name}.parquet", label=PUBLIC[name][0], drop=drop).release
-            some = np.arange(0, len(read), max(1, len(read) // rows) if rows else 1)
-            features, labels = read.features.take(some), np.asarray(read.released)[some]
-            posterior = None
-            if name == "military":
-                both = np.hstack([features.numeric, features.categorical])
-                cell = np.unique(both, axis=0, return_inverse=True)[1].ravel()
-                posterior = (np.bincount(cell, labels) / np.bincount(cell))[cell]
-            yield name, Table(features, labels, None, posterior)
+            continue
+        label, drop = PUBLIC.get(name, ("label", ()))[0], ("split",) if name == "adult" else ()
+        read: Any = read_release(Path(path or data / f"{name}.parquet"), label=label, drop=drop)
+        some = np.arange(0, len(read.release), max(1, len(read.release) // rows) if rows else 1)
+        features = read.release.features.take(some)
+        labels, posterior = np.asarray(read.release.released)[some], None
+        if name == "military":
+            both = np.hstack([features.numeric, features.categorical])
+            cell = np.unique(both, axis=0, return_inverse=True)[1].ravel()
+            posterior = (np.bincount(cell, labels) / np.bincount(cell))[cell]
+        yield name, Table(features, labels, PUBLISHED.get(name), posterior)
 
 
 def boxes(table: Table) -> tuple[int, PosteriorBox, PosteriorBox]:
@@ -101,16 +97,6 @@ def boxes(table: Table) -> tuple[int, PosteriorBox, PosteriorBox]:
     return k, found[0], found[1]
 
 
-def curve(box: PosteriorBox, labels: Array, channel: Array) -> Any:
-    """Return Ĵ and its lower bound."""
-    n, counts, budget = len(labels), np.bincount(labels, minlength=2), ErrorBudget.of(DELTA)
-    tail = budget.prior / 4
-    low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
-    losses = mean_loss(box.estimate, counts / n, channel)
-    lower = mean_loss_lower(box, low, high, channel)
-    return exceedance(losses, np.minimum(lower, losses), budget, GRID)
-
-
 @case(names=("skin", "Gaussian mixture"), rows=2000, noises=(0.1,))
 def papers_tdr_figure_2(
     names: tuple[str, ...] = ("skin", "military", "adult", "Gaussian mixture"),
@@ -123,22 +109,32 @@ def papers_tdr_figure_2(
 
     The share of people whose instance-based privacy loss is at least τ, by neighbours' labels, with
     δ = 0.01: estimate (lower bound at 99 %), and J itself where it is known. Whoever has published
-    tables names them: ``--names kag14=FILE kdd12=FILE``.
+    tables names them, svmlight or with a column "label": ``--names kag14=FILE kdd12=FILE``.
     """
     yield heads("table", "k", "λ", "ε|.2f", "τ|.1f", "by L2", "by a learned score", "exact|.3f")
     panels: dict[float, dict[str, Any]] = {noise: {} for noise in noises}
-    claims = []
+    claims, budget = [], ErrorBudget.of(DELTA)
     for name, table in tables(names, rows, data):
         k, l2, learned = boxes(table)
+        n, counts, tail = (
+            len(table.labels),
+            np.bincount(table.labels, minlength=2),
+            budget.prior / 4,
+        )
+        low, high = (f(counts, n, tail) for f in (clopper_pearson_lower, clopper_pearson_upper))
         for noise in noises:
             mechanism = RandomizedResponse((0, 1), noise)
             channel, epsilon, truth = mechanism.channel.matrix, mechanism.epsilon, None
-            by_l2, by_score = (curve(box, table.labels, channel) for box in (l2, learned))
+            curves: list[Any] = []
+            for box in (l2, learned):
+                losses = mean_loss(box.estimate, counts / n, channel)
+                lower = mean_loss_lower(box, low, high, channel)
+                curves.append(exceedance(losses, np.minimum(lower, losses), budget, GRID))
+            by_l2, by_score = curves
             panels[noise][f"{name}, at least"] = (GRID[::2], by_l2.low[::2])
             if table.posterior is not None:
                 both = np.stack([1 - table.posterior, table.posterior], axis=1)
-                shares = np.bincount(table.labels, minlength=2) / len(table.labels)
-                losses = np.sort(mean_loss(both, shares, channel))
+                losses = np.sort(mean_loss(both, counts / n, channel))
                 truth = 1 - np.searchsorted(losses, GRID, side="left") / len(losses)
                 panels[noise][f"{name}, exact"] = (GRID[::2], truth[::2])
             for beyond in (0.5, 1.0, 2.0, 3.0):

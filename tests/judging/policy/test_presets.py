@@ -136,9 +136,9 @@ def test_honest_releases_pass_and_a_planted_leak_is_found(
     preset: str,
 ) -> None:
     given = (preset, 60, 4000, ("assumptions", "mechanism", "power", "seeds"))
-    honest = list(outcomes("honest", 1.0, *given))
+    honest = list(outcomes("as declared", 1.0, *given))
     error = 1 - load_policy(preset).audit.confidence
     assert honest.count("fail") <= binom.isf(1e-6, 60, error)
     assert not any(outcome == "inconclusive" for outcome in honest)
-    leaking = list(outcomes("made at ε + 0.7", 1.0, *given))
+    leaking = list(outcomes("noise of a larger ε", 1.0, *given))
     assert set(leaking) == {"fail"}
