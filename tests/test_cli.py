@@ -1,29 +1,44 @@
+"""What the command line offers to a shell: completion, variables of the environment, signals."""
+
+import errno
 import gzip
+import io
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from processes import heed_interrupts
+from processes import called, heed_interrupts, refused
 from releases import table, written
 
 import ldpaudit
 from ldpaudit import cli
+from ldpaudit.cli import limits
 from ldpaudit.cli.commands import Gate
-from ldpaudit.cli.parameters import parameters_of
-from ldpaudit.errors import InputError
+from ldpaudit.cli.parameters import completer, parameters_of
+from ldpaudit.cli.streams import steady_streams
+from ldpaudit.commands.requests import RunRequest
+from ldpaudit.commands.run import work as demo
+from ldpaudit.commands.run.work import demo_tables, write_demo
+from ldpaudit.datasets import read_release
+from ldpaudit.errors import InputError, OutputError
+from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.judging.policy import STARTER, load_policy
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.reports.charts.svg import inline_svg
 from ldpaudit.result import AuditResult
+from ldpaudit.terminal import say, stream
 
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
@@ -31,15 +46,15 @@ FAST = ("--only", "mechanism", "--only", "power")
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def honest(tmp_path_factory):
     return written(tmp_path_factory.mktemp("honest"), rows=3000)
 
 
-def stored(path: Path) -> AuditResult:
+def stored(path):
     return AuditResult.from_json(path.read_text())
 
 
-def test_an_honest_release_passes(command: Command, honest: tuple[Path, Path]) -> None:
+def test_an_honest_release_passes(command, honest):
     release, truth = honest
     status, out, _ = command("run", release, "--truth", truth)
     assert out.splitlines()[1].startswith("Publish: yes. Audited on ")
@@ -49,26 +64,24 @@ def test_an_honest_release_passes(command: Command, honest: tuple[Path, Path]) -
     assert result.verdict == "pass"
     assert release.with_name("release.audit.html").read_text().startswith("<!DOCTYPE html>")
     epsilon = result.estimate("mechanism.epsilon")
-    assert epsilon is not None
-    assert epsilon.kind == "exact"
-    assert epsilon.value == pytest.approx(1.0)
+    assert (epsilon.kind, epsilon.value) == ("exact", pytest.approx(1.0))
 
 
-def test_a_dishonest_release_fails(command: Command, tmp_path: Path) -> None:
+def test_a_dishonest_release_fails(command, tmp_path):
     release, truth = written(tmp_path, made=3.0, rows=3000)
-    words = ("run", release, "--truth", truth, "--only", "label-inference", *FAST)
+    words = ("run", release, "--truth", truth, "--only", "mechanism")
     status, out, _ = command(*words)
     assert status == 1
     assert re.search(r"Violation found: the release claims ε = 1, but at least ε = [23]\.\d", out)
 
 
-def test_exit_zero_and_inconclusive(command: Command, tmp_path: Path) -> None:
+def test_exit_zero_and_inconclusive(command, tmp_path):
     release, _ = written(tmp_path, claimed=None, rows=1000)
-    assert command("run", release, *FAST)[0] == 3
-    assert command("run", release, *FAST, "--inconclusive", "fail")[0] == 1
-    assert command("run", release, *FAST, "--inconclusive", "pass")[0] == 0
-    assert command("run", release, *FAST, "--exit-zero")[0] == 0
-    assert "nothing was claimed, so nothing was judged" in command("run", release, *FAST)[1]
+    words = ("run", release, "--only", "mechanism")
+    status, out, _ = command(*words)
+    assert (status, "nothing was claimed, so nothing was judged" in out) == (3, True)
+    for more, ends in (("--inconclusive=fail", 1), ("--inconclusive=pass", 0), ("--exit-zero", 0)):
+        assert command(*words, more)[0] == ends
 
 
 @pytest.mark.parametrize(
@@ -86,18 +99,14 @@ def test_exit_zero_and_inconclusive(command: Command, tmp_path: Path) -> None:
         ("do not publish", "fail", {"not_yet": "pass"}, 1),
     ],
 )
-def test_not_yet_passes_or_fails_as_asked(
-    decision: str, verdict: str, given: dict[str, Any], status: int
-) -> None:
+def test_not_yet_passes_or_fails_as_asked(decision, verdict, given, status):
     policy = load_policy(given["policy"]) if "policy" in given else None
     gate = Gate(**{key: value for key, value in given.items() if key != "policy"})
-    result: Any = SimpleNamespace(decision=decision, verdict=verdict)
+    result = SimpleNamespace(decision=decision, verdict=verdict)
     assert gate.status(policy, result) == status
 
 
-def test_true_labels_in_another_order_are_an_input_error(
-    command: Command, tmp_path: Path, honest: tuple[Path, Path]
-) -> None:
+def test_true_labels_in_another_order_are_an_input_error(command, tmp_path, honest):
     release, truth = honest
     shuffled = tmp_path / "truth.csv"
     pq.read_table(truth).to_pandas().sample(frac=1, random_state=3).to_csv(shuffled, index=False)
@@ -109,7 +118,7 @@ def test_true_labels_in_another_order_are_an_input_error(
         ldpaudit.audit(release, shuffled, only=["mechanism", "power"])
 
 
-def test_the_same_command_gives_the_same_numbers(command: Command, tmp_path: Path) -> None:
+def test_the_same_command_gives_the_same_numbers(command, tmp_path):
     release, truth = written(tmp_path, rows=500)
     texts = []
     for _ in range(2):
@@ -122,9 +131,7 @@ def test_the_same_command_gives_the_same_numbers(command: Command, tmp_path: Pat
     assert texts[0] == texts[1]
 
 
-def test_environment_twins(
-    command: Command, honest: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_environment_twins(command, honest, monkeypatch, tmp_path):
     monkeypatch.setenv("LDPAUDIT_JSON", str(tmp_path / "twin.json"))
     monkeypatch.setenv("LDPAUDIT_SEED", "77")
     monkeypatch.setenv("LDPAUDIT_ONLY", "mechanism power")
@@ -132,87 +139,15 @@ def test_environment_twins(
     assert stored(tmp_path / "twin.json").run.seed == 77
 
 
-def test_rr_is_short_for_randomized_response(command: Command, tmp_path: Path) -> None:
-    rows, made = tmp_path / "rows.csv", tmp_path / "made.parquet"
-    rows.write_text("x,label\n" + "1,no\n2,yes\n2,no\n" * 300)
-    claim = ("--mechanism", "rr", "--epsilon", "1")
-    assert command("privatize", rows, "-o", made, *claim)[0] == 0
-    declared = json.loads(pq.read_schema(made).metadata[b"ldpaudit"])
-    assert declared["mechanism"]["name"] == "randomized-response"
-    assert command("run", made, *claim, *FAST)[0] in (0, 3)
-    assert command("mechanism", "describe", "rr", "--epsilon", "1", "--classes", "no,yes")[0] == 0
-    classes = ("--classes", "no,yes")
-    assert command("mechanism", "compose", "rr:epsilon=1", "rr:epsilon=1", *classes)[0] == 0
-    status, _, err = command("privatize", rows, "-o", tmp_path / "b.csv", "--mechanism", "double-r")
-    assert status == 2
-    assert "did you mean 'double-rr'?" in err
-
-
-def test_csv_and_ids(command: Command, tmp_path: Path) -> None:
-    release, truth = table(rows=1500)
-    frame, true = release.to_pandas(), truth.to_pandas()
-    frame.insert(0, "person", np.arange(1500) + 10)
-    true.insert(0, "person", frame["person"])
-    with gzip.open(tmp_path / "release.csv.gz", "wt") as file:
-        frame.to_csv(file, index=False)
-    true.sample(frac=1, random_state=1).to_csv(tmp_path / "truth.csv", index=False)
-    status, out, _ = command(
-        "run", tmp_path / "release.csv.gz", "--truth", tmp_path / "truth.csv", "--id", "person",
-        "--epsilon", "1", *FAST,
-    )  # fmt: skip
-    assert status == 0, out
-    lower = stored(tmp_path / "release.audit.json").estimate("mechanism.epsilon_lower")
-    assert lower is not None
-    assert 0.7 < lower.value < 1.1
-
-
-def test_truth_column(command: Command, tmp_path: Path) -> None:
-    release, truth = table(rows=1500)
-    joined = release.append_column("really", truth.column("label"))
-    pq.write_table(joined.replace_schema_metadata(release.schema.metadata), tmp_path / "r.parquet")
-    status, out, _ = command(
-        "run", tmp_path / "r.parquet", "--truth-column", "really", *FAST,
-    )  # fmt: skip
-    assert status == 0, out
-    assert stored(tmp_path / "r.audit.json").release.features == 4
-
-
-def test_channel_file(command: Command, tmp_path: Path) -> None:
-    release, truth = written(tmp_path, rows=2000, claimed=None)
-    keep = float(1 / (1 + np.exp(-1)))
-    lines = [",no,yes", f"no,{keep!r},{1 - keep!r}", f"yes,{1 - keep!r},{keep!r}"]
-    (tmp_path / "channel.csv").write_text("\n".join(lines))
-    status, out, _ = command(
-        "run", release, "--truth", truth, "--channel", tmp_path / "channel.csv", *FAST
-    )
-    assert status == 0, out
-    result = stored(tmp_path / "release.audit.json")
-    assert result.mechanism.name == "channel"
-    assert result.mechanism.epsilon == pytest.approx(1.0)
-
-
-def test_a_stored_result_is_rendered_again(command: Command, honest: Any, tmp_path: Path) -> None:
-    release, truth = honest
-    json_path, html = tmp_path / "a.json", tmp_path / "a.html"
-    command("run", release, "--truth", truth, *FAST, "--json", json_path, "--html", html)
-    again = tmp_path / "b.html"
-    assert command("report", json_path, "--html", again)[0] == 0
-    assert again.read_text() == html.read_text()
-    assert command("report", release)[0] == 2
-    assert "not overwritten" in one_line(command("report", json_path, "--html", json_path))
-
-
-def test_policy_commands(command: Command, tmp_path: Path) -> None:
+def test_policy_commands(command, tmp_path):
     path = tmp_path / "p.toml"
-    assert command("policy", "init", path)[0] == 0
-    assert path.read_text() == STARTER
-    assert command("policy", "init", path)[0] == 2
-    assert command("policy", "check", path)[0] == 0
+    assert (command("policy", "init", path)[0], path.read_text()) == (0, STARTER)
+    assert (command("policy", "init", path)[0], command("policy", "check", path)[0]) == (2, 0)
     assert "max_undetected_excess" in command("policy", "explain", "claimed-epsilon")[1]
     assert command("policy", "explain", "claimed")[0] == 2
 
 
-def test_help_is_quick_and_imports_nothing_heavy() -> None:
+def test_help_is_quick_and_imports_nothing_heavy():
     code = (
         "import sys; sys.argv = ['ldpaudit', '--help']\n"
         "from ldpaudit import cli\n"
@@ -225,7 +160,7 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def test_every_option_is_documented(command: Command) -> None:
+def test_every_option_is_documented(command):
     docs = Path(__file__).parent.parent / "docs"
     pages = "".join(page.read_text() for page in docs.rglob("*.md"))
     mechanism = [
@@ -237,7 +172,7 @@ def test_every_option_is_documented(command: Command) -> None:
             assert option in pages or option in ("--help", "--help-more", "--no-"), option
 
 
-def test_help_shows_every_option_once_on_screens_of_sixty_lines(command: Command) -> None:
+def test_help_shows_every_option_once_on_screens_of_sixty_lines(command):
     for group, members in cli._COMMANDS.items():
         for member in members:
             words = (group.info.name, member.__name__)[group is cli.app :]
@@ -251,17 +186,8 @@ def test_help_shows_every_option_once_on_screens_of_sixty_lines(command: Command
             assert sorted(listed) == sorted({*stated, "--help"}), words
 
 
-def one_line(ran: Ran) -> str:
-    status, out, err = ran
-    lines = [line for line in err.splitlines() if not line.endswith("…")]
-    assert status == 2, (out, err)
-    assert len(lines) == 1, err
-    assert "Traceback" not in err
-    return lines[0]
-
-
 @pytest.fixture(scope="module")
-def mistaken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mistaken(tmp_path_factory):
     """Return a folder with releases, true labels and files that cannot be used."""
     folder = tmp_path_factory.mktemp("mistaken")
     release, truth = table(rows=300)
@@ -335,18 +261,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("words", MISTAKES)
-def test_a_mistake_is_one_line_and_nothing_is_written(
-    words: str, command: Command, mistaken: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_one_line_and_nothing_is_written(words, mistaken, monkeypatch):
     monkeypatch.chdir(mistaken)
-    before = {path: path.read_bytes() for path in mistaken.iterdir()}
-    line = one_line(command(*words.split()))
-    assert MISTAKES[words] in line
-    assert "perhaps" not in line
-    assert {path: path.read_bytes() for path in mistaken.iterdir()} == before
+    line = refused(*words.split(), folder=mistaken)
+    assert (MISTAKES[words] in line, "perhaps" in line, "Traceback" in line) == (True, False, False)
 
 
-def test_label_only_releases_still_run(command: Command, tmp_path: Path) -> None:
+def test_label_only_releases_still_run(command, tmp_path):
     release, truth = table(rows=1000)
     pq.write_table(truth, tmp_path / "truth.parquet")
     for name, columns in {"none": ["label"], "constant": ["label", "c"]}.items():
@@ -357,7 +278,7 @@ def test_label_only_releases_still_run(command: Command, tmp_path: Path) -> None
         assert status == 0, (out, err)
 
 
-def test_a_second_interruption_leaves_nothing(tmp_path: Path) -> None:
+def test_a_second_interruption_leaves_nothing(tmp_path):
     path, truth = written(tmp_path, rows=20000)
     before = sorted(tmp_path.iterdir())
     command = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
@@ -369,7 +290,6 @@ def test_a_second_interruption_leaves_nothing(tmp_path: Path) -> None:
         env=os.environ,
         preexec_fn=heed_interrupts,
     ) as process:
-        assert process.stderr is not None
         err = process.stderr.readline()  # The first audit has begun.
         process.send_signal(signal.SIGINT)
         while "stopping at the next" not in err and (line := process.stderr.readline()):
@@ -382,7 +302,7 @@ def test_a_second_interruption_leaves_nothing(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
+def test_an_interruption_of_an_import_exits_2(tmp_path):
     """CPython remembers an interruption inside an exec, as when a dataclass is being made."""
     (tmp_path / "interrupted.py").write_text(
         "from ldpaudit import cli\n"
@@ -393,8 +313,7 @@ def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-m", "interrupted"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.stderr == "ldpaudit: Interrupted; nothing was written.\n"
-    assert done.returncode == 2
+    assert (done.stderr, done.returncode) == ("ldpaudit: Interrupted; nothing was written.\n", 2)
 
 
 @pytest.mark.parametrize(
@@ -404,10 +323,221 @@ def test_an_interruption_of_an_import_exits_2(tmp_path: Path) -> None:
         *(("check none.toml", ends, 2) for ends in ("2>/dev/full", "2>&-", ">&- 2>&-")),
     ],
 )
-def test_the_status_is_that_of_the_work_whatever_becomes_of_the_streams(
-    words: str, status: int, ends: str
-) -> None:
+def test_the_status_is_that_of_the_work_whatever_becomes_of_the_streams(words, status, ends):
     command = f"set -o pipefail; {sys.executable} -m ldpaudit.cli policy {words} {ends}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == status
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("comp", ["compare"]),
+        ("mechanism des", ["describe", "design"]),
+        ("run --on", ["--only"]),
+        ("run --only m", ["mechanism"]),
+        ("run --skip ren", ["renyi"]),
+        ("sweep x.csv --mechanism double", ["double-rr"]),
+        ("privatize x.csv --mechanism rr", ["rr-top-k", "rr-on-bins", "rr"]),
+        ("mechanism describe stair", ["staircase"]),
+        ("run x.parquet --metric l", ["l2", "learned"]),
+    ],
+)
+def test_names_are_completed(words, offered, monkeypatch):
+    """As bash asks for them, for the last word."""
+    variables = {"COMP_WORDS": f"ldpaudit {words}", "COMP_CWORD": str(len(words.split(" ")))}
+    for name, value in {**variables, "_LDPAUDIT_COMPLETE": "complete_bash"}.items():
+        monkeypatch.setenv(name, value)
+    status, out = called()
+    assert (status, out.split()) == (0, offered)
+
+
+def test_files_are_left_to_the_shell():
+    assert completer("--truth") is None
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_a_script_for_each_shell(shell, monkeypatch):
+    monkeypatch.setenv("_LDPAUDIT_COMPLETE", f"source_{shell}")
+    assert f"complete_{shell}" in called()[1]
+
+
+@pytest.mark.parametrize(
+    ("variables", "words", "named"),
+    [
+        ({"SEED": "abc"}, [], "LDPAUDIT_SEED"),
+        ({"SEED": "-1"}, [], "LDPAUDIT_SEED"),
+        ({"SEEDS_TRIED": "-1"}, [], "LDPAUDIT_SEEDS_TRIED"),
+        ({"METRIC": "l3", "NEIGHBORS": "5"}, [], "LDPAUDIT_METRIC"),
+        ({"QUERIES": "some"}, ["--seed", "1"], "LDPAUDIT_QUERIES"),
+        ({"SEED": "1"}, ["--seed=abc"], ""),
+        ({"SEED": "1"}, ["--neighbors", "-1"], ""),
+    ],
+)
+def test_a_mistake_in_the_environment_is_told_by_its_variable(
+    variables, words, named, tmp_path, monkeypatch
+):
+    for name, value in variables.items():
+        monkeypatch.setenv(f"LDPAUDIT_{name}", value)
+    file = tmp_path / "release.csv"
+    file.write_text("x,label\n1,a\n2,b\n")
+    status, line = called("run", file, *words)
+    assert status == 2
+    assert line.rstrip().endswith(f"({named}: set in the environment)" if named else line.rstrip())
+    assert ("LDPAUDIT_" in line) == bool(named)
+
+
+@pytest.fixture
+def kept_handlers():
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("kept_handlers")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_parent_reaches_the_child(number, monkeypatch):
+    got = []
+
+    class Child:
+        def __init__(self, *_, **__):
+            pass
+
+        def send_signal(self, number):
+            got.append(number)
+
+        def wait(self):
+            os.kill(os.getpid(), number)
+            return 3
+
+    monkeypatch.setattr(subprocess, "Popen", Child)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+    assert (limits._child(), got) == (3, [number])
+
+
+def printed(printing, monkeypatch):
+    content = io.BytesIO()
+    terminal = io.TextIOWrapper(content, encoding="latin-1")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    with steady_streams():
+        printing("é: ε = 1")
+    monkeypatch.undo()
+    return content.getvalue()
+
+
+def test_letters_that_the_terminal_lacks_are_question_marks_but_in_a_report(monkeypatch):
+    assert printed(say, monkeypatch).decode("latin-1") == "é: ? = 1\n"
+    assert printed(stream, monkeypatch).decode("utf-8") == "é: ε = 1"
+
+
+class Full(io.StringIO):
+    """A stream on a disk that has no room."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def flush(self):
+        raise self.error
+
+
+def test_a_report_that_is_lost_is_told_and_changes_no_status(monkeypatch, capsys):
+    for broken in (Full(OSError(errno.ENOSPC, "No space left on device")), None):
+        monkeypatch.setattr(sys, "stdout", broken)
+        with steady_streams():
+            steady = sys.stdout
+            stream("{}")
+        assert capsys.readouterr().err.count("Standard output is lost") == 1
+    steady.close()
+    monkeypatch.setattr(sys, "stdout", Full(BrokenPipeError()))  # A reader that has enough.
+    with steady_streams():
+        stream("{}")
+
+
+def limited(kibibytes, *words):
+    """Run the command line as after ``ulimit -v``."""
+    script = f"ulimit -v {kibibytes}; exec {sys.executable} -m ldpaudit.cli " + " ".join(words)
+    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=120)
+
+
+def test_a_report_without_pictures_is_better_than_none(tmp_path):
+    page = tmp_path / "p.html"
+    words = "mechanism describe randomized-response --classes a,b --epsilon 1 --html"
+    done = limited(3_000_000, words, str(page))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "This chart is not drawn" in page.read_text()
+
+
+def test_far_too_little_is_one_line():
+    done = limited(700_000, "demo")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "(ulimit -v) is 684 MiB; at least 1.2 GiB are needed" in done.stderr
+
+
+@pytest.mark.parametrize(("ends", "status"), [(-6, 2), (127, 2), (3, 3), (1, 1), (0, 0)])
+def test_whatever_becomes_of_the_child(ends, status, monkeypatch):
+    monkeypatch.setattr(limits, "address_limit", lambda: 2 << 30)
+    monkeypatch.setattr(limits, "_child", lambda: ends)
+    ended, said = called()
+    assert (ended, said.count("\n")) == (status, ends not in (0, 1, 3))
+
+
+def test_what_libraries_say_of_memory(monkeypatch):
+    said = "failed to map segment from shared object"
+    assert "more memory" in cli._one_line(ImportError(said))
+    assert "more memory" in cli._one_line(MemoryError())
+    assert "Internal fault" in cli._one_line(RuntimeError("the cell 'secret'"))
+    monkeypatch.setattr("ldpaudit.work.memory.address_limit", lambda: 1 << 30)
+    monkeypatch.setattr(
+        "ldpaudit.work.memory.mmap.mmap", lambda *_, **__: (_ for _ in ()).throw(OSError)
+    )
+    assert "not drawn" in inline_svg({}, "t", "d", "k")
+    assert inline_svg({}, "t", "d", "k-n", twin="k") == ""
+
+
+def test_the_demonstration_holds_what_it_says(tmp_path):
+    files = write_demo(tmp_path / "new" / "folder", seed=20260101)
+    for path, made in ((files.honest, 1.0), (files.dishonest, 3.0)):
+        report = read_release(path, truth=files.truth)
+        release = report.release
+        assert (report.warnings, release.features.columns) == ((), 8)
+        assert from_declaration(release.declaration, release.classes).epsilon == pytest.approx(1.0)
+        kept = int(np.sum(release.released == release.truth))
+        low, high = clopper_pearson(kept, len(release), 1e-6)  # flakes never: the seed is fixed
+        assert low < 1 / (1 + np.exp(-made)) < high
+        assert (high - low) < 0.06
+
+
+def test_the_same_seed_gives_the_same_files(tmp_path):
+    first, again = write_demo(tmp_path, 5), write_demo(tmp_path, 5)
+    assert first == again
+    honest, dishonest, truth = demo_tables(5)
+    other, *_ = demo_tables(6)
+    assert honest.equals(demo_tables(5)[0])
+    assert not honest.equals(other)
+    assert honest.num_rows == dishonest.num_rows == truth.num_rows == 6366
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be made"):
+        write_demo(tmp_path / "file", 1)
+
+
+def test_the_command_audits_both_and_says_what_to_open(command, monkeypatch, tmp_path):
+    """In this process, and only the audits that decide; the recorded run has all, in two."""
+
+    def here(jobs):
+        return [demo._audit(job, 1) for job in jobs]
+
+    monkeypatch.setattr(demo, "_audited", here)
+    monkeypatch.setattr(demo, "RunRequest", partial(RunRequest, only=("mechanism", "power")))
+    status, out, err = command("demo", "--folder", tmp_path)
+    assert (status, err) == (0, "")
+    assert out.index("No violation found") < out.index("Violation found")
+    assert "made with ε = 3" in out
+    assert out.rstrip().endswith(f"Open {tmp_path / 'dishonest.audit.html'} in a browser.")
+    assert len(list(tmp_path.glob("*.audit.*"))) == 4

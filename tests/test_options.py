@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 import pytest
 import typer
+from processes import called, refused
 from releases import written
 
 import ldpaudit
-from ldpaudit import cli
 from ldpaudit.api import plan_of
 from ldpaudit.audits.interface import Plan
 from ldpaudit.cli.commands import compare, run, sweep
@@ -23,12 +23,16 @@ from ldpaudit.errors import InputError
 from ldpaudit.options import (
     AuditOptions,
     ClaimOptions,
+    LabelOptions,
     Option,
     PlanOptions,
+    check_distinct,
     declared,
     group,
     input_files,
+    label_options,
     option_name,
+    parse_label,
 )
 
 NOT_SWEPT = {
@@ -63,8 +67,7 @@ def test_every_shared_option_is_an_option_of_every_command() -> None:
     shared = {name for name, _ in leaves(AuditOptions)}
     assert shared <= names(run)
     # Guesses that are paired are never written; releases are compared one with the other.
-    assert shared - names(compare) == {"--answers"}
-    assert shared - names(sweep) == NOT_SWEPT
+    assert (shared - names(compare), shared - names(sweep)) == ({"--answers"}, NOT_SWEPT)
     assert {name for name, _ in leaves(PlanOptions)} <= names(sweep)
 
 
@@ -89,8 +92,7 @@ def test_what_is_read_and_what_is_planned_are_options() -> None:
     assert {"label", "truth", "id_column", "held_out", "public"} <= reading
     assert {"queries", "neighbors", "metric", "device", "slices"} <= planned
     plan = plan_of(AuditOptions(neighbors=7, threads=3, slices=("ignored",)), 5)
-    assert (plan.seed, plan.neighbors, plan.threads) == (5, 7, 3)
-    assert plan.slices == ()
+    assert ((plan.seed, plan.neighbors, plan.threads), plan.slices) == ((5, 7, 3), ())
     assert plan_of(AuditOptions(), 1, threads=2).threads == 2
 
 
@@ -234,24 +236,15 @@ def test_numbers_out_of_range(options: dict[str, Any], word: str) -> None:
         AuditOptions(**options).check()
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *words: Any) -> int:
-    monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    return int(stopped.value.code or 0)
-
-
-def test_compare_takes_a_claim_where_none_is_declared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compare_takes_a_claim_where_none_is_declared(tmp_path: Path) -> None:
     """The claim is that of the release that declares none; the other one has its own."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
+    for name in "ab":
+        (tmp_path / name).mkdir()
     declared_one, truth = written(tmp_path / "a", rows=600)
     bare, _ = written(tmp_path / "b", rows=600, claimed=None)
     result = tmp_path / "c.json"
     common = ("--truth", truth, "--only", "mechanism", "--metric", "raw", "--json", result)
-    assert call(monkeypatch, "compare", declared_one, bare, "--epsilon", "2", *common) == 0
+    assert called("compare", declared_one, bare, "--epsilon", "2", *common)[0] == 0
     content = json.loads(result.read_text())
     epsilons = [release["mechanism"]["epsilon"] for release in content["releases"]]
     assert epsilons == pytest.approx([1.0, 2.0])
@@ -259,16 +252,89 @@ def test_compare_takes_a_claim_where_none_is_declared(
     assert content["run"]["command"] == command
 
 
-def test_compare_has_no_use_for_a_claim_about_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_has_no_use_for_a_claim_about_results(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text("{}")
     words = ("compare", tmp_path / "a.json", tmp_path / "b.json")
-    assert call(monkeypatch, *words, "--epsilon", "1") == 2
-    assert "--mechanism" in capsys.readouterr().err
-    assert call(monkeypatch, *words, "--held-out", "x.csv") == 2
-    assert "--held-out" in capsys.readouterr().err
+    for more, said in (("--epsilon", "--mechanism"), ("--held-out", "--held-out")):
+        assert said in refused(*words, more, "1")
+
+
+READ: dict[str, dict[str, Any]] = {
+    "income": {},
+    "a:rr": {"mechanism": "rr"},
+    "a:rr:epsilon=1": {"mechanism": "rr", "epsilon": 1.0},
+    "a:rr:lambda=0.3:classes=no,yes": {"mechanism": "rr", "noise": 0.3, "classes": "no,yes"},
+    "b:discrete-laplace:epsilon=0.5:labels=0:100:5:clip": {
+        "mechanism": "discrete-laplace",
+        "epsilon": 0.5,
+        "labels": "0:100:5",
+        "clipped": True,
+    },
+    "b:channel:channel=C:\\m.csv:by=region": {
+        "mechanism": "channel",
+        "channel": Path("C:\\m.csv"),
+        "by": "region",
+    },
+    "c:classes=x,y": {"classes": "x,y"},
+    "d:rr-top-k:epsilon=1:private-prior=auto": {
+        "mechanism": "rr-top-k",
+        "epsilon": 1.0,
+        "private_prior": "auto",
+    },
+}
+
+
+@pytest.mark.parametrize("text", READ)
+def test_what_is_read_is_written_so_that_it_is_read_again(text: str) -> None:
+    read = parse_label(text)
+    assert (read.stated(), parse_label(read.text())) == (READ[text], read)
+
+
+@pytest.mark.parametrize("name", ["a:b", '"quoted"', 'a"b', "ünï cödé", "a=b"])
+def test_any_name_can_be_written(name: str) -> None:
+    options = LabelOptions(label=name, mechanism="rr", epsilon=0.1, classes=("x,y", 'say "z"'))
+    assert parse_label(options.text()).label == name
+    assert parse_label(options.text()).classes == '"x,y","say ""z"""'
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("a:", "the mechanism must follow"),
+        (":rr", "must have a name"),
+        ('"a:rr', "must end with one"),
+        ("a:rr:epsilonn=1", "did you mean 'epsilon'?"),
+        ("a:rr:colour=1", "known are epsilon, lambda"),
+        ("a:rr:epsilon=", "must have a value: epsilon=VALUE"),
+        ("a:rr,epsilon=1", "each after a colon"),
+        ("a:rr:1", "KEY=VALUE must follow"),
+        ("a:rr:epsilon=one", "epsilon must be a number. Got 'one'."),
+        ("a:rr:epsilon=1:epsilon=2", "stated twice"),
+        ("a:rr:loss=cubic", "must be one of squared, absolute, poisson"),
+        ("a:rr:clip=maybe", "must be yes or no"),
+    ],
+)
+def test_what_cannot_be_read_says_so_in_one_line(text: str, part: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_label(text)
+    assert part in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_plan_states_lists_and_numbers() -> None:
+    stated = {"labels": [0, 100, 5], "classes": [0, 1], "epsilon": 1, "clip": True}
+    read = label_options("b", stated, mechanism="rr")
+    assert (read.labels, read.classes, read.epsilon) == ("0:100:5", (0, 1), 1.0)
+    for wrong in ({"epsilon": True}, {"labels": 7}, {"by": 1}, {"epsilon": None}):
+        with pytest.raises(InputError, match="'b'"):
+            label_options("b", wrong)
+
+
+def test_a_column_is_private_once() -> None:
+    assert check_distinct(iter("ab")) == ("a", "b")
+    with pytest.raises(InputError, match="'a' is named twice"):
+        check_distinct("aba")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """Several private columns of a table, from Python and the command line, in options and files."""
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pipeline.columns_of_people import CLASSES, true_vectors
 
@@ -18,7 +21,7 @@ CLAIMED = ("income:rr:epsilon=1", "illness:rr:epsilon=1", "vote:rr:epsilon=1")
 
 
 @pytest.fixture(scope="module")
-def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+def tables():
     """Return a release of three private columns by randomized response at ε = 1, and its truth."""
     rng = np.random.default_rng(2)
     labels, x = true_vectors(ROWS, rng)
@@ -92,3 +95,51 @@ def test_the_command_line_shows_names_as_typed_and_stores_no_file(
     stored = (tmp_path / "survey.audit.json").read_text()
     assert json.loads(stored)["labels"][0]["verdict"] == "fail"
     assert "people.csv" not in stored
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def people(folder, n=2000):
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(n) < 0.93, "no", "yes")
+    frame = pd.DataFrame({"a": rng.normal(size=n) + (labels == "yes"), "label": labels})
+    data, prior = folder / "data.parquet", folder / "prior.csv"
+    frame.to_parquet(data, index=False)
+    prior.write_text("label,probability\nno,0.93\nyes,0.07\n")
+    return data, prior
+
+
+def sentence(release):
+    result = json.loads(release.with_suffix(".audit.json").read_text())
+    return str(result["sentence"])
+
+
+def test_one_kept_label_is_a_result(tmp_path, command):
+    (data, prior), release = people(tmp_path), tmp_path / "release.parquet"
+    words = ["--mechanism", "rr-top-k", "--epsilon", 1, "--prior", prior, "-o", release]
+    assert command("privatize", data, *words)[0] == 0
+    for truth in (["--truth", data], []):
+        assert command("run", release, *truth)[0] == 0
+        assert "same released label" in sentence(release)
+        assert "0.0" not in sentence(release)
+
+
+def test_one_label_under_another_claim_does_not_pass(tmp_path, command):
+    (data, _), release = people(tmp_path), tmp_path / "release.parquet"
+    mechanism = {"name": "randomized-response", "classes": ["no", "yes"], "epsilon": 1.0}
+    content = {"version": 1, "label": "label", "mechanism": mechanism}
+    table = pa.table({"a": pq.read_table(data)["a"], "label": ["no"] * 2000})
+    pq.write_table(table.replace_schema_metadata({"ldpaudit": json.dumps(content)}), release)
+    for truth in (["--truth", data], []):
+        command("run", release, *truth)
+        result = json.loads(release.with_suffix(".audit.json").read_text())
+        verdicts = {check["id"]: check["verdict"] for check in result["checks"]}
+        assert verdicts["claimed-channel"] == "fail"
+
+
+def test_one_label_of_unknown_kind_is_refused(tmp_path, command):
+    release = tmp_path / "release.parquet"
+    pq.write_table(pa.table({"a": np.arange(100.0), "label": ["no"] * 100}), release)
+    status, _, error = command("run", release, "--epsilon", 1)
+    assert (status, "two values" in error) == (2, True), error

@@ -2,8 +2,6 @@
 
 import importlib.metadata
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +17,10 @@ INSTALL = r"pip install 'ldpaudit\[networks\]'"
 
 
 @pytest.fixture(autouse=True)
-def _without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_torch(monkeypatch):
     version = importlib.metadata.version
 
-    def versions(name: str) -> str:
+    def versions(name):
         if name == "torch":
             raise importlib.metadata.PackageNotFoundError(name)
         return version(name)
@@ -31,7 +29,7 @@ def _without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", versions)
 
 
-def table(rows: int = 200) -> pd.DataFrame:
+def table(rows=200):
     rng = np.random.default_rng(1)
     truth = rng.choice(["a", "b"], rows)
     flips = rng.random(rows) < 0.27
@@ -39,26 +37,24 @@ def table(rows: int = 200) -> pd.DataFrame:
     return pd.DataFrame({"x": rng.standard_normal(rows), "label": label, "truth": truth})
 
 
-def test_the_device() -> None:
+def test_the_device():
     assert torch_device("auto") == torch_device("cpu") == "cpu"
     with pytest.raises(MissingDependencyError, match=INSTALL):
         torch_device("cuda")
 
 
-def test_what_learns_by_a_network_says_so() -> None:
+def test_what_learns_by_a_network_says_so():
     for make in (ConditionalGan, lambda: generator("gan")):
         with pytest.raises(MissingDependencyError, match=INSTALL):
             make()
 
 
-def test_a_mixture_needs_none(
-    tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mixture_needs_none(tmp_path, command, monkeypatch):
     """It is also kept in a file, as a sweep does, though torch must not be imported."""
     monkeypatch.setitem(sys.modules, "torch", None)
     features, codes = pa.table({"x": np.arange(100.0)}), np.arange(100, dtype=np.int32) % 2
     made = generator("mixture").fit(features, codes, 2, rng=np.random.default_rng(0))
-    again = load_generator(save_generator(made, tmp_path / "generator.npz"))  # type: ignore[arg-type]
+    again = load_generator(save_generator(made, tmp_path / "generator.npz"))
     rows = [one.sample(codes, np.random.default_rng(1)) for one in (made, again)]
     assert rows[0].equals(rows[1])
     monkeypatch.delitem(sys.modules, "torch")
@@ -70,7 +66,7 @@ def test_a_mixture_needs_none(
 
 
 RR = ("--mechanism", "rr", "--epsilon", "1")
-COMMANDS: dict[str, tuple[Any, ...]] = {
+COMMANDS = {
     "run": ("t.parquet", "--device", "cuda"),
     "compare": ("t.parquet", "t.parquet", "--test", "t.parquet", "--model", "network"),
     "learn": ("t.parquet", "--test", "t.parquet", "--learner", "network", *RR),
@@ -86,9 +82,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_that_needs_one_says_so_before_it_works(
-    name: str, command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_needs_one_says_so_before_it_works(name, command, tmp_path, monkeypatch):
     table().to_parquet(tmp_path / "t.parquet")
     monkeypatch.chdir(tmp_path)
     status, _, err = command(name.removesuffix("-gan"), *COMMANDS[name], "--label", "label")
@@ -97,7 +91,7 @@ def test_a_command_that_needs_one_says_so_before_it_works(
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
 
 
-def test_an_audit_of_images_by_networks_is_skipped_with_its_reason() -> None:
+def test_an_audit_of_images_by_networks_is_skipped_with_its_reason():
     rng = np.random.default_rng(2)
     original = rng.random((2400, 64)).astype(np.float32)
     made = rng.random((2400, 64)).astype(np.float32)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,11 +12,10 @@ from releases import table
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = "schema = 1\n[audit]\nmax_undetected_excess = 5.0\n[checks.claimed-epsilon]\n"
-Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path):
     """A repository with a release, its truth and a policy."""
     release, truth = table(rows=300)
     folder = tmp_path / "checkout"
@@ -29,7 +27,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def script(checkout: Path, tmp_path: Path) -> Script:
+def script(checkout, tmp_path):
     """Run a step's script as a service does: strict bash, and nothing is really installed.
 
     ``program`` may stand in the place of ldpaudit.
@@ -38,9 +36,7 @@ def script(checkout: Path, tmp_path: Path) -> Script:
     programs.mkdir()
     ours = f'#!/bin/sh\nexec {sys.executable} -P -m ldpaudit.cli "$@"\n'
 
-    def run(
-        text: str, given: Mapping[str, str], program: str = ours
-    ) -> "subprocess.CompletedProcess[str]":
+    def run(text, given, program=ours):
         python = INSTALLER.format(python=sys.executable)
         for name, lines in (("python", python), ("ldpaudit", program)):
             (programs / name).write_text(lines)
@@ -56,6 +52,6 @@ def script(checkout: Path, tmp_path: Path) -> Script:
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Callable[[], str]:
+def installed(tmp_path):
     """What was asked of pip."""
     return lambda: (tmp_path / "pip.log").read_text()

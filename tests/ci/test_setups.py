@@ -5,9 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ci.programs import REFUSING, WRITING
@@ -24,7 +22,7 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
 
-def check(schema: str, file: Path) -> None:
+def check(schema, file):
     pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
     from check_jsonschema import main
     from click.testing import CliRunner
@@ -36,7 +34,7 @@ def check(schema: str, file: Path) -> None:
 @pytest.mark.parametrize(
     ("schema", "file"), [("github-actions", "action.yml"), ("gitlab-ci", "ci/gitlab.yml")]
 )
-def test_it_is_valid(schema: str, file: str) -> None:
+def test_it_is_valid(schema, file):
     check(schema, ROOT / file)
 
 
@@ -47,12 +45,12 @@ EXAMPLES = ROOT / "examples"
     ("schema", "name"),
     [("github-workflows", "github-workflow.yml"), ("gitlab-ci", "gitlab-ci.yml")],
 )
-def test_the_examples_are_valid(schema: str, name: str) -> None:
+def test_the_examples_are_valid(schema, name):
     check(schema, EXAMPLES / name)
 
 
-def test_the_examples_fit_the_set_ups() -> None:
-    def example(name: str) -> Any:
+def test_the_examples_fit_the_set_ups():
+    def example(name):
         return yaml.safe_load((EXAMPLES / name).read_text())
 
     job = example("github-workflow.yml")["jobs"]["audit"]
@@ -62,20 +60,20 @@ def test_the_examples_fit_the_set_ups() -> None:
     assert example("gitlab-ci.yml")["audit"]["extends"] in GITLAB
 
 
-def test_the_page_shows_the_examples() -> None:
+def test_the_page_shows_the_examples():
     shown = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
     files = [path for path in EXAMPLES.iterdir() if path.suffix in (".yml", ".yaml")]
     assert sorted(shown) == sorted(path.read_text() for path in files)
 
 
-def step(name: str, **inputs: str) -> tuple[str, dict[str, str]]:
+def step(name, **inputs):
     """Return a step's script and environment, with the action's inputs filled in."""
     (found,) = [one for one in ACTION["runs"]["steps"] if one["name"] == name]
     known = {key: str(value.get("default", "")) for key, value in ACTION["inputs"].items()}
     known |= {"github.action_path": str(ROOT)}
     known |= {key.replace("_", "-"): value for key, value in inputs.items()}
 
-    def filled(text: str) -> str:
+    def filled(text):
         return re.sub(r"\$\{\{ (?:inputs\.)?(\S+) \}\}", lambda m: known[m[1]], text)
 
     # Nothing that a user gives is part of a script, where it would be run.
@@ -92,15 +90,13 @@ def step(name: str, **inputs: str) -> tuple[str, dict[str, str]]:
         ({"torch_index": "file:///w"}, f"--extra-index-url file:///w {ROOT}"),
     ],
 )
-def test_the_action_installs(
-    inputs: dict[str, str], asked: str, script: Any, installed: Callable[[], str]
-) -> None:
+def test_the_action_installs(inputs, asked, script, installed):
     ran = script(*step("Install ldpaudit", **inputs))
     assert ran.returncode == 0, ran.stderr
     assert installed() == f"--disable-pip-version-check {asked}\n"
 
 
-def test_the_action_audits(script: Any, checkout: Path) -> None:
+def test_the_action_audits(script, checkout):
     text, given = step(
         "Audit the release",
         release="release.parquet",
@@ -124,9 +120,7 @@ def test_the_action_audits(script: Any, checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", ["internal", "public"])
-def test_the_action_shows_details_where_asked_unless_public(
-    profile: str, script: Any, checkout: Path
-) -> None:
+def test_the_action_shows_details_where_asked_unless_public(profile, script, checkout):
     text, given = step(
         *("Audit the release",), release="release.parquet", profile=profile, details="true"
     )
@@ -143,7 +137,7 @@ def test_the_action_shows_details_where_asked_unless_public(
     assert ("checks" in kept) == (profile == "internal")
 
 
-def test_the_action_fails_where_nothing_could_be_audited(script: Any, checkout: Path) -> None:
+def test_the_action_fails_where_nothing_could_be_audited(script, checkout):
     text, given = step("Audit the release", release="nothing.parquet")
     output = checkout / "output"
     given |= {"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": "temp"}
@@ -152,7 +146,7 @@ def test_the_action_fails_where_nothing_could_be_audited(script: Any, checkout: 
     assert not output.exists()
 
 
-def test_the_job_for_gitlab(script: Any, checkout: Path, installed: Callable[[], str]) -> None:
+def test_the_job_for_gitlab(script, checkout, installed):
     job = GITLAB[".ldpaudit"]
     given = {key: str(value) for key, value in job["variables"].items()}
     given |= {"LDPAUDIT_TRUTH": "truth.parquet", "LDPAUDIT_POLICY": ""}
@@ -167,7 +161,7 @@ def test_the_job_for_gitlab(script: Any, checkout: Path, installed: Callable[[],
     assert promised <= {path.name for path in checkout.iterdir()}
 
 
-def test_the_hooks_are_commands_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hooks_are_commands_that_there_are(monkeypatch):
     for hook in HOOKS:
         words = hook["entry"].split()
         monkeypatch.setattr(sys, "argv", [*words, "--help"])
@@ -176,7 +170,7 @@ def test_the_hooks_are_commands_that_there_are(monkeypatch: pytest.MonkeyPatch) 
         assert stopped.value.code == 0
 
 
-def test_hooks_run(script: Any, checkout: Path, tmp_path: Path) -> None:
+def test_hooks_run(script, checkout, tmp_path):
     """Pre-commit runs them; what they need is here already and is not installed again."""
     pytest.importorskip("pre_commit", reason="pre-commit is not installed")
     hooks = tmp_path / "hooks"
@@ -198,7 +192,7 @@ def test_hooks_run(script: Any, checkout: Path, tmp_path: Path) -> None:
     assert "bad.ldpaudit.toml, line 2: Unknown key" in bad.stdout
 
 
-def test_the_image_is_small_and_without_root() -> None:
+def test_the_image_is_small_and_without_root():
     hadolint = shutil.which("hadolint")
     if hadolint:
         ran = subprocess.run(
@@ -215,7 +209,7 @@ def test_the_image_is_small_and_without_root() -> None:
 KEPT = {"ldpaudit", "pyproject.toml", "setup.py", "docs/ldpaudit.1", "README.md", "LICENSE"}
 
 
-def test_what_the_image_is_built_from_is_copied() -> None:
+def test_what_the_image_is_built_from_is_copied():
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     copied = {line[1:] for line in ignored if line.startswith("!")}
     assert ignored[0] == "*"
@@ -231,7 +225,7 @@ CPU = "EXTRAS=[networks]\nTORCH_INDEX=file:///w"
     ("given", "asked"),
     [("EXTRAS=[web]", "/source[web]"), (CPU, "--extra-index-url file:///w /source[networks]")],
 )
-def test_the_image_installs(given: str, asked: str, script: Any) -> None:
+def test_the_image_installs(given, asked, script):
     lines = DOCKERFILE.replace("\\\n", "").splitlines()
     (line,) = [one.removeprefix("RUN ") for one in lines if one.startswith("RUN pip install")]
     ran = script(f'pip() {{ echo "$@"; }}\n{given}\n{line}', {})

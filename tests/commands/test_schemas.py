@@ -1,7 +1,6 @@
 """The published schemas: everything described, and every result that was recorded is valid."""
 
 import json
-from typing import Any
 
 import pytest
 from golden.invocations import COMPARISONS, MECHANISMS, RUNS, SWEEPS
@@ -14,12 +13,12 @@ from ldpaudit.result import SCHEMA_VERSION, AuditResult
 SCHEMAS = {name: json.loads(schema_of(name)) for name in STORED}
 
 
-def tables(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def tables(schema):
     return {**schema.get("$defs", {}), schema["title"]: schema}
 
 
 @pytest.mark.parametrize("command", STORED)
-def test_every_field_is_described(command: str) -> None:
+def test_every_field_is_described(command):
     schema = SCHEMAS[command]
     assert schema["$id"].startswith(f"urn:ldpaudit:{command}:")
     for name, table in tables(schema).items():
@@ -29,7 +28,7 @@ def test_every_field_is_described(command: str) -> None:
             assert "``" not in content["description"]
 
 
-def recorded(command: str) -> list[str]:
+def recorded(command):
     """Return the names of recordings of a command's results."""
     lines = {"run": RUNS, "compare": COMPARISONS, "sweep": SWEEPS}
     for one in MECHANISMS:
@@ -40,7 +39,7 @@ def recorded(command: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", [name for name in STORED if recorded(name)])
-def test_recorded_results_are_valid(command: str) -> None:
+def test_recorded_results_are_valid(command):
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     validator = jsonschema.Draft202012Validator(SCHEMAS[command])
     found = 0
@@ -58,7 +57,7 @@ def test_recorded_results_are_valid(command: str) -> None:
     assert found
 
 
-def of_now(content: dict[str, Any]) -> dict[str, Any]:
+def of_now(content):
     """Return a recorded result or comparison with the version of today."""
     releases = {"releases": [of_now(one) for one in content.get("releases", ())]}
     now = content | {"schema_version": SCHEMA_VERSION}
@@ -68,13 +67,13 @@ def of_now(content: dict[str, Any]) -> dict[str, Any]:
     return now | releases if "releases" in content else now
 
 
-def test_a_result_is_valid_and_a_wrong_one_is_not() -> None:
+def test_a_result_is_valid_and_a_wrong_one_is_not():
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     validator = jsonschema.Draft202012Validator(SCHEMAS["run"])
     assert list(validator.iter_errors({"schema_version": SCHEMA_VERSION, "verdict": "perhaps"}))
     assert set(SCHEMAS["run"]["properties"]) >= set(AuditResult.model_fields)
 
 
-def test_no_command_of_that_name() -> None:
+def test_no_command_of_that_name():
     with pytest.raises(InputError, match="did you mean 'sweep'"):
         schema_of("sweeps")

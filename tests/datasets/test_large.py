@@ -2,20 +2,21 @@
 
 import dataclasses
 import datetime
-from pathlib import Path
-from typing import Any
+import gzip
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
 import ldpaudit
 from ldpaudit.datasets import read_release, reading
-from ldpaudit.datasets.formats import arrow, csv_file, tables
-from ldpaudit.datasets.formats.tables import decoded, held_to
+from ldpaudit.datasets.formats import arrow, csv_file, open_table, tables
+from ldpaudit.datasets.formats.tables import bare_schema, decoded, held_to, read_whole
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 from ldpaudit.release import Declaration
@@ -24,7 +25,7 @@ from ldpaudit.work.memory import LEAST
 N = 3_000
 
 
-def content() -> pa.Table:
+def content():
     rng = np.random.default_rng(1)
     day = datetime.date(2020, 1, 1)
     town = rng.choice(["Ulm", "Bonn", "Kiel", "Aachen"], N).tolist()
@@ -52,7 +53,7 @@ def content() -> pa.Table:
     )
 
 
-def write(table: pa.Table, path: Path) -> Path:
+def write(table, path):
     if path.suffix == ".csv":
         plain = [f.name for f in table.schema if not pa.types.is_nested(f.type)]
         table = table.select([n for n in plain if n != "group"])
@@ -64,7 +65,7 @@ def write(table: pa.Table, path: Path) -> Path:
     return path
 
 
-def same(one: Any, other: Any) -> None:
+def same(one, other):
     assert type(one) is type(other) or isinstance(one, np.ndarray)
     if isinstance(one, np.ndarray):
         assert one.dtype == other.dtype
@@ -78,9 +79,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
-def test_a_column_at_a_time_is_all_of_them(
-    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_at_a_time_is_all_of_them(suffix, tmp_path, monkeypatch):
     path = write(content(), tmp_path / f"r{suffix}")
     options = {"truth_column": "truth", "drop": ["left"]}
     whole = read_release(path, **options)
@@ -96,16 +95,14 @@ def test_a_column_at_a_time_is_all_of_them(
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
-def test_some_rows_are_read_where_memory_holds_no_more(
-    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_some_rows_are_read_where_memory_holds_no_more(suffix, tmp_path, monkeypatch):
     rows = np.arange(7, N, 3)
     path, table = write(content(), tmp_path / f"r{suffix}"), content()
     monkeypatch.setattr(reading, "_LARGE", 1)
     monkeypatch.setattr(reading, "rows_looked_at", lambda n, *_: rows if n == N else None)
     monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
     truth = table.select(["truth"]).rename_columns(["label"])
-    options: dict[str, Any] = {"drop": ["truth"], "by": None}
+    options = {"drop": ["truth"], "by": None}
     found = read_release(path, truth=truth, **options)
     assert f"Read {len(rows):,} of the {N:,} rows" in found.remarks[-1]
     np.testing.assert_array_equal(found.release.places, rows)
@@ -119,9 +116,7 @@ def test_some_rows_are_read_where_memory_holds_no_more(
     np.testing.assert_array_equal(found.release.features.categorical, expected.features.categorical)
 
 
-def test_slices_and_probabilities_of_some_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slices_and_probabilities_of_some_rows(tmp_path, monkeypatch):
     rows = np.arange(0, N, 2)
     path = write(content().select(["label", "x", "town"]), tmp_path / "r.parquet")
     monkeypatch.setattr(reading, "rows_looked_at", lambda *_: rows)
@@ -138,23 +133,21 @@ def test_slices_and_probabilities_of_some_rows(
     assert result.release.rows == len(rows)
 
 
-def test_all_rows_are_needed_for_bags_and_joins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_rows_are_needed_for_bags_and_joins(tmp_path, monkeypatch):
     path = write(content(), tmp_path / "r.parquet")
     monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
     with pytest.raises(InputError, match="all rows are needed; give more --memory"):
         read_release(path, id_column="id", keyed=lambda ids: np.asarray(ids))
 
 
-def test_too_little_memory_is_said_before_the_work(tmp_path: Path) -> None:
+def test_too_little_memory_is_said_before_the_work(tmp_path):
     reading._check_memory(None, 10**9, 18, 2)
     reading._check_memory(LEAST, 100_000, 23, 2)
     with pytest.raises(InputError, match=r"600 MiB; 4,500,000 rows with 18 .* at least 1.6 GiB"):
         reading._check_memory(LEAST, 4_500_000, 18, 2)
 
 
-def test_texts_that_unpack_to_more_than_memory_holds() -> None:
+def test_texts_that_unpack_to_more_than_memory_holds():
     codes = pa.array(np.zeros(1000, np.int32))
     long = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 1_000_000]))
     views = long.cast(pa.string()).cast(pa.string_view())
@@ -164,12 +157,10 @@ def test_texts_that_unpack_to_more_than_memory_holds() -> None:
         assert len(decoded(pa.chunked_array([column.slice(0, 5)]))) == 5
 
 
-def test_a_file_that_changes_while_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path, encode = write(content(), tmp_path / "r.parquet"), reading.encode_together
 
-    def meddled(*given: Any) -> Any:
+    def meddled(*given):
         encoded = encode(*given)
         pq.write_table(content().slice(1), path)
         return encoded
@@ -179,7 +170,7 @@ def test_a_file_that_changes_while_it_is_read(
         read_release(path)
 
 
-def test_a_declared_stratum_column_of_a_csv_with_decimal_commas(tmp_path: Path) -> None:
+def test_a_declared_stratum_column_of_a_csv_with_decimal_commas(tmp_path):
     (tmp_path / "r.csv").write_text("label;zip;x\n" + "a;01;1,5\nb;02;2,5\n" * 50)
     rr = {"name": "randomized-response", "classes": ["a", "b"], "epsilon": 1.0}
     strata = [{"value": value, "mechanism": rr} for value in ("01", "02")]
@@ -187,5 +178,115 @@ def test_a_declared_stratum_column_of_a_csv_with_decimal_commas(tmp_path: Path) 
     release = read_release(
         tmp_path / "r.csv", declaration=claim, by="zip", files=FileOptions(decimal=",")
     ).release
-    assert release.strata is not None
     assert release.strata.codes[:2].tolist() == [0, 1]
+
+
+def mixed(rows=5000):
+    rng = np.random.default_rng(0)
+    return pa.table(
+        {
+            "x": rng.standard_normal(rows),
+            "word": rng.choice(["a", "b"], rows),
+            "category": pa.array(rng.choice(["c", "d"], rows)).dictionary_encode(),
+            "list": pa.array(list(rng.standard_normal((rows, 3)))),
+            "a.b": rng.integers(0, 9, rows),
+            "a": pa.array(rng.integers(0, 9, rows), mask=rng.random(rows) < 0.1),
+        }
+    )
+
+
+def test_parquet_in_batches_is_parquet_at_once(tmp_path):
+    table = mixed()
+    for size in (700, 5000):
+        pq.write_table(table, tmp_path / "t.parquet", row_group_size=size)
+        source = open_table(tmp_path / "t.parquet")
+        assert source.row_count == 5000
+        assert source.schema == bare_schema(pq.read_schema(tmp_path / "t.parquet"))
+        assert read_whole(source).equals(pq.read_table(tmp_path / "t.parquet"))
+
+
+def test_columns_are_chosen_by_their_whole_name(tmp_path):
+    pq.write_table(mixed(), tmp_path / "t.parquet")
+    source = open_table(tmp_path / "t.parquet")
+    for names in (["a"], ["a.b"], ["list", "a"], []):
+        batch = next(iter(source.batches(names)))
+        assert batch.schema.names == names
+    cells = pa.concat_arrays([batch.column(0) for batch in source.batches(["a"])])
+    assert cells.equals(mixed()["a"].combine_chunks())
+
+
+def test_a_folder_with_values_in_its_names(tmp_path):
+    table = mixed(60).append_column("year", pa.array([2020, 2021, 2022] * 20))
+    part = pa.dataset.partitioning(pa.schema([("year", pa.int64())]), flavor="hive")
+    pa.dataset.write_dataset(table, tmp_path / "d", format="parquet", partitioning=part)
+    source = open_table(tmp_path / "d")
+    found = read_whole(source)
+    assert found["year"].to_pylist() == [2020] * 20 + [2021] * 20 + [2022] * 20
+    assert found["x"].to_pylist() == table.sort_by("year")["x"].to_pylist()
+
+
+def test_wide_rows_come_in_small_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrow, "_BYTES_AT_ONCE", 1 << 22)
+    table = pa.table({"v": pa.array(list(np.random.default_rng(0).random((800, 2000))))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    batches = list(open_table(tmp_path / "t.parquet").batches())
+    assert max(batch.nbytes for batch in batches) < 1 << 23
+    assert len(batches) > 1
+    assert sum(map(len, batches)) == 800
+
+
+TYPES = {
+    "whole": (["1", "-2", ""], pa.int64()),
+    "late fraction": (["1", "2", "2.5"], pa.float64()),
+    "late word": (["1", "2.5", "x"], pa.large_string()),
+    "codes": (["007", "012", "3"], pa.large_string()),
+    "late code": (["1", "2", "012"], pa.large_string()),
+    "zero": (["0", "0.5", "-0.25"], pa.float64()),
+    "long": (["12345678901234567890", "1", "2"], pa.large_string()),
+    "largest": (["9223372036854775807", "1", "2"], pa.int64()),
+    "booleans": (["true", "false", ""], pa.bool_()),
+    "late boolean": (["1", "0", "true"], pa.large_string()),
+    "dates": (["2020-01-31", "1999-12-01", ""], pa.date32()),
+    "late time": (["2020-01-31", "2020-01-31 10:00:00", ""], pa.timestamp("s")),
+    "nothing": (["", "", ""], pa.null()),
+    "exponents": (["1e5", "2E-3", "3"], pa.float64()),
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+def test_csv_types_fit_every_row(case, tmp_path, monkeypatch):
+    cells, kind = TYPES[case]
+    # So small that every row is a block of its own.
+    monkeypatch.setattr(csv_file, "ROW_BYTES", 64)
+    padding = "p" * 60
+    rows = "".join(f"{cell},{padding}\n" for cell in cells)
+    (tmp_path / "t.csv").write_text("c,padding\n" + rows)
+    source = open_table(tmp_path / "t.csv")
+    assert source.schema.field("c").type == kind
+    found = read_whole(source)["c"]
+    expected = pa.array([cell or None for cell in cells], pa.large_string())
+    expected = pa.nulls(3) if pa.types.is_null(kind) else expected.cast(kind)
+    assert found.combine_chunks().equals(expected)
+
+
+def test_csv_is_read_as_text_is_written(tmp_path):
+    frame = pd.DataFrame({"a": ['he said "no"', "two\nlines", "a,b", "ü"], "b": [1, 2, 3, 4]})
+    text = frame.to_csv(index=False)
+    (tmp_path / "t.csv").write_text("\ufeff" + text, encoding="utf-8")
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "t.tsv").write_text(frame.to_csv(index=False, sep="\t"))
+    for name in ("t.csv", "t.csv.gz", "t.tsv"):
+        source = open_table(tmp_path / name)
+        assert read_whole(source).to_pydict() == frame.to_dict("list")
+        assert [b.column(0)[0].as_py() for b in source.batches(["b"])] == [1]
+
+
+def test_bad_csv(tmp_path):
+    for content, word in ((b"a,b\n1,2\n1\n", "2 fields"), (b"a,b\n\xff\xfe,1\n", "UTF-8")):
+        (tmp_path / "t.csv").write_bytes(content)
+        with pytest.raises(InputError, match=word):
+            read_whole(open_table(tmp_path / "t.csv"))
+    for name in ("t1.csv", "t2.csv"):
+        (tmp_path / name).write_text("a\n1\n")
+    with pytest.raises(InputError, match="Several files"):
+        open_table(tmp_path / "t?.csv")

@@ -89,8 +89,7 @@ def test_a_release_has_the_projected_columns(written):
     release = read_release(str(path), declaration=RR, projection=32, truth=labels).release
     assert release.features.numeric.shape == (300, 32)
     assert release.features.numeric.dtype == np.float32
-    assert release.features.columns == release.sketch.features
-    assert release.outputs == (0, 1)
+    assert (release.features.columns, release.outputs) == (release.sketch.features, (0, 1))
     assert (release.truth == release.released).all()
     assert release.take(np.arange(5)).sketch is release.sketch
 
@@ -108,8 +107,7 @@ def test_the_declaration_beside_a_file_is_read(written, tmp_path):
 
 def test_the_label_takes_the_name_that_is_asked_for(written):
     release = read_release(str(written[2]), declaration=RR, label="click").release
-    assert release.label == "click"
-    assert release.outputs == (0, 1)
+    assert (release.label, release.outputs) == ("click", (0, 1))
 
 
 def test_an_audit_of_a_sparse_release_states_the_distortion(written):
@@ -193,5 +191,4 @@ def test_some_rows_of_a_sparse_release(written):
     for source in (str(path), (matrix, labels)):
         every = open_source(source).read()[0]
         some, block = open_source(source).read(rows)
-        assert some.to_pylist() == every.take(rows).to_pylist()
-        assert len(block) == len(rows)
+        assert (some.to_pylist(), len(block)) == (every.take(rows).to_pylist(), len(rows))

@@ -1,5 +1,4 @@
-from pathlib import Path
-from typing import Any
+"""Several releases are joined on their ids in memory, or in row order."""
 
 import numpy as np
 import pandas as pd
@@ -9,8 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from several_releases import years
 
 from ldpaudit.datasets import read_release
+from ldpaudit.datasets.several import HashedIds, join_releases, same_features
 from ldpaudit.errors import InputError
 
 N = 60
@@ -22,11 +23,11 @@ IDS = (RNG.permutation(N) + 100).tolist()
 FRAME = pd.DataFrame({"id": IDS, "x": RNG.standard_normal(N), "income": RELEASED})
 
 
-def read(truth: Any, release: Any = FRAME, **options: Any) -> Any:
+def read(truth, release=FRAME, **options):
     return read_release(release, label="income", truth=truth, **options)
 
 
-def true_labels(report: Any) -> list[Any]:
+def true_labels(report):
     release = report.release
     return [release.classes[code] for code in release.truth]
 
@@ -37,16 +38,15 @@ def true_labels(report: Any) -> list[Any]:
      pa.chunked_array([TRUE]), pa.table({"income": TRUE}), pa.table({"anything": TRUE}),
      pd.DataFrame({"label": TRUE, "other": 1}), pd.Series(TRUE, dtype="category")],
 )  # fmt: skip
-def test_truths_in_row_order(truth: Any) -> None:
+def test_truths_in_row_order(truth):
     report = read(truth)
-    assert true_labels(report) == TRUE
-    assert report.warnings == ()
+    assert (true_labels(report), report.warnings) == (TRUE, ())
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz"])
 @pytest.mark.parametrize("release_suffix", [".parquet", ".csv"])
 @pytest.mark.parametrize("joined", [True, False])
-def test_truth_files(suffix: str, release_suffix: str, joined: bool, tmp_path: Path) -> None:
+def test_truth_files(suffix, release_suffix, joined, tmp_path):
     frame = pd.DataFrame({"id": IDS, "income": TRUE})
     if joined:
         frame = frame.sample(frac=1, random_state=3)
@@ -57,13 +57,12 @@ def test_truth_files(suffix: str, release_suffix: str, joined: bool, tmp_path: P
             table.to_csv(tmp_path / path, index=False)
     options = {"id_column": "id"} if joined else {"drop": ["id"]}
     report = read(tmp_path / f"truth{suffix}", tmp_path / f"release{release_suffix}", **options)
-    assert true_labels(report) == TRUE
-    assert report.release.features.columns == 1
+    assert (true_labels(report), report.release.features.columns) == (TRUE, 1)
 
 
 @given(st.permutations(range(N)), st.sampled_from(["int", "text", "float", "category"]))
-def test_joins_are_exact_in_any_order(order: list[int], kind: str) -> None:
-    cast: dict[str, Any] = {
+def test_joins_are_exact_in_any_order(order, kind):
+    cast = {
         "int": pa.int64(), "text": pa.string(), "float": pa.float64(), "category": pa.string(),
     }  # fmt: skip
     ids = pa.array([IDS[i] for i in order]).cast(cast[kind])
@@ -73,7 +72,7 @@ def test_joins_are_exact_in_any_order(order: list[int], kind: str) -> None:
     assert true_labels(read(truth, id_column="id")) == TRUE
 
 
-def test_which_column_is_the_truth() -> None:
+def test_which_column_is_the_truth():
     columns = {"income": TRUE, "label": RELEASED[::-1], "other": ["no", "yes"] * (N // 2)}
     assert true_labels(read(pa.table(columns))) == TRUE
     named = read(pa.table(columns), truth_column="other")
@@ -84,11 +83,10 @@ def test_which_column_is_the_truth() -> None:
     assert true_labels(read(with_id, id_column="id")) == TRUE
 
 
-def test_rows_of_the_truth_that_were_not_released() -> None:
+def test_rows_of_the_truth_that_were_not_released():
     truth = pa.table({"id": [7, 8, *IDS], "income": ["maybe", None, *TRUE]})
     report = read(truth, id_column="id")
-    assert true_labels(report) == TRUE
-    assert report.release.classes == ("no", "yes")
+    assert (true_labels(report), report.release.classes) == (TRUE, ("no", "yes"))
     assert "no row of the release" in report.warnings[0]
 
 
@@ -116,12 +114,12 @@ def test_rows_of_the_truth_that_were_not_released() -> None:
         (pd.Series(TRUE, index=range(1, N + 1)), {"id_column": "id"}, "different indices"),
     ],
 )  # fmt: skip
-def test_bad_truths(truth: Any, options: dict[str, Any], message: str) -> None:
+def test_bad_truths(truth, options, message):
     with pytest.raises(InputError, match=message):
         read(truth, **options)
 
 
-def test_repeated_and_missing_ids_in_the_release() -> None:
+def test_repeated_and_missing_ids_in_the_release():
     truth = pa.table({"id": IDS, "income": TRUE})
     repeated = FRAME.assign(id=[IDS[0], IDS[0], IDS[0], *IDS[3:]])
     with pytest.raises(InputError, match="2 in the release are repeated"):
@@ -131,7 +129,7 @@ def test_repeated_and_missing_ids_in_the_release() -> None:
         read(truth, missing, id_column="id")
 
 
-def test_an_id_is_no_feature_and_text_ids_are_taken_letter_for_letter(tmp_path: Path) -> None:
+def test_an_id_is_no_feature_and_text_ids_are_taken_letter_for_letter(tmp_path):
     assert read_release(FRAME, label="income", id_column="id").release.features.columns == 1
     table = pa.table({"id": [f"{i:04d}" for i in IDS], "x": FRAME["x"], "income": RELEASED})
     pyarrow.csv.write_csv(table, tmp_path / "release.csv")
@@ -140,7 +138,7 @@ def test_an_id_is_no_feature_and_text_ids_are_taken_letter_for_letter(tmp_path: 
         read(tmp_path / "truth.parquet", tmp_path / "release.csv", id_column="id")
 
 
-def test_true_labels_that_were_left_in_the_release() -> None:
+def test_true_labels_that_were_left_in_the_release():
     for leak in (TRUE, [label == "yes" for label in TRUE], [int(label == "no") for label in TRUE]):
         report = read(TRUE, FRAME.assign(secret=leak))
         assert len(report.warnings) == 1
@@ -153,18 +151,157 @@ def test_true_labels_that_were_left_in_the_release() -> None:
     assert read(TRUE, FRAME.assign(secret=almost)).warnings == ()
 
 
-def test_other_mistakes_are_told() -> None:
+def test_other_mistakes_are_told():
     assert "equal the released labels" in read(RELEASED).warnings[0]
     apart = read([{"no": "n", "yes": "y"}[label] for label in TRUE])
     assert "two different kinds" in apart.warnings[0]
-    assert apart.release.classes == ("n", "y")
-    assert apart.release.outputs == ("no", "yes")
+    assert (apart.release.classes, apart.release.outputs) == (("n", "y"), ("no", "yes"))
 
 
-def test_the_truth_as_a_column_of_the_release() -> None:
+def test_the_truth_as_a_column_of_the_release():
     report = read_release(
         FRAME.assign(really=TRUE), label="income", truth_column="really", id_column="id"
     )
-    assert true_labels(report) == TRUE
-    assert report.release.features.columns == 1
+    assert (true_labels(report), report.release.features.columns) == (TRUE, 1)
     assert report.warnings == ()
+
+
+def _joined(*tables, id_column="person"):
+    hashed = HashedIds()
+    files = join_releases([read_release(t, id_column=id_column, keyed=hashed) for t in tables])
+    (column,) = files.columns.values()
+    return column
+
+
+def test_rows_are_joined_on_ids_in_any_order():
+    made = years(n=300, leaving=20)
+    joined = _joined(*made.tables)
+    assert (len(joined.rows), len(joined.in_all)) == (320, 280)
+    ids = [table["person"].to_pylist() for table in made.tables]
+    for one, two in joined.rows[joined.in_all]:
+        assert ids[0][one] == ids[1][two]
+    assert (joined.rows == _joined(*made.tables).rows).all(), "the key shows in the order"
+
+
+def test_numbers_in_one_file_match_texts_in_the_other():
+    one = pd.DataFrame({"id": [1, 2, 3, 4], "x": [1.0, 2, 3, 4], "label": list("abab")})
+    two = one.assign(id=one["id"].astype(str))[::-1]
+    assert len(_joined(one, two, id_column="id").in_all) == 4
+
+
+def test_the_key_is_drawn_anew_and_hides_ids():
+    ids = pa.chunked_array([["anna", "bert"], ["anna"]])
+    one, two = HashedIds(), HashedIds()
+    assert one(ids)[0] == one(ids)[2] != one(ids)[1]
+    assert one(ids)[0] != two(ids)[0]
+    assert "anna" not in repr(one)
+    assert one.key.hex() not in repr(one)
+
+
+def test_ids_that_repeat_are_left_out():
+    table = years(n=100).tables[0].to_pandas()
+    twice = pd.concat([table, table.iloc[:5]], ignore_index=True)
+    joined = _joined(twice, table)
+    assert (joined.repeated, len(joined.rows)) == (5, 95)
+
+
+def test_a_correction_may_be_joined_by_its_order():
+    table = years(n=100).tables[0].to_pandas().drop(columns="person")
+    corrected = table.assign(age=table["age"].where(table.index > 20, 0.0))
+    joined = _joined(table, corrected, id_column=None)
+    assert not joined.by_id
+    rows = np.arange(100)
+    same = same_features(*joined.releases, rows, rows)
+    assert same.sum() == 79
+
+
+def test_what_cannot_be_joined_is_said_in_one_line():
+    table = years(n=100).tables[0].to_pandas()
+    others = table.assign(person=[f"q{i}" for i in range(100)])
+    with pytest.raises(InputError, match="no people in common"):
+        _joined(table, others)
+    bare = table.drop(columns="person")
+    with pytest.raises(InputError, match="90 to 100 rows"):
+        _joined(bare, bare.iloc[:90], id_column=None)
+    with pytest.raises(InputError, match="no row has the same features"):
+        _joined(bare, bare.assign(age=bare["age"] + 1), id_column=None)
+    missing = table.assign(person=table["person"].where(table.index > 3))
+    with pytest.raises(InputError, match="must have an id"):
+        _joined(table, missing)
+
+
+def test_other_classes_are_refused():
+    table = years(n=100).tables[0].to_pandas()
+    third = table.assign(label=["maybe", *table["label"][1:]])
+    with pytest.raises(InputError, match="release 1 has 2, release 2 has 3"):
+        _joined(table, third)
+
+
+def test_categories_are_the_same_whatever_their_codes():
+    one = pd.DataFrame({"x": ["a", "b", "c"] * 10, "label": list("uv") * 15})
+    two = one.assign(x=pd.Categorical(one["x"], categories=["c", "b", "a"]))
+    two.loc[0, "x"] = "b"
+    joined = _joined(one, two, id_column=None)
+    same = same_features(*joined.releases, np.arange(30), np.arange(30))
+    assert same is not None
+    assert list(np.flatnonzero(~same)) == [0]
+
+
+@pytest.mark.real_data
+def test_adult(shared_data):
+    path = shared_data / "adult.parquet"
+    report = read_release(path, label="income")
+    release = report.release
+    assert (len(release), release.classes) == (48_842, ("<=50K", ">50K"))
+    assert release.released.mean() == pytest.approx(0.239, abs=5e-4)
+    assert (release.features.columns, release.features.numeric.shape[1]) == (15, 6)
+    assert release.features.cardinalities[-1] == 2
+    hours = read_release(path, label="hours_per_week").release
+    assert (len(hours.classes), (hours.classes[0], hours.classes[-1])) == (96, (1, 99))
+
+
+@pytest.mark.real_data
+def test_adult_against_itself_is_noticed(shared_data):
+    path = shared_data / "adult.parquet"
+    report = read_release(path, label="income", truth=path)
+    assert len(report.warnings) == 1
+    assert "equal the released labels" in report.warnings[0]
+
+
+@pytest.mark.real_data
+def test_diabetes(shared_data):
+    release = read_release(
+        shared_data / "diabetes130.parquet",
+        label="readmitted",
+        id_column="encounter_id",
+        drop=["patient_nbr"],
+    ).release
+    assert (len(release), release.classes) == (101_766, ("<30", ">30", "NO"))
+    assert release.features.columns == 47
+    with pytest.raises(InputError, match="1000"):
+        read_release(shared_data / "diabetes130.parquet", label="patient_nbr")
+
+
+@pytest.mark.real_data
+def test_military(shared_data):
+    release = read_release(shared_data / "military.parquet", label="gender").release
+    assert (len(release), release.classes) == (1_414_593, ("female", "male"))
+    assert (release.released == 0).mean() == pytest.approx(0.1433, abs=5e-4)
+    assert release.features.columns == 5
+    sample = np.arange(0, len(release), 977)
+    content = pq.read_table(shared_data / "military.parquet").to_pandas().iloc[sample]
+    assert (release.features.take(sample).numeric[:, 1] == content["rank"]).all()
+    assert (
+        len(set(zip(content["branch"], release.features.categorical[sample, 1], strict=True)))
+        == (release.features.cardinalities[1])
+    )
+
+
+@pytest.mark.real_data
+def test_skin_and_fertility(shared_data):
+    skin = read_release(shared_data / "skin.parquet").release
+    assert (skin.classes, skin.features.numeric.shape) == ((1, 2), (245_057, 3))
+    weeks = read_release(
+        shared_data / "fertility.parquet", label="work", id_column="rownames"
+    ).release
+    assert weeks.classes == tuple(range(53))

@@ -29,6 +29,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ldpaudit.options import AuditOptions
+from ldpaudit.work.tasks import Pool
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
@@ -189,6 +190,10 @@ def _run(words: tuple[str, ...]) -> tuple[int, str]:
     raise AssertionError(f"Pages use ldpaudit, python FILE, cd, cat, ls and echo, not {words[0]}.")
 
 
+def _in_this_process(*_: Any, **__: Any) -> Any:
+    return contextlib.nullcontext(Pool(1))
+
+
 def _ldpaudit() -> None:
     from ldpaudit import cli
 
@@ -217,6 +222,7 @@ def _environment() -> Iterator[None]:
             patch("ldpaudit.reports.charts.svg.has_addresses_for", return_value=False),
             patch.dict(AuditOptions.__init__.__kwdefaults__, QUICK_IN_PYTHON),
             patch("os.urandom", np.random.default_rng(1).bytes),  # Of noise that no seed draws.
+            patch("ldpaudit.commands.black_box.work.processes", _in_this_process),
         ):
             yield  # Charts, a third of the time, are not drawn.
     finally:

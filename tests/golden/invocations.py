@@ -39,7 +39,7 @@ LONG = {
     "demo",  # test_demonstration.py, with the audits that decide
     "sweep-classes",  # tests/commands/sweep, tests/stranger
     "sweep-numbers",  # tests/commands/sweep
-    "compare-numbers",  # tests/commands/compare/test_numeric.py
+    "compare-numbers",  # tests/commands/compare/test_differences.py
     "compare-policy-slices",  # run-rr-slices, run-rr-claim-of-policy
     "run-staircase",  # privatize-staircase, describe-staircase, run-discrete-staircase
     "run-numbers-claimed",  # run-discrete-laplace
@@ -48,8 +48,8 @@ LONG = {
     "run-rr-policy",  # run-rr-claim-of-policy
     "run-rr-ints",  # run-rr-slices
     "run-laplace",  # run-discrete-laplace, tests/audits/test_numeric_inference.py
-    "run-discrete-staircase",  # run-discrete-laplace, tests/commands/privatize/test_rounding.py
-    "run-exponential",  # run-channel-option, tests/commands/privatize/test_rounding.py
+    "run-discrete-staircase",  # run-discrete-laplace, tests/commands/privatize/test_round_trip.py
+    "run-exponential",  # run-channel-option, tests/commands/privatize/test_round_trip.py
     "run-debiased-rr",  # run-rr-on-bins
     "run-rr-without-truth",  # run-numbers-without-truth, tests/stranger
     "run-rr-top-k",  # run-rr-on-bins

@@ -17,7 +17,7 @@ from ldpaudit.release import (
 CLASSES = (("a", "b"), ("c", "d", "e"), ("f", "g"))
 
 
-def true_vectors(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def true_vectors(n, rng):
     """Return n true vectors of three columns that go along with each other, and a feature."""
     first = rng.integers(0, 2, n)
     second = np.where(rng.random(n) < 0.7, first, rng.integers(0, 3, n))
@@ -26,14 +26,7 @@ def true_vectors(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     return np.stack([first, second, third], axis=1).astype(np.int32), x.astype(np.float32)
 
 
-def released_vector(
-    n: int = 2_000,
-    seed: int = 0,
-    claimed: tuple[float, ...] = (1.0, 1.0, 1.0),
-    used: tuple[float, ...] | None = None,
-    *,
-    truth: bool = True,
-) -> FileColumns:
+def released_vector(n=2_000, seed=0, claimed=(1.0, 1.0, 1.0), used=None, *, truth=True):
     """Return three columns by randomized response with ε ``used``, declared with ``claimed``."""
     rng = np.random.default_rng(seed)
     labels, x = true_vectors(n, rng)
@@ -45,7 +38,7 @@ def released_vector(
     return vector_of(labels, noisy, x, claimed, truth=truth)
 
 
-def vector_of(labels, noisy, x, claimed, *, truth=True) -> FileColumns:
+def vector_of(labels, noisy, x, claimed, *, truth=True):
     """Return the vector of released codes, with one public feature."""
     stated = tuple(
         LabelDeclaration(
@@ -78,7 +71,7 @@ def vector_of(labels, noisy, x, claimed, *, truth=True) -> FileColumns:
     return FileColumns(tuple(columns), others, ColumnsDeclaration(stated))
 
 
-def shared_draws(n: int = 2_000, seed: int = 0, epsilon: float = 1.0) -> FileColumns:
+def shared_draws(n=2_000, seed=0, epsilon=1.0):
     """Return three columns of which the first and the third were drawn from the same numbers."""
     rng = np.random.default_rng(seed)
     labels, x = true_vectors(n, rng)

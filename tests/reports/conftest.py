@@ -2,8 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import vl_convert
@@ -19,7 +17,6 @@ from ldpaudit.result import (
     Note,
     ReleaseInfo,
     RunInfo,
-    Verdict,
     Waived,
 )
 from ldpaudit.result.numbers import against
@@ -30,18 +27,16 @@ HOSTILE = (
     "</style></title></svg>]]>{{7*7}}&lt;https://evil.example/\n"
 )
 
-Build = Callable[..., AuditResult]
 
-
-_DRAWN: dict[str, str] = {}
+_DRAWN = {}
 
 
 @pytest.fixture(autouse=True)
-def _charts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def _charts_are_not_drawn(monkeypatch):
     """Here they are, each chart once: drawing is nine tenths of the time of a page."""
     draw = vl_convert.vegalite_to_svg
 
-    def drawn(specification: dict[str, Any], **more: Any) -> str:
+    def drawn(specification, **more):
         key = json.dumps([specification, more], sort_keys=True)
         if key not in _DRAWN:
             _DRAWN[key] = draw(specification, **more)
@@ -50,12 +45,12 @@ def _charts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", drawn)
 
 
-def _certified(identifier: str, value: float, **more: object) -> Estimate:
+def _certified(identifier, value, **more):
     fields = {"side": "lower", "level": 0.95, "unit": "nats", "n": 48842} | more
     return Estimate.model_validate({"id": identifier, "kind": "certified", "value": value} | fields)
 
 
-def _share(identifier: str, value: float, half: float = 0.004, **more: object) -> Estimate:
+def _share(identifier, value, half=0.004, **more):
     fields = {
         "side": "two-sided",
         "unit": "proportion",
@@ -66,7 +61,7 @@ def _share(identifier: str, value: float, half: float = 0.004, **more: object) -
     return _certified(identifier, value, **(fields | more))
 
 
-def _mechanism_estimates(epsilon: float, k: int) -> list[Estimate]:
+def _mechanism_estimates(epsilon, k):
     noise = k / (k - 1 + math.exp(epsilon)) if epsilon < 700 else 0.0
     reference = "Busa-Fekete et al. (2023), section 8.1"
     return [
@@ -86,7 +81,7 @@ def _mechanism_estimates(epsilon: float, k: int) -> list[Estimate]:
     ]
 
 
-def _epsilon_bounds(measured: float, *, truth: bool) -> list[Estimate]:
+def _epsilon_bounds(measured, *, truth):
     alone = _certified(
         "release_only.epsilon_lower",
         0.93 * measured,
@@ -107,7 +102,7 @@ def _epsilon_bounds(measured: float, *, truth: bool) -> list[Estimate]:
     ]
 
 
-def _loss_estimates() -> list[Estimate]:
+def _loss_estimates():
     return [
         _certified("instance_loss.mean_lower", 1.4312, method="By a model's log-odds"),
         Estimate(
@@ -126,7 +121,7 @@ def _loss_estimates() -> list[Estimate]:
     ]
 
 
-def _attack_estimates(k: int) -> list[Estimate]:
+def _attack_estimates(k):
     scores = {
         "prior": 0.7607,
         "features-only": 0.8461,
@@ -159,7 +154,7 @@ def _attack_estimates(k: int) -> list[Estimate]:
     return [*estimates, ceiling]
 
 
-def _exceedance() -> Curve:
+def _exceedance():
     grid = tuple(i / 10 for i in range(81))
     value = tuple(1 / (1 + math.exp(1.6 * (x - 1.8))) for x in grid)
     return Curve(
@@ -179,7 +174,7 @@ def _exceedance() -> Curve:
     )
 
 
-def _histogram() -> Histogram:
+def _histogram():
     edges = (-math.inf, *(i / 2 for i in range(-2, 15)), math.inf)
     counts = tuple(int(6000 * math.exp(-((i - 6) ** 2) / 9)) for i in range(len(edges) - 1))
     return Histogram(
@@ -192,7 +187,7 @@ def _histogram() -> Histogram:
     )
 
 
-def _rdp(epsilon: float) -> list[Curve]:
+def _rdp(epsilon):
     if math.isinf(epsilon):
         return []
     orders = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0, math.inf)
@@ -212,7 +207,7 @@ def _rdp(epsilon: float) -> list[Curve]:
     return [rdp, delta]
 
 
-def _check(verdict: Verdict, epsilon: float | None, measured: float, *, truth: bool) -> Check:
+def _check(verdict, epsilon, measured, *, truth):
     reasons = {
         "fail": "a certified lower bound lies above the claim",
         "pass": "no certified lower bound lies above the claim",
@@ -232,7 +227,7 @@ def _check(verdict: Verdict, epsilon: float | None, measured: float, *, truth: b
     )
 
 
-def _sentence(verdict: Verdict, epsilon: float | None, measured: float) -> str:
+def _sentence(verdict, epsilon, measured):
     observed, claim = against(measured, epsilon or 1.0, "down")
     return {
         "fail": f"Violation found: the release claims ε = {claim} nats, but at least "
@@ -244,15 +239,8 @@ def _sentence(verdict: Verdict, epsilon: float | None, measured: float) -> str:
 
 
 def build_result(
-    verdict: Verdict = "pass",
-    *,
-    truth: bool = True,
-    k: int = 2,
-    epsilon: float | None = 1.0,
-    measured: float | None = None,
-    features: int = 14,
-    names: bool = False,
-) -> AuditResult:
+    verdict="pass", *, truth=True, k=2, epsilon=1.0, measured=None, features=14, names=False
+):
     """Return a made-up result: every part of a report is in it unless the options take it away."""
     bound = measured if measured is not None else {"fail": 1.9476}.get(verdict, 0.9761)
     estimates = [] if epsilon is None else _mechanism_estimates(epsilon, k)
@@ -301,7 +289,7 @@ def build_result(
     return as_stored_earlier(made)
 
 
-def as_stored_earlier(result: AuditResult) -> AuditResult:
+def as_stored_earlier(result):
     """Return a result that was stored under schema 1.0, whose numbers had ids only."""
     stored = result.model_dump() | {"schema_version": "1.0"}
     for part in ("estimates", "curves", "histograms"):
@@ -311,7 +299,7 @@ def as_stored_earlier(result: AuditResult) -> AuditResult:
     return AuditResult.model_validate(stored)
 
 
-def _mechanism(epsilon: float | None, k: int) -> MechanismInfo:
+def _mechanism(epsilon, k):
     if epsilon is None:
         return MechanismInfo(name="unknown", declared=None, parameters={}, epsilon=None)
     noise = k / (k - 1 + math.exp(min(epsilon, 700.0)))
@@ -324,7 +312,7 @@ def _mechanism(epsilon: float | None, k: int) -> MechanismInfo:
     )
 
 
-def _more_checks(attacked: bool) -> tuple[Check, ...]:
+def _more_checks(attacked):
     if not attacked:
         return ()
     warned = Check(
@@ -354,14 +342,14 @@ def _more_checks(attacked: bool) -> tuple[Check, ...]:
     return warned, waived
 
 
-def _notes() -> tuple[Note, ...]:
+def _notes():
     return (
         Note(audit="instance-loss", text="20,000 of 48,842 rows were asked for their neighbours."),
         Note(audit="policy", text="The waiver of renyi-epsilon has expired.", level="warning"),
     )
 
 
-def _records(*, truth: bool, features: int) -> tuple[AuditRecord, ...]:
+def _records(*, truth, features):
     without = "all features are constant" if not features else "" if truth else "no true labels"
     return (
         AuditRecord(id="mechanism", status="ran", seconds=1.4),
@@ -381,7 +369,7 @@ def _records(*, truth: bool, features: int) -> tuple[AuditRecord, ...]:
     )
 
 
-def hostile_result() -> AuditResult:
+def hostile_result():
     """Return a result with hostile markup in every string that can hold some."""
     plain = build_result("fail", names=True)
     text = HOSTILE.replace("\ud800", "")
@@ -416,7 +404,7 @@ def hostile_result() -> AuditResult:
     )
 
 
-def build_vector(*parts: AuditResult) -> AuditResult:
+def build_vector(*parts):
     """Return a made-up result of several private columns: what is refuted is their sum."""
     whole = build_result("fail" if any(p.verdict == "fail" for p in parts) else "pass")
     bound = _certified("person.epsilon_lower", 1.9476, section="vector", axis="epsilon")
@@ -435,35 +423,35 @@ def build_vector(*parts: AuditResult) -> AuditResult:
     return whole.model_copy(update=own)
 
 
-def build_repeats(*releases: AuditResult) -> AuditResult:
+def build_repeats(*releases):
     """Return a made-up result of several releases, of which some may hold several columns."""
     vector = build_vector(*releases)
     return vector.model_copy(update={"labels": (), "releases": releases})
 
 
 @pytest.fixture(scope="session")
-def whole() -> AuditResult:
+def whole():
     """Return a result of three columns, of which the second fails."""
     return build_vector(build_result("pass"), build_result("fail", names=True), build_result())
 
 
 @pytest.fixture(scope="session")
-def nested(whole: AuditResult) -> AuditResult:
+def nested(whole):
     """Return a result of two releases; the second has three columns."""
     return build_repeats(build_result("pass"), whole)
 
 
 @pytest.fixture(scope="session")
-def build() -> Build:
+def build():
     return build_result
 
 
 @pytest.fixture(scope="session")
-def hostile() -> AuditResult:
+def hostile():
     return hostile_result()
 
 
-CASES: dict[str, Callable[[], AuditResult]] = {
+CASES = {
     "pass": lambda: build_result("pass"),
     "fail": lambda: build_result("fail"),
     "inconclusive": lambda: build_result("inconclusive", epsilon=None),
@@ -481,5 +469,5 @@ CASES: dict[str, Callable[[], AuditResult]] = {
 
 
 @pytest.fixture(scope="session", params=list(CASES))
-def any_result(request: pytest.FixtureRequest) -> AuditResult:
+def any_result(request):
     return CASES[request.param]()

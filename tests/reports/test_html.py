@@ -3,7 +3,6 @@ import hashlib
 import html
 import re
 from collections import Counter
-from collections.abc import Callable
 from html.parser import HTMLParser
 
 import pytest
@@ -12,10 +11,9 @@ from golden.results import NAMES, recorded
 from ldpaudit.errors import InputError
 from ldpaudit.reports import embed, render
 from ldpaudit.reports.pages.page import LARGEST
-from ldpaudit.result import AuditResult, Estimate
+from ldpaudit.result import Estimate
 from ldpaudit.result.numbers import number
 
-Build = Callable[..., AuditResult]
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 ALLOWED = """html head meta title style body header main footer section div p h1 h2 h3 ul ol li dl
 dt dd span strong bdi aside a nav code pre details summary figure figcaption table thead tbody tr
@@ -25,50 +23,50 @@ th td svg desc g path symbol use line rect text circle tspan"""
 class Page(HTMLParser):
     """The page's elements, checked for balance on the way."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.open: list[str] = []
-        self.tags: Counter[str] = Counter()
-        self.attributes: list[tuple[str, str, str]] = []
-        self.text: list[str] = []
+        self.open = []
+        self.tags = Counter()
+        self.attributes = []
+        self.text = []
         self.feed(page)
         self.close()
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.handle_startendtag(tag, attrs)
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.tags[tag] += 1
         self.attributes += [(tag, key, value or "") for key, value in attrs]
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if "style" not in self.open:
             self.text.append(data)
 
-    def values(self, key: str) -> list[str]:
+    def values(self, key):
         return [value for _, name, value in self.attributes if name == key]
 
 
 @pytest.fixture(scope="session")
-def page(any_result: AuditResult) -> str:
+def page(any_result):
     return render(any_result, "html")
 
 
-def words(page: str) -> str:
+def words(page):
     return " ".join(" ".join(Page(page).text).split())
 
 
-def shown(result: AuditResult) -> str:
+def shown(result):
     return words(render(result, "html"))
 
 
-def test_page_is_well_formed_runs_nothing_and_asks_nobody(page: str) -> None:
+def test_page_is_well_formed_runs_nothing_and_asks_nobody(page):
     parsed = Page(page)
     assert set(parsed.tags) <= set(ALLOWED.split())
     assert page.startswith("<!DOCTYPE html>")
@@ -89,9 +87,7 @@ def test_page_is_well_formed_runs_nothing_and_asks_nobody(page: str) -> None:
     assert policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}'")
 
 
-def test_page_is_small_promises_nothing_and_has_every_number(
-    page: str, any_result: AuditResult
-) -> None:
+def test_page_is_small_promises_nothing_and_has_every_number(page, any_result):
     assert len(page.encode("utf-8")) < LARGEST
     text = words(page)
     promise = r"\b(private(?! columns?)|safe|safely|secure|guaranteed)\b"
@@ -108,13 +104,13 @@ def test_page_is_small_promises_nothing_and_has_every_number(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_recorded_page_is_small(name: str) -> None:
+def test_every_recorded_page_is_small(name):
     text = recorded(name).to_html()
     assert len(text.encode()) < LARGEST
     assert "<script" not in text
 
 
-def test_charts_need_no_style_sheet_and_speak(page: str) -> None:
+def test_charts_need_no_style_sheet_and_speak(page):
     for svg in re.findall(r"<svg [^>]*role=\"img\".*?</svg>", page):
         assert "style=" not in svg
         assert "class=" not in svg
@@ -130,7 +126,7 @@ def test_charts_need_no_style_sheet_and_speak(page: str) -> None:
         assert "<table>" in figure
 
 
-def test_hostile_strings_are_text(hostile: AuditResult) -> None:
+def test_hostile_strings_are_text(hostile):
     added = Estimate(id="plug-in.surprise", kind="estimated", value=0.123456)
     result = hostile.model_copy(update={"estimates": (*hostile.estimates, added)})
     page = render(result, "html")
@@ -143,8 +139,8 @@ def test_hostile_strings_are_text(hostile: AuditResult) -> None:
     assert any("&lt;script&gt;alert(1)" in chart for chart in charts)
 
 
-def test_many_classes_and_numbers_stay_small(build: Build) -> None:
-    result: AuditResult = build("fail", k=53, epsilon=4.0, measured=4.2)
+def test_many_classes_and_numbers_stay_small(build):
+    result = build("fail", k=53, epsilon=4.0, measured=4.2)
     more = [
         result.estimates[5].model_copy(update={"id": f"extra.number_{i}"})
         for i in range(60 - len(result.estimates))
@@ -159,13 +155,10 @@ def test_many_classes_and_numbers_stay_small(build: Build) -> None:
     ("claim", "measured"),
     [(1.0, 1.1), (1.0, 1.0004), (1.0, 1.000003), (1.0, 1 + 1e-12), (5.293304824724492, 5.2933)],
 )
-def test_rounding_never_contradicts_the_verdict(
-    build: Build, claim: float, measured: float
-) -> None:
+def test_rounding_never_contradicts_the_verdict(build, claim, measured):
     verdict = "fail" if measured > claim else "pass"
     text = shown(build(verdict, epsilon=claim, measured=measured))
     observed = re.search(r"claimed-epsilon (?:No v|V)iolation found ([\d.]+) ([\d.]+)", text)
-    assert observed is not None
     assert (float(observed[1]) > float(observed[2])) == (measured > claim)
     printed = re.findall(r"≥ (\d\.\d+) · above the claim", text)
     assert bool(printed) == (measured > claim)
@@ -195,9 +188,7 @@ def test_rounding_never_contradicts_the_verdict(
         ),
     ],
 )
-def test_what_the_page_says(
-    build: Build, options: dict[str, object], seen: tuple[str, ...], unseen: tuple[str, ...]
-) -> None:
+def test_what_the_page_says(build, options, seen, unseen):
     text = shown(build(**{"verdict": "pass", **options})).replace("\xa0", " ")
     assert all(one in text for one in seen)
     assert not any(one in text for one in unseen)
@@ -207,41 +198,38 @@ def test_what_the_page_says(
     ("verdict", "word"),
     [("fail", "Violation found"), ("pass", "No violation found"), ("inconclusive", "Inconclusive")],
 )
-def test_verdicts(build: Build, verdict: str, word: str) -> None:
+def test_verdicts(build, verdict, word):
     result = build(verdict)
     checks = tuple(check for check in result.checks if not check.waived)
     page = render(result.model_copy(update={"checks": checks}), "html")
     assert f'class="verdict {verdict}"' in page
     assert f"<strong>{word}.</strong>" in page
     ceiling = result.estimate("attack.ceiling.accuracy")
-    assert ceiling is not None
     assert f"Ceiling: {number(ceiling.value)}" in words(page)
 
 
-def test_a_notebook_shows_the_answer_and_the_main_numbers(
-    hostile: AuditResult, build: Build
-) -> None:
+def test_a_notebook_shows_the_answer_and_the_main_numbers(hostile, build):
     fragment = embed(hostile)
     tags = set(Page(fragment).tags)
     assert tags <= {"p", "strong", "ol", "li", "table", "tr", "th", "td", "small", "br"}
     assert hostile._repr_html_() == fragment
-    result: AuditResult = build("pass")
+    result = build("pass")
     seen = html.unescape(embed(result))
     assert len(seen) < 4_000
     assert all(text in seen for text in (result.sentence, *result.next_steps, "Claimed ε"))
 
 
-def test_an_unknown_format_is_refused(build: Build) -> None:
+def test_an_unknown_format_is_refused(build):
     with pytest.raises(InputError, match="choose from html, json"):
         render(build("pass"), "pdf")
 
 
-def test_rendering_is_the_same_every_time(build: Build) -> None:
+def test_rendering_is_the_same_every_time(build):
     first = render(build("pass"), "html")
     assert render(build("pass"), "html") == first
 
 
-def test_any_id_is_rendered(build: Build) -> None:
+def test_any_id_is_rendered(build):
     result = build("pass")
     odd = ("attack", "attack.x", "attack.a.b.c.d", "mechanism", "power.x", "renyi.x", "epsilon")
     added = tuple(
@@ -255,7 +243,7 @@ def test_any_id_is_rendered(build: Build) -> None:
     assert all(f" {identifier} " in text for identifier in odd)
 
 
-def test_result_without_anything_is_rendered(build: Build) -> None:
+def test_result_without_anything_is_rendered(build):
     nothing = {"estimates": (), "curves": (), "histograms": (), "checks": (), "audits": ()}
     result = build("inconclusive", epsilon=None).model_copy(update=nothing | {"notes": ()})
     text = shown(result)
@@ -272,8 +260,8 @@ def test_result_without_anything_is_rendered(build: Build) -> None:
     ],
 )
 def test_the_bound_that_decides_is_shown_and_another_is_no_violation(
-    build: Build, verdict: str, measured: float, observed: float, seen: str
-) -> None:
+    build, verdict, measured, observed, seen
+):
     result = build(verdict, measured=measured)
     first = result.checks[0].model_copy(update={"observed": observed})
     text = shown(result.model_copy(update={"checks": (first, *result.checks[1:])}))
@@ -281,9 +269,7 @@ def test_the_bound_that_decides_is_shown_and_another_is_no_violation(
     assert ("· above the claim" in text) == (verdict == "fail")
 
 
-def test_a_page_that_grows_too_large_lists_fewer_numbers(
-    build: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_grows_too_large_lists_fewer_numbers(build, monkeypatch):
     result = build()
     whole = render(result, "html")
     monkeypatch.setattr("ldpaudit.reports.pages.audit.LARGEST", len(whole))
@@ -292,13 +278,11 @@ def test_a_page_that_grows_too_large_lists_fewer_numbers(
     assert "more numbers" in shorter
 
 
-def test_the_page_says_what_an_attack_learns_from(build: Build) -> None:
+def test_the_page_says_what_an_attack_learns_from(build):
     """Only where one learns from the whole release."""
     result = build()
     known = result.estimate("attack.knn.accuracy")
-    assert known is not None
     assert "from the whole release" not in shown(result)
-    assert known.score is not None
     title = "Whole release, channel (Bayes)"
     score = known.score.model_copy(update={"subject": "bayes-whole-release", "row": title})
     whole = known.model_copy(update={"id": "attack.bayes-whole-release.accuracy", "score": score})

@@ -1,12 +1,18 @@
+"""Every id that was ever recorded is documented, and every documented id exists."""
+
 import math
+import re
 from decimal import Decimal
+from functools import cache
+from pathlib import Path
 
 import pytest
+from golden.recording import HERE, load
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldpaudit.result.dictionary import CURVES, ESTIMATES, HISTOGRAMS, PLACEHOLDERS, meaning
 from ldpaudit.result.numbers import (
-    Direction,
     against,
     digits_apart,
     folds,
@@ -21,7 +27,7 @@ any_number = st.floats(allow_nan=False)
 directions = st.sampled_from(("down", "nearest", "up"))
 
 
-def read(text: str) -> Decimal:
+def read(text):
     """Return the number that a printed text says."""
     plain = text.replace("−", "-").replace(",", "").replace("∞", "Infinity")
     return Decimal(plain)
@@ -48,12 +54,12 @@ def read(text: str) -> Decimal:
         (-math.inf, "up", "−∞"),
     ],
 )
-def test_number_is_written_for_people(value: float, direction: Direction, text: str) -> None:
+def test_number_is_written_for_people(value, direction, text):
     assert number(value, direction) == text
 
 
 @given(finite, st.integers(1, 20))
-def test_lower_ends_round_down_and_upper_ends_up(value: float, digits: int) -> None:
+def test_lower_ends_round_down_and_upper_ends_up(value, digits):
     exact = Decimal(repr(value))
     down, up = rounded(value, "down", digits), rounded(value, "up", digits)
     assert down <= exact <= up
@@ -61,53 +67,43 @@ def test_lower_ends_round_down_and_upper_ends_up(value: float, digits: int) -> N
 
 
 @given(finite, directions, st.integers(1, 20))
-def test_printed_text_is_the_rounded_number(
-    value: float, direction: Direction, digits: int
-) -> None:
+def test_printed_text_is_the_rounded_number(value, direction, digits):
     assert read(number(value, direction, digits)) == rounded(value, direction, digits)
 
 
 @given(any_number, any_number, directions)
-def test_printed_pair_stands_in_the_order_of_the_numbers(
-    observed: float, limit: float, direction: Direction
-) -> None:
+def test_printed_pair_stands_in_the_order_of_the_numbers(observed, limit, direction):
     left, right = (read(text) for text in against(observed, limit, direction))
-    assert (left > right) == (observed > limit)
-    assert (left < right) == (observed < limit)
+    assert (left > right, left < right) == (observed > limit, observed < limit)
 
 
 @given(st.floats(0, 20), st.integers(-3, 3))
-def test_neighbouring_floats_are_told_apart(limit: float, steps: int) -> None:
+def test_neighbouring_floats_are_told_apart(limit, steps):
     observed = limit
     for _ in range(abs(steps)):
         observed = math.nextafter(observed, math.inf if steps > 0 else -math.inf)
     left, right = (read(text) for text in against(observed, limit))
-    assert (left > right) == (observed > limit)
-    assert (left < right) == (observed < limit)
+    assert (left > right, left < right) == (observed > limit, observed < limit)
 
 
 @given(st.lists(st.tuples(any_number, directions), max_size=5), st.lists(any_number, max_size=4))
-def test_digits_keep_every_order_to_every_reference(
-    printed: list[tuple[float, Direction]], references: list[float]
-) -> None:
+def test_digits_keep_every_order_to_every_reference(printed, references):
     digits = digits_apart(printed, references)
     for value, direction in printed:
         for reference in references:
             left = rounded(value, direction, digits)
             right = rounded(reference, "nearest", digits)
-            assert (left > right) == (value > reference)
-            assert (left < right) == (value < reference)
+            assert (left > right, left < right) == (value > reference, value < reference)
 
 
-def test_violation_is_not_hidden_by_rounding() -> None:
+def test_violation_is_not_hidden_by_rounding():
     assert against(1.0004, 1.0, "down") == ("1.0004", "1")
     assert against(0.99996, 1.0, "up") == ("0.99996", "1")
     assert against(5.2936, math.log(199), "down") == ("5.2936", "5.2933")
 
 
-def test_few_digits_where_few_are_enough() -> None:
-    assert against(1.9476, 1.0, "down") == ("1.947", "1")
-    assert digits_apart([], [1.0]) == 3
+def test_few_digits_where_few_are_enough():
+    assert (against(1.9476, 1.0, "down"), digits_apart([], [1.0])) == (("1.947", "1"), 3)
 
 
 @pytest.mark.parametrize(
@@ -120,19 +116,17 @@ def test_few_digits_where_few_are_enough() -> None:
         (0.5, "50 %"),
     ],
 )
-def test_levels(level: float, text: str) -> None:
+def test_levels(level, text):
     assert percent(level) == text
 
 
 @given(st.floats(0.5, 0.999999))
-def test_printed_level_never_exceeds_the_level(level: float) -> None:
+def test_printed_level_never_exceeds_the_level(level):
     assert Decimal(percent(level).removesuffix(" %")) / 100 <= Decimal(repr(level))
 
 
-def test_rows_are_whole() -> None:
-    assert rows(48842) == "48,842"
-    assert rows(1210.2, "up") == "1,211"
-    assert rows(1210.8, "down") == "1,210"
+def test_rows_are_whole():
+    assert (rows(48842), rows(1210.2, "up"), rows(1210.8, "down")) == ("48,842", "1,211", "1,210")
     assert rows(math.inf) == "∞"
 
 
@@ -146,3 +140,74 @@ def test_odds_get_no_more_digits_than_it_takes():
     assert folds(2.9401, 1.0) == ("18.9-fold", "2.72-fold")
     assert folds(1.0004, 1.0) == ("2.719-fold", "2.718-fold")
     assert folds(800.0, 1.0) == ("without limit", "2.72-fold")
+
+
+ROOT = Path(__file__).parents[2]
+KINDS = {"estimates": ESTIMATES, "curves": CURVES, "histograms": HISTOGRAMS}
+
+
+def numbers(content):
+    """Yield kind and id of every number in what was recorded."""
+    if isinstance(content, dict):
+        for kind in KINDS:
+            listed = content.get(kind)
+            for one in listed if isinstance(listed, list) else ():
+                if isinstance(one, dict) and "id" in one and "section" in one:
+                    yield kind, one["id"]
+        content = list(content.values())
+    if isinstance(content, list):
+        for part in content:
+            yield from numbers(part)
+
+
+@cache
+def recorded():
+    names = [path.stem for path in HERE.glob("*.json") if not path.stem.startswith("_")]
+    return {found for name in names for found in numbers(load(name))}
+
+
+def pattern(documented):
+    return re.sub(r"<\w+>", "[a-z0-9_-]+", re.escape(documented))
+
+
+def test_every_recorded_id_is_documented():
+    assert len(recorded()) > 200
+    for kind, identifier in recorded():
+        assert meaning(identifier), identifier
+        assert any(re.fullmatch(pattern(one), identifier) for one in KINDS[kind]), identifier
+
+
+@cache
+def source():
+    places = ("ldpaudit", "attacks")
+    files = [file for place in places for file in (ROOT / place).rglob("*.py")]
+    return "\n".join(f.read_text(encoding="utf-8") for f in files if f.name != "dictionary.py")
+
+
+FROM_PARTS = {"renyi.release.dp_at_delta", "renyi.release.attack_bound"}
+FROM_PARTS |= {"person.epsilon_lower.<method>"}
+FROM_PARTS |= {f"person.{kind}_noise" for kind in ("fresh", "remembered", "reused")}
+FROM_PARTS |= {
+    f"person.{what}_if_{kind}"
+    for what in ("epsilon", "least_changed")
+    for kind in ("fresh", "remembered")
+} | {"person.people", "person.people_in_all", "person.unchanged"}
+"""Not recorded, and put together from a name and an ending."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_documented_id_exists(kind):
+    seen = {identifier for found, identifier in recorded() if found == kind}
+    for documented in KINDS[kind]:
+        matched = any(re.fullmatch(pattern(documented), one) for one in seen)
+        assert matched or f'"{documented}"' in source() or documented in FROM_PARTS, documented
+
+
+def test_every_placeholder_is_explained():
+    used = set(re.findall(r"<(\w+)>", " ".join(ESTIMATES)))
+    assert used == set(PLACEHOLDERS)
+
+
+def test_an_id_of_another_package_has_no_meaning():
+    assert meaning("plug-in.share") is None
+    assert meaning("attack.best.class-2.accuracy") == ESTIMATES["attack.best.<group>.<measure>"]

@@ -3,8 +3,6 @@
 import os
 import shutil
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +20,7 @@ TRUE = ("--truth", "truth", *FAST, "--json", "j")
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prepared")
     release, truth = table(400)
     for name in ("release", "other"):
@@ -37,14 +35,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def inputs(prepared: Path, tmp_path: Path) -> Path:
+def inputs(prepared, tmp_path):
     folder = tmp_path / "in"
     shutil.copytree(prepared, folder)
     (tmp_path / "out").mkdir()
     return folder
 
 
-CASES: dict[str, tuple[str, tuple[str, ...]]] = {
+CASES = {
     "run, release": ("release", ("run", "release", *TRUE)),
     "run, truth": ("truth", ("run", "release", *TRUE)),
     "run, original": (
@@ -66,7 +64,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def placed(words: tuple[str, ...], inputs: Path) -> list[str]:
+def placed(words, inputs):
     """Return the words with the places of inputs and outputs."""
     known = {path.stem: str(path) for path in inputs.iterdir()}
     out = inputs.parent / "out"
@@ -75,14 +73,12 @@ def placed(words: tuple[str, ...], inputs: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_file_that_changes_after_it_was_opened_is_noticed(
-    case: str, inputs: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_after_it_was_opened_is_noticed(case, inputs, command, monkeypatch):
     name, words = CASES[case]
     changing = next(path for path in inputs.iterdir() if path.stem == name)
     real, seen = Location.stamp, []
 
-    def stamp(location: Location) -> Any:
+    def stamp(location):
         if location.name == changing.name:
             seen.append(location)
             if len(seen) == 2:  # After it was opened: the same bytes, but they are written again.
@@ -96,7 +92,7 @@ def test_a_file_that_changes_after_it_was_opened_is_noticed(
     assert list((inputs.parent / "out").iterdir()) == []
 
 
-def replaced(path: Path) -> None:
+def replaced(path):
     """Put another file with the same bytes and time in its place, as programs do that save."""
     other, before = path.with_name("new"), path.stat()
     other.write_bytes(path.read_bytes())
@@ -104,7 +100,7 @@ def replaced(path: Path) -> None:
     other.replace(path)
 
 
-def turned(path: Path) -> None:
+def turned(path):
     """Write other labels into the file, as often as those before, and set its time back."""
     before, read = path.stat(), pq.read_table(path)
     turned = read.set_column(read.schema.get_field_index("label"), "label", read["label"][::-1])
@@ -112,7 +108,7 @@ def turned(path: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def swapped(path: Path) -> None:
+def swapped(path):
     """Write another label for each."""
     read = pq.read_table(path)
     labels = pa.array(["no" if one == "yes" else "yes" for one in read["label"].to_pylist()][:-1])
@@ -124,16 +120,12 @@ def swapped(path: Path) -> None:
     ("change", "stamped"), [(replaced, True), (turned, True), (swapped, True), (swapped, False)]
 )
 def test_data_that_change_between_the_two_passes_of_privatize(
-    change: Callable[[Path], None],
-    stamped: bool,
-    inputs: Path,
-    command: Command,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    change, stamped, inputs, command, monkeypatch
+):
     """Without stamps, as on some remote disks, the counts of labels tell."""
     real = work._write
 
-    def write(*given: Any) -> Any:
+    def write(*given):
         change(inputs / "data.parquet")
         return real(*given)
 
@@ -142,17 +134,14 @@ def test_data_that_change_between_the_two_passes_of_privatize(
         monkeypatch.setattr(Location, "stamp", lambda _: ((0, 0),))
     out = inputs.parent / "out"
     status, _, err = command(*placed(CASES["privatize"][1], inputs))
-    assert (status, "changed while it was" in err) == (2, True)
-    assert list(out.iterdir()) == []
+    assert ((status, "changed while it was" in err), list(out.iterdir())) == ((2, True), [])
 
 
-def test_what_a_changed_file_gave_is_not_kept(
-    inputs: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_changed_file_gave_is_not_kept(inputs, command, monkeypatch):
     """Points of a sweep are kept for later: never one of data that changed."""
     real = SweepRun._take
 
-    def take(self: SweepRun, task: Any, answer: Any) -> None:
+    def take(self, task, answer):
         (inputs / "data.parquet").touch()
         real(self, task, answer)
 

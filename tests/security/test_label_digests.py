@@ -8,9 +8,7 @@ import hashlib
 import json
 import shutil
 import stat
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +34,7 @@ DIGITS = 12
 LABEL, DROPPED, PERSON = "condition_x", "remark_x", "person_x"
 
 
-def contents(labels: list[str], files: list[Path]) -> Iterator[bytes]:
+def contents(labels, files):
     """Yield what somebody who wants a digest of the labels may hash."""
     codes = np.unique(labels, return_inverse=True)[1]
     yield from (file.read_bytes() for file in files)
@@ -52,9 +50,9 @@ def contents(labels: list[str], files: list[Path]) -> Iterator[bytes]:
     yield np.array(labels).tobytes()
 
 
-def traces(labels: list[str], files: list[Path]) -> set[bytes]:
+def traces(labels, files):
     """Return how such digests begin: in bytes, in either case, in base 64, and as numbers."""
-    found: set[bytes] = set()
+    found = set()
     for content in contents(labels, files):
         for name in FUNCTIONS:
             digest = hashlib.new(name, content).digest()
@@ -68,12 +66,12 @@ def traces(labels: list[str], files: list[Path]) -> set[bytes]:
 class House:
     """A folder with true labels, where every command is run; nothing that it makes is removed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         rng = np.random.default_rng(3)
         self.folder = folder
         codes = rng.integers(0, 2, ROWS)
         names = np.array(["healthy", "ill"])
-        self.labels: list[str] = names[codes].tolist()
+        self.labels = names[codes].tolist()
         noisy = names[np.where(rng.random(ROWS) < 0.3, 1 - codes, codes)].tolist()
         features = {"age": rng.normal(50 + 9 * codes, 9), "weight": rng.normal(70, 9, ROWS)}
         people = {PERSON: rng.permutation(ROWS), DROPPED: [f"note {n % 7}" for n in range(ROWS)]}
@@ -84,19 +82,19 @@ class House:
         self.both = self.write("both", features | {LABEL: noisy, "truth": self.labels})
         self.traces = traces(self.labels, [self.table, self.plain, self.truth, self.both])
 
-    def write(self, name: str, columns: dict[str, Any]) -> Path:
+    def write(self, name, columns):
         path = self.folder / f"{name}.parquet"
         pq.write_table(pa.table(columns), path)
         return path
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> House:
+def house(tmp_path_factory):
     return House(tmp_path_factory.mktemp("house"))
 
 
 @pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def out(tmp_path, monkeypatch):
     """Return the folder of all outputs, temporary files among them, in which nothing is removed."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -110,7 +108,7 @@ HERE = ("--processes", "1")  # Points are then measured in this process.
 DROP = ("--drop", DROPPED, "--drop", PERSON)
 
 
-def words(house: House, out: Path) -> dict[str, tuple[Any, ...]]:
+def words(house, out):
     """Return a command of each kind that reads true labels, or what was made of them."""
     pages = ("--json", out / "result.json", "--html", out / "page.html")
     formats = ("--sarif", out / "a.sarif", "--junit", out / "a.xml", "--markdown", out / "a.md")
@@ -146,9 +144,7 @@ COMMANDS = ("run", "run-column", "privatize", "compare", "sweep", "learn", "decl
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_nothing_holds_a_digest_of_true_labels(
-    house: House, out: Path, command: Command, name: str
-) -> None:
+def test_nothing_holds_a_digest_of_true_labels(house, out, command, name):
     status, *printed = command(*words(house, out)[name])
     assert status in (0, 1, 3), printed
     made = [path for path in out.rglob("*") if path.is_file()]
@@ -157,9 +153,7 @@ def test_nothing_holds_a_digest_of_true_labels(
         assert [trace for trace in house.traces if trace in content] == []
 
 
-def test_what_is_made_of_private_rows_is_its_owners(
-    house: House, out: Path, command: Command
-) -> None:
+def test_what_is_made_of_private_rows_is_its_owners(house, out, command):
     """Also what shows results: they are as confidential as the true labels."""
     for name in ("run", "privatize", "sweep"):
         assert command(*words(house, out)[name])[0] in (0, 1, 3)

@@ -15,7 +15,7 @@ _NO_ANSWER = "a pipe or a device"
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"label": ["a", "b"] * 20, "x": range(40)}).to_csv("t.csv", index=False)
     for name in ("p.toml", "p.csv", "p.json", "p.parquet", "p"):
@@ -42,7 +42,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "learn t.csv --test p.csv --mechanism rr --epsilon 1",
     ],
 )
-def test_a_pipe_is_refused_and_not_waited_for(place: Path, line: str, command: Command) -> None:
+def test_a_pipe_is_refused_and_not_waited_for(place, line, command):
     signal.alarm(60)
     status, _, said = command(*line.split())
     signal.alarm(0)
@@ -52,7 +52,7 @@ def test_a_pipe_is_refused_and_not_waited_for(place: Path, line: str, command: C
     assert not {"r.csv", "a.html"} & {path.name for path in place.iterdir()}
 
 
-def test_a_device_and_a_pipe_behind_a_link_are_refused(place: Path) -> None:
+def test_a_device_and_a_pipe_behind_a_link_are_refused(place):
     (place / "link").symlink_to("p")
     for path in (Path("/dev/null"), place / "link"):
         with pytest.raises(OSError, match=_NO_ANSWER):

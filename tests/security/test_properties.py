@@ -2,11 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +39,7 @@ RESULTS = [json.loads(path.read_text()) for path in sorted(STORED.glob("1.*.json
 FILE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def outcome(parse: Callable[[Any], Any], value: Any) -> Any:
+def outcome(parse, value):
     """Return what is parsed, None for bad input; its message is one line that can be read."""
     try:
         return parse(value)
@@ -51,18 +48,18 @@ def outcome(parse: Callable[[Any], Any], value: Any) -> Any:
         return None
 
 
-def _check_message(message: str) -> None:
+def _check_message(message):
     assert "\n" not in message
     assert len(message) < 1000
 
 
-def damaged(documents: Any, seed: int) -> Any:
+def damaged(documents, seed):
     rng = Random(seed)
     return changed(rng.choice(documents), rng, rng.randint(1, 3))
 
 
 @given(VALUES | st.builds(damaged, st.just(DECLARED), SEEDS))
-def test_any_json_is_a_declaration_or_bad_input(value: Any) -> None:
+def test_any_json_is_a_declaration_or_bad_input(value):
     declared = outcome(parse_declaration, json.dumps(value).encode())
     if declared is not None:
         for claim in filter(None, (*(one.mechanism for one in declared.labels), declared.joint)):
@@ -81,20 +78,20 @@ MECHANISMS = st.builds(
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4, unique=True), st.data())
-def test_a_declaration_says_what_was_declared(columns: list[str], data: st.DataObject) -> None:
+def test_a_declaration_says_what_was_declared(columns, data):
     labels = tuple(LabelDeclaration(name, data.draw(MECHANISMS)) for name in columns)
     found = parse_declaration(declared_content(ColumnsDeclaration(labels)))
     assert found.labels == labels
 
 
 @given(VALUES | st.builds(damaged, st.just([POLICY]), SEEDS))
-def test_any_toml_is_a_policy_or_bad_input(value: Any) -> None:
+def test_any_toml_is_a_policy_or_bad_input(value):
     policy = outcome(parse_policy, toml(value))
     assert policy is None or policy.checks.asked() or policy.audit.min_rows
 
 
 @given(st.builds(damaged, st.just([PLAN]), SEEDS))
-def test_any_toml_is_a_plan_or_bad_input(value: Any) -> None:
+def test_any_toml_is_a_plan_or_bad_input(value):
     try:
         stated = parse_toml(toml(value), "A plan")
     except ValueError:
@@ -105,13 +102,13 @@ def test_any_toml_is_a_plan_or_bad_input(value: Any) -> None:
 
 @settings(max_examples=15)
 @given(st.builds(damaged, st.just(RESULTS), SEEDS))
-def test_any_json_is_a_stored_result_or_bad_input(value: Any) -> None:
+def test_any_json_is_a_stored_result_or_bad_input(value):
     result = outcome(AuditResult.from_json, json.dumps(value))
     assert result is None or AuditResult.from_json(result.to_json()) == result
 
 
 @pytest.mark.parametrize("content", RESULTS, ids=lambda c: c["schema_version"])
-def test_a_stored_result_is_stored_again_as_it_was(content: Any) -> None:
+def test_a_stored_result_is_stored_again_as_it_was(content):
     once = AuditResult.from_json(json.dumps(content)).to_json()
     assert AuditResult.from_json(once).to_json() == once
 
@@ -128,7 +125,7 @@ SIMPLE = tuple(
 
 
 @given(st.sampled_from(SIMPLE), st.floats(1e-6, 50) | st.sampled_from([1e-6, 50.0]))
-def test_a_mechanism_keeps_its_epsilon(name: str, epsilon: float) -> None:
+def test_a_mechanism_keeps_its_epsilon(name, epsilon):
     """ε is what was stated or less, δ(ε) falls, the Rényi curve rises up to ε."""
     traits = traits_of(name)
     in_range = "range" in traits.needs
@@ -143,7 +140,6 @@ def test_a_mechanism_keeps_its_epsilon(name: str, epsilon: float) -> None:
         return
     assert isinstance(mechanism, AnalysedMechanism)
     exact = mechanism.epsilon
-    assert exact is not None
     assert 0 <= exact <= epsilon * (1 + 1e-9) + 1e-12
     places = np.linspace(0, exact, 4).tolist()
     deltas = [mechanism.delta(place) for place in places]
@@ -156,7 +152,7 @@ def test_a_mechanism_keeps_its_epsilon(name: str, epsilon: float) -> None:
 
 
 @given(st.sampled_from(names()), st.text("0123456789.eE+-:,ab", max_size=12), SEEDS)
-def test_any_words_are_a_mechanism_or_bad_input(name: str, labels: str, seed: int) -> None:
+def test_any_words_are_a_mechanism_or_bad_input(name, labels, seed):
     rng = Random(seed)
     keys = ("epsilon", "lambda", "classes", "low", "high", "step", "floor", "sigma", "zzz")
     values = (-1.0, 0.0, 1e-9, 0.5, 1.0, 50.0, 51.0, 1e300, math.inf, "a", True, None, [1], {})
@@ -174,9 +170,7 @@ def test_any_words_are_a_mechanism_or_bad_input(name: str, labels: str, seed: in
     seed=SEEDS,
     separator=st.sampled_from([",", ";", "\t"]),
 )
-def test_a_channel_file_says_what_was_written(
-    k: int, m: int, seed: int, separator: str, tmp_path: Path
-) -> None:
+def test_a_channel_file_says_what_was_written(k, m, seed, separator, tmp_path):
     matrix = np.random.default_rng(seed).dirichlet(np.full(m, 0.3), size=k)
     assume(np.abs(matrix.sum(axis=1) - 1).max() < 1e-12)
     lines = [["label", *(f"o{j}" for j in range(m))]]
@@ -192,7 +186,7 @@ def test_a_channel_file_says_what_was_written(
 @FILE
 @example(rows=[["1"]])
 @given(rows=st.lists(st.lists(st.text(",;\t\"'ab01.5-e ", max_size=5), max_size=4), max_size=5))
-def test_any_table_is_a_channel_or_bad_input(rows: list[list[str]], tmp_path: Path) -> None:
+def test_any_table_is_a_channel_or_bad_input(rows, tmp_path):
     path = tmp_path / "channel.csv"
     path.write_text("\n".join(",".join(row) for row in rows))
     found = outcome(read_channel, path)

@@ -2,8 +2,6 @@
 
 import os
 import stat
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,15 +16,15 @@ from ldpaudit.datasets.formats.tables import without_hidden
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError
 
-RR: dict[str, Any] = {"mechanism": "randomized-response", "epsilon": 1.0}
+RR = {"mechanism": "randomized-response", "epsilon": 1.0}
 N = 120
 
 
-def labels() -> pa.Array:
+def labels():
     return pa.array(np.array(["no", "yes"])[np.random.default_rng(0).integers(0, 2, N)])
 
 
-def released(table: pa.Table, folder: Path, **options: Any) -> bytes:
+def released(table, folder, **options):
     pyarrow.feather.write_feather(table, folder / "d.feather", compression="uncompressed")
     output = folder / "r.feather"
     privatize(PrivatizeRequest(str(folder / "d.feather"), output, **RR, **options))
@@ -36,7 +34,7 @@ def released(table: pa.Table, folder: Path, **options: Any) -> bytes:
     return b"".join(buffer.to_pybytes() for buffer in buffers if buffer is not None)
 
 
-def test_nothing_lies_under_missing_values(tmp_path: Path) -> None:
+def test_nothing_lies_under_missing_values(tmp_path):
     """pandas and Arrow keep what was in a cell before it was made missing; Feather writes it."""
     codes = pd.Series(np.arange(N) + 7_654_321, dtype="Int64")
     codes[:] = pd.NA
@@ -72,7 +70,7 @@ HIDING = {
 
 
 @pytest.mark.parametrize("name", HIDING)
-def test_what_was_there_before_is_gone(name: str) -> None:
+def test_what_was_there_before_is_gone(name):
     column = HIDING[name]
     clean = without_hidden(column)
     assert (clean.type, clean.to_pylist()) == (column.type, column.to_pylist())
@@ -84,7 +82,7 @@ def test_what_was_there_before_is_gone(name: str) -> None:
 
 
 @pytest.mark.parametrize("true", ["TRUE", "1.0"])
-def test_declared_labels_are_spelt_alike_whoever_has_them(true: str, tmp_path: Path) -> None:
+def test_declared_labels_are_spelt_alike_whoever_has_them(true, tmp_path):
     """Else the spelling shows that somebody has a label, whatever the noise."""
     other = {"TRUE": "FALSE", "1.0": "0.0"}[true]
     classes = {"TRUE": (False, True), "1.0": (0, 1)}[true]
@@ -99,14 +97,12 @@ def test_declared_labels_are_spelt_alike_whoever_has_them(true: str, tmp_path: P
     assert spelt[0] == spelt[1]
 
 
-def test_a_draft_is_its_owners_until_it_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_draft_is_its_owners_until_it_is_whole(tmp_path, monkeypatch):
     """A release that is refused at its end held a copy of the true labels until then."""
-    modes: set[int] = set()
+    modes = set()
     write = TableFile.write
 
-    def watched(self: TableFile, batch: pa.RecordBatch) -> None:
+    def watched(self, batch):
         write(self, batch)
         modes.update(stat.S_IMODE(one.stat().st_mode) for one in tmp_path.glob(".*.new.tmp"))
 
@@ -119,5 +115,4 @@ def test_a_draft_is_its_owners_until_it_is_whole(
         released(table.drop_columns("copy"), tmp_path)
     finally:
         os.umask(old)
-    assert modes == {0o600}
-    assert stat.S_IMODE((tmp_path / "r.feather").stat().st_mode) == 0o644
+    assert (modes, stat.S_IMODE((tmp_path / "r.feather").stat().st_mode)) == ({0o600}, 0o644)

@@ -6,10 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -28,12 +26,12 @@ SAID = f"ldpaudit: {interruption.INTERRUPTED}"
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def inputs(tmp_path_factory):
     return write_inputs(tmp_path_factory.mktemp("inputs"))
 
 
 @pytest.fixture(scope="module")
-def ready(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+def ready(inputs, tmp_path_factory):
     """Return a place with the outputs of ``privatize``."""
     place = Place(tmp_path_factory.mktemp("ready"))
     assert run(BY_NAME["privatize"], inputs, place).status == 0
@@ -41,17 +39,17 @@ def ready(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path):
     return Place(tmp_path)
 
 
-def at(owner: Any, name: str, *numbers: int) -> Callable[[], None]:
+def at(owner, name, *numbers):
     """Return what lets the process get signals whenever a function is called."""
 
-    def prepare() -> None:
+    def prepare():
         real = getattr(owner, name)
 
-        def called(*given: Any, **more: Any) -> Any:
+        def called(*given, **more):
             for number in numbers:
                 os.kill(os.getpid(), number)
             return real(*given, **more)
@@ -80,16 +78,7 @@ def at(owner: Any, name: str, *numbers: int) -> Callable[[], None]:
     ],
     ids=["writing", "to the disk", "renaming", "printing"],
 )
-def test_a_signal_at_any_step_of_privatize(
-    owner: Any,
-    name: str,
-    late: bool,
-    numbers: tuple[int, ...],
-    over: bool,
-    inputs: Path,
-    ready: Place,
-    place: Place,
-) -> None:
+def test_a_signal_at_any_step_of_privatize(owner, name, late, numbers, over, inputs, ready, place):
     """Once the files take their names it is too late: they are there, and the status says so."""
     command = BY_NAME["privatize"]
     if over:
@@ -98,13 +87,12 @@ def test_a_signal_at_any_step_of_privatize(
     ended = run(command, inputs, place, at(owner, name, *numbers))
     assert ended.status == (0 if late else 2), ended.said
     assert list(faults(command, place, before, ended, 0, kill=False)) == []
-    assert (SAID in ended.said) == (not late)
-    assert ended.said.count("Interrupted") == 1
+    assert (SAID in ended.said, ended.said.count("Interrupted")) == (not late, 1)
 
 
 @pytest.mark.parametrize("name", ["privatize --remember", "declare"])
 @pytest.mark.parametrize("case", SIGNALS, ids=[name for name, _ in SIGNALS])
-def test_a_signal_at_a_random_moment(name: str, case: Any, inputs: Path, tmp_path: Path) -> None:
+def test_a_signal_at_a_random_moment(name, case, inputs, tmp_path):
     """Many more are sent by `python -m benchmarks signals`."""
     usual = Ended(0, "", 0.25)
     _, wrong = one_case(
@@ -113,22 +101,20 @@ def test_a_signal_at_a_random_moment(name: str, case: Any, inputs: Path, tmp_pat
     assert wrong == []
 
 
-def test_a_second_interruption_while_the_line_is_printed(inputs: Path, place: Place) -> None:
-    def prepare() -> None:
+def test_a_second_interruption_while_the_line_is_printed(inputs, place):
+    def prepare():
         at(interruption, "tell", *NUMBERS)()
         at(TableFile, "write", signal.SIGINT)()
 
     ended = run(BY_NAME["privatize"], inputs, place, prepare)
-    assert ended.status == 2
-    assert ended.said.splitlines()[-1] == SAID
-    assert place.files() == {}
+    assert (ended.status, ended.said.splitlines()[-1], place.files()) == (2, SAID, {})
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_signal_while_something_is_imported(number: int, inputs: Path, place: Place) -> None:
-    def prepare() -> None:
+def test_a_signal_while_something_is_imported(number, inputs, place):
+    def prepare():
         class Finder:
-            def find_spec(self, name: str, *_: Any) -> None:
+            def find_spec(self, name, *_):
                 if name.endswith("privatize.work"):
                     os.kill(os.getpid(), number)
 
@@ -141,18 +127,18 @@ def test_a_signal_while_something_is_imported(number: int, inputs: Path, place: 
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_sweep_leaves_no_folder_and_no_generator(number: int, inputs: Path, place: Place) -> None:
+def test_a_sweep_leaves_no_folder_and_no_generator(number, inputs, place):
     """Without --out what it keeps has a temporary folder."""
 
     class Here:
-        def answers(self, *_: Any) -> Any:
+        def answers(self, *_):
             assert list(place.temporary.rglob("manifest.json"))
             assert stat_of(place.temporary) == {0o700}
             next(place.temporary.rglob("manifest.json")).with_name("generator.npz").touch()
             os.kill(os.getpid(), number)
             yield 0, None
 
-    def prepare() -> None:
+    def prepare():
         mock.patch.object(SweepRun, "_pool", return_value=nullcontext(Here())).start()
 
     ended = run(BY_NAME["sweep"], inputs, place, prepare)
@@ -161,11 +147,11 @@ def test_a_sweep_leaves_no_folder_and_no_generator(number: int, inputs: Path, pl
     assert (place.files(), place.left()) == ({}, [])
 
 
-def stat_of(folder: Path) -> set[int]:
+def stat_of(folder):
     return {path.stat().st_mode & 0o777 for path in folder.iterdir()}
 
 
-def test_no_process_is_left(inputs: Path, place: Place) -> None:
+def test_no_process_is_left(inputs, place):
     """The demo audits in processes, which write no files: they are killed with it."""
     command = _of("demo", "demo --folder >demo", "", grows="demo/")
     ended = run(command, inputs, place, at(Parallel, "_wait_retrieval", signal.SIGTERM))
@@ -176,20 +162,17 @@ def test_no_process_is_left(inputs: Path, place: Place) -> None:
         "demo/honest.parquet",
         "demo/truth.parquet",
     ]
-    assert place.left() == []
-    assert list(processes_of(place)) == []
+    assert (place.left(), list(processes_of(place))) == ([], [])
 
 
-def test_a_signal_while_a_process_is_waited_for(inputs: Path, place: Place) -> None:
+def test_a_signal_while_a_process_is_waited_for(inputs, place):
     prepare = at(Parallel, "_wait_retrieval", signal.SIGTERM)
     ended = run(BY_NAME["mechanism audit"], inputs, place, prepare)
     assert (ended.status, ended.said.splitlines()[-1]) == (2, SAID)
     assert (place.files(), place.left()) == ({}, [])
 
 
-def test_a_killed_run_leaves_drafts_that_the_next_one_removes(
-    inputs: Path, ready: Place, place: Place
-) -> None:
+def test_a_killed_run_leaves_drafts_that_the_next_one_removes(inputs, ready, place):
     command = BY_NAME["privatize"]
     shutil.copytree(ready.out, place.out, dirs_exist_ok=True)
     before = place.files()
@@ -199,11 +182,10 @@ def test_a_killed_run_leaves_drafts_that_the_next_one_removes(
     assert len(drafts) == 4, "two new files, and what was there before"
     assert sum(path.stat().st_mode & 0o777 == 0o600 for path in drafts) == 2
     assert list(faults(command, place, before, ended, 0, kill=True)) == []
-    assert run(command, inputs, place).status == 0
-    assert place.left() == []
+    assert (run(command, inputs, place).status, place.left()) == (0, [])
 
 
-def test_a_forked_process_ends_by_itself() -> None:
+def test_a_forked_process_ends_by_itself():
     """What a library forks may be ended without an end of the command."""
     script = (
         "import os, signal, time\n"
@@ -223,7 +205,7 @@ def test_a_forked_process_ends_by_itself() -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("-15\n", "", 0)
 
 
-def test_nothing_is_heeded_that_was_ignored() -> None:
+def test_nothing_is_heeded_that_was_ignored():
     """As under nohup."""
     script = (
         "import os, signal\n"

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from processes import called
 
-from ldpaudit import cli, plugins
+from ldpaudit import plugins
 from ldpaudit.mechanisms import registry
 
 HERE = Path(__file__).parent
@@ -54,17 +55,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def command(
-    installed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
-    def call(*words: Any) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["ldpaudit", *map(str, words)])
-        monkeypatch.setenv("LDPAUDIT_THREADS", "1")
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        return int(stopped.value.code or 0), "".join(capsys.readouterr())
-
-    return call
+def command(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setenv("LDPAUDIT_THREADS", "1")
+    return called
 
 
 @pytest.fixture
@@ -86,8 +79,7 @@ def released(command: Command, data: Path, tmp_path: Path) -> Callable[[str], Pa
             *("privatize", data, "-o", path, "--mechanism", name, "--epsilon", EPSILON),
             *("--experimental", "--seed", 3),
         )
-        assert status == 0, said
-        assert name.replace("-", " ") in said
+        assert (status, name.replace("-", " ") in said) == (0, True), said
         return path
 
     return release
@@ -105,8 +97,7 @@ def _ids(result: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize("name", ["cyclic-response", "cautious-response"])
 def test_a_release_declares_it(released: Callable[[str], Path], name: str) -> None:
     declared = json.loads(pq.read_schema(released(name)).metadata[b"ldpaudit"])["mechanism"]
-    assert declared["name"] == name
-    assert declared["epsilon"] == EPSILON
+    assert (declared["name"], declared["epsilon"]) == (name, EPSILON)
 
 
 @pytest.mark.parametrize("truth", [True, False])
@@ -209,8 +200,7 @@ def test_mistakes_are_one_line(
     place = 2 if words[0] == "mechanism" else len(filled)
     named = ["cyclic-response"] if words[0] == "mechanism" else ["--mechanism", "cyclic-response"]
     status, said = command(*filled[:place], *named, *filled[place:])
-    assert status == 2
-    assert part in said
+    assert (status, part in said) == (2, True), said
     assert len(said.strip().splitlines()) == 1
 
 
@@ -237,8 +227,7 @@ def test_a_broken_plug_in_stops_nothing_else(installed: Path, command: Command) 
         assert "laplace" in registry.applicable()
         for name, part in (("bad", "cannot be loaded"), ("masked", "calls itself")):
             status, said = command("mechanism", "describe", name, *words[3:])
-            assert status == 2
-            assert f"The plug-in {name!r}" in said
+            assert (status, f"The plug-in {name!r}" in said) == (2, True), said
             assert part in said
     finally:
         entry.write_text(kept)

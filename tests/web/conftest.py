@@ -4,9 +4,6 @@ import asyncio
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import NAMES
@@ -18,7 +15,7 @@ from ldpaudit.web import jobs, site, worker
 
 
 @pytest.fixture
-def page(tmp_path: Path, here: None) -> Iterator[Page]:
+def page(tmp_path, here):
     folder = tmp_path / "scratch"
     folder.mkdir()
     made = Page(folder)
@@ -27,18 +24,18 @@ def page(tmp_path: Path, here: None) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="session")
-def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def release(tmp_path_factory):
     """A release that claims ε = 1 and was made with 3, and its true labels."""
     return written(tmp_path_factory.mktemp("web"), made=3.0, rows=1200)
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
+def here(monkeypatch):
     """Do the tasks in this process, one at a time, and only the audits that decide."""
     monkeypatch.setenv("LDPAUDIT_ONLY", "mechanism")
     lock = threading.Lock()
 
-    def run(words: list[str], folder: Path, heard: Callable[[str], None]) -> int:
+    def run(words, folder, heard):
         with lock, pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
             patch.setattr(sys, "stderr", Heard(heard))
@@ -55,7 +52,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
                 return ended.code or 0
             return 0
 
-    async def work(words: Any, folder: Path, heard: Any, job: Any = None) -> int:
+    async def work(words, folder, heard, job=None):
         return await asyncio.to_thread(run, words, folder, heard)
 
     monkeypatch.setattr(jobs, "work", work)
@@ -63,7 +60,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
+def chromium():
     """A browser for the tests of a file, whose loop runs until it ends; skipped without one."""
     playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     program = next(filter(None, map(shutil.which, NAMES)), None)

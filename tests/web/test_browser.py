@@ -1,12 +1,16 @@
 """The ways from the first page to an answer in a real browser, and everybody can go them."""
 
 import importlib.resources
+import os
+import re
+import shutil
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import httpx2
 import pytest
 import uvicorn
 from opened import OPTIONS, TOKEN
@@ -20,7 +24,7 @@ VIOLATIONS = """() => axe.run(document, {resultTypes: ["violations"]}).then(foun
 
 
 @pytest.fixture
-def address(here: None, tmp_path: Path) -> Iterator[str]:
+def address(here, tmp_path):
     """The page on a port of this computer, its commands in this process."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
@@ -29,7 +33,7 @@ def address(here: None, tmp_path: Path) -> Iterator[str]:
     site = Site(OPTIONS, folder, TOKEN, 1 << 30)
     app = Guard(site.app, TOKEN, port, site.room)
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
-    server.install_signal_handlers = lambda: None  # type: ignore[method-assign]
+    server.install_signal_handlers = lambda: None
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     yield f"http://127.0.0.1:{port}/{TOKEN}/"
@@ -40,33 +44,33 @@ def address(here: None, tmp_path: Path) -> Iterator[str]:
 class Person:
     """Somebody with a browser, whose clicks are counted, and who is shown no error."""
 
-    def __init__(self, browser: Any, address: str, **how: Any) -> None:
+    def __init__(self, browser, address, **how):
         self.context = browser.new_context(**how)
         self.tab = self.context.new_page()
         self.clicks = 0
-        self.errors: list[str] = []
+        self.errors = []
         self.tab.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         base = address.partition(f"{TOKEN}/")[0]
         self.tab.on("request", lambda r: self._own(r.url, base))
         self.tab.goto(address)
 
-    def _own(self, url: str, address: str) -> None:
+    def _own(self, url, address):
         if not url.startswith((address, "data:")):
             self.errors.append(url)
 
-    def click(self, what: str) -> None:
+    def click(self, what):
         self.clicks += 1
         self.tab.click(what)
 
-    def choose(self, field: str, path: Path) -> None:
+    def choose(self, field, path):
         """Open the dialog of a field, and choose a file in it: two clicks."""
         self.clicks += 2
         self.tab.set_input_files(field, path)
 
-    def violations(self) -> list[str]:
+    def violations(self):
         """Return what axe finds, in the light and in the dark, wide and narrow."""
         axe = importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
-        found: list[str] = []
+        found = []
         before = len(self.errors)  # Styles that axe sets to measure are held back.
         for scheme, width in (("light", 1200), ("dark", 400)):
             self.tab.emulate_media(color_scheme=scheme)
@@ -79,9 +83,7 @@ class Person:
         return found
 
 
-def test_the_dishonest_release_is_found_in_ten_clicks(
-    chromium: Any, address: str, tmp_path: Path
-) -> None:
+def test_the_dishonest_release_is_found_in_ten_clicks(chromium, address, tmp_path):
     files = write_demo(tmp_path / "demo", 20260101)
     person = Person(chromium, address)
     assert person.violations() == []
@@ -97,17 +99,14 @@ def test_the_dishonest_release_is_found_in_ten_clicks(
     assert person.violations() == []
     with person.tab.expect_download() as saved:
         person.tab.click("text=Save the result")
-    assert saved.value.suggested_filename == "dishonest.audit.json"
-    assert person.errors == []
+    assert (saved.value.suggested_filename, person.errors) == ("dishonest.audit.json", [])
     person.tab.go_back()
     person.tab.goto(address)
     assert "do not publish" in person.tab.inner_text(".earlier")
     person.context.close()
 
 
-def test_the_sample_and_a_wrong_file_without_scripts(
-    chromium: Any, address: str, tmp_path: Path
-) -> None:
+def test_the_sample_and_a_wrong_file_without_scripts(chromium, address, tmp_path):
     person = Person(chromium, address, java_script_enabled=False)
     wrong = tmp_path / "wrong.parquet"
     wrong.write_bytes(b"nothing")
@@ -125,9 +124,7 @@ def test_the_sample_and_a_wrong_file_without_scripts(
     person.context.close()
 
 
-def test_the_noise_by_the_keyboard(
-    chromium: Any, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_noise_by_the_keyboard(chromium, address, tmp_path, monkeypatch):
     monkeypatch.setattr("ldpaudit.web.kinds.GRID", (0.5,))
     table = tmp_path / "table.csv"
     table.write_text("x,label\n" + "".join(f"{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(300)))
@@ -145,6 +142,41 @@ def test_the_noise_by_the_keyboard(
     assert person.tab.inner_text("label[for=at]") == "ε = 0.5"
     person.click("text=Draw the noise")
     person.tab.wait_for_selector("text=Audit this release")
-    assert person.violations() == []
-    assert person.errors == []
+    assert (person.violations(), person.errors) == ([], [])
     person.context.close()
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.validate
+def test_the_image_shows_the_page(tmp_path):
+    lines = (ROOT / "Dockerfile").read_text().replace("\\\n", "").splitlines()
+    source, home = tmp_path / "source", tmp_path / "opt"
+    source.mkdir()
+    for line in (ROOT / ".dockerignore").read_text().splitlines():
+        origin, place = ROOT / line[1:], source / line[1:]
+        place.parent.mkdir(exist_ok=True)
+        if line.startswith("!") and origin.is_dir():
+            shutil.copytree(origin, place, symlinks=True)
+        elif line.startswith("!"):
+            shutil.copy(origin, place)
+    (extras,) = [re.findall(r'EXTRAS="(.*)"', one)[0] for one in lines if "ARG EXTRAS" in one]
+    steps = [one.removeprefix("RUN ") for one in lines if one.startswith("RUN ")]
+    own = {"PATH": f"{home}/bin:{os.environ['PATH']}", "EXTRAS": extras, "PYTHONPATH": ""}
+    for step in steps:
+        made = step.replace("/opt/ldpaudit", str(home)).replace("/source", str(source))
+        made = made.replace("python -m venv", f"{sys.executable} -m venv")
+        subprocess.run(["sh", "-c", made], check=True, env=os.environ | own, cwd=tmp_path)
+    command = [str(home / "bin/ldpaudit"), "open", "--container", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | own, cwd=tmp_path
+    ) as server:
+        try:
+            (address,) = re.findall(r"http://\S+", server.stdout.readline())
+            assert "Audit a release" in httpx2.get(address).text
+            for name in ("open.js", "open.css", "report.css"):
+                assert httpx2.get(f"{address}static/{name}").status_code == 200
+            assert httpx2.get(address.replace("127.0.0.1", "127.0.0.2")).status_code == 403
+        finally:
+            server.terminate()

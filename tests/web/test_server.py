@@ -1,5 +1,8 @@
 """The server as a process: its folder, its memory, its jobs, its end by Ctrl-C and by a kill."""
 
+import asyncio
+import errno
+import itertools
 import os
 import re
 import signal
@@ -8,24 +11,29 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import psutil
 import pytest
+from opened import HERE, PORT, TOKEN, Page
+from starlette.testclient import TestClient
+
+from ldpaudit.web.drafts import harmless
+from ldpaudit.web.jobs import work
 
 Start = Callable[..., tuple[subprocess.Popen[str], str]]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path):
     """Start ``ldpaudit open`` with a folder for temporary files; return it and its address."""
     running = []
     (tmp_path / "tmp").mkdir()
 
-    def starting(*words: str, browser: bool = False) -> tuple[subprocess.Popen[str], str]:
+    def starting(*words, browser=False):
         command = [sys.executable, "-m", "ldpaudit", "open", *words]
         command += [] if browser else ["--no-browser"]
         # Each job tries seeds for minutes before it could end.
@@ -38,7 +46,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
             env=os.environ | own,
         )
         running.append(server)
-        assert server.stdout is not None
         line = server.stdout.readline()
         return server, re.findall(r"http://127\.0\.0\.1:\d+/[\w-]{32}/\S*", line)[0]
 
@@ -48,7 +55,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         server.communicate()
 
 
-def until(true: Callable[[], Any]) -> Any:
+def until(true):
     """Wait for something, ten seconds at most."""
     for _ in range(200):
         if found := true():
@@ -57,17 +64,17 @@ def until(true: Callable[[], Any]) -> Any:
     raise AssertionError("it does not happen")
 
 
-def folders(place: Path) -> list[Path]:
+def folders(place):
     return [*place.glob("ldpaudit-scratch-*")]
 
 
-def client_of(address: str) -> httpx2.Client:
+def client_of(address):
     origin = "/".join(address.split("/")[:3])
     headers = {"Origin": origin}
     return httpx2.Client(base_url=address, headers=headers, follow_redirects=True, timeout=30)
 
 
-def raw(address: str) -> list[bytes]:
+def raw(address):
     """Return requests that no client library sends."""
     _, _, host, token, _ = address.split("/")
     own = f"Host: {host}\r\nOrigin: http://{host}\r\n"
@@ -85,16 +92,14 @@ def raw(address: str) -> list[bytes]:
     return [f"{head}\r\n".encode() for head in heads]
 
 
-def answer_to(address: str, request: bytes) -> bytes:
+def answer_to(address, request):
     place = address.split("/")[2].split(":")
     with socket.create_connection((place[0], int(place[1])), timeout=10) as line:
         line.sendall(request)
         return line.recv(1 << 16)
 
 
-def test_its_folder_goes_with_it_and_after_a_kill_at_the_next_start(
-    start: Start, tmp_path: Path, release: tuple[Path, Path]
-) -> None:
+def test_its_folder_goes_with_it_and_after_a_kill_at_the_next_start(start, tmp_path, release):
     server, address = start()
     (folder,) = folders(tmp_path / "tmp")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -125,9 +130,7 @@ def test_its_folder_goes_with_it_and_after_a_kill_at_the_next_start(
     assert not other.exists()
 
 
-def test_a_job_is_stopped_the_next_one_waits_and_the_page_ends_it_all(
-    start: Start, tmp_path: Path, release: tuple[Path, Path]
-) -> None:
+def test_a_job_is_stopped_the_next_one_waits_and_the_page_ends_it_all(start, tmp_path, release):
     server, address = start(str(release[0]))
     base = "/".join(address.split("/")[:4]) + "/"
     with client_of(base) as client:
@@ -149,9 +152,7 @@ def test_a_job_is_stopped_the_next_one_waits_and_the_page_ends_it_all(
     assert folders(tmp_path / "tmp") == []
 
 
-def test_the_browser_is_started_with_a_file_that_others_cannot_read(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_browser_is_started_with_a_file_that_others_cannot_read(start, tmp_path, monkeypatch):
     """Its address is on no command line: other users may read those."""
     told, program = tmp_path / "told", tmp_path / "browser.py"
     program.write_text(f"import sys; open({str(told)!r}, 'w').write(sys.argv[1] + chr(10))")
@@ -162,7 +163,7 @@ def test_the_browser_is_started_with_a_file_that_others_cannot_read(
     assert stat.S_IMODE(door.stat().st_mode) == 0o600
 
 
-def test_a_port_that_is_taken_and_a_size_that_is_none(command: Any) -> None:
+def test_a_port_that_is_taken_and_a_size_that_is_none(command):
     status, _, said = command("open", "--port", "99999999", "--no-browser")
     assert (status, said.count("\n")) == (2, 1)
     assert "--port must be from 0 to 65535" in said
@@ -173,10 +174,222 @@ def test_a_port_that_is_taken_and_a_size_that_is_none(command: Any) -> None:
     assert command("open", "--memory", "much", "--no-browser")[0] == 2
 
 
-def test_without_the_extra_one_line_says_what_to_install(
-    command: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_one_line_says_what_to_install(command, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, said = command("open")
     assert (status, said.count("\n")) == (2, 1)
     assert "pip install 'ldpaudit[web]'" in said
+
+
+HOSTS = ("evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:80", f"127.0.0.2:{PORT}",
+         f"localhost.evil.example:{PORT}", f"0.0.0.0:{PORT}", "[::1]", "")  # fmt: skip
+ORIGINS = ("http://evil.example", "null", f"https://127.0.0.1:{PORT}", "http://127.0.0.1",
+           f"http://localhost:{PORT}", f"http://127.0.0.1:{PORT}.evil.example", "")  # fmt: skip
+TOKENS = ("", "A-TOKEN", "a-toke", "a-token2", "a%2Dtoken%00", "ä-token", "..", "static", "*")
+PLACES = ("", "audit", "end", "static/open.js", "job/x/page/page")
+
+
+def attacks():
+    """Return method, path and headers of requests of others."""
+    made = []
+    for method, place in itertools.product(("GET", "POST"), PLACES):
+        path = f"/{TOKEN}/{place}"
+        own = {"Origin": HERE}
+        made += [(method, path, {"Host": host, "Origin": f"http://{host}"}) for host in HOSTS]
+        made += [(method, path, {"Origin": origin}) for origin in ORIGINS]
+        made += [(method, f"/{token}/{place}", own) for token in TOKENS]
+    made += [("POST", f"/{TOKEN}/{place}", {}) for place in PLACES]
+    made += [("POST", f"/{TOKEN}/end", {"Origin": HERE, "Sec-Fetch-Site": "cross-site"})]
+    return made
+
+
+def test_no_request_of_others_is_answered(page):
+    ended = []
+    page.site.end = lambda: ended.append(True)
+    tried = attacks()
+    assert len(tried) >= 200
+    for method, path, headers in tried:
+        answer = page.client.request(method, path, headers=headers)
+        assert (answer.status_code, answer.text) == (403, ""), (method, path, headers)
+    assert not ended
+    assert page.get().status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "static/../site.py", "static/%2e%2e/site.py", "static/..%2fsite.py", "static//etc/passwd",
+        "job/../../etc/passwd/page/page", "job/%2e%2e/file/page", "audit/%2e%2e%2fetc",
+        "job/x/file/..%2f..%2fresult.json", "nothing", "release/x", "job/x/stop",
+    ],
+)  # fmt: skip
+def test_no_path_leads_out(page, path):
+    assert page.client.get(f"/{TOKEN}/{path}").status_code in (403, 404, 405)
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("../../../etc/passwd", "passwd"),
+        ("..\\..\\boot.ini", "boot.ini"),
+        ("/etc/shadow", "shadow"),
+        ("..", "file"),
+        ("", "file"),
+        ("-rf.csv", "rf.csv"),
+        (".bashrc", "bashrc"),
+        ("a*?[b].csv", "a___b_.csv"),
+        ("x\n--html=y.csv", "x_--html=y.csv".replace("=", "_")),
+        ("Jahr 2025 (neu).csv", "Jahr 2025 (neu).csv"),
+        ("größe.csv", "größe.csv"),
+        ("a" * 300 + ".parquet", "a" * 52 + ".parquet"),
+        ("https://evil.example/a.csv", "a.csv"),
+    ],
+)
+def test_names_of_uploads_are_made_harmless(name, own):
+    assert harmless(name) == own
+
+
+def test_files_stay_in_the_folder(page, release, tmp_path):
+    content = release[0].read_bytes()
+    page.client.post(
+        f"/{TOKEN}/audit",
+        files={"release": ("../../../evil.parquet", content)},
+        headers={"Origin": HERE},
+    )
+    inside = tmp_path / "scratch"
+    found = [path for path in tmp_path.rglob("*evil*") if not path.is_relative_to(inside)]
+    assert found == []
+    assert [*inside.rglob("evil.parquet")] != []
+
+
+def test_what_is_sent_cannot_name_a_file_of_the_server(page, release):
+    """A text in the place of a file, a policy elsewhere, code as an attack: none is a word."""
+    form = page.post("audit", {"release": release[0]})
+    secret = "/etc/passwd"
+    told = {"truth": secret, "original": secret, "policy": secret, "channel": secret,
+            "attacks": "/tmp/evil.py:Evil", "html": secret, "json": secret, "release": secret,
+            "cluster": "tls://evil.example:1", "label": f"x:channel={secret}"}  # fmt: skip
+    answer = page.finished(page.post(str(form.url), **told))
+    (job,) = page.site._jobs.values()
+    assert secret not in job.command.replace(f'"x:channel={secret}"', "")
+    assert "evil" not in job.command
+    assert "x:channel=" in answer.text  # The name of a column, which is not there.
+
+
+def test_an_upload_is_held_to_the_memory(here, tmp_path, page):
+    small = Page(page.site._scratch, most=20_000)
+    big = tmp_path / "big.csv"
+    big.write_text("label,x\n" + "a,1\n" * 10_000)
+    with small.client:
+        answer = small.post("audit", {"release": big})
+        assert answer.status_code == 413
+        assert "more than may be uploaded" in answer.text
+        assert [*small.site._scratch.rglob("big.csv")] == []
+        much = {
+            "Origin": HERE,
+            "Content-Length": "99000000000",  # Next to nothing of it comes.
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        told = small.client.post(f"/{TOKEN}/audit", content=b"a=b", headers=much)
+        assert told.status_code == 413
+        few = tmp_path / "few.csv"
+        few.write_text("label,x\n" + "a,1\n" * 2_000)
+        assert small.post("audit", {"release": few}).status_code == 200
+        assert small.post("audit", {"release": few}).status_code == 200
+        assert small.post("audit", {"release": few}).status_code == 413  # The two are still there.
+
+
+def test_every_answer_says_what_a_page_may_do(page):
+    for place in ("", "audit", "static/report.css", "static/open.js", "nothing"):
+        headers = page.get(place).headers
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["Referrer-Policy"] == "same-origin"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_markup_in_names_and_values_is_text(page, tmp_path):
+    table = tmp_path / "<img src=x onerror=alert(1)>.csv"
+    table.write_text('"<script>alert(1)</script>",label\n' + "1,a\n2,b\n" * 30)
+    form = page.post("audit", {"release": table})
+    assert "<script>alert" not in form.text
+    assert "<img src=x" not in form.text
+    assert "&lt;script&gt;alert" in form.text
+    again = page.post(str(form.url), epsilon='"><script>alert(2)</script>')
+    assert "<script>alert" not in page.finished(again).text
+
+
+def test_what_others_put_into_a_form_harms_nobody(page, release):
+    """Bytes that no command takes, and names that a disk cannot hold or cannot tell apart."""
+    form = page.post("audit", {"release": release[0]})
+    answer = page.finished(page.post(str(form.url), epsilon="1\0--html=/tmp/x", drop="\0"))
+    assert "Internal fault" not in answer.text
+    assert page.post(str(form.url), epsilon="1" * (1 << 21)).status_code == 400
+    for body in (b"", b"--x", b"--x\r\nContent-Disposition: form-data\r\n\r\n\r\n--x--"):
+        head = {"Origin": HERE, "Content-Type": "multipart/form-data; boundary=x"}
+        sent = page.client.post(f"/{TOKEN}/audit", content=body, headers=head)
+        assert sent.status_code in (200, 400)
+    names = (
+        "漢" * 90 + ".csv",
+        "json.py",
+        "A.csv",
+        "a.csv",
+        "a.csv",
+        "\ud800.csv".encode("utf-16", "surrogatepass").decode("latin-1"),
+    )
+    files = [("release", (name, b"label,x\na,1\n")) for name in names]
+    assert (
+        page.client.post(f"/{TOKEN}/audit", files=files, headers={"Origin": HERE}).status_code
+        == 200
+    )
+    (draft,) = [
+        one for one in page.site._drafts.values() if len(one.files.get("release", ())) == len(names)
+    ]
+    own = draft.files["release"]
+    assert len({name.casefold() for name in own}) == len(names)
+    assert all(len(name.encode()) < 250 for name in own)
+
+
+def test_nothing_is_imported_from_the_files(tmp_path, monkeypatch):
+    """A file called as a module, in the folder where commands run, with an odd PYTHONPATH."""
+    folder = tmp_path / "draft"
+    folder.mkdir()
+    for name in ("json.py", "numpy.py", "sitecustomize.py", "ldpaudit.py"):
+        (folder / name).write_text("raise SystemExit(99)")
+    paths = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", f":{paths}:")
+    table = folder / "table.csv"
+    table.write_text("label,x\n" + "a,1\nb,2\n" * 30)
+    heard = []
+    looking = work(["look", str(tmp_path / "found"), "table.csv"], folder, heard.append)
+    with ThreadPoolExecutor(1) as apart:  # The browser of other tests has a loop in this thread.
+        status = apart.submit(asyncio.run, looking).result()
+    assert (status, heard) == (0, [])
+    assert "columns" in (tmp_path / "found").read_text()
+
+
+def test_two_uploads_at_a_time_have_one_room(page):
+    """What is still coming counts, too."""
+    small = Page(page.site._scratch, most=30_000)
+    small.app._coming = 25_000
+    with small.client:
+        answer = small.client.post(
+            f"/{TOKEN}/audit", files={"release": ("a.csv", b"x" * 10_000)}, headers={"Origin": HERE}
+        )
+    assert (answer.status_code, small.app._coming) == (413, 25_000)
+
+
+def test_a_full_disk_is_said_in_a_line(page, release, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/secret/place")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    page.client = TestClient(page.app, base_url=HERE, raise_server_exceptions=False)
+    answer = page.post("audit", {"release": release[0]})
+    assert answer.status_code == 500
+    assert "could not be done: no space left on device." in answer.text
+    assert "secret" not in answer.text
+    assert ([*page.site._scratch.rglob("*.parquet")], page.get().status_code) == ([], 200)

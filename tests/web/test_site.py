@@ -2,12 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from opened import HERE, OPTIONS, Page
+from opened import HERE, OPTIONS
 
 from ldpaudit.cli import commands
 from ldpaudit.cli.parameters import parameters_of
@@ -15,18 +13,14 @@ from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import Draft
 from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
 
-Files = tuple[Path, Path]
 
-
-def error_of(answer: Any) -> str:
+def error_of(answer):
     """Return the refusal that a page shows."""
     found = re.search(r'class="error"[^>]*>.*?</strong> (.*?)</', answer.text, re.DOTALL)
     return "" if found is None else found[1].strip()
 
 
-def test_an_audit_is_the_same_by_page_and_by_command(
-    page: Page, release: Files, tmp_path: Path, command: Callable[..., Any]
-) -> None:
+def test_an_audit_is_the_same_by_page_and_by_command(page, release, tmp_path, command):
     form = page.post("audit", {"release": release[0], "truth": release[1]})
     assert "The file declares" in form.text
     assert 'value="label" checked' in form.text
@@ -52,9 +46,7 @@ def test_an_audit_is_the_same_by_page_and_by_command(
     assert "do not publish" in listed
 
 
-def test_a_stored_result_is_opened_and_compared(
-    page: Page, release: Files, tmp_path: Path, command: Callable[..., Any]
-) -> None:
+def test_a_stored_result_is_opened_and_compared(page, release, tmp_path, command):
     out = tmp_path / "a.json"
     command("run", release[0], "--truth", release[1], "--only", "mechanism", "--json", out)
     shown = page.finished(page.post("stored", {"result": out}))
@@ -74,9 +66,7 @@ def test_a_stored_result_is_opened_and_compared(
     assert error_of(refused).startswith("The file must be an ldpaudit result")
 
 
-def test_refusals_are_those_of_the_command_and_lose_nothing(
-    page: Page, release: Files, tmp_path: Path, command: Callable[..., Any]
-) -> None:
+def test_refusals_are_those_of_the_command_and_lose_nothing(page, release, tmp_path, command):
     form = page.post("audit", {"release": release[0], "truth": release[1]})
     place = str(form.url)
     answer = page.finished(
@@ -104,9 +94,7 @@ def test_refusals_are_those_of_the_command_and_lose_nothing(
     assert "rows" in answer.text
 
 
-def test_true_labels_that_do_not_fit_and_none_at_all(
-    page: Page, release: Files, tmp_path: Path
-) -> None:
+def test_true_labels_that_do_not_fit_and_none_at_all(page, release, tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("label\n0\n1\n")
     place = str(page.post("audit", {"release": release[0], "truth": few}).url)
@@ -118,7 +106,7 @@ def test_true_labels_that_do_not_fit_and_none_at_all(
     assert "the release alone" in answer.text
 
 
-def test_two_years_are_audited_together(page: Page, release: Files) -> None:
+def test_two_years_are_audited_together(page, release):
     two = [
         ("release", (name, release[0].read_bytes())) for name in ("2025.parquet", "2026.parquet")
     ]
@@ -128,14 +116,12 @@ def test_two_years_are_audited_together(page: Page, release: Files) -> None:
     assert "2026.parquet" in shown.text
 
 
-def test_no_file_at_all(page: Page) -> None:
+def test_no_file_at_all(page):
     assert "Choose a file first" in page.post("audit").text
     assert page.get("audit/nothing").status_code == 404
 
 
-def test_the_noise_is_chosen_and_the_release_made(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_noise_is_chosen_and_the_release_made(page, tmp_path, monkeypatch):
     table = tmp_path / "table.csv"
     table.write_text("x,label\n" + "".join(f"{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(300)))
     monkeypatch.setattr("ldpaudit.web.kinds.GRID", (0.5,))
@@ -154,7 +140,7 @@ def test_the_noise_is_chosen_and_the_release_made(
     assert page.post(f"{place}/audit").status_code == 404
 
 
-def test_two_forms_do_not_mix_and_back_shows_what_was_filled_in(page: Page, release: Files) -> None:
+def test_two_forms_do_not_mix_and_back_shows_what_was_filled_in(page, release):
     one = page.post("audit", {"release": release[0]})
     other = page.post("audit", {"release": release[0], "truth": release[1]})
     assert one.url != other.url
@@ -175,11 +161,11 @@ def test_two_forms_do_not_mix_and_back_shows_what_was_filled_in(page: Page, rele
         ("12.345.678,9", False, "12345678.9"), ("1,2,3.4", False, "1,2,3.4"),
     ],
 )  # fmt: skip
-def test_numbers_are_read_in_english_and_in_german(typed: str, whole: bool, read: str) -> None:
+def test_numbers_are_read_in_english_and_in_german(typed, whole, read):
     assert plain_number(typed, whole=whole) == read
 
 
-def test_a_form_has_every_option_of_the_command_but_for_those_of_the_page(tmp_path: Path) -> None:
+def test_a_form_has_every_option_of_the_command_but_for_those_of_the_page(tmp_path):
     fields = fields_of(parameters_of(commands.run))
     left = {one.name for one in parameters_of(commands.run)} - fields.keys()
     assert left == {
@@ -201,7 +187,7 @@ def test_a_form_has_every_option_of_the_command_but_for_those_of_the_page(tmp_pa
     }
 
 
-def test_the_field_that_a_refusal_is_about(tmp_path: Path) -> None:
+def test_the_field_that_a_refusal_is_about(tmp_path):
     fields, draft = fields_of(OPTIONS["run"]), Draft("audit", tmp_path)
     draft.given(["r.csv"], "release")
     for message, name in {
@@ -214,17 +200,15 @@ def test_the_field_that_a_refusal_is_about(tmp_path: Path) -> None:
         assert field_of(message, fields, draft) == name
 
 
-def test_curves_of_numbers() -> None:
-    def point(value: float, error: float) -> dict[str, Any]:
+def test_curves_of_numbers():
+    def point(value, error):
         means = {"numeric.best.within_5": 0.4, "test_squared_error": error, "test_constant": 8.0}
         return {"value": value, **{name: {"value": mean} for name, mean in means.items()}}
 
     sweep = {"points": [point(2.0, 2.0), point(1.0, 4.0)], "reference": None}
     curves = curves_of(sweep, {"recommendations": []}, "1")
-    assert curves.epsilons == (1.0, 2.0)
-    assert curves.at == 1
+    assert (curves.epsilons, curves.at) == ((1.0, 2.0), 1)
     says, guessed, learnt = curves.lines
-    assert says.shares == pytest.approx((0.7310586, 0.8807971))
-    assert guessed.shares == (0.4, 0.4)
+    assert (says.shares, guessed.shares) == (pytest.approx((0.7310586, 0.8807971)), (0.4, 0.4))
     assert learnt.shares == pytest.approx((0.5, 0.75))
     assert learnt.reference is None

@@ -7,9 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from judging.cases import evidence, judged, p_value, power, record
@@ -24,7 +21,7 @@ from ldpaudit.work.progress import INTERRUPTED, NoProgress, Stop, Stopped, Watch
 TIME = "its time was over (--timeout 60)"
 
 
-def test_the_time_is_over_when_it_is() -> None:
+def test_the_time_is_over_when_it_is():
     now = [0.0]
     stop = Stop(deadline=60.0, seconds=60, clock=lambda: now[0])
     assert not stop.due()
@@ -37,7 +34,7 @@ def test_the_time_is_over_when_it_is() -> None:
     assert not Stop.after(None).due()
 
 
-def test_who_does_not_ask_ends_at_the_next_step_and_who_asks_is_trusted() -> None:
+def test_who_does_not_ask_ends_at_the_next_step_and_who_asks_is_trusted():
     stop = Stop()
     watched = Watched(NoProgress(), stop)
     for report in (lambda: watched.step("a"), lambda: watched.advance(1, 2)):
@@ -53,7 +50,7 @@ def test_who_does_not_ask_ends_at_the_next_step_and_who_asks_is_trusted() -> Non
     assert not isinstance(Stopped(), Exception)  # What catches errors lets it pass.
 
 
-def test_signals_ask_first_and_interrupt_then(capfd: pytest.CaptureFixture[str]) -> None:
+def test_signals_ask_first_and_interrupt_then(capfd):
     now = [0.0]
     stop = Stop(clock=lambda: now[0])
     handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
@@ -72,11 +69,11 @@ def test_signals_ask_first_and_interrupt_then(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().err.count("the report will say what is missing") == 1
 
 
-def stopped(*names: str) -> tuple[AuditRecord, ...]:
+def stopped(*names):
     return (record("mechanism"), *(AuditRecord(id=n, status="stopped", reason=TIME) for n in names))
 
 
-def test_an_audit_that_was_stopped_never_passes() -> None:
+def test_an_audit_that_was_stopped_never_passes():
     found = evidence(power(0.2), epsilon=0.9)
     assert judged(found).verdict == "pass"
     judgement = judged(found, records=stopped("renyi"))
@@ -88,7 +85,7 @@ def test_an_audit_that_was_stopped_never_passes() -> None:
     assert judgement.sentence == f"Inconclusive: the audit mechanism was stopped: {TIME}."
 
 
-def test_a_violation_stays_one_at_the_same_level() -> None:
+def test_a_violation_stays_one_at_the_same_level():
     found = evidence(power(0.2), epsilon=1.2)
     whole, part = judged(found), judged(found, records=stopped("renyi", "power"))
     assert part.verdict == whole.verdict == "fail"
@@ -100,17 +97,17 @@ def test_a_violation_stays_one_at_the_same_level() -> None:
 class Slow(NoProgress):
     """Progress that lets time pass at a step."""
 
-    def __init__(self, at: str, stop: Stop) -> None:
+    def __init__(self, at, stop):
         self.at, self.stop, self.names = at, stop, ("",)
 
-    def step(self, text: str) -> None:
+    def step(self, text):
         if text.startswith(self.at):
             self.stop.deadline = time.monotonic()
 
-    def phases(self, names: Sequence[str]) -> None:
+    def phases(self, names):
         self.names = tuple(names)
 
-    def phase(self, number: int) -> None:
+    def phase(self, number):
         self.step(self.names[number])
 
 
@@ -128,10 +125,10 @@ class Slow(NoProgress):
         ("power", {"mechanism": "ran", "label-inference": "ran", "power": "ran"}),
     ],
 )
-def test_what_is_finished_is_reported(at: str, ended: dict[str, str], tmp_path: Path) -> None:
+def test_what_is_finished_is_reported(at, ended, tmp_path):
     path, truth = written(tmp_path, rows=400)
     stop = Stop(seconds=60)
-    options: dict[str, Any] = {"only": tuple(ended), "threads": 1}
+    options = {"only": tuple(ended), "threads": 1}
     result = ldpaudit.audit(
         str(path), truth=str(truth), stop=stop, progress=Slow(at, stop), **options
     )
@@ -142,7 +139,7 @@ def test_what_is_finished_is_reported(at: str, ended: dict[str, str], tmp_path: 
     assert (TIME in result.to_html()) == ("stopped" in ended.values())
 
 
-def test_one_signal_writes_what_is_finished(tmp_path: Path) -> None:
+def test_one_signal_writes_what_is_finished(tmp_path):
     path, truth = written(tmp_path, rows=1000)
     words = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
     process = subprocess.Popen(
@@ -152,7 +149,6 @@ def test_one_signal_writes_what_is_finished(tmp_path: Path) -> None:
         text=True,
         preexec_fn=heed_interrupts,
     )
-    assert process.stderr is not None
     while "label inference" not in process.stderr.readline():
         pass
     process.send_signal(signal.SIGTERM)
@@ -170,7 +166,7 @@ def test_one_signal_writes_what_is_finished(tmp_path: Path) -> None:
     )
 
 
-def test_a_log_has_one_line_a_phase(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_has_one_line_a_phase(capsys):
     with progress_on_terminal(quiet=False) as progress:
         progress.step("reading")
         progress.remark("a plan")
@@ -194,7 +190,7 @@ def test_a_log_has_one_line_a_phase(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_a_terminal_has_a_bar(tmp_path: Path) -> None:
+def test_a_terminal_has_a_bar(tmp_path):
     path, truth = written(tmp_path, rows=300)
     words = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
     main, side = pty.openpty()

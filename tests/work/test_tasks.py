@@ -8,9 +8,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -28,7 +26,6 @@ from ldpaudit.work import tasks
 from ldpaudit.work.tasks import (
     Answer,
     Pool,
-    Tasks,
     Threads,
     check_cluster,
     differences,
@@ -37,18 +34,18 @@ from ldpaudit.work.tasks import (
 )
 
 
-def times(item: int, shared: int) -> int:
+def times(item, shared):
     if item == 13:
         raise InputError("Thirteen is refused.")
     return item * shared
 
 
-def place(_item: int, _shared: None) -> str:
+def place(_item, _shared):
     return threading.current_thread().name
 
 
 @pytest.mark.parametrize("work", [Threads(1), Threads(3), Pool(1)])
-def test_results_come_in_the_order_of_the_items(work: Tasks) -> None:
+def test_results_come_in_the_order_of_the_items(work):
     assert list(work.map(times, range(10), shared=3)) == [3 * i for i in range(10)]
     results = work.map(times, range(10, 20), shared=1)
     assert [next(results) for _ in range(3)] == [10, 11, 12]
@@ -56,7 +53,7 @@ def test_results_come_in_the_order_of_the_items(work: Tasks) -> None:
         next(results)
 
 
-def test_one_thread_is_the_caller_and_more_take_items_only_as_they_need_them() -> None:
+def test_one_thread_is_the_caller_and_more_take_items_only_as_they_need_them():
     caller = threading.current_thread().name
     assert set(Threads(1).map(place, range(3))) == {caller}
     assert caller not in set(Threads(2).map(place, range(3)))
@@ -68,7 +65,7 @@ def test_one_thread_is_the_caller_and_more_take_items_only_as_they_need_them() -
     assert not [t for t in threading.enumerate() if t.name.startswith("ldpaudit")]
 
 
-def test_the_first_failure_in_order_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_failure_in_order_is_raised(monkeypatch):
     late = Answer(reason="It failed.", error=InputError("It failed."))
     answers = [(1, late), (2, Answer("c")), (0, Answer("a"))]
     monkeypatch.setattr(Pool, "answers", lambda *_: iter(answers))
@@ -78,9 +75,7 @@ def test_the_first_failure_in_order_is_raised(monkeypatch: pytest.MonkeyPatch) -
         next(results)
 
 
-def test_processes_do_what_goes_wrong_in_none_of_the_others(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_processes_do_what_goes_wrong_in_none_of_the_others(tmp_path, capfd):
     with processes(2, 3, tmp_path, seconds=20.0) as pool:
         square = list(pool.map(deed, [("square", i) for i in range(6)]))
         assert square == [i**2 for i in range(6)]
@@ -95,7 +90,7 @@ def test_processes_do_what_goes_wrong_in_none_of_the_others(
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_hangs_is_ended_and_a_killed_one_is_no_other(tmp_path: Path) -> None:
+def test_what_hangs_is_ended_and_a_killed_one_is_no_other(tmp_path):
     with processes(1, 1, tmp_path, seconds=2.0) as pool:
         found = dict(pool.answers(deed, [("hang", tmp_path), ("square", 3), ("die", 0)]))
     assert (found[0].late, found[0].reason) == (True, "It took longer than 2 s and was ended.")
@@ -104,7 +99,7 @@ def test_what_hangs_is_ended_and_a_killed_one_is_no_other(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_processes_end_with_the_command(tmp_path: Path, number: int) -> None:
+def test_processes_end_with_the_command(tmp_path, number):
     script = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -132,21 +127,21 @@ def test_processes_end_with_the_command(tmp_path: Path, number: int) -> None:
     assert not any(map(_runs, pids.read_text().split()))
 
 
-def _runs(pid: str) -> bool:
+def _runs(pid):
     try:
         return bool(psutil.Process(int(pid)).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
 
-def test_memory_limits_the_processes(tmp_path: Path) -> None:
+def test_memory_limits_the_processes(tmp_path):
     for gib, workers in ((0.6, 1), (1.3, 2), (64, 4)):
         with processes(4, 1, tmp_path, gib * 2**30) as pool:
             assert pool.workers == workers
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+def cluster(tmp_path_factory):
     """Two processes, started as ``local:2`` does; they import this module by its folder."""
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
     folder, before = tmp_path_factory.mktemp("shared"), os.environ.get("PYTHONPATH", "")
@@ -158,18 +153,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     os.environ["PYTHONPATH"] = before
 
 
-def test_a_cluster_gives_the_results_of_one_process(
-    cluster: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_gives_the_results_of_one_process(cluster, monkeypatch):
     rows = np.arange(1000, dtype=np.float32)
     shared = {"rows": rows[10:], "labels": np.ones(100_000, dtype=np.int32)}
     expected = [(i, float(rows[10 + i :].sum())) for i in range(20)]
-    assert list(cluster.map(total, range(20), shared=shared)) == expected
-    assert cluster.workers == 2
+    assert (list(cluster.map(total, range(20), shared=shared)), cluster.workers) == (expected, 2)
     monkeypatch.setattr(counts, "EXACT_PAIRS", 0)  # Cells, as for a large table …
     monkeypatch.setattr(counts, "MOST_AT_ONCE", 256)  # … in several tasks.
     release, truth = releases.table(3000)
-    results: list[Any] = [
+    results = [
         audit(
             read_release(release, truth=truth, coding=DeclaredCoding).release,
             Plan(seed=5, queries="all", neighbors=60, threads=2),
@@ -183,8 +175,8 @@ def test_a_cluster_gives_the_results_of_one_process(
     assert results[0] == results[1]
 
 
-def test_what_a_task_of_a_cluster_raises_is_one_line_without_data(cluster: Pool) -> None:
-    client: Any = cluster.client
+def test_what_a_task_of_a_cluster_raises_is_one_line_without_data(cluster):
+    client = cluster.client
     with pytest.raises(InsufficientDataError, match="too few rows"):
         list(cluster.map(fails, [0]))
     with pytest.raises(LdpAuditError, match=r"Internal fault \(ValueError\)"):
@@ -198,12 +190,12 @@ def test_what_a_task_of_a_cluster_raises_is_one_line_without_data(cluster: Pool)
     assert list(cluster.map(total, [0], shared={"rows": np.ones(3), "labels": np.ones(2)}))
 
 
-def _forgiving(failures: int, dask_scheduler: Any) -> None:
+def _forgiving(failures, dask_scheduler):
     dask_scheduler.allowed_failures = failures
 
 
-def test_other_versions_are_one_line() -> None:
-    def facts(**versions: str | None) -> dict[str, Any]:
+def test_other_versions_are_one_line():
+    def facts(**versions):
         same = {"python": "3.12.1.final.0", "distributed": "2026.1", "ldpaudit": "1", "numpy": "2"}
         return {"packages": same | versions}
 
@@ -216,9 +208,7 @@ def test_other_versions_are_one_line() -> None:
     assert "worker of the cluster has no ldpaudit" in line
 
 
-def test_no_scheduler_is_one_line_within_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_scheduler_is_one_line_within_seconds(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "_SECONDS", 1)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
@@ -229,13 +219,13 @@ def test_no_scheduler_is_one_line_within_seconds(
 
 
 @pytest.mark.parametrize("place", ["local:0", "local:", "host:8786", "http://host", "tcp://"])
-def test_what_names_no_cluster_is_refused(place: str) -> None:
+def test_what_names_no_cluster_is_refused(place):
     with pytest.raises(InputError, match="tls://host:8786, or local:4"):
         check_cluster(place)
 
 
 @pytest.mark.parametrize("place", ["tcp://host:8786", "ws://10.0.0.1:1", "tcp://localhost.evil:1"])
-def test_another_machine_needs_encryption_or_leave(place: str) -> None:
+def test_another_machine_needs_encryption_or_leave(place):
     """Whoever answers there runs code here."""
     with pytest.raises(InputError, match="--cluster-without-tls"):
         check_cluster(place)
@@ -244,7 +234,7 @@ def test_another_machine_needs_encryption_or_leave(place: str) -> None:
         check_cluster(safe)
 
 
-def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(tasks, "find_spec", lambda _name: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'ldpaudit\[cluster\]'"):
         check_cluster("local:2")

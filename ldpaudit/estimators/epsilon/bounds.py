@@ -9,6 +9,7 @@ Bounds take arrays of counts, since power is the share of simulated counts whose
 limit.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,8 +18,13 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, trials_lower, trials_upper
-from ldpaudit.release import FloatArray, IndexArray, IntArray
+from ldpaudit.estimators.intervals.binomial import (
+    log_odds_ratio_exceeds,
+    log_odds_ratio_lower,
+    trials_lower,
+    trials_upper,
+)
+from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
 CountTable = npt.NDArray[np.integer[Any]]  # rows by true label and output, shape (k, m)
 Method = Literal["accuracy", "two-sided"]
@@ -141,9 +147,7 @@ def two_sided_epsilon(hits: npt.NDArray[Any], sizes: npt.NDArray[Any], alpha: fl
     return np.asarray(np.fmax(np.fmax(*ratios), 0.0))
 
 
-def event_epsilon(
-    tables: npt.NDArray[Any], share: float, alpha: float, *, exact: bool = True
-) -> FloatArray:
+def event_epsilon(tables: npt.NDArray[Any], share: float, alpha: float) -> FloatArray:
     """Bound ε by the odds ratio of an event in two labels, and by how rare it is in one of them.
 
     With P(event | 0) ≤ u and odds ratio θ ≥ t the ratio of the two probabilities is at least
@@ -160,8 +164,6 @@ def event_epsilon(
         Of alpha, for u.
     alpha : float
         One-sided error probability.
-    exact : bool
-        As for :func:`ldpaudit.estimators.intervals.binomial.log_odds_ratio_lower`.
 
     Returns
     -------
@@ -172,7 +174,7 @@ def event_epsilon(
     ----------
     Cornfield (1956), A statistical problem arising from retrospective studies.
     """
-    log_theta = log_odds_ratio_lower(tables, (1 - share) * alpha, exact=exact)
+    log_theta = log_odds_ratio_lower(tables, (1 - share) * alpha)
     epsilon = np.maximum(log_theta / 2, 0.0)
     if share > 0:
         often = trials_upper(tables[..., 0, 1], tables[..., 0, :].sum(axis=-1), share * alpha)
@@ -180,6 +182,17 @@ def event_epsilon(
             ratio = -np.logaddexp(np.log1p(-often) - log_theta, np.log(often))
         epsilon = np.maximum(epsilon, np.where(log_theta > 0, ratio, 0.0))
     return np.asarray(epsilon)
+
+
+def event_exceeds(tables: npt.NDArray[Any], share: float, alpha: float, limit: float) -> BoolArray:
+    """Return whether :func:`event_epsilon` is above a limit ≥ 0, bool (...), for simulations."""
+    needed: Any = 2 * limit
+    if share > 0:
+        often = trials_upper(tables[..., 0, 1], tables[..., 0, :].sum(axis=-1), share * alpha)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rare = np.log1p(-often) - np.log(math.exp(-limit) - often)
+        needed = np.fmin(needed, rare)  # NaN where even an infinite odds ratio would not do.
+    return log_odds_ratio_exceeds(tables, (1 - share) * alpha, needed)
 
 
 def class_counts(counts: CountTable) -> IndexArray:

@@ -6,7 +6,7 @@ many releases as are needed are drawn, with a seed of their own, and bounded as 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -16,6 +16,7 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.strongest import (
     CANDIDATES,
     CHOSEN_SHARE,
+    BoundDesign,
     betraying,
     design_bounds,
 )
@@ -120,6 +121,7 @@ class Claimed:
     sizes: IndexArray
     channel: Channel
     limit: float
+    _designs: dict[tuple[bytes, bytes], BoundDesign | None] = field(default_factory=dict)
 
     @property
     def presumed(self) -> FloatArray:
@@ -179,7 +181,10 @@ class Claimed:
         self, rows: IndexArray, presumed: FloatArray
     ) -> Callable[[FloatArray, float], bool]:
         """Return whether rows released by a matrix are found above the limit at a level."""
-        design = design_bounds(rows, presumed)
+        key = rows.tobytes(), presumed.tobytes()
+        if key not in self._designs:
+            self._designs[key] = design_bounds(rows, presumed)
+        design = self._designs[key]
         return lambda matrix, alpha: (
             design is not None
             and is_found(

@@ -22,6 +22,7 @@ from ldpaudit.estimators.epsilon.bounds import (
     class_counts,
     epsilon_of_accuracy,
     event_epsilon,
+    event_exceeds,
     two_sided_epsilon,
 )
 from ldpaudit.estimators.intervals.binomial import score_lower, trials_lower
@@ -189,14 +190,24 @@ class EventPlan:
         outputs = np.stack([counts[..., self.guess == g].sum(axis=-1) for g in (0, 1)], axis=-1)
         return np.stack([outputs[..., self.groups == g, :].sum(axis=-2) for g in (0, 1)], axis=-2)
 
-    def epsilon(self, tables: npt.NDArray[Any], alpha: float, *, exact: bool = True) -> FloatArray:
+    def epsilon(self, tables: npt.NDArray[Any], alpha: float) -> FloatArray:
         """Bound ε at level 1 − alpha from tables of :meth:`table`.
 
         An odds ratio is that of rows that are alike: of single labels.
         """
-        if np.count_nonzero(self.groups == 0) == 1 == np.count_nonzero(self.groups == 1):
-            return event_epsilon(tables, self.share, alpha, exact=exact)
+        if self._single:
+            return event_epsilon(tables, self.share, alpha)
         return two_sided_epsilon(tables[..., 1], tables.sum(axis=-1), alpha)
+
+    def exceeds(self, tables: npt.NDArray[Any], alpha: float, limit: float) -> BoolArray:
+        """Return whether :meth:`epsilon` is above a limit ≥ 0, bool (...), for simulations."""
+        if self._single:
+            return event_exceeds(tables, self.share, alpha, limit)
+        return np.asarray(self.epsilon(tables, alpha) > limit)
+
+    @property
+    def _single(self) -> bool:
+        return bool(np.count_nonzero(self.groups == 0) == 1 == np.count_nonzero(self.groups == 1))
 
 
 def odds_ratio_plan(sizes: IndexArray, channel: FloatArray) -> EventPlan:
@@ -333,7 +344,7 @@ class BoundDesign:
         tables = np.stack([rows[:, self.pair.groups == g].sum(axis=1) for g in (0, 1)], axis=1)
         if len(rows):
             level = alpha * self.weights["two-sided"]
-            found[~found] = self.pair.epsilon(tables, level, exact=False) > limit
+            found[~found] = self.pair.exceeds(tables, level, limit)
         return np.asarray(found)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtri
 
 from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 Counts = npt.ArrayLike  # whole numbers, of any type
 
@@ -121,9 +121,7 @@ _LARGE = 400  # with so many rows in every cell the normal approximation is off 
 _NEWTON_STEP, _NEWTON_PRECISION = 2.0, 1e-9
 
 
-def log_odds_ratio_lower(
-    tables: npt.NDArray[np.integer[Any]], alpha: float, *, exact: bool = True
-) -> FloatArray:
+def log_odds_ratio_lower(tables: npt.NDArray[np.integer[Any]], alpha: float) -> FloatArray:
     """Return the exact lower confidence bound of log θ, θ = t₁₁t₀₀/(t₀₁t₁₀).
 
     Parameters
@@ -133,9 +131,6 @@ def log_odds_ratio_lower(
         labels' nor the outputs' frequencies matter.
     alpha : float
         One-sided error probability.
-    exact : bool
-        False: tables with at least 400 rows in every cell are bounded by the normal approximation,
-        for simulations.
 
     Returns
     -------
@@ -147,27 +142,47 @@ def log_odds_ratio_lower(
     ----------
     Cornfield (1956), A statistical problem arising from retrospective studies.
     """
-    tables = np.asarray(tables)
-    if tables.shape[-2:] != (2, 2):
-        raise InputError(f"An odds ratio must have a 2 × 2 table, got {tables.shape}.")
-    cells = tables.reshape(-1, 4).astype(np.float64)
+    cells, bounds, solved = _by_normal(tables, alpha, math.inf)
+    if solved.any():
+        bounds[solved] = _solved(cells[solved], bounds[solved], alpha)
+    return np.asarray(bounds.reshape(np.shape(tables)[:-2]))
+
+
+def log_odds_ratio_exceeds(
+    tables: npt.NDArray[np.integer[Any]], alpha: float, limit: npt.ArrayLike
+) -> BoolArray:
+    """Return whether :func:`log_odds_ratio_lower` is above a limit, bool (...), for simulations.
+
+    A look at the tail at the limit tells it, without the bound. Tables with at least 400 rows in
+    every cell are bounded by the normal approximation.
+    """
+    cells, bounds, solved = _by_normal(tables, alpha, _LARGE)
+    limits = np.broadcast_to(limit, np.shape(tables)[:-2]).reshape(-1)
+    above = bounds > limits
+    if solved.any():
+        steps, logs, below = _terms(cells[solved], alpha)
+        tail, rest, _ = _tails(steps, logs, below, limits[solved])
+        above[solved] = np.log(tail) - np.log(rest) < math.log(alpha) - math.log1p(-alpha)
+    return np.asarray(above.reshape(np.shape(tables)[:-2]))
+
+
+def _by_normal(
+    tables: npt.NDArray[np.integer[Any]], alpha: float, large: float
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return cells (t, 4), bounds of log θ by the normal law, and which (t,) must be solved."""
+    if np.shape(tables)[-2:] != (2, 2):
+        raise InputError(f"An odds ratio must have a 2 × 2 table, got {np.shape(tables)}.")
+    cells = np.reshape(tables, (-1, 4)).astype(np.float64)
     half = cells + 0.5
     bounds = np.log(half[:, 0]) + np.log(half[:, 3]) - np.log(half[:, 1]) - np.log(half[:, 2])
     bounds += ndtri(alpha) * np.sqrt((1 / half).sum(axis=1))
     possible = np.minimum(cells[:, 0], cells[:, 3]) > 0
     bounds[~possible] = -math.inf
-    solved = possible & (exact | (cells.min(axis=1) < _LARGE))
-    if solved.any():
-        bounds[solved] = _solved(cells[solved], bounds[solved], alpha)
-    return np.asarray(bounds.reshape(tables.shape[:-2]))
+    return cells, bounds, possible & (cells.min(axis=1) < large)
 
 
-def _solved(cells: FloatArray, log_theta: FloatArray, alpha: float) -> FloatArray:
-    """Return where the tail is alpha by Newton's method, from about there; cells (t, 4).
-
-    The tail's log-odds are nearly linear in log θ; their derivative is the difference of the mean
-    counts in the tail and outside it.
-    """
+def _terms(cells: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray, int]:
+    """Return counts less x₀ (s,), log P(x₀ + count)/P(x₀) at θ = 1 (t, s), how many are below."""
     spread = float(np.max((1 / (cells + 0.5)).sum(axis=1) ** -0.5))
     below = int(_SLACK + (_REACH - ndtri(alpha)) * spread)
     steps = np.arange(-below, int(_SLACK + _REACH * spread) + 1, dtype=np.float64)
@@ -180,13 +195,29 @@ def _solved(cells: FloatArray, log_theta: FloatArray, alpha: float) -> FloatArra
         ratio = np.where((j >= 0) & (j >= np.minimum(n01, n10)), -np.inf, ratio)
         upper, lower = np.cumsum(ratio[:, below:], axis=1), ratio[:, :below]
         lower = -np.cumsum(lower[:, ::-1], axis=1)[:, ::-1]
-    logs = np.concatenate([lower, np.zeros((len(cells), 1)), upper], axis=1)
+    return steps, np.concatenate([lower, np.zeros((len(cells), 1)), upper], axis=1), below
+
+
+def _tails(
+    steps: FloatArray, logs: FloatArray, below: int, log_theta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the mass from x₀ on, that below x₀, and all of it by count, but for a factor."""
+    terms = logs + log_theta[:, None] * steps
+    mass = np.exp(terms - terms.max(axis=1, keepdims=True))
+    tail, rest = mass[:, below:].sum(axis=1), mass[:, :below].sum(axis=1)
+    return np.maximum(tail, 1e-300), np.maximum(rest, 1e-300), mass
+
+
+def _solved(cells: FloatArray, log_theta: FloatArray, alpha: float) -> FloatArray:
+    """Return where the tail is alpha by Newton's method, from about there; cells (t, 4).
+
+    The tail's log-odds are nearly linear in log θ; their derivative is the difference of the mean
+    counts in the tail and outside it.
+    """
+    steps, logs, below = _terms(cells, alpha)
     level = math.log(alpha) - math.log1p(-alpha)
     for _ in range(100):
-        terms = logs + log_theta[:, None] * steps
-        mass = np.exp(terms - terms.max(axis=1, keepdims=True))
-        tail, rest = mass[:, below:].sum(axis=1), mass[:, :below].sum(axis=1)
-        tail, rest = np.maximum(tail, 1e-300), np.maximum(rest, 1e-300)
+        tail, rest, mass = _tails(steps, logs, below, log_theta)
         slope = mass[:, below:] @ steps[below:] / tail - mass[:, :below] @ steps[:below] / rest
         change = np.clip((level - np.log(tail) + np.log(rest)) / slope, -_NEWTON_STEP, _NEWTON_STEP)
         log_theta = log_theta + change

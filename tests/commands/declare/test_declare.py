@@ -1,10 +1,8 @@
 """``ldpaudit declare``: a claim that fits goes into the file or beside it; nothing else changes."""
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,34 +10,20 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from processes import called, refused
 
-from ldpaudit import cli
-from ldpaudit.datasets import read_release
+from ldpaudit.datasets import read_file_columns, read_release
+from ldpaudit.mechanisms.joint import marginal_claims
+from ldpaudit.mechanisms.view import DeclaredCoding
 
-Command = Callable[..., tuple[int, str]]
+declare = partial(called, "declare")
 RR = ("--mechanism", "rr", "--epsilon", "1")
 PRAM = (
     '"","roof.Rs.2","roof.Rs.4","roof.pd","roof.alpha"\n"2",0.9,0.1,0.8,0.5\n"4",0.2,0.8,0.8,0.5\n'
 )
 
 
-@pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Command:
-    """Run ``ldpaudit declare``; return its status and everything that it printed."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: Any) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["ldpaudit", "declare", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        return int(stopped.value.code or 0), "".join(capsys.readouterr())
-
-    return call
-
-
-def frame(rows: int = 400) -> pd.DataFrame:
+def frame(rows=400):
     rng = np.random.default_rng(0)
     return pd.DataFrame(
         {
@@ -50,7 +34,7 @@ def frame(rows: int = 400) -> pd.DataFrame:
     )
 
 
-def write(path: Path) -> Path:
+def write(path):
     if path.suffix == ".parquet":
         frame().to_parquet(path, row_group_size=90)
     elif path.suffix == ".feather":
@@ -63,31 +47,30 @@ def write(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv", ".jsonl"])
-def test_a_declaration_goes_where_it_is_read(suffix: str, tmp_path: Path, command: Command) -> None:
+def test_a_declaration_goes_where_it_is_read(suffix, tmp_path):
     path = write(tmp_path / f"t{suffix}")
     plain = read_release(path, label="y").release
-    status, printed = command(path.name, "--label", "y", *RR)
+    status, printed = declare(path.name, "--label", "y", *RR)
     assert (status, "'zzq'" in printed) == (0, True), printed
     release = read_release(path).release
-    assert release.declaration is not None
     assert release.declaration.parameters["classes"] == ["b", "zzq"]
     np.testing.assert_array_equal(release.features.numeric, plain.features.numeric)
     np.testing.assert_array_equal(release.released, plain.released)
-    assert "randomized response on 2 labels" in command(path.name)[1]
+    assert "randomized response on 2 labels" in declare(path.name)[1]
     names = sorted(p.name for p in tmp_path.iterdir())
     before = {name: (tmp_path / name).stat().st_mtime_ns for name in names}
-    assert "Nothing was written" in command(path.name, *RR)[1]
-    status, printed = command(path.name, "--mechanism", "rr", "--epsilon", "2")
-    assert (status, "--overwrite replaces it" in printed) == (2, True)
+    assert "Nothing was written" in declare(path.name, *RR)[1]
+    assert "--overwrite replaces it" in refused(
+        "declare", path.name, "--mechanism", "rr", "--epsilon", "2"
+    )
     assert {name: (tmp_path / name).stat().st_mtime_ns for name in names} == before
-    assert command(path.name, "--mechanism", "rr", "--epsilon", "2", "--overwrite")[0] == 0
+    assert declare(path.name, "--mechanism", "rr", "--epsilon", "2", "--overwrite")[0] == 0
     declared = read_release(path).release.declaration
-    assert declared is not None
     assert declared.parameters["lambda"] == pytest.approx(2 / (np.exp(2) + 1))
     assert sorted(p.name for p in tmp_path.iterdir()) == names
 
 
-def test_a_parquet_file_keeps_its_rows_types_and_metadata(tmp_path: Path, command: Command) -> None:
+def test_a_parquet_file_keeps_its_rows_types_and_metadata(tmp_path):
     table = pa.Table.from_pandas(frame()).append_column(
         "kind", pa.array(["a", "b"] * (len(frame()) // 2)).dictionary_encode()
     )
@@ -96,9 +79,8 @@ def test_a_parquet_file_keeps_its_rows_types_and_metadata(tmp_path: Path, comman
     pq.write_table(table, path, row_group_size=70, compression="zstd")
     path.chmod(0o640)
     old = path.read_bytes()
-    assert command("t.parquet", "--label", "y", *RR, "-o", "copy.parquet")[0] == 0
-    assert path.read_bytes() == old
-    assert command("t.parquet", "--label", "y", *RR)[0] == 0
+    assert declare("t.parquet", "--label", "y", *RR, "-o", "copy.parquet")[0] == 0
+    assert (path.read_bytes(), declare("t.parquet", "--label", "y", *RR)[0]) == (old, 0)
     assert (tmp_path / "copy.parquet").read_bytes() == path.read_bytes()
     assert path.stat().st_mode & 0o777 == 0o640
     file = pq.ParquetFile(tmp_path / "t.parquet")
@@ -109,41 +91,37 @@ def test_a_parquet_file_keeps_its_rows_types_and_metadata(tmp_path: Path, comman
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
 
 
-def test_a_large_parquet_file_is_not_written_again(
-    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_parquet_file_is_not_written_again(tmp_path, monkeypatch):
     path = write(tmp_path / "t.parquet")
     before = path.read_bytes()
     monkeypatch.setattr("ldpaudit.datasets.writing._REWRITTEN", 100)
-    assert command("t.parquet", "--label", "y", *RR)[0] == 0
-    assert path.read_bytes() == before
+    assert (declare("t.parquet", "--label", "y", *RR)[0], path.read_bytes()) == (0, before)
     assert (tmp_path / "t.parquet.ldpaudit.json").exists()
     assert read_release(path).release.declaration is not None
 
 
-def test_a_folder_is_declared_file_by_file(tmp_path: Path, command: Command) -> None:
+def test_a_folder_is_declared_file_by_file(tmp_path):
     (tmp_path / "d").mkdir()
     for name in ("a", "b"):
         write(tmp_path / "d" / f"{name}.parquet")
-    assert command("d", "--label", "y", *RR)[0] == 0
+    assert declare("d", "--label", "y", *RR)[0] == 0
     assert read_release(tmp_path / "d").release.declaration is not None
-    assert "leave out -o" in command("d", "--label", "y", *RR, "-o", "e.parquet", "--overwrite")[1]
+    assert "leave out -o" in declare("d", "--label", "y", *RR, "-o", "e.parquet", "--overwrite")[1]
 
 
-def test_a_matrix_of_sdcmicro(tmp_path: Path, command: Command) -> None:
+def test_a_matrix_of_sdcmicro(tmp_path):
     path = write(tmp_path / "t.csv")
     (tmp_path / "m.csv").write_text(PRAM)
-    assert command(path.name, "--label", "roof", "--channel", "m.csv")[0] == 0
+    assert declare(path.name, "--label", "roof", "--channel", "m.csv")[0] == 0
     declared = read_release(path).release.declaration
-    assert declared is not None
     assert declared.parameters["classes"] == [2, 4]
     assert declared.parameters["matrix"] == [[0.9, 0.1], [0.2, 0.8]]
-    assert "no label column 'root'" in command(path.name, "--label", "root", *RR)[1]
-    status, printed = command(path.name, "--label", "y", "--channel", "m.csv", "--overwrite")
+    assert "no label column 'root'" in declare(path.name, "--label", "root", *RR)[1]
+    status, printed = declare(path.name, "--label", "y", "--channel", "m.csv", "--overwrite")
     assert (status, "rows hold another value" in printed, "zzq" in printed) == (2, True, False)
 
 
-def test_what_is_refused(tmp_path: Path, command: Command) -> None:
+def test_what_is_refused(tmp_path):
     path = write(tmp_path / "t.csv")
     before = sorted(tmp_path.iterdir())
     for words, word in (
@@ -156,34 +134,31 @@ def test_what_is_refused(tmp_path: Path, command: Command) -> None:
         (("--label", "y", *RR, "-o", "t.csv", "--overwrite"), "is an input"),
         (("--label", "y", *RR, "-o", "no/u.csv"), "folder"),
     ):
-        status, printed = command(path.name, *words)
+        status, printed = declare(path.name, *words)
         assert (status, word in printed) == (2, True), printed
         assert "zzq" not in printed
     assert sorted(tmp_path.iterdir()) == before
-    assert "declares nothing" in command(path.name)[1]
+    assert "declares nothing" in declare(path.name)[1]
 
 
-def test_a_broken_declaration_can_be_replaced(tmp_path: Path, command: Command) -> None:
+def test_a_broken_declaration_can_be_replaced(tmp_path):
     path = write(tmp_path / "t.csv")
     beside = tmp_path / "t.csv.ldpaudit.json"
     beside.write_text("{")
-    assert command(path.name)[0] == 2
-    assert command(path.name, "--label", "y", *RR)[0] == 2
-    assert command(path.name, "--label", "y", *RR, "--overwrite")[0] == 0
+    assert (declare(path.name)[0], declare(path.name, "--label", "y", *RR)[0]) == (2, 2)
+    assert declare(path.name, "--label", "y", *RR, "--overwrite")[0] == 0
     assert json.loads(beside.read_text())["label"] == "y"
 
 
-def test_a_copy_of_a_text_file(tmp_path: Path, command: Command) -> None:
+def test_a_copy_of_a_text_file(tmp_path):
     path = write(tmp_path / "t.csv")
-    assert command(path.name, "--label", "y", *RR, "-o", "u.csv")[0] == 0
+    assert declare(path.name, "--label", "y", *RR, "-o", "u.csv")[0] == 0
     assert (tmp_path / "u.csv").read_bytes() == path.read_bytes()
     assert not (tmp_path / "t.csv.ldpaudit.json").exists()
     assert read_release(tmp_path / "u.csv").release.declaration is not None
 
 
-def test_what_sdcmicro_released_is_found_by_its_variable(
-    command: Command,
-) -> None:
+def test_what_sdcmicro_released_is_found_by_its_variable():
     rng = np.random.default_rng(0)
     released = rng.choice(["high", "low"], 400)
     pd.DataFrame({"x": rng.random(400), "pay_pram": released}).to_csv("r.csv", index=False)
@@ -192,6 +167,172 @@ def test_what_sdcmicro_released_is_found_by_its_variable(
         '"high",0.8,0.2,0.8,0.5\n"low",0.3,0.7,0.8,0.5\n'
     )
     for words in (["--label", "pay"], []):
-        status, printed = command("r.csv", *words, "--channel", "pram.csv")
-        assert status == 0, printed
-        assert "'pay_pram'" in printed
+        status, printed = declare("r.csv", *words, "--channel", "pram.csv")
+        assert (status, "'pay_pram'" in printed) == (0, True), printed
+
+
+@pytest.fixture(autouse=True)
+def _tables(monkeypatch, tmp_path):
+    """Leave a release of several private columns and tables of channels where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    options = {
+        **{"region": ["north", "south"], "a": ["no", "yes"], "b": [1, 2, 3]},
+        **{"roof_pram": [2, 4], "walls_pram": ["brick", "wood"], "other:x": ["p", "q"]},
+    }
+    made = pd.DataFrame({name: rng.choice(values, 200) for name, values in options.items()})
+    made.insert(0, "x", rng.standard_normal(200))
+    made.to_csv("t.csv", index=False)
+    made.to_parquet("t.parquet")
+    for name, text in (("strata", STRATA), ("pram", SDCMICRO), ("long", TRANSITIONS)):
+        Path(f"{name}.csv").write_text(text)
+
+
+STRATA = (
+    "region,label,1,2,3\nnorth,1,.8,.1,.1\nnorth,2,.1,.8,.1\nnorth,3,.1,.1,.8\n"
+    "south,1,.6,.2,.2\nsouth,2,.2,.6,.2\nsouth,3,.2,.2,.6\n"
+)
+SDCMICRO = (
+    '"","roof.Rs.2","roof.Rs.4","roof.pd","roof.alpha","walls.Rs.brick","walls.Rs.wood",'
+    '"walls.pd","walls.alpha"\n'
+    '"2",0.9,0.1,0.8,0.5,0.7,0.3,0.8,0.5\n"4",0.2,0.8,0.8,0.5,0.4,0.6,0.8,0.5\n'
+)
+TRANSITIONS = "variable,region,Var1,Var2,Freq\n" + "".join(
+    f"{variable},{region},{a},{b},{kept if a == b else 1 - kept}\n"
+    for variable, labels in (("roof", (2, 4)), ("walls", ("brick", "wood")))
+    for region, kept in (("north", 0.75), ("south", 0.5 + 1 / 8))
+    for a in labels
+    for b in labels
+)
+
+
+def content(path):
+    """Return what a file declares."""
+    if path.endswith(".parquet"):
+        return json.loads(pq.read_schema(path).metadata[b"ldpaudit"])
+    return json.loads(Path(f"{path}.ldpaudit.json").read_text())
+
+
+@pytest.mark.parametrize("path", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--label a:rr:epsilon=1 --label b:channel=strata.csv:by=region",
+        "--label a:rr:epsilon=1 --label b --channel strata.csv --by region",
+    ],
+)
+def test_options_in_groups_or_words(path, words):
+    status, printed = declare(path, *words.split())
+    assert (status, "2 private columns" in printed, "north" in printed) == (0, True, True), printed
+    assert "ε = 3.07944 nats together" in printed
+    labels = content(path)["labels"]
+    assert [(one["label"], one.get("by")) for one in labels] == [("a", None), ("b", "region")]
+    assert labels[1]["mechanism"]["strata"][1]["value"] == "south"
+    vector = read_file_columns(path, coding=DeclaredCoding).file
+    assert vector.columns[1].strata is not None
+    assert "Nothing was written" in declare(path, *words.split())[1]
+    assert "'region'" in declare(path)[1]
+    assert "--overwrite replaces it" in refused(
+        "declare", path, "--label", "a", "--mechanism", "rr", "--epsilon", "1"
+    )
+    assert declare(path, "--label", "b", "--overwrite")[0] == 0
+    assert [one["label"] for one in content(path)["labels"]] == ["b"]
+
+
+@pytest.mark.parametrize(("table", "together"), [("pram.csv", "2.77259"), ("long.csv", "2.19722")])
+def test_tables_of_sdcmicro_name_their_columns(table, together):
+    status, printed = declare("t.csv", "--channel", table)
+    assert (status, f"ε = {together} nats together" in printed) == (0, True), printed
+    assert [one["label"] for one in content("t.csv")["labels"]] == ["roof_pram", "walls_pram"]
+    status, printed = declare("t.parquet", "--label", "walls_pram", "--channel", table)
+    assert status == 0, printed
+    # One column without strata is what version 1 holds.
+    assert content("t.parquet")["version"] == (1 if table == "pram.csv" else 2)
+
+
+def test_what_is_beside_a_post_randomized_column_is_said():
+    frame = pd.read_csv("t.csv").assign(roof=2)
+    frame.to_csv("t.csv", index=False)
+    printed = declare("t.csv", "--channel", "pram.csv")[1]
+    assert "do not publish it along with the released one" in printed
+
+
+def test_one_claim_for_all_and_joint_mechanisms():
+    shared = ("--label", "a", "--label", "b", "--mechanism", "rr", "--epsilon", "0.5")
+    assert "ε = 1 nats together" in declare("t.csv", *shared)[1]
+    joint = ("--label", "a", "--label", "b", "--joint", "rs-fd", "--epsilon", "1", "--overwrite")
+    assert "random sampling" in declare("t.csv", *joint)[1]
+    assert content("t.csv")["mechanism"] == {
+        **{"name": "rs-fd", "epsilon": 1.0},
+        "domains": [["no", "yes"], [1, 2, 3]],
+    }
+    vector = read_file_columns("t.csv", coding=DeclaredCoding, marginals=marginal_claims).file
+    assert vector.columns[0].classes == ("no", "yes")
+    assert "random sampling" in declare("t.csv")[1]
+    stated = ("--label", "a:classes=no,yes,zzq", "--label", "b", *joint[4:])
+    assert declare("t.csv", *stated)[0] == 0
+    assert content("t.csv")["mechanism"]["domains"][0] == ["no", "yes", "zzq"]
+
+
+def test_a_column_may_have_a_colon_in_its_name():
+    plain = ("t.csv", "--label", "other:x", "--mechanism", "rr", "--epsilon", "1")
+    assert (declare(*plain)[0], content("t.csv")["label"]) == (0, "other:x")
+
+
+def test_names_with_spaces_may_come_from_the_environment(monkeypatch):
+    pd.read_csv("t.csv").rename(columns={"a": "my label"}).to_csv("t.csv", index=False)
+    for stated, names in (("my label", ["my label"]), ("my label\nb", ["my label", "b"])):
+        monkeypatch.setenv("LDPAUDIT_LABEL", stated)
+        assert declare("t.csv", "--mechanism", "rr", "--epsilon", "1", "--overwrite")[0] == 0
+        found = content("t.csv")
+        assert [one["label"] for one in found.get("labels", [found])] == names
+
+
+MISTAKES = {
+    "--label a --label a --mechanism rr --epsilon 1": "named twice",
+    "--label a:rr:epsilon=1 --label gone:rr:epsilon=1": "no label column 'gone'",
+    "--label a:rr:epsilon=1 --label b": "Say what made the labels of 'b'",
+    "--label a:rr:epsilon=1 --label b:rr:epsilon=1 --epsilon 2": "about none of the columns",
+    "--label a:rr:epsilon=1 --mechanism rr": "--mechanism is about none of the columns",
+    "--label a --mechanism rr --epsilon=1 --label b": "--mechanism stands between two --label",
+    "--label a --epsilon=1 --label b:rr:epsilon=1": "--epsilon stands between two --label",
+    "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "NAME:classes=VALUE",
+    "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "prior is no part of a claim",
+    "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
+    "--label b --channel strata.csv --by regin": "no strata (--by) column 'regin'",
+    "--label b --channel strata.csv --by label": "no strata column 'label' among the 7 columns",
+    "--label region:rr:epsilon=1 --label b:channel=strata.csv:by=region": "column 2 is private",
+    "--label a --channel strata.csv --by region": "rows hold another value",
+    "--label b --channel pram.csv": "none of the column 'b'",
+    "--label b --channel strata.csv --by region --epsilon 1": "complete claim",
+    "--by region": "need a table",
+    "--label a --joint rs-fd --epsilon 1": "at least two columns",
+    "--label a --label b --joint rs-fd": "given by --epsilon",
+    "--label a --label b --joint rsfd --epsilon 1": "did you mean 'rs-fd'",
+    "--label a:classes=no,no2 --label b --joint rs-fd --epsilon 1": "Private column 'a': Every",
+    "--label a:rr:epsilon=1 --label b --joint rs-fd --epsilon 1": "only its classes",
+    "--label a --label b --joint joint-rr --epsilon 1 --by region": "by nothing else",
+}
+
+
+def test_mistakes_are_one_line_and_nothing_is_written():
+    before = sorted(Path().iterdir())
+    for words, message in MISTAKES.items():
+        status, printed = declare("t.csv", *words.split())
+        assert status == 2, words
+        assert message in printed, (words, printed)
+        (line,) = [one for one in printed.splitlines() if not one.endswith("…")]
+        assert line.startswith("ldpaudit: ")
+    assert sorted(Path().iterdir()) == before
+
+
+def test_files_whose_declaration_does_not_fit():
+    rr = {"name": "randomized-response", "classes": ["no", "yes"], "epsilon": 1.0}
+    for labels, message in (
+        ([{"label": "a", "mechanism": rr}, {"label": "gone", "mechanism": rr}], "declares"),
+        ([{"label": "a", "mechanism": rr}] * 2, "different columns"),
+    ):
+        Path("t.csv.ldpaudit.json").write_text(json.dumps({"version": 2, "labels": labels}))
+        assert message in declare("t.csv")[1]
+    Path("t.csv.ldpaudit.json").write_text(json.dumps({"version": 3}))
+    assert "version 1 or 2" in declare("t.csv")[1]

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from processes import refused
 
 from ldpaudit.commands.mechanism.composing import UpperBound, analyse_jointly
 from ldpaudit.datasets import declare
@@ -86,8 +87,7 @@ def test_a_bound_is_never_called_exact_and_no_bound_is_zero():
     labels = LabelRange(0, 4, 1)
     mixed = [DiscreteLaplace(labels, 1.0), Staircase(labels, 0.5), rr(1.0, 5)]
     joint = analyse_jointly(mixed)
-    assert joint.kind == "upper bound"
-    assert joint.epsilon == pytest.approx(2.5)
+    assert (joint.kind, joint.epsilon) == ("upper bound", pytest.approx(2.5))
     # A composition gives away at least what any part does.
     for part in mixed:
         for at, value in joint.delta:
@@ -139,7 +139,7 @@ def test_a_file_and_a_specification(result, tmp_path):
         (("BARE",), "declares no mechanism"),
     ],
 )
-def test_what_cannot_be_composed_is_refused(command, tmp_path, words, says):
+def test_what_cannot_be_composed_is_refused(tmp_path, words, says):
     parameters = {"classes": ["a", "b"], "lambda": 0.5}
     bare = tmp_path / "bare.parquet"
     pq.write_table(pa.table({"label": ["a", "b"]}), bare)
@@ -148,10 +148,7 @@ def test_what_cannot_be_composed_is_refused(command, tmp_path, words, says):
         "UNKNOWN": released(tmp_path, Declaration("unknown", {}, "file"), "unknown.parquet"),
         "BARE": bare,
     }
-    status, out, err = command("compose", *(files.get(word, word) for word in words))
-    assert (status, out) == (2, "")
-    assert says in err
-    assert len(err.splitlines()) == 1
+    assert says in refused("mechanism", "compose", *(files.get(word, word) for word in words))
 
 
 def test_a_release_without_a_finite_epsilon_is_refused_where_a_bound_is_needed():
@@ -193,25 +190,22 @@ def test_a_product_that_is_too_large_becomes_an_upper_bound():
         ("randomized-response:epsilon=1,lamda=0.5", "'lambda'"),
     ],
 )
-def test_a_misspelt_word_is_recognised(command, text, meant):
-    status, _, err = command("compose", text, "--classes", "a,b")
-    assert status == 2
-    assert f"did you mean {meant}?" in err
+def test_a_misspelt_word_is_recognised(text, meant):
+    assert f"did you mean {meant}?" in refused("mechanism", "compose", text, "--classes", "a,b")
 
 
-def test_labels_of_a_file_are_not_named_but_counted(command, result, tmp_path):
+def test_labels_of_a_file_are_not_named_but_counted(result, tmp_path):
     parameters = {"classes": ["qzyes", "qzno"], "lambda": 0.5}
     file = released(tmp_path, Declaration("randomized-response", parameters, "file"))
-    status, out, err = command("compose", file, "rr:epsilon=1", "--classes", "no,yes")
-    assert status == 2
-    assert "--classes names 2 (no, yes); 'release.parquet' declares 2, and not those" in err
-    assert "Leave out --classes" in err
+    said = refused("mechanism", "compose", file, "rr:epsilon=1", "--classes", "no,yes")
+    assert "--classes names 2 (no, yes); 'release.parquet' declares 2, and not those" in said
+    assert "Leave out --classes" in said
     # The labels of a specification are then those of the file, and still not named.
     found = result("compose", file, "rr:epsilon=1")
     assert found["epsilon"] == pytest.approx(math.log(3) + 1, abs=1e-9)
     assert found["channel"]["labels"] == ["class 1", "class 2"]
     assert "class 1, class 2" in found["channel"]["outputs"]
-    assert "qz" not in out + err + str(found)
+    assert "qz" not in said + str(found)
 
 
 def test_outputs_are_named_and_notes_are_said_once():
@@ -229,8 +223,7 @@ def test_outputs_are_named_and_notes_are_said_once():
     )
     # Each name is that of its column: three of one label are likeliest under it.
     first = joint.channel.matrix[:, names.index("0, 0, 0")]
-    assert first[0] / first[1] == pytest.approx(math.exp(2.5))
-    assert len(joint.notes) == 2
+    assert (first[0] / first[1], len(joint.notes)) == (pytest.approx(math.exp(2.5)), 2)
     assert joint.notes[0].startswith("2 × randomized-response: ")
     many = analyse_jointly([rr(0.1, 3)] * 9)
     assert "numbered" in many.notes[-1]
@@ -274,8 +267,7 @@ def test_a_joint_mechanism_counts_by_its_own_epsilon(result, tmp_path):
     assert (found["kind"], found["epsilon"]) == ("upper bound", pytest.approx(2 * alone))
 
 
-def test_several_columns_go_with_no_mechanism_by_name(command, tmp_path):
+def test_several_columns_go_with_no_mechanism_by_name(tmp_path):
     one = columns(tmp_path, "one.parquet", income=0.6, illness=0.5)
-    status, _, err = command("compose", one, "randomized-response:epsilon=1")
-    assert status == 2
-    assert "with files alone" in err
+    words = ("compose", one, "randomized-response:epsilon=1")
+    assert "with files alone" in refused("mechanism", *words)

@@ -1,8 +1,15 @@
+"""``mechanism describe`` of mechanisms that release several columns together."""
+
 import math
 from itertools import pairwise
 
 import pytest
+from commands.mechanism.conftest import mechanism
+from processes import refused
 
+import ldpaudit
+from ldpaudit.commands.mechanism.analysis import Analysis
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse
 
 SKEWED = [0.4, 0.05, 0.05, 0.1, 0.15, 0.25]
@@ -63,34 +70,31 @@ def test_every_mechanism_of_the_contract(result, prior, name, options):
     assert orders[-1] == pytest.approx(found["epsilon"], abs=1e-9)
 
 
-def test_the_page_is_small_and_static(command, tmp_path):
+def test_the_page_is_small_and_static(tmp_path):
     page = tmp_path / "page.html"
     names = '"<b>",</script><script>alert(1)</script>'
-    command("describe", "randomized-response", "--epsilon", 1, "--classes", names, "--html", page)
+    mechanism("describe", "randomized-response", "--epsilon", 1, "--classes", names, "--html", page)
     text = page.read_text()
     assert "<script" not in text
     assert "<b>" not in text
     assert "default-src 'none'" in text
     assert text.count("<figure") == text.count("Table and description") == 3
     # Each figure is drawn wide and narrow, each with a title; the two share one description.
-    assert text.count("<desc") == 3
-    assert text.count("<title") == 7
+    assert (text.count("<desc"), text.count("<title")) == (3, 7)
     assert len(text) < 100_000
 
 
-def test_an_unbiased_mechanism_says_so(command, result):
+def test_an_unbiased_mechanism_says_so(result):
     assert result("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")["unbiased"]
-    printed = command("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")[1]
+    printed = mechanism("describe", "debiased-rr", "--epsilon", 1, "--labels", "0:9")[1]
     assert "largest |bias| of a label, unbiased" in printed
 
 
 def test_no_privacy_and_no_information_at_the_ends_of_lambda(result):
     nothing = result("describe", "randomized-response", "--lambda", 1, "--classes", "a,b")
-    assert nothing["epsilon"] == 0
-    assert {value for _, value in nothing["delta"]} == {0}
+    assert (nothing["epsilon"], {value for _, value in nothing["delta"]}) == (0, {0})
     everything = result("describe", "randomized-response", "--lambda", 0, "--classes", "a,b")
-    assert everything["epsilon"] == "inf"
-    assert {value for _, value in everything["delta"]} == {1}
+    assert (everything["epsilon"], {value for _, value in everything["delta"]}) == ("inf", {1})
 
 
 def test_many_labels_are_described_quickly_by_symmetry(result):
@@ -140,11 +144,8 @@ def test_a_channel_with_a_zero_protects_nothing(result, tmp_path):
         (("--epsilon", 1, "--classes", "a,b", "--set", "colour=3"), "unknown"),
     ],
 )
-def test_bad_input_is_one_line(command, words, says):
-    status, out, err = command("describe", "randomized-response", *words)
-    assert (status, out) == (2, "")
-    assert says in err
-    assert len(err.splitlines()) == 1
+def test_bad_input_is_one_line(words, says):
+    assert says in refused("mechanism", "describe", "randomized-response", *words)
 
 
 @pytest.mark.parametrize(
@@ -174,11 +175,8 @@ def test_bad_input_is_one_line(command, words, says):
         ("rnadomized", ("--classes", "a,b"), "no such mechanism"),
     ],
 )
-def test_bad_mechanisms_are_one_line(command, name, words, says):
-    status, out, err = command("describe", name, "--epsilon", 1, *words)
-    assert (status, out) == (2, "")
-    assert says in err
-    assert len(err.splitlines()) == 1
+def test_bad_mechanisms_are_one_line(name, words, says):
+    assert says in refused("mechanism", "describe", name, "--epsilon", 1, *words)
 
 
 @pytest.mark.parametrize(
@@ -192,14 +190,11 @@ def test_bad_mechanisms_are_one_line(command, name, words, says):
         (range(3), ["x", "y", "z"], "numbers"),
     ],
 )
-def test_bad_priors_are_one_line_without_a_cell(command, prior, labels, probabilities, says):
+def test_bad_priors_are_one_line_without_a_cell(prior, labels, probabilities, says):
     file = prior(labels, probabilities)
-    status, out, err = command(
-        "describe", "rr-on-bins", "--epsilon", 1, "--labels", "0:2", "--prior", file
+    assert says in refused(
+        "mechanism", "describe", "rr-on-bins", "--epsilon", 1, "--labels", "0:2", "--prior", file
     )
-    assert (status, out) == (2, "")
-    assert says in err
-    assert len(err.splitlines()) == 1
 
 
 def test_a_prior_matches_labels_by_value_in_any_order(result, prior):
@@ -210,20 +205,82 @@ def test_a_prior_matches_labels_by_value_in_any_order(result, prior):
     assert found["labels"] == pytest.approx([0, 0.1, 0.2, 0.3])
 
 
-def test_an_input_is_never_overwritten(command, prior):
+def test_an_input_is_never_overwritten(prior):
     file = prior(range(3), [0.5, 0.25, 0.25])
     before = file.read_text()
     words = ("--epsilon", 1, "--labels", "0:2", "--prior", file, "--json", file)
-    status, out, err = command("describe", "rr-on-bins", *words)
-    assert (status, out) == (2, "")
-    assert "not overwritten" in err
+    assert "not overwritten" in refused("mechanism", "describe", "rr-on-bins", *words)
     assert file.read_text() == before
 
 
-def test_result_and_page_are_two_files_in_a_folder_that_exists(command, tmp_path):
+def test_result_and_page_are_two_files_in_a_folder_that_exists(tmp_path):
     common = ("describe", "randomized-response", "--epsilon", 1, "--classes", "a,b")
     both = tmp_path / "one"
-    assert "two files" in command(*common, "--json", both, "--html", both)[2]
-    assert "does not exist" in command(*common, "--json", tmp_path / "no" / "where")[2]
-    assert "folder" in command(*common, "--json", tmp_path)[2]
+    for words, said in (
+        (("--json", both, "--html", both), "two files"),
+        (("--json", tmp_path / "no" / "where"), "does not exist"),
+        (("--json", tmp_path), "folder"),
+    ):
+        assert said in refused("mechanism", *common, *words)
     assert list(tmp_path.iterdir()) == []
+
+
+TWO = ("--domain", "no,yes", "--domain", "a,b,c,d")
+
+
+def test_each_epsilon_is_said_to_be_whose_it_is(result):
+    found = result("describe", "rs-fd", "--epsilon", 1, *TWO)
+    assert found["epsilon"] == pytest.approx(math.log(2 * math.expm1(1) + 1))
+    assert [one["labels"] for one in found["columns"]] == [2, 4]
+    within = [one["epsilon_within"] for one in found["columns"]]
+    assert within[0] < 1 < within[1] < found["epsilon"]
+    assert found["channel"]["labels"][:2] == ["no, a", "no, b"]
+    assert dict(map(tuple, found["rdp"]))["inf"] == pytest.approx(found["epsilon"])
+    Analysis.model_validate(found)
+    status, said = mechanism("describe", "rs-fd", "--epsilon", 1, *TWO)
+    assert (status, "The published ε = 1 is not that of all columns" in said) == (0, True), said
+
+
+def test_the_error_of_a_share_is_that_of_the_published_estimator(result):
+    """Arcolezi et al. (2021): Var = σ(1 − σ)d²/(p − q)², σ = (q + (d − 1)/k)/d of a rare one."""
+    found = result("describe", "rs-fd", "--epsilon", 1, *TWO)
+    d, gain = 2, 2 * math.expm1(1)
+    for one in found["columns"]:
+        k = one["labels"]
+        p, q = (1 + gain) / (k + gain), 1 / (k + gain)
+        sigma = (q + (d - 1) / k) / d
+        variance = sigma * (1 - sigma) * d**2 / (p - q) ** 2
+        assert one["frequency_error"] ** 2 == pytest.approx(variance)
+
+
+def test_a_domain_too_large_for_curves_says_so(result):
+    wide = ",".join(map(str, range(40)))
+    found = result("describe", "joint-rr", "--epsilon", 1, "--domain", wide, "--domain", wide)
+    assert found["delta"] == found["rdp"] == []
+    assert found["channel"] is None
+    assert any("1600 vectors" in note for note in found["notes"])
+    assert found["columns"][0]["epsilon_within"] == 1
+
+
+def test_from_python():
+    found = ldpaudit.describe("joint-rr", epsilon=2.0, domain=(("a", "b"), ("c", "d")))
+    assert (found.epsilon, len(found.columns)) == (2.0, 2)
+    for domain in (5, (5, 6), ("a,b", 3)):
+        with pytest.raises(InputError):
+            ldpaudit.describe("joint-rr", epsilon=2.0, domain=domain)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("joint-rr", "--epsilon", 1), "at least two domains"),
+        (("joint-rr", *TWO), "must have --epsilon"),
+        (("joint-rr", "--epsilon", 1, "--classes", "a,b"), "takes no --classes"),
+        (("rs-fd", "--lambda", 0.1, *TWO), "takes no --lambda"),
+        (("rs-fd", "--epsilon", 1, "--set", "a=1", *TWO), "no further parameter"),
+        (("rs-f", "--epsilon", 1, *TWO), "did you mean 'rs-fd'"),
+        (("rr", "--epsilon", 1, *TWO), "does not release several columns"),
+    ],
+)
+def test_mistakes_are_one_line(words, said):
+    assert said in refused("mechanism", "describe", *words)

@@ -4,6 +4,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from commands.mechanism.conftest import mechanism
+from processes import refused
 
 from ldpaudit.commands.mechanism.designing import best, compare_mechanisms
 from ldpaudit.mechanisms.interface import Problem
@@ -84,32 +86,28 @@ def test_the_contract_of_the_json(result, prior, tmp_path):
     for candidate in found["candidates"]:
         keys = {"mechanism", "epsilon", "loss", "max_bias", "outputs", "seconds", "optimal"}
         assert keys <= set(candidate)
-    assert found["total_epsilon"] == 1
-    assert found["prior_epsilon"] == 0
+    assert (found["total_epsilon"], found["prior_epsilon"]) == (1, 0)
     optimal = {c["mechanism"] for c in found["candidates"] if c["optimal"]}
     assert optimal == {"rr-on-bins", "optimal-unbiased"}
     fair = found["candidates"][found["best_unbiased"]]
-    assert fair["mechanism"] == "optimal-unbiased"
-    assert fair["max_bias"] == 0
+    assert (fair["mechanism"], fair["max_bias"]) == ("optimal-unbiased", 0)
     text = page.read_text()
     assert "<script" not in text
     assert "optimal among all" in text
 
 
-def test_a_private_prior_spends_its_share(command, result, tmp_path):
+def test_a_private_prior_spends_its_share(result, tmp_path):
     data = tmp_path / "data.parquet"
     labels = np.repeat(np.arange(6), [4000, 500, 500, 1000, 1500, 2500])
     pd.DataFrame({"y": labels}).to_parquet(data)
     words = ("design", "--labels", "0:5", "--epsilon", 2, "--data", data, "--label", "y", "--quiet")
     found = result(*words, "--private-prior", 0.5)
-    assert found["prior_epsilon"] == 0.5
-    assert found["epsilon"] == 1.5
-    assert found["total_epsilon"] == 2
+    assert (found["prior_epsilon"], found["epsilon"], found["total_epsilon"]) == (0.5, 1.5, 2)
     assert max(c["epsilon"] for c in found["candidates"]) <= 1.5 * (1 + 1e-12)
     # Noise of scale 4 on counts of thousands: off by 0.02 with probability below 1e-19.
     assert found["prior"] == pytest.approx(SKEWED, abs=0.02)
     assert found["prior"] != pytest.approx(SKEWED, abs=1e-12)
-    assert "Total ε = 2 nats" in command(*words, "--private-prior", 0.5)[1]
+    assert "Total ε = 2 nats" in mechanism(*words, "--private-prior", 0.5)[1]
 
 
 @pytest.mark.parametrize(
@@ -126,28 +124,23 @@ def test_a_private_prior_spends_its_share(command, result, tmp_path):
         (("--prior", "prior", "--loss", "poison"), "poison"),
     ],
 )
-def test_bad_designs_are_one_line(command, prior, tmp_path, words, says):
-    data = tmp_path / "data.csv"
-    data.write_text("y\n" + "7\n" * 40)
-    two = tmp_path / "two.csv"
-    two.write_text("y\n" + "2\n" * 40)
-    files = {"data": data, "two": two, "prior": prior(range(3), [0.5, 0.25, 0.25])}
+def test_bad_designs_are_one_line(prior, tmp_path, words, says):
+    files = {name: tmp_path / f"{name}.csv" for name in ("data", "two")}
+    for path, label in zip(files.values(), "72", strict=True):
+        path.write_text("y\n" + f"{label}\n" * 40)
+    files["prior"] = prior(range(3), [0.5, 0.25, 0.25])
     given = [files.get(word, word) for word in words]
-    status, out, err = command("design", "--labels", "0:2", "--epsilon", 1.0, "--quiet", *given)
-    assert (status, out) == (2, "")
-    assert says in err
-    assert len(err.splitlines()) == 1
-    assert "7" not in err.replace("40 row", "")
+    said = refused("mechanism", "design", "--labels", "0:2", "--epsilon", 1, "--quiet", *given)
+    assert says in said
+    assert "7" not in said.replace("40 row", "")
 
 
-def test_the_data_are_never_overwritten(command, tmp_path):
+def test_the_data_are_never_overwritten(tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("y\n0\n1\n")
     words = ("--labels", "0:1", "--epsilon", 1, "--private-prior", 0.5, "--data", data)
-    status, _, err = command("design", *words, "--label", "y", "--html", data)
-    assert status == 2
-    assert "not overwritten" in err
-    assert data.read_text() == "y\n0\n1\n"
+    words = ("design", *words, "--label", "y", "--html", data)
+    assert "not overwritten" in refused("mechanism", *words, folder=tmp_path)
 
 
 @pytest.mark.real_data
@@ -198,9 +191,7 @@ def test_an_invariant_channel_keeps_shares_and_as_many_labels_as_can_be(epsilon,
     assert kept >= redrawn / (1 + redrawn) * (1 - weights @ weights) + weights @ weights - 1e-9
 
 
-def test_an_invariant_design_is_an_analysis_and_a_matrix_for_privatize(
-    command, result, prior, tmp_path
-):
+def test_an_invariant_design_is_an_analysis_and_a_matrix_for_privatize(result, prior, tmp_path):
     file, matrix = prior(INVARIANT, INVARIANT.values()), tmp_path / "matrix.csv"
     words = ("design", "--invariant", "--prior", file, "--epsilon", 1)
     found = result(*words, "--channel-out", matrix)
@@ -210,7 +201,7 @@ def test_an_invariant_design_is_an_analysis_and_a_matrix_for_privatize(
     again = result("channel", matrix, "--prior", file)
     assert again["epsilon"] == pytest.approx(found["epsilon"], abs=1e-12)
     assert again["accuracy"] == pytest.approx(found["accuracy"], abs=1e-12)
-    status, _, err = command("design", "--invariant", "--epsilon", 1)
-    assert (status, "public prior" in err) == (2, True)
-    status, _, err = command("design", "--prior", file, "--epsilon", 1, "--channel-out", matrix)
-    assert (status, "--invariant" in err) == (2, True)
+    assert "public prior" in refused("mechanism", "design", "--invariant", "--epsilon", 1)
+    assert "--invariant" in refused(
+        "mechanism", "design", "--prior", file, "--epsilon", 1, "--channel-out", matrix
+    )

@@ -5,17 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands.privatize.conftest import Command, frame, refused
-from processes import heed_interrupts
+from commands.privatize.conftest import frame, ran
+from processes import heed_interrupts, refused
 
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
@@ -53,7 +49,7 @@ TEXTS = {
 }
 """Small files of the world, by their content."""
 
-TABLES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+TABLES = {
     "data": lambda f: f,
     "no-rows": lambda f: f.iloc[:0],
     "missing": lambda f: f.assign(label=[None, None, *f["label"][2:]]),
@@ -80,7 +76,7 @@ TABLES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory):
     """A folder of files, good and bad; no case may change it."""
     folder = tmp_path_factory.mktemp("world")
     for name, content in TEXTS.items():
@@ -94,12 +90,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "parts").mkdir()
     frame().to_parquet(folder / "parts" / "one.parquet")
     people, memory = str(folder / "people.parquet"), folder / "memory.parquet"
-    options: dict[str, Any] = {"remember": memory, "id_column": "person"}
+    options = {"remember": memory, "id_column": "person"}
     privatize(PrivatizeRequest(people, folder / "r0.csv", "rr", epsilon=1.0, **options))
     return folder
 
 
-CASES: dict[str, tuple[str, str]] = {
+CASES = {
     "epsilon 0": (f"{RR} --epsilon 0", "above 0"),
     "epsilon negative": (f"{RR} --epsilon -1", "above 0"),
     "epsilon infinite": (f"{RR} --epsilon inf", "finite"),
@@ -277,25 +273,23 @@ for _name, _word in BESIDE.items():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_line_and_nothing_written(
-    case: str, world: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_line_and_nothing_written(case, world, monkeypatch):
     monkeypatch.chdir(world)
     text, said = CASES[case]
     words = text.split()
     data = [] if not words[0].startswith("--") else ["data.parquet"]
     out = [] if "-o" in words else ["-o", "r.parquet"]
-    assert said in refused(command, world, *data, *words, *out)
+    assert said in refused("privatize", *data, *words, *out, folder=world)
 
 
-def test_what_is_there_is_replaced_where_asked(data: Path, command: Command) -> None:
+def test_what_is_there_is_replaced_where_asked(data):
     there = data.with_name("there.parquet")
     there.write_bytes(b"something else")
-    assert command(data, *ONE.split(), "-o", there, "--overwrite")[0] == 0
+    assert ran(data, *ONE.split(), "-o", there, "--overwrite")[0] == 0
     assert pq.read_table(there).num_rows == 2000
 
 
-def test_damage_found_half_way_leaves_nothing(tmp_path: Path, command: Command) -> None:
+def test_damage_found_half_way_leaves_nothing(tmp_path):
     path = tmp_path / "d.parquet"
     table = pa.Table.from_pandas(frame(30_000), preserve_index=False)
     pq.write_table(table, path, row_group_size=1000, write_page_checksum=True, compression="none")
@@ -303,11 +297,11 @@ def test_damage_found_half_way_leaves_nothing(tmp_path: Path, command: Command) 
     content[-len(content) // 10] ^= 0xFF
     path.write_bytes(content)
     out = ("-o", tmp_path / "r.parquet", "--secret", tmp_path / "s.parquet")
-    assert "damaged" in refused(command, tmp_path, path, *ONE.split(), *out)
+    assert "damaged" in refused("privatize", path, *ONE.split(), *out, folder=tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+def test_an_interruption_leaves_nothing(number, tmp_path):
     path, out = tmp_path / "wide.csv", tmp_path / "out"
     out.mkdir()
     rows = "".join(f"{i % 2},{i}.5,word{i % 7}\n" for i in range(60_000))
@@ -317,7 +311,6 @@ def test_an_interruption_leaves_nothing(number: signal.Signals, tmp_path: Path) 
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=os.environ, preexec_fn=heed_interrupts
     )
-    assert process.stderr is not None
     while "releasing" not in process.stderr.readline():
         pass
     while not list(out.iterdir()) and process.poll() is None:

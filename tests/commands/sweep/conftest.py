@@ -1,24 +1,21 @@
 """A small table with true labels, and the parts of a sweep of it."""
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from processes import called
 
-from ldpaudit import cli
 from ldpaudit.commands.sweep.request import SweepRequest, parse_grid
 from ldpaudit.commands.sweep.run import Setup
 
-Command = Callable[..., tuple[int, str]]
+sweep = partial(called, "sweep")
 ROWS = 600
 FAST = ("mechanism", "label-inference", "power")
 
 
-def frame(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
+def frame(rows=ROWS, seed=1):
     """Return features that say something of the label, a word, and a number as another label."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 2, rows)
@@ -33,7 +30,7 @@ def frame(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
     )
 
 
-def numbers(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
+def numbers(rows=ROWS, seed=1):
     """Return the same features with weeks 0 … 20 as the label."""
     made = frame(rows, seed).drop(columns="label")
     noise = np.random.default_rng(seed + 1).standard_normal(rows)
@@ -42,16 +39,16 @@ def numbers(rows: int = ROWS, seed: int = 1) -> pd.DataFrame:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     path = tmp_path / "data.parquet"
     frame().to_parquet(path)
     return path
 
 
-def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
+def asked(data, *mechanisms, **options):
     """Return a request that is cheap to answer."""
     parameter, text = options.pop("grid", ("lambda", "0.3"))
-    defaults: dict[str, Any] = {"label": "label", "only": FAST, "seed": 7}
+    defaults = {"label": "label", "only": FAST, "seed": 7}
     return SweepRequest(
         data=str(data),
         mechanisms=mechanisms,
@@ -60,19 +57,6 @@ def asked(data: Path, *mechanisms: str, **options: Any) -> SweepRequest:
     )
 
 
-def bench(request: SweepRequest, folder: Path, policy: Any = None) -> Setup:
+def bench(request, folder, policy=None):
     """Return what a worker works at, in this process."""
     return Setup(request, request.seed or 0, policy, folder / "generator.npz")
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run ``ldpaudit sweep`` in this process; return its status and everything that it printed."""
-
-    def call(*words: Any) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["ldpaudit", "sweep", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        return int(stopped.value.code or 0), "".join(capsys.readouterr())
-
-    return call

@@ -6,19 +6,17 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
-from commands.sweep.conftest import ROWS, Command, frame
-from processes import heed_interrupts
+from commands.sweep.conftest import ROWS, frame, sweep
+from processes import heed_interrupts, refused
 
 from ldpaudit.errors import GeneratorDivergedError
 
 GRID = ("--lambda", "0.2,0.8")
 FAST = ("--only", "label-inference", "--processes", "1")
 
-BAD: dict[str, tuple[tuple[str, ...], str]] = {
+BAD = {
     "no grid": (("--mechanism", "rr"), "one grid"),
     "two grids": (("--mechanism", "rr", *GRID, "--epsilon", "1"), "one grid"),
     "empty grid": (("--mechanism", "rr", "--lambda", ","), "1 to 1000"),
@@ -69,43 +67,38 @@ BAD: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input(
-    case: str, data: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input(case, data, monkeypatch):
     monkeypatch.chdir(data.parent)
     words, expected = BAD[case]
-    status, printed = command("data.parquet", *words)
+    status, printed = sweep("data.parquet", *words)
     lines = [line for line in printed.splitlines() if not line.endswith("…")]
-    assert status == 2
-    assert len(lines) == 1, printed
+    assert (status, len(lines)) == (2, 1), printed
     assert expected in lines[0]
     assert [path.name for path in data.parent.iterdir()] == ["data.parquet"]
 
 
-def test_a_column_that_tells_the_label_is_refused(tmp_path: Path, command: Command) -> None:
+def test_a_column_that_tells_the_label_is_refused(tmp_path):
     made = frame()
     made.assign(copy=made["label"].str.upper()).to_parquet(tmp_path / "d.parquet")
-    status, printed = command(tmp_path / "d.parquet", "--mechanism", "rr", *GRID)
-    assert status == 2
-    assert "Column 5 of 5 tells" in printed
+    assert "Column 5 of 5 tells" in refused(
+        "sweep", tmp_path / "d.parquet", "--mechanism", "rr", *GRID
+    )
 
 
-def test_a_policy_of_another_mechanism(data: Path, command: Command) -> None:
+def test_a_policy_of_another_mechanism(data):
     policy = data.with_name("p.toml")
     policy.write_text(
         'schema = 1\nextends = "ldpaudit:default"\n'
         '[claim]\nmechanism = "double-rr"\nepsilon = 1.0\n'
     )
-    status, printed = command(data, "--mechanism", "rr", *GRID, "--policy", policy)
-    assert status == 2
-    assert "[claim]" in printed
+    assert "[claim]" in refused("sweep", data, "--mechanism", "rr", *GRID, "--policy", policy)
 
 
-def test_double_rr_beside_rr_in_one_command(data: Path, command: Command) -> None:
+def test_double_rr_beside_rr_in_one_command(data):
     public, page = data.with_name("public.parquet"), data.with_name("s.html")
     frame().sample(frac=0.5, random_state=1).to_parquet(public, index=False)
     names = ("--mechanism", "rr", "--mechanism", "double-rr", "--lambda", "0.4")
-    status, printed = command(data, *names, "--public", public, *FAST, "--html", page)
+    status, printed = sweep(data, *names, "--public", public, *FAST, "--html", page)
     assert status == 0, printed
     said = " ".join(printed.split()).partition("double-rr against randomized-response: ")[2]
     assert said.startswith("strongest attack: accuracy 0.")
@@ -113,13 +106,13 @@ def test_double_rr_beside_rr_in_one_command(data: Path, command: Command) -> Non
     assert "double-rr against randomized-response" in page.read_text()
 
 
-def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
+def test_a_sweep_and_the_same_one_resumed(data):
     out, policy = data.with_name("out"), data.with_name("p.toml")
     policy.write_text(
         'schema = 1\n[checks.label-inference-accuracy]\nlevel = "error"\nmax = 0.82\n'
     )
     words = (data, "--mechanism", "rr", *GRID, *FAST, "--policy", policy, "--out", out)
-    status, printed = command(*words)
+    status, printed = sweep(*words)
     assert status == 0, printed
     assert "randomized-response: λ = 0.8 (ε = 0.405), no violation found" in printed
     assert "less noise, λ = 0.2 (ε = 2.197): fail" in printed
@@ -137,47 +130,42 @@ def test_a_sweep_and_the_same_one_resumed(data: Path, command: Command) -> None:
     assert "<script" not in page
     assert "λ = 0.8 (ε = 0.405)" in page
     # Without --resume it is left alone, and what is lost is made again.
-    assert "is not empty" in command(*words)[1]
+    assert "is not empty" in sweep(*words)[1]
     (out / "points" / "randomized-response-lambda-0.8-1.json").unlink()
-    status, printed = command(*words, "--resume", "--quiet")
-    assert status == 0, printed
-    assert (out / "sweep.json").read_text() == content
+    status, printed = sweep(*words, "--resume", "--quiet")
+    assert (status, (out / "sweep.json").read_text()) == (0, content), printed
 
 
-def test_the_neighbour_search_is_an_option_of_a_sweep(data: Path, command: Command) -> None:
+def test_the_neighbour_search_is_an_option_of_a_sweep(data):
     """It reaches the audit of each draw, and a folder holds to it."""
     out = data.with_name("neighbours")
     fast = ("--only", "instance-loss", "--processes", "1", "--out", out)
     words = (data, "--mechanism", "rr", "--lambda", "0.5", *fast, "--neighbors", "10")
-    status, printed = command(*words, "--queries", "40", "--metric", "raw")
+    status, printed = sweep(*words, "--queries", "40", "--metric", "raw")
     assert status == 0, printed
     point = json.loads((out / "points" / "randomized-response-lambda-0.5-1.json").read_text())
     estimates = {e["id"]: e for e in point["result"]["estimates"]}
     assert estimates["instance_loss.mean"]["n"] == 40
-    assert command(*words, "--queries", "40", "--metric", "raw", "--resume")[0] == 0
-    status, printed = command(*words, "--queries", "40", "--resume")
-    assert status == 2
-    assert "another --metric" in printed
+    assert sweep(*words, "--queries", "40", "--metric", "raw", "--resume")[0] == 0
+    assert "another --metric" in refused("sweep", *words, "--queries", "40", "--resume")
     # An earlier version stored fewer options: the version is the reason then.
     manifest = out / "manifest.json"
     stored = json.loads(manifest.read_text())
     del stored["digests"]["metric"]
     manifest.write_text(json.dumps(stored))
-    assert "another version of ldpaudit" in command(*words, "--queries", "40", "--resume")[1]
+    assert "another version of ldpaudit" in sweep(*words, "--queries", "40", "--resume")[1]
 
 
-def test_a_generator_that_diverges_fails_its_points_only(
-    data: Path, command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_generator_that_diverges_fails_its_points_only(data, monkeypatch, tmp_path):
     from ldpaudit.synthesis.mixture import ClassMixtures
 
-    def diverge(*_args: Any, **_options: Any) -> None:
+    def diverge(*_args, **_options):
         raise GeneratorDivergedError("Training the generator failed after 3 steps.")
 
     monkeypatch.setattr(ClassMixtures, "fit", diverge)
     out = tmp_path / "out"
     names = ("--mechanism", "rr", "--mechanism", "double-rr", "--generator", "mixture")
-    status, printed = command(data, *names, "--lambda", "0.5", *FAST, "--out", out)
+    status, printed = sweep(data, *names, "--lambda", "0.5", *FAST, "--out", out)
     assert status == 0, printed
     rr, double = json.loads((out / "sweep.json").read_text())["points"]
     assert rr["verdict"] != "failed"
@@ -185,18 +173,18 @@ def test_a_generator_that_diverges_fails_its_points_only(
     assert double["failed"] == ["Training the generator failed after 3 steps."]
     assert not (out / "generator.npz").exists()
     alone = ("--mechanism", "double-rr", "--generator", "mixture", "--lambda", "0.5")
-    status, printed = command(data, *alone, *FAST, "--json", tmp_path / "x.json")
-    assert status == 2
-    assert "No point could be measured" in printed
+    assert "No point could be measured" in refused(
+        "sweep", data, *alone, *FAST, "--json", tmp_path / "x.json"
+    )
     assert not (tmp_path / "x.json").exists()
 
 
-def _start(data: Path, out: Path, *more: Any) -> "subprocess.Popen[str]":
+def _start(data, out, *more):
     words = ("--mechanism", "rr", "--mechanism", "double-rr", "--generator", "mixture")
     grid = ("--lambda", "0.2:0.8:3", "--repeats", "2", "--out", out, "--processes", "2")
-    command = [sys.executable, "-m", "ldpaudit.cli", "sweep", data, *words, *grid, *FAST[:4], *more]
+    sweep = [sys.executable, "-m", "ldpaudit.cli", "sweep", data, *words, *grid, *FAST[:4], *more]
     return subprocess.Popen(
-        [str(word) for word in command],
+        [str(word) for word in sweep],
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ,
@@ -205,7 +193,7 @@ def _start(data: Path, out: Path, *more: Any) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.validate
-def test_a_killed_sweep_goes_on_to_the_same_result(data: Path, tmp_path: Path) -> None:
+def test_a_killed_sweep_goes_on_to_the_same_result(data, tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     process = _start(data, whole)
     _, err = process.communicate(timeout=300)
@@ -228,7 +216,7 @@ def test_a_killed_sweep_goes_on_to_the_same_result(data: Path, tmp_path: Path) -
 
 
 @pytest.mark.validate
-def test_an_interruption_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
+def test_an_interruption_says_how_to_go_on(data, tmp_path):
     process = _start(data, tmp_path / "out")
     while process.poll() is None and not list(tmp_path.glob("out/points/*.json")):
         time.sleep(0.05)

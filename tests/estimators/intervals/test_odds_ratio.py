@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 from scipy.stats import hypergeom
 from scipy.stats.contingency import odds_ratio
 
-from ldpaudit.estimators.epsilon.bounds import event_epsilon
-from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower
+from ldpaudit.estimators.epsilon.bounds import event_epsilon, event_exceeds
+from ldpaudit.estimators.intervals.binomial import log_odds_ratio_exceeds, log_odds_ratio_lower
 
 
 def test_equals_scipy_on_small_tables_one_by_one() -> None:
@@ -49,8 +49,21 @@ def test_large_tables_have_about_the_normal_bound(n: int, prior: float) -> None:
     low, spread = log_odds_ratio_lower(table, 0.05), math.sqrt((1.0 / table).sum())
     plain = math.log(table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0])) - 1.645 * spread
     assert low == pytest.approx(plain, abs=0.15 * 1.645 * spread + 1e-6)
-    quick = log_odds_ratio_lower(table, 0.05, exact=False)
-    assert quick == pytest.approx(low, abs=0.02 * spread)
+    near = low + 0.02 * spread * np.array([-1, 1])
+    assert [bool(log_odds_ratio_exceeds(table, 0.05, limit)) for limit in near] == [True, False]
+
+
+@pytest.mark.parametrize(("share", "alpha"), [(0.0, 0.3), (0.1, 0.05), (0.5, 1e-6)])
+def test_simulated_bounds_are_held_against_limits_as_if_they_were_found(
+    share: float, alpha: float
+) -> None:
+    rng = np.random.default_rng(3)
+    tables = rng.integers(0, 2 ** rng.integers(2, 9, (300, 1, 1)), (300, 2, 2))
+    bounds = event_epsilon(tables, share, alpha)
+    for limit in (0.0, *np.quantile(bounds, [0.2, 0.5, 0.9])):
+        np.testing.assert_array_equal(
+            event_exceeds(tables, share, alpha, limit * (1 + 1e-6)), bounds > limit * (1 + 1e-6)
+        )
 
 
 @pytest.mark.parametrize(
@@ -67,3 +80,8 @@ def test_large_tables_have_about_the_normal_bound(n: int, prior: float) -> None:
 )
 def test_what_a_table_proves(table: list[list[int]], low: float, high: float) -> None:
     assert low <= event_epsilon(np.array(table), 0.0, 0.05) <= high
+
+
+def test_another_shape_is_refused() -> None:
+    with pytest.raises(InputError, match="2 × 2"):
+        log_odds_ratio_lower(np.ones((2, 3), dtype=int), 0.05)

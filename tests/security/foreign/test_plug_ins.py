@@ -179,8 +179,7 @@ def test_no_group_lets_a_built_in_part_be_replaced(install: Install, tmp_path: P
     taken = {"audits": BUILT_IN, "attacks": {*ATTACKS, "best"}, "mechanisms": {*PLACES, *SHORT}}
     assert set(taken) == {group.removeprefix("ldpaudit.") for group in GROUPS.values()}
     install(**{group: [f"{name} = mild_parts:Mild" for name in taken[group]] for group in taken})
-    assert available_audits() == AUDITS
-    assert available_attacks() == ATTACKS
+    assert (available_audits(), available_attacks()) == (AUDITS, ATTACKS)
     assert registry.names() == tuple(PLACES)
     result = audited(tmp_path, "mechanism", "power")
     refused = [note.text for note in result.notes if note.audit == "plug-ins"]

@@ -268,7 +268,6 @@ def _loaded(table: pa.Table, form: str) -> bytes:
 
     book = openpyxl.Workbook()
     sheet = book.active
-    assert sheet is not None
     columns = [[_cell(value) for value in column] for column in table.columns]
     for row in (table.schema.names, *zip(*columns, strict=True)):
         sheet.append([_in_sheet(cell) for cell in row])

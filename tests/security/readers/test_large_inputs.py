@@ -5,9 +5,6 @@ import io
 import json
 import sys
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openpyxl
@@ -23,46 +20,45 @@ from ldpaudit.datasets.sparse import open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.work import limits
 
-Make = Callable[[Path], Any]
 MOST, FREE = 1000, 1 << 20
 """Smaller limits than those in use, for small files."""
 
 
-def _wide(path: Path) -> None:
+def _wide(path):
     path.write_text(",".join(f"c{i}" for i in range(MOST + 1)) + "\n1")
 
 
-def _wide_parquet(path: Path) -> None:
+def _wide_parquet(path):
     pq.write_table(pa.table({f"c{i}": [1.0] for i in range(3 * MOST + 1)}), path)
 
 
-def _many_keys(path: Path) -> None:
+def _many_keys(path):
     path.write_text(json.dumps(dict.fromkeys(map(str, range(MOST + 1)), 1)))
 
 
-def _one_line(path: Path) -> None:
+def _one_line(path):
     with gzip.open(path, "wb") as out:
         out.write(b"a" * (1 << 20))
 
 
-def _bomb(path: Path) -> None:
+def _bomb(path):
     with gzip.open(path, "wb") as out:
         out.write(b"label,x\n")
         out.write(b"A,1\n" * (1 << 19))
 
 
-def _nested_json(path: Path) -> None:
+def _nested_json(path):
     path.write_text('{"label": "A", "x": ' + "[" * 100_000 + "]" * 100_000 + "}")
 
 
-def _nested_type(path: Path) -> None:
+def _nested_type(path):
     kind = pa.int8()
     for _ in range(150):
         kind = pa.list_(kind)
     pq.write_table(pa.table({"label": ["A"], "x": pa.nulls(1, kind)}), path)
 
 
-def _claimed(path: Path) -> None:
+def _claimed(path):
     header = io.BytesIO()
     shape = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
     np.lib.format.write_array_header_1_0(header, shape)
@@ -70,15 +66,15 @@ def _claimed(path: Path) -> None:
         archive.writestr("label.npy", header.getvalue() + bytes(80))
 
 
-def _unpacked(path: Path) -> None:
+def _unpacked(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x", bytes(FREE + 1))
 
 
-def _sheet(old: bytes, new: bytes) -> Make:
+def _sheet(old, new):
     """Return what makes a workbook and changes the bytes of its sheet."""
 
-    def make(path: Path) -> None:
+    def make(path):
         book, out = openpyxl.Workbook(), io.BytesIO()
         for row in (("label", "x"), ("A", 1), ("B", 2)):
             book.active.append(row)
@@ -94,15 +90,15 @@ def _sheet(old: bytes, new: bytes) -> Make:
     return make
 
 
-def _cell(path: Path) -> None:
+def _cell(path):
     path.write_text("label,x\nA,1\nB," + "z" * (4 * limits.ROW_BYTES) + "\n")
 
 
-def _index(path: Path) -> None:
+def _index(path):
     path.write_text("1 99999999999999999999:1\n")
 
 
-CASES: dict[str, tuple[str, Make, str]] = {
+CASES = {
     "columns of CSV": ("t.csv", _wide, "1,001 columns"),
     "columns of Parquet": ("t.parquet", _wide_parquet, "at most 1,000 can be read"),
     "keys of JSON": ("t.jsonl", _many_keys, "columns can be read"),
@@ -124,7 +120,7 @@ CASES: dict[str, tuple[str, Make, str]] = {
 }
 
 
-def _read(path: Path) -> None:
+def _read(path):
     if path.suffix == ".svm":
         open_svmlight(str(path)).read()
         return
@@ -133,9 +129,7 @@ def _read(path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_too_large_is_refused_at_once(
-    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_large_is_refused_at_once(case, tmp_path, monkeypatch):
     name, make, message = CASES[case]
     for module in (json_lines, locations, arrow):
         monkeypatch.setattr(module, "COLUMNS", MOST)
@@ -148,14 +142,14 @@ def test_what_is_too_large_is_refused_at_once(
     assert "\n" not in str(caught.value)
 
 
-def test_what_a_sheet_says_of_its_own_size_is_not_believed(tmp_path: Path) -> None:
+def test_what_a_sheet_says_of_its_own_size_is_not_believed(tmp_path):
     make = _sheet(b'<dimension ref="A1:B3"', b'<dimension ref="A1:XFD1048576"')
     make(tmp_path / "t.xlsx")
     table = open_table(tmp_path / "t.xlsx")
     assert [len(column) for _, column in table.columns(table.names)] == [2, 2]
 
 
-def test_honest_files_pass_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_honest_files_pass_the_limits(tmp_path, monkeypatch):
     # Deep in each other is not far apart: brackets in texts, and many short lists in one line.
     lines = [{"label": "A", "text": "[{" * 500, "lists": [[1, 2]] * 500}] * 3
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -170,7 +164,7 @@ def test_honest_files_pass_the_limits(tmp_path: Path, monkeypatch: pytest.Monkey
     assert dict(open_table(tmp_path / "t.csv.gz").columns(["b"]))["b"][-1].as_py() == 19_999
 
 
-def test_files_of_a_folder_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_folder_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(locations, "FILES", 2)
     for name in "abc":
         pq.write_table(pa.table({"label": ["A"]}), tmp_path / f"{name}.parquet")
@@ -180,8 +174,8 @@ def test_files_of_a_folder_are_counted(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such memory limit there")
-def test_a_table_that_needs_more_memory_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
+def test_a_table_that_needs_more_memory_than_there_is(monkeypatch):
+    def full(*_):
         raise MemoryError
 
     monkeypatch.setattr(pa, "PythonFile", full)
@@ -192,10 +186,10 @@ def test_a_table_that_needs_more_memory_than_there_is(monkeypatch: pytest.Monkey
 LABELS = pa.array(["a", "b"] * 200)
 
 
-def _repeated(kind: str) -> Make:
+def _repeated(kind):
     """Return what writes one text of 2 MiB 400 times, in a dictionary or as views."""
 
-    def make(path: Path) -> None:
+    def make(path):
         codes = pa.array(np.zeros(400, np.int32))
         texts = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * (2 << 20)]))
         table = pa.table({"label": LABELS, "x": texts})
@@ -212,18 +206,18 @@ def _repeated(kind: str) -> Make:
     return make
 
 
-def _long_list(path: Path) -> None:
+def _long_list(path):
     values = pa.array(np.zeros(1 << 26, np.int8))
     lists = pa.ListArray.from_arrays(np.array([0] + [len(values)] * 400, np.int32), values)
     pq.write_table(pa.table({"label": LABELS, "x": lists}), path, compression="zstd")
 
 
-def _long_text(path: Path) -> None:
+def _long_text(path):
     texts = pa.array(["x" * (400 << 20), *["y"] * 399])
     pq.write_table(pa.table({"label": LABELS, "x": texts}), path, compression="zstd")
 
 
-def _many_rows(path: Path) -> None:
+def _many_rows(path):
     schema = pa.schema([("label", pa.int8()), ("x", pa.int8())])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         zeros = pa.array(np.zeros(15_000_000, np.int8))
@@ -231,12 +225,12 @@ def _many_rows(path: Path) -> None:
             writer.write_table(pa.table([zeros, zeros], schema=schema), row_group_size=15_000_000)
 
 
-def _packed_batch(path: Path) -> None:
+def _packed_batch(path):
     table = pa.table({"label": np.zeros(1 << 26, np.int64), "x": np.zeros(1 << 26, np.int8)})
     feather.write_feather(table, path, compression="zstd", chunksize=1 << 26)
 
 
-def _packed_arrays(path: Path) -> None:
+def _packed_arrays(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("label", "x"):
             with archive.open(f"{name}.npy", "w") as out:
@@ -245,7 +239,7 @@ def _packed_arrays(path: Path) -> None:
         archive.writestr("zeros", bytes(650 << 20))
 
 
-def _shared_text(path: Path) -> None:
+def _shared_text(path):
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet()
     sheet.append(("label", "x"))
@@ -254,7 +248,7 @@ def _shared_text(path: Path) -> None:
     book.save(path)
 
 
-BOMBS: dict[str, tuple[str, Make]] = {
+BOMBS = {
     "a list": ("t.parquet", _long_list),
     "a text": ("t.parquet", _long_text),
     "a text, repeated": ("t.parquet", _repeated("parquet")),
@@ -268,7 +262,7 @@ MEMORY = 640 << 20
 
 
 @pytest.mark.parametrize("case", BOMBS)
-def test_a_small_file_takes_no_more_than_the_memory(case: str, tmp_path: Path) -> None:
+def test_a_small_file_takes_no_more_than_the_memory(case, tmp_path):
     name, make = BOMBS[case]
     make(tmp_path / name)
     claim = ("--mechanism", "rr", "--epsilon", "1")
@@ -281,7 +275,7 @@ def test_a_small_file_takes_no_more_than_the_memory(case: str, tmp_path: Path) -
         assert found.grown < 2 * MEMORY
 
 
-def test_one_text_in_many_cells_of_a_sheet(tmp_path: Path) -> None:
+def test_one_text_in_many_cells_of_a_sheet(tmp_path):
     _shared_text(tmp_path / "t.xlsx")
     with held_to(200_000), pytest.raises(InputError, match=r"unpacks to .* smaller row groups"):
         open_table(tmp_path / "t.xlsx")
