@@ -80,8 +80,3 @@ def test_simulated_bounds_are_held_against_limits_as_if_they_were_found(
 )
 def test_what_a_table_proves(table: list[list[int]], low: float, high: float) -> None:
     assert low <= event_epsilon(np.array(table), 0.0, 0.05) <= high
-
-
-def test_another_shape_is_refused() -> None:
-    with pytest.raises(InputError, match="2 × 2"):
-        log_odds_ratio_lower(np.ones((2, 3), dtype=int), 0.05)
