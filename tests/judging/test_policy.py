@@ -161,7 +161,7 @@ def test_an_unreadable_policy_says_why(tmp_path):
         load_policy(tmp_path / "none.toml")
     bad = tmp_path / "bad.toml"
     bad.write_bytes(b"\xff\xfe")
-    with pytest.raises(PolicyError, match="cannot be read: it is no text"):
+    with pytest.raises(PolicyError, match="cannot be read: it is not a text file in UTF-8"):
         load_policy(bad)
     with pytest.raises(PolicyError, match="it is a folder"):
         load_policy(tmp_path)
