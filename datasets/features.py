@@ -183,7 +183,7 @@ def _raw_numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
         raise ColumnError("cannot be read as numbers.") from None
     raise ColumnError(
         "holds nested objects; a feature must be a number, a text, a boolean, a date or a list of "
-        "numbers (leave the column out with drop)."
+        "numbers. Leave the column out with --drop."
     )
 
 

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from ldpaudit.columns import ColumnSurvey
 from ldpaudit.commands.privatize.labels import bare_labels, label_values
 from ldpaudit.datasets.column_survey import surveyed
-from ldpaudit.datasets.features import encode_categories, is_categorical
+from ldpaudit.datasets.features import EncodedFeatures, encode_categories, is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, TEXTS, is_any
-from ldpaudit.datasets.names import listed, quoted
+from ldpaudit.datasets.names import ColumnError, listed, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.columns import LIMIT, label_weights, scan, strongest_agreement
 from ldpaudit.release import IntArray
@@ -102,7 +102,7 @@ class ReleasedColumns:
         """Refuse columns that give a label away in every row (InputError); return all warnings."""
         if not self._rows:
             return ()
-        return (*self.refuse(), *self._of_people(), *self._of_pairs())
+        return (*self.refuse(), *self._of_people(), *self._of_pairs(), *self._unread())
 
     def _look(self, place: int) -> tuple[list[str], list[str]]:
         """Return the columns to refuse for one private column's sake, and warnings of others."""
@@ -183,6 +183,18 @@ class ReleasedColumns:
                     "follow from each other in every row: they are noisy answers to one question, "
                     "and together reveal as much as the sum of their ε. Release one of them."
                 )
+
+    def _unread(self) -> Iterator[str]:
+        """Yield a warning of columns that no audit of the release could read."""
+        table, unread = pa.Table.from_batches(self._rows), []
+        for name in self._columns:
+            try:
+                if pa.types.is_nested(table.schema.field(name).type):
+                    EncodedFeatures(len(table)).add(table.column(name))
+            except ColumnError:
+                unread.append(name)
+        what = "holds nested values that no feature can be made of, so no audit reads the release"
+        yield from self._about(unread, what)
 
     def _about(self, some: list[str], what: str) -> Iterator[str]:
         """Yield one sentence about columns, by their places; nothing where there are none."""

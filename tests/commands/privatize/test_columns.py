@@ -115,6 +115,7 @@ WARNED = {
     "free text": ([f"seen on ward {i} and sent home" for i in ROW], "free text"),
     "dates": (pd.date_range("2019-01-01", periods=N).date, "exact dates"),
     "index": (ROW, "numbers the rows"),
+    "nested": ([{"a": int(i % 7)} for i in ROW], "nested values"),
 }
 """What is warned of, and by which words."""
 
