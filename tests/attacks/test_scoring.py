@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from scipy.stats import binomtest
 
 from ldpaudit.attacks.scoring import (
@@ -46,8 +48,11 @@ def fold(k: int = 3, n: int = 300, seed: int = 0) -> tuple[FoldScore, tuple[np.n
     return found, (truth, posterior, guesses)
 
 
+MINE, GIVEN = fold()
+
+
 def test_counts_of_steps_bins_and_curves() -> None:
-    found, (truth, posterior, guesses) = fold()
+    found, (truth, posterior, guesses) = MINE, GIVEN
     n, right, reference = 300, posterior.argmax(axis=1) == truth, guesses == truth
     counted = found.n, found.correct, found.baseline_correct, found.gained
     assert counted == (n, right.sum(), reference.sum(), (right & ~reference).sum())
@@ -69,29 +74,32 @@ def test_counts_of_steps_bins_and_curves() -> None:
         assert found.aucs[c, 0] == pytest.approx(auc(own[truth == c], own[truth != c]))
 
 
-def test_the_multiplicative_advantage_is_a_difference_of_log_odds() -> None:
-    mine, _ = fold()
-    attack, baseline = ends(mine.correct, 300, 0.025), ends(mine.baseline_correct, 300, 0.025)
-    low = math.log(attack[0] / (1 - attack[0])) - math.log(baseline[1] / (1 - baseline[1]))
-    high = math.log(attack[1] / (1 - attack[1])) - math.log(baseline[0] / (1 - baseline[0]))
-    assert MULTIPLICATIVE_ADVANTAGE.lower(mine, 0.05) == pytest.approx(low)
-    assert MULTIPLICATIVE_ADVANTAGE.upper(mine, 0.05) == pytest.approx(high)
-    odds = [(count + 0.5) / (300 - count + 0.5) for count in (mine.correct, mine.baseline_correct)]
-    assert MULTIPLICATIVE_ADVANTAGE.value(mine) == pytest.approx(math.log(odds[0] / odds[1]))
-    sure = replace(mine, correct=300)
-    assert MULTIPLICATIVE_ADVANTAGE.upper(sure, 0.05) == math.inf
-
-
-def test_balanced_accuracy_is_the_mean_over_labels() -> None:
-    mine, _ = fold()
-    shares = mine.class_correct / mine.class_rows
-    assert BALANCED_ACCURACY.value(mine) == pytest.approx(shares.mean())
-    limits = [
-        ends(c, n, 0.05 / 3) for c, n in zip(mine.class_correct, mine.class_rows, strict=True)
+def measures() -> list[tuple[Any, float, float, float]]:
+    """Return measures with their values and their ends at 95 %, of one fold."""
+    odds = [(count + 0.5) / (300 - count + 0.5) for count in (MINE.correct, MINE.baseline_correct)]
+    (low, high), base = ends(MINE.correct, 300, 0.025), ends(MINE.baseline_correct, 300, 0.025)
+    rows = list(zip(MINE.class_correct, MINE.class_rows, strict=True))
+    lower, upper = np.mean([ends(c, n, 0.05 / 3) for c, n in rows], axis=0)
+    gain = (MINE.gained - MINE.lost) / 300
+    turned = replace(MINE, gained=MINE.lost, lost=MINE.gained)
+    rates = [np.mean([getattr(rate, end) for rate in MINE.rates]) for end in ("low", "high")]
+    return [
+        (
+            MULTIPLICATIVE_ADVANTAGE,
+            math.log(odds[0] / odds[1]),
+            logit(low) - logit(base[1]),
+            logit(high) - logit(base[0]),
+        ),
+        (BALANCED_ACCURACY, np.mean([c / n for c, n in rows]), lower, upper),
+        (ADVANTAGE, gain, gain_lower(MINE, 0.05), -gain_lower(turned, 0.05)),
+        (TPR_AT_FPR, TPR_AT_FPR.value(MINE), *rates),
     ]
-    assert BALANCED_ACCURACY.lower(mine, 0.05) == pytest.approx(np.mean([e[0] for e in limits]))
-    assert BALANCED_ACCURACY.upper(mine, 0.05) == pytest.approx(np.mean([e[1] for e in limits]))
-    assert TPR_AT_FPR.lower(mine, 0.05) == pytest.approx(np.mean([r.low for r in mine.rates]))
+
+
+def test_a_measure_and_its_ends_are_those_of_its_definition() -> None:
+    for measure, *expected in measures():
+        found = measure.value(MINE), measure.lower(MINE, 0.05), measure.upper(MINE, 0.05)
+        assert found == pytest.approx(tuple(expected)), measure.name
 
 
 @pytest.mark.parametrize(("gained", "lost"), [(60, 20), (20, 60), (3, 0)])
@@ -101,17 +109,10 @@ def test_an_advantage_is_its_direction_times_its_size(gained: int, lost: int) ->
     size = ends(gained + lost, 300, 0.1 * 0.05)[0 if pi >= 0.5 else 1]
     expected = (2 * pi - 1) * size
     assert advantage_lower(gained, lost, 300, 0.05) == pytest.approx(expected)
-    mine = replace(fold()[0], gained=gained, lost=lost)
+    mine = replace(MINE, gained=gained, lost=lost)
     assert gain_lower(mine, 0.05) == pytest.approx(expected)
     apart = ends(gained, 300, 0.025)[0] - ends(lost, 300, 0.025)[1]
     assert gain_lower(replace(mine, alike=False), 0.05) == pytest.approx(apart)
-
-
-def test_the_upper_end_is_the_lower_one_of_the_reverse() -> None:
-    mine, _ = fold()
-    turned = replace(mine, gained=mine.lost, lost=mine.gained)
-    assert ADVANTAGE.upper(mine, 0.05) == -ADVANTAGE.lower(turned, 0.05)
-    assert ADVANTAGE.value(mine) == (mine.gained - mine.lost) / 300
 
 
 def test_scores_that_rows_of_chances_of_their_own_may_have() -> None:
