@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 from worlds import gaussian_release
 
 from ldpaudit.attacks.scoring import ACCURACY, ADVANTAGE, score_fold
@@ -176,8 +176,17 @@ def of_groups(rng: np.random.Generator) -> list[list[End]]:
             folds.append(score_fold(truth, np.eye(3)[guess], None, rate_alpha=0.05, rng=rng))
         runs.append(AttackRun(f"a{i}", f"A{i}", tuple(folds)))
     best = strongest(runs)
-    parts = class_parts(context, best, len(runs))
+    parts = list(class_parts(context, best, len(runs)))
     true = chances[int(best.name[1:])]
+    level = (1 - CONFIDENCE) / 2 / (2 * 3 * len(runs))  # Of each end, in each of two folds.
+    counts = zip(
+        *(zip(f.class_correct, f.class_rows, strict=True) for f in best.folds), strict=True
+    )
+    for part, both in zip(parts, counts, strict=True):
+        ends = [binomtest(int(c), int(n)).proportion_ci(1 - 2 * level, "exact") for c, n in both]
+        weights = [n for _, n in both]
+        expected = np.average([(end.low, end.high) for end in ends], axis=0, weights=weights)
+        assert (part.low, part.high) == pytest.approx(tuple(expected))
     return [[(e.low, p, e.high) for e, p in zip(parts, true, strict=True)]]
 
 

@@ -79,6 +79,8 @@ def test_without_true_labels_the_release_alone_is_asked():
     expected = {LOWER: None, TOGETHER: (0, 1), "person.release_only_epsilon_lower": (0, 3.0)}
     check(found(released_vector(600, truth=False)), expected)
     assert found(released_jointly(JointRR, 450, truth=False)).estimates
+    strong = found(released_vector(3_000, truth=False))
+    check(strong, {"person.release_only_epsilon_lower": (0.1, 3.0)})
 
 
 def test_released_vectors_that_no_true_ones_explain_are_found():
