@@ -144,6 +144,7 @@ def test_an_epsilon_outside_of_the_limits_is_refused() -> None:
 OTHER_MEANINGS = {
     ("reports/charts/planes.py", "channel"): "the id of a figure",
     ("datasets/domains.py", "frequency-oracle"): "part of the key of a random stream",
+    ("datasets/names.py", "unknown"): "a word for a missing value",
     ("ldpaudit/audits/synthetic.py", "unknown"): "a trait: what is released of features",
     ("ldpaudit/audits/mechanism/audit.py", "unknown"): "a trait: what is released of labels",
     ("ldpaudit/audits/models.py", "channel"): "the key of a shared computation",
