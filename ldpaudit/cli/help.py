@@ -24,7 +24,7 @@ _GROUPS: Final = {
     "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",
     "Output": (
         "output out secret overwrite json html sarif junit markdown profile quiet remember "
-        "synthetic-out help"
+        "synthetic-out posterior-out help"
     ),
     "Reading": "features drop keep separator decimal encoding sheet header projection",
     "Expert": (

@@ -364,7 +364,7 @@ ModelBasedRR: Final = _ModelBased(
         name="model-based-rr",
         title="model-based randomized response",
         label_depends_on_features=True,
-        options=(*RESPONSE, "public", "floor", "stages"),
+        options=(*RESPONSE, "public", "posterior_out", "floor", "stages"),
         whole=False,
         needs=frozenset({"public model"}),
     ),

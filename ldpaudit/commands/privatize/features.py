@@ -428,6 +428,16 @@ class PublicModel:
         values = self.classifier.predict_proba(_cells(features, self.known))
         return np.asarray(values, dtype=np.float64)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """A column for each class."""
+        return pa.schema([(str(label), pa.float64()) for label in self.classes_])
+
+    def table(self, features: pa.RecordBatch) -> pa.RecordBatch:
+        """Return P̂(y | x) of n rows, as ``run --public-posterior`` reads it."""
+        columns = map(pa.array, self.predict_proba(features).T)
+        return pa.RecordBatch.from_arrays(list(columns), schema=self.schema)
+
 
 def fit_public_model(
     path: str, request: ColumnRequest, features: pa.Schema, classes: tuple[Label, ...]

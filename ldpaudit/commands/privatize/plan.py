@@ -53,6 +53,7 @@ _WITH: Final = {
         "generator",
         ", which makes the sample; a table of --synthetic can be handed out itself.",
     ),
+    "posterior_out": ("public", ", the table that the model is fitted on."),
     "synthetic_rows": ("synthetic_out", ", whose rows it counts."),
     "remember": ("id_column", ", the column that identifies people."),
 }

@@ -14,6 +14,7 @@ from ldpaudit.commands.privatize.columns import PrivateColumn, PrivateColumns, u
 from ldpaudit.commands.privatize.features import (
     FeatureRelease,
     FittedGenerator,
+    PublicModel,
     fit_public_model,
     growing_cells,
     replaced,
@@ -51,7 +52,8 @@ class RowRelease:
 
     ``types`` are those of the released labels, column by column. ``draw`` goes from n rows of
     features, and of each private column the true labels and their int32 codes, to released features
-    and labels; ``schema`` from the features' columns and types to the released ones'.
+    and labels; ``schema`` from the features' columns and types to the released ones'. ``model``:
+    the public one that labels are drawn from, where there is one.
     """
 
     types: tuple[pa.DataType, ...]
@@ -60,6 +62,7 @@ class RowRelease:
         tuple[pa.RecordBatch, list[pa.Array]],
     ]
     schema: Schema
+    model: PublicModel | None = None
 
 
 def row_release(
@@ -90,7 +93,15 @@ def row_release(
             return batch, [write(drawn[:, j]) for j, (_, write) in enumerate(written)]
 
         return RowRelease(tuple(kind for kind, _ in written), draw_together, _AS_THEY_ARE.schema)
-    each = [_column_release(one, features, fitted) for one in columns.each]
+    model, modelled = None, columns.first.mechanism.offers(PublicModelLabel)
+    if modelled is not None:
+        one = columns.first.request
+        if one.public is None:
+            raise InputError(
+                f"The mechanism {modelled.name!r} must be given a table with --public."
+            )
+        model = fit_public_model(one.public, one, features, modelled.classes)
+    each = [_column_release(one, features, fitted, model) for one in columns.each]
 
     def draw(
         batch: pa.RecordBatch, labels: Sequence[pa.Array], codes: Sequence[IntArray]
@@ -102,11 +113,14 @@ def row_release(
         return batch, released
 
     # Where there are several columns, none of them changes the features.
-    return RowRelease(tuple(kind for kind, _, _ in each), draw, each[0][2])
+    return RowRelease(tuple(kind for kind, _, _ in each), draw, each[0][2], model)
 
 
 def _column_release(
-    column: PrivateColumn, features: pa.Schema, fitted: FittedGenerator | None
+    column: PrivateColumn,
+    features: pa.Schema,
+    fitted: FittedGenerator | None,
+    model: PublicModel | None,
 ) -> _Column:
     request, rng = column.request, column.request.randomness("release")
     mechanism, given, by = column.mechanism.after_rounding, column.mechanism, column.request.by
@@ -152,11 +166,6 @@ def _column_release(
             staged.classes, lambda b, codes: (b, release.draw(growing_cells(b, known), codes, rng))
         )
     if (modelled := mechanism.offers(PublicModelLabel)) is not None:
-        if request.public is None:
-            raise InputError(
-                f"The mechanism {mechanism.name!r} must be given a table with --public."
-            )
-        model = fit_public_model(request.public, request, features, modelled.classes)
         return coded(
             modelled.classes,
             lambda b, codes: (b, modelled.sample(codes, modelled.synthetic(model, b), rng)),

@@ -99,6 +99,8 @@ class PrivatizeRequest(FileOptions, DataOptions):
         f, the least P̂(y | x).
     stages : int or None
         In how many stages rows are released; the model of each is learnt from those before.
+    posterior_out : Path or None
+        Where P̂(y | x) of the public model is written, row by row, for an audit.
     synthetic_out : Path or None
         Where a sample of the generator is written, to be handed out with the release.
     secret : Path or None
@@ -171,6 +173,10 @@ class PrivatizeRequest(FileOptions, DataOptions):
     ] = None
     public: Annotated[
         str | None, Option("A public labelled table to fit model-based-rr on.", file=True)
+    ] = None
+    posterior_out: Annotated[
+        Path | None,
+        Option("Write the public model's P̂(label | features), for run --public-posterior."),
     ] = None
     stages: Annotated[
         int | None,

@@ -133,6 +133,7 @@ class PrivatizeSummary(Told):
         sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
         for word, path, what in (
             ("synthetic", request.synthetic_out, sample),
+            ("model", request.posterior_out, "(what --public-posterior of an audit is given)"),
             ("remembered", request.remember, f"({new}people's answers, readable by you only)"),
             ("secret", request.secret, "(true labels, readable by you only)"),
         ):
@@ -177,7 +178,8 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
 
 def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
     """Check the files that will be written against each other and against those that are read."""
-    others = [path for path in (request.secret, request.synthetic_out) if path is not None]
+    beside = (request.secret, request.synthetic_out, request.posterior_out)
+    others = [path for path in beside if path is not None]
     targets = [*written_places(request.output), *others]
     data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
     remembered = [] if request.remember is None else [request.remember]
@@ -278,6 +280,9 @@ def _write(
     if request.secret is not None:
         true = pa.schema([pa.field(name, source.schema.field(name).type) for name in aside])
         secret = TableFile(files.add(request.secret, private=True), true, dialect)
+    posterior, model = None, plan.rows.model
+    if request.posterior_out is not None and model is not None:
+        posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
     release = TableFile(files.add(request.output), plan.schema, dialect)
     write_declaration(files, request.output, plan.schema)
     for batch, letters in row_pairs(source, read, letters=plan.letters):
@@ -302,6 +307,8 @@ def _write(
         release.write(rows)
         if secret is not None:
             secret.write(batch.select(aside))
+        if posterior is not None and model is not None:
+            posterior.write(model.table(features))
         done += len(batch)
         progress.advance(done, survey.rows)
     warnings = plan.looked.check()

@@ -141,6 +141,10 @@ CASES = {
     "double lambda 1": ("--mechanism double-rr --lambda 1 --synthetic data.parquet", "nothing"),
     "double lambda 0": ("--mechanism double-rr --lambda 0 --synthetic data.parquet", "every true"),
     "no public": ("--mechanism model-based-rr --epsilon 1", "--public"),
+    "model of stages": (
+        "--mechanism model-based-rr --stages 2 --epsilon 1 --posterior-out m.csv",
+        "with --public",
+    ),
     "floor": ("--mechanism model-based-rr --epsilon 1 --public x --floor 0", "above 0"),
     "floor above": ("--mechanism model-based-rr --lambda 1 --public x --floor 0.5", "floor"),
     "no radius": ("--mechanism gaussian-rr --epsilon 1 --sigma 1", "--radius"),

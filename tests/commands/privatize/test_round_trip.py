@@ -18,6 +18,7 @@ import ldpaudit
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets import declare, read_release
+from ldpaudit.datasets.probabilities import with_public_posterior
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.release import Declaration
@@ -197,10 +198,16 @@ def test_model_based_rr_draws_from_the_model(data, tmp_path):
     public.loc[:4, "label"] = "perhaps"
     public.to_parquet(tmp_path / "p.parquet")
     options = {"public": str(tmp_path / "p.parquet"), "noise": 1.0, "floor": 0.01}
+    options["posterior_out"] = tmp_path / "model.parquet"
     release = applied(data, mechanism="model-based-rr", **options).to_pandas()
     shares = pd.crosstab(release["town"], release["label"], normalize="index")
     assert shares.loc["oslo", "no"] > 0.9
     assert shares.loc["rome", "yes"] > 0.9
+    known = read_release(tmp_path / "applied.parquet").release
+    posterior = with_public_posterior(known, tmp_path / "model.parquet").public_posterior
+    assert posterior is not None
+    likeliest = np.array(known.classes)[posterior.argmax(axis=1)]
+    assert (likeliest == np.where(release["town"] == "oslo", "no", "yes")).mean() > 0.9
 
 
 def test_gaussian_noise_is_that_of_sigma(tmp_path):
