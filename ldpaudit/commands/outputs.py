@@ -30,14 +30,8 @@ class Outputs:
     """Where the result and the page are written, both or neither.
 
     One of them may go to standard output (``-``); all that is for people then goes to standard
-    error.
-
-    Parameters
-    ----------
-    json, html : Path or None
-        None: not written.
-    made : Path or None
-        A folder that the work makes: files in it are not checked beforehand.
+    error. ``json``, ``html``: None: not written. ``made``: a folder that the work makes: files in
+    it are not checked beforehand.
     """
 
     json: Annotated[Path | None, Option("The result as JSON; - is standard output.")] = None
@@ -116,10 +110,7 @@ class Outputs:
 class ReportOutputs(Outputs):
     """Where the result of one release is written, for people and for pipelines; all or nothing.
 
-    Parameters
-    ----------
-    sarif, junit, markdown : Path or None
-        None: not written.
+    ``sarif``, ``junit``, ``markdown``: None: not written.
     """
 
     sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None

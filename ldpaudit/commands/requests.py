@@ -152,16 +152,9 @@ def is_result(name: Any) -> bool:
 class LearnRequest(FileOptions, ReleaseOptions):
     """The options of ``ldpaudit learn``.
 
-    Attributes
-    ----------
-    release, test : str
-        The released file, and rows outside of it with true labels.
-    learner : {"logistic", "boosting", "network", "iwp"}
-        What is trained; of numbers, "logistic" stands for ridge regression.
-    loss : str or None
-        The loss where the learner offers several; None: its usual one.
-    confidence : float
-        Of the score's interval.
+    ``release``, ``test``: the released file, and rows outside of it with true labels. ``learner``:
+    what is trained; of numbers, "logistic" stands for ridge regression. ``loss``: the loss where
+    the learner offers several; None: its usual one. ``confidence``: of the score's interval.
     """
 
     release: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
@@ -231,18 +224,10 @@ class DeclareRequest(FileOptions):
 class SelftestRequest:
     """The options of ``ldpaudit selftest``.
 
-    Attributes
-    ----------
-    minutes : float or None
-        After so many no further release is begun; None: 10, and no limit with ``thorough``.
-    thorough : bool
-        1,000 honest and 300 leaking releases instead of 30 and 21.
-    seed : int
-        Of all releases and audits.
-    threads : int or None
-        Releases that are audited at the same time; None: as many as there are processors.
-    resume : Path or None
-        A folder for finished releases.
+    ``minutes``: after so many no further release is begun; None: 10, and no limit with
+    ``thorough``. ``thorough``: 1,000 honest and 300 leaking releases instead of 30 and 21.
+    ``seed``: of all releases and audits. ``threads``: releases that are audited at the same time;
+    None: as many as there are processors. ``resume``: a folder for finished releases.
     """
 
     minutes: Annotated[

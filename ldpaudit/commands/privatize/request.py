@@ -236,16 +236,8 @@ class PrivatizeRequest(FileOptions, DataOptions):
 class ColumnRequest(PrivatizeRequest):
     """The options of one private column: all that is asked for, with what is stated of it.
 
-    Attributes
-    ----------
-    label : str
-    mechanism : str
-    one_of : int
-        How many private columns there are.
-    by : str or None
-        The public column whose values have channels of their own.
-    strata : mapping
-        From these values, as text, to the options of their channels.
+    ``one_of``: how many private columns there are. ``by``: the public column whose values have
+    channels of their own. ``strata``: from these values, as text, to the options of their channels.
     """
 
     mechanism: str = field(kw_only=True)
