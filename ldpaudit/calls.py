@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ldpaudit.commands.advise.page import Advice
-    from ldpaudit.commands.mechanism.analysis import Analysis
+    from ldpaudit.commands.mechanism.result import Analysis
     from ldpaudit.commands.sweep.page import Sweep
     from ldpaudit.result.comparison import Comparison
 

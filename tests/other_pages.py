@@ -6,7 +6,6 @@ from golden.results import recorded
 
 from ldpaudit.commands.compare.sentences import sentences
 from ldpaudit.commands.mechanism.analysis import analyse
-from ldpaudit.commands.mechanism.pages import mechanism_page
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace
@@ -54,6 +53,6 @@ def comparison() -> Comparison:
 
 PAGES: dict[str, Callable[[], str]] = {
     "comparison": lambda: render_comparison(comparison()),
-    "finite": lambda: mechanism_page(analyse(RandomizedResponse.from_epsilon(("a", "b"), 1.0))),
-    "numeric": lambda: mechanism_page(analyse(DiscreteLaplace(LabelRange(0, 4, 1), 1.0))),
+    "finite": lambda: analyse(RandomizedResponse.from_epsilon(("a", "b"), 1.0)).page(),
+    "numeric": lambda: analyse(DiscreteLaplace(LabelRange(0, 4, 1), 1.0)).page(),
 }

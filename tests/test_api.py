@@ -21,7 +21,7 @@ from small_tables import small_table
 
 import ldpaudit
 from ldpaudit.commands.advise.page import Advice
-from ldpaudit.commands.mechanism.analysis import Analysis
+from ldpaudit.commands.mechanism.result import Analysis
 from ldpaudit.commands.sweep.page import Sweep
 from ldpaudit.errors import InputError, LdpAuditError, OutputError
 from ldpaudit.judging.policy import parse_policy

@@ -148,7 +148,7 @@ OTHER_MEANINGS = {
     ("ldpaudit/audits/synthetic.py", "unknown"): "a trait: what is released of features",
     ("ldpaudit/audits/mechanism/audit.py", "unknown"): "a trait: what is released of labels",
     ("ldpaudit/audits/models.py", "channel"): "the key of a shared computation",
-    ("ldpaudit/commands/mechanism/analysis.py", "channel"): "a key of the JSON result",
+    ("ldpaudit/commands/mechanism/result.py", "channel"): "a key of the JSON result",
     ("ldpaudit/commands/privatize/columns.py", "channel"): "the option --channel",
     ("ldpaudit/commands/declare/work.py", "channel"): "the option --channel",
     ("datasets/probabilities.py", "channel"): "the same: the form of a matrix",

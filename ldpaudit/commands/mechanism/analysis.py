@@ -1,24 +1,22 @@
 """``describe`` and ``channel``: a mechanism as options state it, and what is known of it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
-from pydantic import ConfigDict, Field
 
+from ldpaudit.commands.mechanism.result import Analysis, ColumnAnalysis, StoredChannel
 from ldpaudit.commands.priors import SAME, prior_over
 from ldpaudit.commands.requests import ChannelRequest, DescribeRequest
-from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.datasets.labels import read_texts
 from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
 from ldpaudit.errors import InputError, did_you_mean, refuse
 from ldpaudit.mechanisms import MechanismOptions, family, full_name, names, traits_of
 from ldpaudit.mechanisms.analysis import (
-    LabelErrors,
     delta_curve,
     floor_curve,
     label_errors,
@@ -36,12 +34,10 @@ from ldpaudit.mechanisms.response import ExplicitChannel, Response
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.plugins import NOT_HERE
 from ldpaudit.release import FloatArray, Label
-from ldpaudit.result import Frozen, Number
-from ldpaudit.result.numbers import exactly
 from ldpaudit.work.progress import Progress
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 # Of an exact analysis.
 MOST_LABELS: Final = 4096
@@ -162,255 +158,10 @@ def _elsewhere(name: str) -> str:
     return "" if traits.stated_by else f"Nothing is known of the mechanism {name!r}."
 
 
-Points = tuple[tuple[Number, Number], ...]
-
 # Cells of a channel that is repeated in an analysis.
 LARGEST_SHOWN: Final = 4096
 # Vectors of several columns up to which the curves are computed from the channel.
 _MOST: Final = 400
-_FEW: Final = 12
-# Characters of outputs' names that stand next to each other.
-_ROW: Final = 60
-_NAMES: Final = {
-    "epsilon": "ε (nats)",
-    "lambda": "λ",
-    "scale": "scale of the noise",
-    "gamma": "γ",
-    "width": "r (steps)",
-    "sigma": "σ of the features",
-    "radius": "radius of the features",
-}
-_LOSSES: Final = {
-    "squared": "squared loss ½(ŷ − y)²",
-    "absolute": "absolute loss |ŷ − y|",
-    "poisson": "Poisson log loss ŷ − y log ŷ",
-}
-# Of a table of :attr:`Analysis.columns`.
-COLUMN_HEADERS: Final = (
-    "column",
-    "labels",
-    "ε, the others known",
-    "ε, seen alone",
-    "P(released = true)",
-    "√n · error of a share",
-)
-
-
-class StoredChannel(Frozen):
-    """A channel: what is released with which probability, for each label.
-
-    Attributes
-    ----------
-    labels
-        Names of the rows.
-    outputs
-        Names of the columns.
-    matrix
-        The probability of each output (column) given each label (row).
-    """
-
-    labels: list[Any]
-    outputs: list[Any]
-    matrix: list[list[Number]]
-
-
-class ColumnAnalysis(Frozen):
-    """One of several columns that a mechanism releases together.
-
-    Attributes
-    ----------
-    labels
-        How many labels it has.
-    epsilon_within
-        ε of its label in nats, the others' labels known to the attacker.
-    epsilon_alone
-        ε in nats for somebody who sees this released column only.
-    keep_probability
-        The probability that the released label is the true one.
-    frequency_error
-        √n times the standard error of a rare label's estimated share from n rows.
-    """
-
-    labels: int
-    epsilon_within: Number
-    epsilon_alone: Number
-    keep_probability: Number
-    frequency_error: Number
-
-
-class Analysis(Stored):
-    """Everything exactly known of one mechanism, a channel, or several releases together.
-
-    Attributes
-    ----------
-    schema_version
-        The version of this form.
-    mechanism
-        Its name.
-    description
-        One phrase with every parametrisation.
-    kind
-        What ``epsilon``, ``delta``, ``rdp`` and ``total_variation`` are.
-    epsilon
-        ε in nats.
-    noise
-        λ, where it has one.
-    parametrisations
-        The same mechanism in other words: ``lambda``, ``scale`` and others.
-    declaration
-        What a release that was made with it declares.
-    total_variation
-        The largest total variation distance of two labels' outputs, δ at ε = 0.
-    delta
-        Pairs of ε in nats and δ(ε); empty where they were too much to compute.
-    rdp
-        Pairs of an order α and the Rényi divergence of that order, in nats.
-    floor
-        Pairs of an order α and a lower bound of it with features drawn from the label.
-    labels
-        The labels, where they are numbers.
-    bias
-        Of each label: how far the released one is off on average.
-    variance
-        Of each label, of the released one.
-    unbiased
-        Whether the bias of every label is 0.
-    loss
-        Expected losses under the prior; a text says why there is none.
-    accuracy
-        The probability that the released label is the true one, under the prior.
-    shown_channel
-        None where there is none, or it is too large to repeat.
-    notes
-        Sentences for people.
-    columns
-        Of a mechanism that releases several columns together, one for each; else absent.
-    """
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    schema_version: str = "1.0"
-    mechanism: str
-    description: str
-    kind: Literal["exact", "upper bound"]
-    epsilon: Number
-    noise: Number | None = Field(None, alias="lambda")
-    parametrisations: dict[str, Number]
-    declaration: dict[str, Any]
-    total_variation: Number | None = None
-    delta: Points = ()
-    rdp: Points = ()
-    floor: Points = Field((), alias="conditional_rdp_floor")
-    labels: list[Number] | None = None
-    bias: list[Number] | None = None
-    variance: list[Number] | None = None
-    unbiased: bool | None = None
-    loss: dict[str, Any] | None = None
-    accuracy: Number | None = None
-    shown_channel: StoredChannel | None = Field(None, alias="channel")
-    notes: tuple[str, ...] = ()
-    columns: tuple[ColumnAnalysis, ...] = ()
-
-    @property
-    def channel(self) -> Channel | None:
-        """The channel; None where there is none, or it is too large to repeat."""
-        if (one := self.shown_channel) is None:
-            return None
-        return Channel(np.array(one.matrix), tuple(one.labels), tuple(one.outputs))
-
-    @property
-    def errors(self) -> LabelErrors | None:
-        """Bias and variance by label; None where labels or outputs are not numbers."""
-        if self.labels is None:
-            return None
-        labels, bias, variance = map(np.array, (self.labels, self.bias, self.variance))
-        return LabelErrors(labels, bias, variance, math.inf if self.unbiased else 0.0)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a declaration states besides the name."""
-        return {key: value for key, value in self.declaration.items() if key != "name"}
-
-    def __repr__(self) -> str:
-        return f"Analysis({self.mechanism}: {self.description} ({self.kind}))"
-
-    def __str__(self) -> str:
-        return self.description
-
-    def to_frame(self) -> "pd.DataFrame":
-        """Return each single number, indexed by its name: its value, or why there is none."""
-        import pandas as pd
-
-        columns = ["name", "value", "remark"]
-        return pd.DataFrame(self.numbers(), columns=columns).set_index("name")
-
-    def numbers(self) -> Iterator[tuple[str, float | str, str]]:
-        """Yield each single number: its name, its value or why there is none, and a remark."""
-        for key, value in self.parametrisations.items():
-            yield _NAMES.get(key, key), value, self.kind if key == "epsilon" else ""
-        if self.total_variation is not None:
-            yield "total variation", self.total_variation, f"δ(0), {self.kind}"
-        for name, loss in (self.loss or {}).items():
-            yield _LOSSES[name], loss, "expected"
-        if self.accuracy is not None:
-            yield "P(released = true)", self.accuracy, "under the prior"
-        if (errors := self.errors) is not None:
-            bias = errors.largest_bias
-            yield "largest |bias| of a label", bias, "" if bias else "unbiased"
-
-    def column_rows(self) -> list[tuple[Any, ...]]:
-        """Return the columns as rows of a table, numbered from 1."""
-        return [(number, *one.model_dump().values()) for number, one in enumerate(self.columns, 1)]
-
-    def stored(self) -> dict[str, Any]:
-        """Return what the JSON file holds."""
-        return self.model_dump(by_alias=True, exclude=None if self.columns else {"columns"})
-
-    def page(self) -> str:
-        """Return the page."""
-        from ldpaudit.commands.mechanism.pages import mechanism_page
-
-        return mechanism_page(self)
-
-    def said(self, *, quiet: bool) -> Iterator[Said]:
-        """Yield one line, then tables: title, headers and rows; long ones in part."""
-        yield f"{self.mechanism}: {self.description} ({self.kind})"
-        if quiet:
-            return
-        rows: list[tuple[str, ...]] = [
-            (f"{name}, {more}" if more else name, cell(value))
-            for name, value, more in self.numbers()
-        ]
-        yield "Privacy", ("parameter", "value"), rows
-        if self.columns:
-            yield "Columns", COLUMN_HEADERS, [tuple(map(cell, row)) for row in self.column_rows()]
-        floor, orders = "Floor with features drawn from their label", ("order α", "nats")
-        for title, axes, points in (
-            ("δ(ε)", ("ε (nats)", "δ"), self.delta),
-            ("Rényi divergence", orders, self.rdp),
-            (floor, orders, self.floor),
-        ):
-            some = dict.fromkeys((*points[:: max(1, -(-len(points) // _FEW))], *points[-1:]))
-            if some:
-                yield title, axes, [(exactly(x), exactly(y)) for x, y in some]
-        if (errors := self.errors) is not None:
-            k, few = len(errors.labels), min(len(errors.labels), _FEW)
-            places = sorted({round(i * (k - 1) / (few - 1 or 1)) for i in range(few)})
-            bias = 0 * errors.bias if errors.unbiased else errors.bias
-            columns = (errors.labels, bias, errors.variance)
-            rows = [tuple(exactly(float(column[i])) for column in columns) for i in places]
-            title = "Error by label" if k <= _FEW else f"Error by label ({len(rows)} of {k})"
-            yield title, ("label", "bias", "variance"), rows
-        channel = self.shown_channel
-        if channel is not None and max(len(channel.labels), len(channel.outputs)) <= _FEW:
-            labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
-            cells = [[f"{p:.6f}" for p in row] for row in channel.matrix]
-            title, headers = "Channel", ["P(output | label)", *outputs]
-            if sum(map(len, outputs)) > _ROW:
-                title, headers = "Channel: P(output | label)", ["output", *labels]
-                labels, cells = outputs, list(map(list, zip(*cells, strict=True)))
-            yield title, headers, [(label, *row) for label, row in zip(labels, cells, strict=True)]
-        yield from (f"\nNote: {note}" for note in self.notes)
 
 
 def analysis_of(
@@ -589,8 +340,3 @@ def _column(alone: Response, mechanism: OnDomains, place: int) -> ColumnAnalysis
         # Var of (share of released − λ/k)/(1 − λ), where the true share is 0.
         frequency_error=math.sqrt(rare * (1 - rare)) / kept if kept > 0 else math.inf,
     )
-
-
-def cell(value: Any) -> str:
-    """Return a number of a table as text; names as they are."""
-    return str(value) if isinstance(value, bool | str | int) else exactly(float(value))

@@ -12,13 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.commands.mechanism.analysis import (
-    Analysis,
     analyse_columns,
     analysis_of,
     build,
     read_domain,
     settings,
 )
+from ldpaudit.commands.mechanism.result import Analysis
 from ldpaudit.commands.requests import ComposeRequest
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats import open_table

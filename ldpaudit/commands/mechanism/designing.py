@@ -10,12 +10,12 @@ from pydantic import ConfigDict, Field
 
 from ldpaudit.commands.mechanism.analysis import (
     MOST_LABELS,
-    Analysis,
     analyse,
     expected_loss,
     grid,
     read_domain,
 )
+from ldpaudit.commands.mechanism.result import Analysis
 from ldpaudit.commands.priors import prior_over
 from ldpaudit.commands.requests import DesignRequest
 from ldpaudit.commands.shell import Said, Stored

@@ -1,104 +1,21 @@
-"""The pages of an analysis and of a design: tiles, figures and tables."""
+"""The page of a design: tiles, figures and tables."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from ldpaudit.commands.mechanism.analysis import COLUMN_HEADERS, Analysis, cell
 from ldpaudit.commands.mechanism.designing import UNITS, Design, Scored, design_row, sentences
-from ldpaudit.mechanisms.analysis import LabelErrors, delta_curve, privacy_of, rdp_curve
-from ldpaudit.reports.charts.curves import Points, line_figure
-from ldpaudit.reports.charts.figure import Figure, Table, drawn
-from ldpaudit.reports.charts.planes import channel_figure
+from ldpaudit.commands.mechanism.result import ERROR_AXES, Curve, error_points
+from ldpaudit.mechanisms.analysis import delta_curve, privacy_of, rdp_curve
+from ldpaudit.reports.charts.curves import line_figure
+from ldpaudit.reports.charts.figure import Table, drawn
 from ldpaudit.reports.charts.rows import Bar, bars_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
-from ldpaudit.result.numbers import exactly, fold, number
+from ldpaudit.result.numbers import number
 
-Curve = tuple[str, Points]
 _HEADERS: Final = ("Mechanism", "ε (nats)", "Loss", "Largest bias", "Outputs", "Seconds")
-_ERROR_AXES: Final = ("true label", "in units of the label")
-
-
-def mechanism_page(analysis: Analysis) -> str:
-    """Return the page of one mechanism."""
-    kind = "Every number here is exact: computed from the declaration alone, without data."
-    if analysis.kind == "upper bound":
-        kind = "ε, δ(ε) and the Rényi curve here are upper bounds: the truth is never above them."
-    most = fold(analysis.epsilon, "up")
-    shift = most if math.isinf(analysis.epsilon) else f"at most {most}"
-    odds = f"What it releases shifts the odds between two true labels {shift}."
-    return render_sheet(
-        what="Mechanism",
-        title=analysis.mechanism,
-        lead=f"{analysis.description[:1].upper()}{analysis.description[1:]}. {odds} {kind}",
-        tiles=tuple(
-            Tile(name, exactly(value), remark)
-            for name, value, remark in analysis.numbers()
-            if not isinstance(value, str)
-        ),
-        sections=tuple(_sections(analysis)),
-        notes=analysis.notes,
-    )
-
-
-def _sections(analysis: Analysis) -> Iterator[Section]:
-    if analysis.columns:
-        rows = tuple(tuple(map(exactly, row)) for row in analysis.column_rows())
-        intro = (
-            "What each column reveals if the attacker knows the true labels of all others, and if "
-            "only this released column is seen; the error is that of a rare label's estimated "
-            "share."
-        )
-        table = ("The columns", Table(COLUMN_HEADERS, rows))
-        yield Section("columns", "Columns", (intro,), tables=(table,))
-    figures: list[Figure | None] = []
-    if analysis.delta:
-        curve = [("δ(ε)", analysis.delta)]
-        figures.append(line_figure("delta", "δ(ε)", ("ε (nats)", "δ"), curve, analysis.kind))
-    if analysis.rdp:
-        finite = [(x, y) for x, y in analysis.rdp if math.isfinite(x) and math.isfinite(y)]
-        points: list[Curve] = [("D_α", finite or [(1.0, 0.0)])]
-        if analysis.floor:
-            points.append(("floor with features drawn from their label", list(analysis.floor)))
-        title, orders = "Rényi divergence by order", ("order α", "nats")
-        figures.append(line_figure("rdp", title, orders, points, analysis.kind))
-    curves = drawn(figures)
-    yield Section(
-        "privacy",
-        "Privacy",
-        (
-            "δ(ε) is the least δ for which the mechanism is (ε, δ)-label-DP; it is 0 from its ε "
-            "on. The Rényi divergence of order α between the outputs of two labels rises to ε as α "
-            "grows.",
-        ),
-        curves,
-        missing="" if curves else "The curves are flat, infinite or too large to compute.",
-    )
-    if (channel := analysis.shown_channel) is not None:
-        labels, outputs = ([*map(cell, side)] for side in (channel.labels, channel.outputs))
-        intro = "How likely each output is under each true label."
-        figure = channel_figure(labels, outputs, channel.matrix)
-        yield Section("channel-matrix", "Channel", (intro,), (figure,))
-    if (errors := analysis.errors) is not None:
-        bias, spread = _error_points(errors)
-        title = "Bias and standard deviation by label"
-        named = [("standard deviation √Var[ŷ | y]", spread), ("bias E[ŷ | y] − y", bias)]
-        plane = line_figure("errors", title, _ERROR_AXES, named, "exact")
-        intro = (
-            "The mechanism is unbiased: every label is released right on average."
-            if errors.unbiased
-            else "The mechanism is biased: some labels are released too high or too low on average."
-        )
-        yield Section("label-errors", "Error by label", (intro,), drawn([plane]))
-
-
-def _error_points(errors: LabelErrors) -> tuple[list[tuple[float, float]], ...]:
-    """Return bias and standard deviation as points (label, value)."""
-    bias, spread = errors.bias * (not errors.unbiased), np.sqrt(np.maximum(errors.variance, 0.0))
-    labels = errors.labels.tolist()
-    return tuple(list(zip(labels, one.tolist(), strict=True)) for one in (bias, spread))
 
 
 def design_page(design: Design) -> str:
@@ -120,7 +37,7 @@ def design_page(design: Design) -> str:
         (title, [point for point in rdp_curve(one) if math.isfinite(point[0])])
         for title, one in analysed
     ]
-    errors = [(s.title, _error_points(s.errors)) for s in strong if s.errors is not None]
+    errors = [(s.title, error_points(s.errors)) for s in strong if s.errors is not None]
     bias, spread = ([(title, one[place]) for title, one in errors] for place in (0, 1))
     grid = (labels.low + labels.step * np.arange(labels.count)).tolist()
     points = list(zip(grid, design.prior, strict=True))
@@ -145,8 +62,8 @@ def design_page(design: Design) -> str:
             _curves(
                 *("label-errors", "Error by label", "None."),
                 "How far each label is off on average, and how much it is scattered.",
-                ("bias", "Bias E[ŷ | y] − y", _ERROR_AXES, bias),
-                ("spread", "Standard deviation √Var[ŷ | y]", _ERROR_AXES, spread),
+                ("bias", "Bias E[ŷ | y] − y", ERROR_AXES, bias),
+                ("spread", "Standard deviation √Var[ŷ | y]", ERROR_AXES, spread),
             ),
             _curves(
                 *("prior", "Prior", "", source),

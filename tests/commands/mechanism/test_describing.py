@@ -8,7 +8,7 @@ from commands.mechanism.conftest import mechanism
 from processes import refused
 
 import ldpaudit
-from ldpaudit.commands.mechanism.analysis import Analysis
+from ldpaudit.commands.mechanism.result import Analysis
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import RandomizedResponse
 
