@@ -114,20 +114,10 @@ def fit_boosted_released(
     weights: FloatArray,
     options: BoostingOptions,
 ) -> BoostedReleased:
-    """Boost the released label's probabilities.
+    """Boost the released label's probabilities, given features (n, d), NaN where missing.
 
-    Parameters
-    ----------
-    matrix : float array of shape (n, d)
-        Features; NaN where missing.
-    codes : int32 array of shape (n,)
-        Released labels, columns of ``transition``.
-    transition : float64 array of shape (k, m)
-        The channel; for labels that are not noisy each row is the indicator of its outputs.
-    weights : float64 array of shape (n,)
-        Rows' weights, not negative.
-    options : BoostingOptions
-        How to boost.
+    ``codes`` (n,) are columns of the channel (k, m); where labels are not noisy each of its rows is
+    the indicator of its outputs. ``weights`` (n,) are not negative.
     """
     counts = np.bincount(codes)
     parameters = options.parameters(len(matrix))

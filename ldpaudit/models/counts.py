@@ -123,22 +123,11 @@ def _mix(hashes: Hashes, values: Hashes) -> Hashes:
 def shrunk_cell_posteriors(
     counts: FloatArray, transition: FloatArray, base: FloatArray, weight: float
 ) -> FloatArray:
-    """Return P(y | cell), the counts of released labels shrunk towards ``base``.
+    """Return P(y | cell), the ``counts`` (c, m) of released labels shrunk towards ``base`` (c, k).
 
-    The maximiser of the likelihood of the counts, Σ_z n_z log Σ_y p_y T[y, z], plus
-    weight · Σ_y base_y log p_y, found by expectation–maximisation; with the identity channel it is
-    (n_y + weight · base_y)/(n + weight).
-
-    Parameters
-    ----------
-    counts : float64 array of shape (c, m)
-        Released labels in each cell.
-    transition : float64 array of shape (k, m)
-        The channel.
-    base : float64 array of shape (c, k)
-        A smoother model's probabilities for each cell, above 0.
-    weight : float
-        How many rows the base is worth, above 0.
+    The maximiser of the likelihood of the counts, Σ_z n_z log Σ_y p_y T[y, z], plus weight · Σ_y
+    base_y log p_y, found by expectation–maximisation; with the identity channel it is (n_y + weight
+    · base_y)/(n + weight). Base and ``weight``, the rows it is worth, are above 0.
     """
     total = counts.sum(axis=1, keepdims=True) + weight
     current = base

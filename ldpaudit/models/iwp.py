@@ -132,18 +132,10 @@ def descend(
     """Take one pass over rows: features (n, p), soft labels (n, 2) and weights (n,).
 
     ``order`` is the order of the rows, None as they come; the last batch may be smaller, and one
-    whose weights are all zero is passed over.
+    whose weights are all zero is passed over. Raise InputError if the gradient overflows.
 
-    Raises
-    ------
-    InputError
-        If the gradient overflows.
-
-    References
-    ----------
-    Dufraiche et al., Algorithm 1 (a descent: the text once prints a plus sign).
-    Lacoste-Julien, Schmidt & Bach (2012), A simpler approach to obtaining an O(1/t) convergence
-    rate for the projected stochastic subgradient method, for the weights of the average.
+    Dufraiche et al., Algorithm 1 (a descent: the text once prints a plus sign); Lacoste-Julien,
+    Schmidt & Bach (2012) for the weights of the average.
     """
     matrix, answers, weights = rows
     theta, mean, steps = start

@@ -106,29 +106,11 @@ def fit_posterior(
     channel: Channel | None = None,
     like: PosteriorModel | None = None,
 ) -> PosteriorModel:
-    """Learn P(y | x) from the rows given.
+    """Learn P(y | x) of K classes from n rows; classes that do not occur get a small probability.
 
-    Parameters
-    ----------
-    features : FeatureTable
-        n rows; no column, or constant columns, leave the class frequencies.
-    codes : int32 array of shape (n,)
-        Labels in 0 … n_classes − 1; with a ``channel`` the released labels, its outputs.
-    n_classes : int
-        K; classes that do not occur get a small probability.
-    rng : numpy.random.Generator
-        Draws the rows used, those held out, and seeds.
-    threads : int
-        Threads for BLAS and boosting.
-    channel : Channel, optional
-        From the K true labels to the codes: the model is then one of the **true** label.
-    like : PosteriorModel, optional
-        A model of other rows whose penalty, rounds and weights are taken: no row is held out.
-
-    Raises
-    ------
-    InsufficientDataError
-        If there is no row.
+    With a ``channel`` codes are released labels, its outputs, and the model is one of the **true**
+    label. ``like``: a model of other rows whose penalty, rounds and weights are taken, so that no
+    row is held out. Raise InsufficientDataError if there is no row.
     """
     from threadpoolctl import threadpool_limits
 
@@ -281,19 +263,10 @@ def blended(weights: FloatArray, logs: FloatArray) -> FloatArray:
 
 
 def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return the non-negative weights of the log-linear blend of least forward log-loss.
+    """Return the weights w ≥ 0 of the blend softmax(Σ_i w_i log p_i) of least forward log-loss.
 
-    Parameters
-    ----------
-    logs : float64 array of shape (parts, n, k)
-        Logarithms of each part's probabilities.
-    likelihood : float64 array of shape (n, k)
-        T[y, z] for each row's released label z; one-hot where labels are not noisy.
-
-    Returns
-    -------
-    float64 array of shape (parts,)
-        w ≥ 0 of softmax(Σ_i w_i log p_i); with few rows drawn towards the best single part.
+    ``logs`` are those of each part's probabilities, (parts, n, k), ``likelihood`` T[y, z] of each
+    row's released label, (n, k). With few rows they are drawn towards the best single part.
     """
     n = logs.shape[1]
     alone = np.stack([forward_losses(np.exp(part), likelihood) for part in logs])

@@ -109,23 +109,11 @@ def fit_forward_logistic(
     penalty: float,
     start: LogisticModel | None = None,
 ) -> LogisticModel:
-    """Fit by L-BFGS on the mean forward loss plus penalty/(2n)·‖weights‖².
+    """Fit by L-BFGS on the mean forward loss plus penalty/(2n)·‖weights‖²; intercepts are free.
 
-    Parameters
-    ----------
-    matrix : float32 array of shape (n, p)
-        Standardised features.
-    codes : int32 array of shape (n,)
-        Released labels, columns of ``transition``.
-    transition : float64 array of shape (k, m)
-        The channel T[y, z]; the identity for labels that are not noisy.
-    penalty : float
-        The ridge penalty; intercepts are free.
-    start : LogisticModel, optional
-        Where to start.
+    Features (n, p) are standardised; ``codes`` (n,) are released labels, columns of the channel
+    T[y, z], which is the identity where labels are not noisy.
 
-    References
-    ----------
     Patrini et al. (2017), forward correction, Theorem 2.
     """
     likelihood = np.ascontiguousarray(transition.T[codes], dtype=np.float32)
@@ -142,20 +130,8 @@ def fit_logistic(
 ) -> LogisticModel:
     """Minimise a mean loss of the logits plus penalty/(2n)·‖weights‖² by L-BFGS.
 
-    Parameters
-    ----------
-    matrix : float array of shape (n, p)
-        Standardised features; float32 is faster, float64 exact.
-    loss : LogitLoss
-        The loss of the n rows.
-    k : int
-        The number of labels.
-    penalty : float
-        The ridge penalty; intercepts are free.
-    start : LogisticModel, optional
-        Where to start; default: zero.
-    stopping : Stopping, optional
-        When to stop.
+    Intercepts are free. Features (n, p) are standardised; float32 is faster, float64 exact. It
+    starts at zero unless told otherwise.
     """
     n, p = matrix.shape
     kind, stopping = matrix.dtype, stopping or Stopping()
@@ -230,22 +206,9 @@ def fit_poisson(
 ) -> PoissonModel:
     """Minimise the weighted mean of ŷ − y log ŷ plus penalty/(2n)·‖weights‖² by L-BFGS.
 
-    Convex for labels of any sign; with a mean above 0 and a penalty it has a minimum.
-
-    Parameters
-    ----------
-    matrix : float64 array of shape (n, d)
-        Standardised features.
-    target : float64 array of shape (n,)
-        Labels, with a weighted mean above 0.
-    weights : float64 array of shape (n,)
-        Not negative.
-    penalty : float
-        The ridge penalty; the intercept is free.
-
-    References
-    ----------
-    Ghazi et al. (2023), appendix E.3 (the loss).
+    Convex for labels of any sign; with a weighted mean above 0 and a penalty it has a minimum.
+    Features (n, d) are standardised, the intercept is free. Ghazi et al. (2023), appendix E.3 (the
+    loss).
     """
     n, d = matrix.shape
     share = weights / weights.sum()

@@ -46,22 +46,9 @@ def train(
 ) -> None:
     """Train a network, and leave it as it was after the pass of least loss on held-out rows.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        Changed in place.
-    mean_loss : callable
-        Takes an index of rows, and returns the module's mean loss on them as a tensor.
-    passes : iterable of iterables
-        For each pass over the rows its batches, each an index of rows.
-    held : index of rows, optional
-        The rows held out; None keeps the last pass.
-    rate, decay : float
-        The step size and the weight decay of AdamW.
-    warm : int
-        Steps over which the step size grows to its full length.
-    patience : float
-        Training ends after so many passes in a row that are no improvement.
+    ``mean_loss`` gives the mean loss of an index of rows, ``passes`` the batches of each pass;
+    without ``held`` the last pass stays. Steps of AdamW grow over ``warm`` of them; ``patience``
+    passes in a row that are no improvement end it.
     """
     import torch
 

@@ -49,25 +49,12 @@ _LEAST: Final = np.float32(1e-30)
 def posteriors(
     matrix: Real, likelihoods: Sequence[FloatArray], penalty: float = 1.0
 ) -> list[FloatArray]:
-    """Return P(true value | features, released columns) of each noisy column.
+    """Return P(true value | features, released columns) of each noisy column: estimates, (n, k).
 
-    A logistic model of each column's true value, learnt through its channel from the features and
-    the other released columns, is the prior; the column's own released value is then taken into
-    account by Bayes' rule. These are estimates.
-
-    Parameters
-    ----------
-    matrix : float array of shape (n, p)
-        Standardised public features.
-    likelihoods : sequence of float64 arrays of shape (n, k)
-        For each noisy column P(released value | true value) at the row's released value. The
-        columns' draws are independent given their true values.
-    penalty : float
-        The ridge penalty of the models.
-
-    Returns
-    -------
-    list of float64 arrays of shape (n, k)
+    A logistic model of each column's true value, learnt through its channel from standardised
+    features (n, p) and the other released columns, is the prior; the column's own released value is
+    then taken into account by Bayes' rule. ``likelihoods``: P(released value | true value) of each
+    row, (n, k); the columns' draws are independent given their true values.
     """
     shown = [_normalised(one) for one in likelihoods]
     priors = [
@@ -121,22 +108,10 @@ def fit_mixture(
 ) -> LogisticModel:
     """Fit P(label | features, true values of the other columns) to all released columns.
 
-    Parameters
-    ----------
-    matrix : float array of shape (n, p)
-        Standardised public features.
-    others : sequence of float64 arrays of shape (n, k_j)
-        P(true value | features) of the other columns, taken as independent given the features.
-    likelihood : float array of shape (n, c, k)
-        P(released columns | label, b) for each combination b of the others' values, row-major.
-    codes : float array of shape (c, q)
-        What stands beside the features for each combination: indicators of its values.
-    penalty : float
-
-    Returns
-    -------
-    LogisticModel
-        Of features and indicators, p + q columns.
+    ``others``: P(true value | features) of each other column, (n, k_j), taken as independent given
+    the features; ``likelihood``: P(released columns | label, b), (n, c, k), for each combination b
+    of the others' values, row-major; ``codes``: what stands beside the features for each, (c, q).
+    The model is one of p + q columns.
     """
     _, c, k = likelihood.shape
     weights = _combined(others)[:, :, None] * likelihood

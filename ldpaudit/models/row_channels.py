@@ -59,23 +59,10 @@ def fit_row_channels(
 ) -> PosteriorModel:
     """Learn P(y | x) by the forward loss −log Σ_y p_y(x) P(ỹ | y, x).
 
-    Parameters
-    ----------
-    features : FeatureTable
-        n rows; of more than 50,000 a random sample is used.
-    likelihood : float64 array of shape (n, k)
-        P(ỹ | y, x) at each row's released label ỹ for every label y.
-    rng : numpy.random.Generator
-        Draws the rows, those held out, and boosting's seed.
+    ``likelihood``: P(ỹ | y, x) at each row's ỹ, (n, k). Of more than 50,000 rows a random sample is
+    used. A blend of class frequencies, logistic regression and, up to 12 labels, gradient boosting,
+    weighted on held-out rows.
 
-    Returns
-    -------
-    PosteriorModel
-        A blend of class frequencies, logistic regression and, up to 12 labels, gradient boosting,
-        weighted on held-out rows.
-
-    References
-    ----------
     Patrini et al. (2017), Theorem 2, with a channel for each row.
     """
     features = features.expanded()

@@ -37,21 +37,11 @@ def association(features: FeatureTable, codes: npt.NDArray[Any]) -> FloatArray:
 
 
 def associations(features: FeatureTable, codes: Sequence[npt.NDArray[Any]]) -> FloatArray:
-    """Return how clearly each array column goes with each of v labels, float64 (v, width).
+    """Return how clearly each array column goes with each of v labels (n,), float64 (v, width).
 
-    Parameters
-    ----------
-    features : FeatureTable
-        n rows.
-    codes : sequence of v integer arrays of shape (n,)
-        Labels 0, 1 …
-
-    Returns
-    -------
-    float64 array of shape (v, width)
-        About standard normal for a column that says nothing (Wilson & Hilferty 1931); the larger of
-        two statistics: χ² of 16 bins, or of the levels, and labels; and, for numbers, χ² of the
-        labels' mean ranks. Numeric columns come first; a column that does not vary has −∞.
+    About standard normal for a column that says nothing (Wilson & Hilferty 1931); the larger of two
+    statistics: χ² of 16 bins, or of the levels, and labels; and, for numbers, χ² of the labels'
+    mean ranks. Numeric columns come first; a column that does not vary has −∞.
     """
     labels = [_few_labels(one) for one in codes]
     at_once = max(1, _CELLS_AT_ONCE // max(len(features), 1))

@@ -29,20 +29,9 @@ class StagedRelease:
         self._done = self._stage = 0
 
     def draw(self, features: FloatArray, labels: IntArray, rng: Any = None) -> IntArray:
-        """Release the next rows.
+        """Release the next rows: features (n, p), NaN where missing, and codes of true labels (n,).
 
-        Parameters
-        ----------
-        features : float array of shape (n, p)
-            Their features, NaN where missing.
-        labels : int32 array of shape (n,)
-            Codes of their true labels.
-        rng : numpy.random.Generator, optional
-            For simulations; default: the operating system's randomness.
-
-        Returns
-        -------
-        int32 array of shape (n,)
+        ``rng`` is for simulations; default: the operating system's randomness.
         """
         out, start, stages = np.empty(len(labels), dtype=np.int32), 0, self.mechanism.stages
         while start < len(labels):
