@@ -194,7 +194,6 @@ def sweep(
         made = ["-o", release, "--mechanism", "rr", "--label", "income", "--experimental"]
         made += ["--seed", "1", "--secret", truth, "--overwrite", "--quiet", "--lambda"]
         grid = ["--mechanism", "rr", "--label", "income", "--lambda", ",".join(map(str, noises))]
-        grid += ["--json", f"{name}/sweep.json"]
         for _ in range(rounds):
             spent = 0.0
             for noise in noises:
@@ -204,17 +203,11 @@ def sweep(
             for n in processes:
                 done = ran(*LDPAUDIT, "sweep", table, *grid, "--processes", n, *options)
                 seconds.setdefault(f"sweep, processes: {n}", []).append(done.wall)
-        points = json.loads(Path(f"{name}/sweep.json").read_text())["points"]
     yield heads(f"Adult, {rows:,} rows, {len(noises)} λ", "seconds, median|.1f", "time ratio|.2f")
     base = next(iter(seconds.values()))
     for key, found in seconds.items():
         ratios = [one / other for one, other in zip(found, base, strict=True)]
         yield key, statistics.median(found), statistics.median(ratios)
-    yield ""
-    yield heads("λ", "strongest attack|.3f", "test accuracy of a corrected learner|.3f")
-    for point in points:
-        leak = point.get("attack.best.accuracy") or {"value": None}
-        yield point["value"], leak["value"], point["test_accuracy"]["value"]
 
 
 IN_MEMORY = """
