@@ -66,9 +66,9 @@ def value(finding: Finding, name: str = EXCESS) -> float:
 
 
 def test_more_rows_find_less() -> None:
-    excess = [value(found(n)) for n in (1000, 5_000, 25_000)]
+    excess = [value(found(n)) for n in (1000, 4_000, 16_000)]
     assert excess == sorted(excess, reverse=True)
-    assert excess[0] / excess[2] == pytest.approx(5, rel=0.3)
+    assert excess[0] / excess[2] == pytest.approx(4, rel=0.3)
 
 
 def test_a_release_at_the_stated_excess_is_found_nine_times_in_ten() -> None:
@@ -94,7 +94,7 @@ def test_rows_needed_for_the_target_of_the_plan() -> None:
     assert more > 0
     assert value(found(100)) > 0.5
     assert value(found(int(100 + 1.03 * more))) <= 1.02 * 0.5
-    assert value(found(25_000), "power.rows_needed") == 0
+    assert value(found(16_000), "power.rows_needed") == 0
     audited = context(binary(1.0), 1000)
     plan = replace(audited.plan, max_undetected_excess=AllowedExcess(0.01, 0.0))
     assert value(POWER.run(replace(audited, plan=plan)), "power.rows_needed") > 100_000
@@ -185,9 +185,10 @@ def test_double_randomized_response_has_a_power_without_truth() -> None:
     assert 0.6 < excess < 1.3
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     ("rows", "share", "draws"),
-    [(2000, 0.05, 8), *(pytest.param(n, s, 200, marks=pytest.mark.validate) for n, s in SKEWED)],
+    [(rows, share, 200) for rows, share in SKEWED],
 )
 def test_power_by_released_labels_is_no_larger_than_by_true_ones(
     rows: int, share: float, draws: int

@@ -233,9 +233,9 @@ def test_a_policy_decides_how_grave_an_identifier_is(section: str, verdict: str)
 
 
 def test_features_that_only_together_tell_the_label_are_found_by_the_attack() -> None:
-    left = RNG.integers(0, 2, N)
-    truth = left ^ RNG.integers(0, 2, N)
-    table = released(truth, 1.0, 1, left=left, right=left ^ truth)
+    left, right = np.random.default_rng(6).integers(0, 2, (2, N))
+    truth = left ^ right
+    table = released(truth, 1.0, 1, left=left, right=right)
     assert check(audited(table, truth), "features-reveal-label").verdict == "pass"
     result = audited(table, truth, only=("mechanism", "label-inference"))
     auc = result.estimate("attack.features-only.auc")
