@@ -37,15 +37,6 @@ def test_divergences_of_all_pairs_are_those_of_the_definition(alpha, spread):
     assert channel.rdp(alpha) == pytest.approx(np.max(expected), rel=1e-9)
 
 
-def test_delta_is_the_largest_of_all_pairs():
-    matrix = np.random.default_rng(4).dirichlet(np.ones(5), size=7)
-    channel = Channel(matrix, tuple(range(7)), tuple(range(5)))
-    for epsilon in (0.0, 0.3):
-        pairs = np.clip(matrix[:, None] - np.exp(epsilon) * matrix[None], 0, None).sum(axis=2)
-        assert channel.delta(epsilon) == pytest.approx(pairs.max(), rel=1e-14)
-    assert channel.delta(channel.epsilon) == 0
-
-
 @given(st.integers(2, 4), st.integers(1, 4), st.integers(1, 4), st.integers(0, 1000))
 def test_divergences_add_up(k: int, m: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

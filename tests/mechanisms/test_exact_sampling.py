@@ -76,15 +76,6 @@ def test_randomized_response_redraws_below_its_threshold_only(noise, k):
         assert randomized_response(labels[:1], noise, k, Given(whole, k + 1)).tolist() == [1]
 
 
-@given(st.floats(1e-6, 1 - 1e-6), st.integers(2, 1000))
-def test_integers_of_randomized_response_never_exceed_its_epsilon(noise, k):
-    threshold = Fraction(math.ceil(Fraction(noise) * (1 << 64)), 1 << 64)
-    off = threshold / k
-    keep = 1 - threshold + off
-    assert abs(keep - (1 - Fraction(noise) + Fraction(noise) / k)) < Fraction(1, 1 << 60)
-    assert keep / off <= 1 + k * (1 - Fraction(noise)) / Fraction(noise)
-
-
 def test_draws_are_repeatable_with_a_generator_and_not_without():
     labels = np.zeros(1000, np.int32)
     mechanism = RandomizedResponse.from_epsilon(tuple(range(9)), 1.0)
