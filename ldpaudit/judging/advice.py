@@ -17,6 +17,7 @@ from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.checks.listing import DECIDED, ORDERED, TRUTH_INSIDE, audit_behind
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
+from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.result import Check, Decision, holding_up, stated
 from ldpaudit.result.numbers import number, rows
 from ldpaudit.result.stated import INSIDER, LATTICE, SUBGROUPS
@@ -242,6 +243,8 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
         if public
         else "public rows with labels (--public)"
     )
+    if claim.offers(StagedLabel) is not None:
+        given = ["the file with all rows that were released, in their order"]
     by_counts = _bounded(check) or not claim.traits.label_depends_on_features
     doubted = any(f"assumptions.{name}" in evidence.estimates for name in _DOUBTS)
     refuted = POWER_UNKNOWN in check.reason
