@@ -133,7 +133,9 @@ def test_packages_list_their_public_names_and_import_nothing_for_it():
 def test_public_names_are_there_and_their_examples_run_as_printed(package):
     module = importlib.import_module(".".join(filter(None, ("ldpaudit", package))))
     lines = []
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(
+        verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isclass(value) or inspect.isfunction(value):

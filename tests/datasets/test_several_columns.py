@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.datasets import fair
 
 from ldpaudit.datasets import affairs, parse_declaration, read_file_columns, read_release
 from ldpaudit.datasets.declaration import agreed_columns, declared_content, same_claims
@@ -435,6 +434,8 @@ def test_the_survey():
 
 
 def test_it_is_the_table_of_statsmodels():
+    from statsmodels.datasets import fair  # Here: to import it takes seconds.
+
     data = fair.load_pandas().data
     features, labels = affairs()
     pd.testing.assert_frame_equal(features, data.drop(columns="affairs"), check_exact=True)
