@@ -230,7 +230,7 @@ def test_claims_on_the_command_line_name_what_is_learnt_first(independent, tmp_p
 
 def test_the_column_to_learn_must_be_named_and_declared(independent):
     assert "declares 2 private columns; name the one to learn" in refused(*independent)
-    assert "'region' is none of the 2 private" in refused(*independent, "--label", "region")
+    assert "'region' is none of the private columns" in refused(*independent, "--label", "region")
 
 
 def test_channels_by_stratum(tmp_path):
