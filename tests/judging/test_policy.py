@@ -85,7 +85,7 @@ def test_the_default_checks_only_the_claim():
         ("schema = 1\n[audit]\nconfidence = nan", "audit.confidence"),
         (
             "schema = 1\n[audit]\nmin_rows = 0",
-            "audit.min_rows.* must be greater than 0, not 0|at least",
+            "audit.min_rows.* must be greater than or equal to 1, not 0",
         ),
         ("schema = 1\n[audit]\nmax_undetected_excess = 'all'", '"any"'),
         ("schema = 1\n[audit]\ncorrection = 'hol'", "one of \"holm\".*did you mean 'holm'"),

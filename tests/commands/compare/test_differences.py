@@ -337,104 +337,6 @@ RR, DOUBLE = ("randomized-response", "double-rr")
 TITLES = ("Privacy: ", "Advantage over the features alone: ", "Utility: ")
 
 
-def test_three_sentences_with_direction_points_and_interval():
-    releases = [result(0.971, RR, 0.061), result(0.638, DOUBLE, 0.096)]
-    own = [difference(BEST, -0.333, 0.01), difference(TEST, -0.012, 0.005)]
-    privacy, advantage, utility = said(
-        scored(releases, 0.9, 0.888), [*own, difference(ADVANTAGE, 0.035, 0.02)]
-    )
-    assert privacy == (
-        "Privacy: the strongest attack guesses 97.1 % of the labels right in a.parquet; fewer in "
-        "b.parquet, 63.8 %: −33.3 percentage points (95 %: −34.3 to −32.3)."
-    )
-    assert advantage == (
-        "Advantage over the features alone: a.parquet adds 6.1 percentage points to guesses; more "
-        "with b.parquet, 9.6: +3.5 percentage points (95 %: 1.5 to 5.5)."
-    )
-    assert utility == (
-        "Utility: a model trained on a.parquet is right for 90.0 % of the test rows; fewer with "
-        "b.parquet, 88.8 %: −1.2 percentage points (95 %: −1.7 to −0.7)."
-    )
-
-
-def test_neither_clear():
-    releases = scored([result(0.9, RR), result(0.89, DOUBLE)], 0.9, 0.888)
-    own = [difference(BEST, -0.01, 0.02), difference(TEST, -0.012, 0.0151)]
-    privacy, _, utility = said(releases, own)
-    assert "fewer" not in privacy + utility
-    assert (
-        "no difference shown in b.parquet, 89.0 %: −1.0 percentage points (95 %: −3.0 to 1.0)"
-        in privacy
-    )
-    assert "no difference shown with b.parquet, 88.8 %: −1.2 percentage points" in utility
-
-
-def test_an_estimate_says_so_and_levels_add_up():
-    releases = scored([result(0.9, RR), result(0.8, DOUBLE)], 0.9, 0.888)
-    own = difference(BEST, -0.1, 0.02, kind="estimated", simultaneous=False, level=0.9)
-    assert "fewer, by estimate, in b.parquet, 80.0 %" in said(releases, [own])[0]
-    assert "(90 %: −12.0 to −8.0)" in said(releases, [own])[0]
-    assert remark([own], 0.95) == ""
-    # Its error probability adds to that of the family.
-    both = [own, difference(TEST, -0.012, 0.0151)]
-    assert remark(both, 0.95).startswith("An interval at less than 95 % combines")
-    assert remark(both, 0.95).endswith("The intervals hold together at 85 %.")
-
-
-def test_what_was_not_measured_is_said():
-    privacy, advantage, utility = said([result(None, RR), result(0.5, "unknown")], [])
-    assert privacy.endswith("(--truth) and the audit label-inference.")
-    assert advantage.startswith("Advantage over the features alone: not compared")
-    assert utility == "Utility: not compared, because no test rows were given (--test)."
-    other = said([result(0.5, RR), result(None, "unknown")], [])[0]
-    assert other.endswith("; b.parquet was not measured in the same way.")
-    twins = said([result(0.9, RR), result(0.9, RR)], [])[0]
-    assert twins.endswith("; 90.0 % in b.parquet (no interval for the change).")
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.1, 0.2), (-0.3, -0.1)])
-def test_squared_error(low, high):
-    name = "test_squared_error"
-    releases = [with_estimates(result(0.9, "laplace"), {name: 1.25}) for _ in range(2)]
-    own = difference(name, (low + high) / 2, (high - low) / 2)
-    found = said(releases, [own])[2]
-    assert ("larger with b.parquet" if low > 0 else "smaller with b.parquet") in found
-    assert f"(95 %: {low:g} to {high:g})".replace("-", "−") in found
-    assert "percent" not in found
-
-
-def test_of_numbers_the_guess_is_told_and_no_advantage():
-    numbers = {"numeric.best.mse": 12.5}
-    releases = [with_estimates(result(0.9, "laplace", 0.1), numbers) for _ in range(2)]
-    privacy, advantage, _ = said(releases, [difference("numeric.best.mse", 1.0, 0.5)])
-    assert "has a mean squared error of 12.5 in a.parquet; larger in b.parquet, 12.5: +1" in privacy
-    assert "not for numbers" in advantage
-
-
-def test_no_end_of_an_interval_is_rounded_inward():
-    releases = [result(0.9, RR), result(0.91, DOUBLE)]
-    found = said(releases, [difference(BEST, 0.00561, 0.0056)])[0]
-    # 0.001 to 1.121 points: 0.0 would touch zero, 1.1 would claim too much.
-    assert "; more in b.parquet" in found
-    assert "(95 %: 0.001 to 1.2)" in found
-
-
-def test_many_releases_stay_three_sentences_with_a_clause_for_each():
-    releases = [result(0.9, RR) for _ in range(8)]
-    own = [
-        difference(BEST, -0.1, 0.02, kind="estimated", simultaneous=False, level=0.9, b=letter)
-        for letter in "BCDEFGH"
-    ]
-    found = said(releases, own)
-    assert [text[: len(title)] for text, title in zip(found, TITLES, strict=True)] == [*TITLES]
-    assert (found[0].count("(90 %: −12.0 to −8.0)"), remark(own, 0.95)) == (7, "")
-
-
-def said(releases, differences):
-    names = [f"{letter}.parquet" for letter in "abcdefgh"]
-    return sentences([*zip(names, releases, strict=False)], differences, 0.95)
-
-
 def scored(releases, *scores):
     """Return the releases with scores on test rows."""
     return [with_estimates(r, {TEST: s}) for r, s in zip(releases, scores, strict=True)]
@@ -443,6 +345,116 @@ def scored(releases, *scores):
 def with_estimates(release, values):
     more = tuple(estimate(key, value) for key, value in values.items())
     return release.model_copy(update={"estimates": (*release.estimates, *more)})
+
+
+ALIKE = {"kind": "estimated", "simultaneous": False, "level": 0.9}
+NINE = [result(0.9, RR), result(0.8, DOUBLE)]
+SQUARED, GUESSED = "test_squared_error", "numeric.best.mse"
+SAID = {
+    "direction, points and interval": (
+        scored([result(0.971, RR, 0.061), result(0.638, DOUBLE, 0.096)], 0.9, 0.888),
+        [
+            *(difference(BEST, -0.333, 0.01), difference(TEST, -0.012, 0.005)),
+            difference(ADVANTAGE, 0.035, 0.02),
+        ],
+        (
+            "Privacy: the strongest attack guesses 97.1 % of the labels right in a.parquet; fewer "
+            "in b.parquet, 63.8 %: −33.3 percentage points (95 %: −34.3 to −32.3).",
+            "Advantage over the features alone: a.parquet adds 6.1 percentage points to guesses; "
+            "more with b.parquet, 9.6: +3.5 percentage points (95 %: 1.5 to 5.5).",
+            "Utility: a model trained on a.parquet is right for 90.0 % of the test rows; fewer "
+            "with b.parquet, 88.8 %: −1.2 percentage points (95 %: −1.7 to −0.7).",
+        ),
+    ),
+    "neither clear": (
+        scored([result(0.9, RR), result(0.89, DOUBLE)], 0.9, 0.888),
+        [difference(BEST, -0.01, 0.02), difference(TEST, -0.012, 0.0151)],
+        (
+            "no difference shown in b.parquet, 89.0 %: −1.0 percentage points (95 %: −3.0 to 1.0)",
+            "",
+            "no difference shown with b.parquet, 88.8 %: −1.2 percentage points",
+        ),
+    ),
+    "an estimate": (
+        scored(NINE, 0.9, 0.888),
+        [difference(BEST, -0.1, 0.02, **ALIKE)],
+        (
+            "fewer, by estimate, in b.parquet, 80.0 %: −10.0 percentage points (90 %: −12.0 to "
+            "−8.0)",
+        ),
+    ),
+    "nothing measured": (
+        [result(None, RR), result(0.5, "unknown")],
+        [],
+        (
+            "(--truth) and the audit label-inference.",
+            "Advantage over the features alone: not compared",
+            "Utility: not compared, because no test rows were given (--test).",
+        ),
+    ),
+    "not in the same way": (
+        [result(0.5, RR), result(None, "unknown")],
+        [],
+        ("; b.parquet was not measured in the same way.",),
+    ),
+    "no interval": (
+        [result(0.9, RR), result(0.9, RR)],
+        [],
+        ("; 90.0 % in b.parquet (no interval for the change).",),
+    ),
+    "larger errors": (
+        2 * [with_estimates(result(0.9, "laplace"), {SQUARED: 1.25})],
+        [difference(SQUARED, 0.15, 0.05)],
+        ("", "", "larger with b.parquet, 1.25: +0.15 (95 %: 0.1 to 0.2)"),
+    ),
+    "smaller errors": (
+        2 * [with_estimates(result(0.9, "laplace"), {SQUARED: 1.25})],
+        [difference(SQUARED, -0.2, 0.1)],
+        ("", "", "smaller with b.parquet, 1.25: −0.2 (95 %: −0.3 to −0.1)"),
+    ),
+    "guessed numbers": (
+        2 * [with_estimates(result(0.9, "laplace", 0.1), {GUESSED: 12.5})],
+        [difference(GUESSED, 1.0, 0.5)],
+        (
+            "has a mean squared error of 12.5 in a.parquet; larger in b.parquet, 12.5: +1",
+            "not for numbers",
+        ),
+    ),
+    # 0.001 to 1.121 points: 0.0 would touch zero, 1.1 would claim too much.
+    "no end rounded inward": (
+        [result(0.9, RR), result(0.91, DOUBLE)],
+        [difference(BEST, 0.00561, 0.0056)],
+        ("; more in b.parquet, 91.0 %: +0.6 percentage points (95 %: 0.001 to 1.2)",),
+    ),
+    "eight releases": (
+        8 * [result(0.9, RR)],
+        [difference(BEST, -0.1, 0.02, **ALIKE, b=letter) for letter in "BCDEFGH"],
+        ("in h.parquet, 90.0 %: −10.0 percentage points (90 %: −12.0 to −8.0)",),
+    ),
+}
+"""Releases, their differences, and what each of the three sentences says."""
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_a_change_is_claimed_where_the_interval_leaves_no_doubt(case):
+    releases, differences, expected = SAID[case]
+    names = [f"{letter}.parquet" for letter in "abcdefgh"]
+    found = sentences([*zip(names, releases, strict=False)], differences, 0.95)
+    assert [text[: len(title)] for text, title in zip(found, TITLES, strict=True)] == [*TITLES]
+    for text, part in zip(found, expected, strict=False):
+        assert part in text
+    assert (found[0] + found[2]).count("fewer") == sum("fewer" in part for part in expected) or (
+        case == "eight releases"
+    )
+
+
+def test_levels_add_up():
+    own = difference(BEST, -0.1, 0.02, **ALIKE)
+    assert remark([own], 0.95) == ""
+    # Its error probability adds to that of the family.
+    both = remark([own, difference(TEST, -0.012, 0.0151)], 0.95)
+    assert both.startswith("An interval at less than 95 % combines")
+    assert both.endswith("The intervals hold together at 85 %.")
 
 
 @pytest.mark.parametrize(
