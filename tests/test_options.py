@@ -3,7 +3,6 @@
 import inspect
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, fields, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -46,12 +45,12 @@ NOT_SWEPT = {
 """The options of an audit that a sweep lacks, and why."""
 
 
-def names(command: Callable[..., Any]) -> set[str]:
+def names(command):
     """Return the names of a command's options."""
     return {p.long for p in parameters_of(command) if isinstance(p.declared, Option)}
 
 
-def leaves(options: type) -> list[tuple[str, Option]]:
+def leaves(options):
     """Return the options of a dataclass with those of the groups in it."""
     found = []
     for field in fields(options):
@@ -63,7 +62,7 @@ def leaves(options: type) -> list[tuple[str, Option]]:
     return found
 
 
-def test_every_shared_option_is_an_option_of_every_command() -> None:
+def test_every_shared_option_is_an_option_of_every_command():
     shared = {name for name, _ in leaves(AuditOptions)}
     assert shared <= names(run)
     # Guesses that are paired are never written; releases are compared one with the other.
@@ -71,7 +70,7 @@ def test_every_shared_option_is_an_option_of_every_command() -> None:
     assert {name for name, _ in leaves(PlanOptions)} <= names(sweep)
 
 
-def test_the_python_call_takes_every_option() -> None:
+def test_the_python_call_takes_every_option():
     taken = inspect.signature(ldpaudit.audit).parameters
     for field in fields(AuditOptions):
         assert taken[field.name].default == field.default
@@ -82,10 +81,10 @@ def test_the_python_call_takes_every_option() -> None:
     for name in taken:
         assert f"\n{name} : " in described or f"{name}" in described.split("Returns\n")[0]
     with pytest.raises(InputError, match="'labell'; did you mean 'label'"):
-        ldpaudit.audit("x.parquet", labell="y")  # type: ignore[call-arg]
+        ldpaudit.audit("x.parquet", labell="y")
 
 
-def test_what_is_read_and_what_is_planned_are_options() -> None:
+def test_what_is_read_and_what_is_planned_are_options():
     options = {field.name for field in fields(AuditOptions)}
     reading = {*inspect.signature(read_release).parameters} & options
     planned = {field.name for field in fields(Plan)} & options
@@ -96,9 +95,7 @@ def test_what_is_read_and_what_is_planned_are_options() -> None:
     assert plan_of(AuditOptions(), 1, threads=2).threads == 2
 
 
-def test_an_option_that_is_added_is_everywhere(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_option_that_is_added_is_everywhere(monkeypatch, capsys):
     """A field more is an option more: in --help, in the environment, in the value."""
     more = Annotated[Literal["some", "all"], Option("How much more of it.", shown=True)]
     grown = make_dataclass(
@@ -106,7 +103,7 @@ def test_an_option_that_is_added_is_everywhere(
     )
     given = []
 
-    def grow(options: AuditOptions) -> None:
+    def grow(options):
         given.append(options)
 
     grow.__annotations__["options"] = grown
@@ -167,12 +164,12 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("case", RECORDED)
-def test_the_recorded_command_repeats_no_path_and_no_column(case: str) -> None:
+def test_the_recorded_command_repeats_no_path_and_no_column(case):
     words, recorded = RECORDED[case]
     assert recorded_command(["ldpaudit", "run", *words], run) == recorded
 
 
-def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
+def test_a_value_is_shown_only_where_it_is_declared_so():
     shown = {
         command: {p.long for p in parameters_of(command) if getattr(p.declared, "shown", False)}
         for command in (run, compare)
@@ -194,7 +191,7 @@ def test_a_value_is_shown_only_where_it_is_declared_so() -> None:
     assert shown[compare] == audit | claim | attacks | work | {"--model"}
 
 
-def test_the_files_that_options_name() -> None:
+def test_the_files_that_options_name():
     claim = ClaimOptions(channel=Path("c.csv"))
     options = AuditOptions("t.csv", claim, synthetic=("a", "b"), label="l")
     assert list(input_files(options)) == ["t.csv", Path("c.csv"), "a", "b"]
@@ -208,12 +205,12 @@ class Group:
     low: Annotated[int, Option("The low end.")] = 0
     high: Annotated[int, Option("The high end.")] = 1
 
-    def value(self) -> tuple[int, int]:
+    def value(self):
         """Return the ends."""
         return self.low, self.high
 
 
-def test_a_group_of_options_makes_one_value() -> None:
+def test_a_group_of_options_makes_one_value():
     def command(ends: Annotated[tuple[int, int], Group]) -> Any:
         return ends
 
@@ -231,12 +228,12 @@ def test_a_group_of_options_makes_one_value() -> None:
         ({"rng": -1}, "must not be negative"),
     ],
 )
-def test_numbers_out_of_range(options: dict[str, Any], word: str) -> None:
+def test_numbers_out_of_range(options, word):
     with pytest.raises(InputError, match=word):
         AuditOptions(**options).check()
 
 
-def test_compare_takes_a_claim_where_none_is_declared(tmp_path: Path) -> None:
+def test_compare_takes_a_claim_where_none_is_declared(tmp_path):
     """The claim is that of the release that declares none; the other one has its own."""
     for name in "ab":
         (tmp_path / name).mkdir()
@@ -252,7 +249,7 @@ def test_compare_takes_a_claim_where_none_is_declared(tmp_path: Path) -> None:
     assert content["run"]["command"] == command
 
 
-def test_compare_has_no_use_for_a_claim_about_results(tmp_path: Path) -> None:
+def test_compare_has_no_use_for_a_claim_about_results(tmp_path):
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text("{}")
     words = ("compare", tmp_path / "a.json", tmp_path / "b.json")
@@ -260,7 +257,7 @@ def test_compare_has_no_use_for_a_claim_about_results(tmp_path: Path) -> None:
         assert said in refused(*words, more, "1")
 
 
-READ: dict[str, dict[str, Any]] = {
+READ = {
     "income": {},
     "a:rr": {"mechanism": "rr"},
     "a:rr:epsilon=1": {"mechanism": "rr", "epsilon": 1.0},
@@ -286,13 +283,13 @@ READ: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("text", READ)
-def test_what_is_read_is_written_so_that_it_is_read_again(text: str) -> None:
+def test_what_is_read_is_written_so_that_it_is_read_again(text):
     read = parse_label(text)
     assert (read.stated(), parse_label(read.text())) == (READ[text], read)
 
 
 @pytest.mark.parametrize("name", ["a:b", '"quoted"', 'a"b', "ünï cödé", "a=b"])
-def test_any_name_can_be_written(name: str) -> None:
+def test_any_name_can_be_written(name):
     options = LabelOptions(label=name, mechanism="rr", epsilon=0.1, classes=("x,y", 'say "z"'))
     assert parse_label(options.text()).label == name
     assert parse_label(options.text()).classes == '"x,y","say ""z"""'
@@ -315,14 +312,14 @@ def test_any_name_can_be_written(name: str) -> None:
         ("a:rr:clip=maybe", "must be yes or no"),
     ],
 )
-def test_what_cannot_be_read_says_so_in_one_line(text: str, part: str) -> None:
+def test_what_cannot_be_read_says_so_in_one_line(text, part):
     with pytest.raises(InputError) as error:
         parse_label(text)
     assert part in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_a_plan_states_lists_and_numbers() -> None:
+def test_a_plan_states_lists_and_numbers():
     stated = {"labels": [0, 100, 5], "classes": [0, 1], "epsilon": 1, "clip": True}
     read = label_options("b", stated, mechanism="rr")
     assert (read.labels, read.classes, read.epsilon) == ("0:100:5", (0, 1), 1.0)
@@ -331,7 +328,7 @@ def test_a_plan_states_lists_and_numbers() -> None:
             label_options("b", wrong)
 
 
-def test_a_column_is_private_once() -> None:
+def test_a_column_is_private_once():
     assert check_distinct(iter("ab")) == ("a", "b")
     with pytest.raises(InputError, match="'a' is named twice"):
         check_distinct("aba")
@@ -340,9 +337,7 @@ def test_a_column_is_private_once() -> None:
 @pytest.mark.parametrize(
     ("stated", "threads"), [("1", 1), ("64", 3), ("2,1", 2), ("0", 3), ("", 3)]
 )
-def test_threads_are_those_that_the_environment_states(
-    stated: str, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_are_those_that_the_environment_states(stated, threads, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", stated)
     monkeypatch.setattr("joblib.cpu_count", lambda: 3)
     assert plan_of(PlanOptions(), 0).threads == threads

@@ -20,10 +20,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -80,7 +78,7 @@ class Command:
     shown: str
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text):
     """Return the fenced blocks of a page in order."""
     found = []
     for match in _FENCE.finditer(text):
@@ -95,7 +93,7 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def commands(text: str) -> list[Command]:
+def commands(text):
     """Return the commands of a console block."""
     joined = re.sub(r"\\\n\s*", " ", text)
     found = []
@@ -107,7 +105,7 @@ def commands(text: str) -> list[Command]:
     return found
 
 
-def unlike(shown: str, printed: str) -> str:
+def unlike(shown, printed):
     """Return the first shown word that the output lacks (in order); empty where it has all."""
     position = 0
     for word in re.findall(r"[^\W\d_]{3,}", shown):
@@ -118,14 +116,14 @@ def unlike(shown: str, printed: str) -> str:
     return ""
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder):
     """Fill a folder with the examples and the tables that they make, small ones."""
     shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
     with contextlib.chdir(folder):
         _run(("python", "make.py"))
 
 
-def run_page(text: str, folder: Path, names: dict[str, Any] | None = None) -> None:
+def run_page(text, folder, names=None):
     """Run all console and Python blocks of a page in a folder, one after the other.
 
     Parameters
@@ -159,7 +157,7 @@ def run_page(text: str, folder: Path, names: dict[str, Any] | None = None) -> No
                 exec(compile(block.text, f"block at line {block.line}", "exec"), names)
 
 
-def _check(command: Command) -> None:
+def _check(command):
     line = shlex.join(command.words)
     status, printed = _run(command.words)
     assert status == command.status, f"{line}: exit status {status}\n{printed}"
@@ -167,7 +165,7 @@ def _check(command: Command) -> None:
     assert not missing, f"{line}: does not print {missing!r} there\n{printed}"
 
 
-def _run(words: tuple[str, ...]) -> tuple[int, str]:
+def _run(words):
     """Run a command in this process where that is possible; return its status and output."""
     words = tuple(word.removeprefix(".venv/bin/") for word in words)
     if ">" in words:
@@ -190,17 +188,17 @@ def _run(words: tuple[str, ...]) -> tuple[int, str]:
     raise AssertionError(f"Pages use ldpaudit, python FILE, cd, cat, ls and echo, not {words[0]}.")
 
 
-def _in_this_process(*_: Any, **__: Any) -> Any:
+def _in_this_process(*_, **__):
     return contextlib.nullcontext(Pool(1))
 
 
-def _ldpaudit() -> None:
+def _ldpaudit():
     from ldpaudit import cli
 
     cli.main()
 
 
-def _in_process(words: tuple[str, ...], work: Any) -> tuple[int, str]:
+def _in_process(words, work):
     before, sys.argv = sys.argv, list(words)
     printed, status = io.StringIO(), 0
     try:
@@ -214,7 +212,7 @@ def _in_process(words: tuple[str, ...], work: Any) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def _environment() -> Iterator[None]:
+def _environment():
     before = dict(os.environ)
     os.environ.update(QUICK)
     try:

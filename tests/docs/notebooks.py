@@ -10,10 +10,9 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 
-def outputs(cell: str, names: dict[str, Any]) -> list[dict[str, Any]]:
+def outputs(cell, names):
     """Execute a code cell; return what a notebook stores of it, as text alone."""
     tree = ast.parse(cell)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -32,21 +31,21 @@ def outputs(cell: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     return stored
 
 
-def text_of(stored: list[dict[str, Any]]) -> str:
+def text_of(stored):
     """Return what outputs show, as one text."""
     return "".join(
         "".join(part.get("text") or part["data"]["text/plain"]) + "\n" for part in stored
     )
 
 
-def executed(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
+def executed(notebook):
     """Return the outputs of each code cell."""
-    names: dict[str, Any] = {}
+    names = {}
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return [outputs("".join(cell["source"]), names) for cell in cells]
 
 
-def record(path: Path) -> None:
+def record(path):
     """Store a notebook's outputs anew."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

@@ -6,9 +6,7 @@ import os
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,19 +18,18 @@ from ldpaudit import plugins
 from ldpaudit.mechanisms import registry
 
 HERE = Path(__file__).parent
-Command = Callable[..., tuple[int, str]]
 EPSILON = 1.5
 ROWS = 500
 
 
-def _forget() -> None:
+def _forget():
     registry.family.cache_clear()
     registry._entry_points.cache_clear()
     plugins._in_group.cache_clear()
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def installed(tmp_path_factory):
     """Install the package in ``tests/stranger`` as its own file says."""
     project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
     site = tmp_path_factory.mktemp("site")
@@ -55,13 +52,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def command(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+def command(installed, monkeypatch):
     monkeypatch.setenv("LDPAUDIT_THREADS", "1")
     return called
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 3, ROWS)
     table = {"x": rng.standard_normal(ROWS) + codes, "z": rng.standard_normal(ROWS)}
@@ -72,8 +69,8 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def released(command: Command, data: Path, tmp_path: Path) -> Callable[[str], Path]:
-    def release(name: str) -> Path:
+def released(command, data, tmp_path):
+    def release(name):
         path = tmp_path / f"{name}.parquet"
         status, said = command(
             *("privatize", data, "-o", path, "--mechanism", name, "--epsilon", EPSILON),
@@ -85,23 +82,23 @@ def released(command: Command, data: Path, tmp_path: Path) -> Callable[[str], Pa
     return release
 
 
-def _result(path: Path) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(path.with_suffix(".audit.json").read_text())
+def _result(path):
+    result = json.loads(path.with_suffix(".audit.json").read_text())
     return result
 
 
-def _ids(result: dict[str, Any]) -> set[str]:
+def _ids(result):
     return {estimate["id"] for estimate in result["estimates"]}
 
 
 @pytest.mark.parametrize("name", ["cyclic-response", "cautious-response"])
-def test_a_release_declares_it(released: Callable[[str], Path], name: str) -> None:
+def test_a_release_declares_it(released, name):
     declared = json.loads(pq.read_schema(released(name)).metadata[b"ldpaudit"])["mechanism"]
     assert (declared["name"], declared["epsilon"]) == (name, EPSILON)
 
 
 @pytest.mark.parametrize("truth", [True, False])
-def test_run(command: Command, released: Callable[[str], Path], data: Path, truth: bool) -> None:
+def test_run(command, released, data, truth):
     path = released("cyclic-response")
     known = ("--truth", data) if truth else ()
     status, said = command("run", path, *known)
@@ -114,9 +111,7 @@ def test_run(command: Command, released: Callable[[str], Path], data: Path, trut
     assert "cyclic response on 3 labels" in path.with_suffix(".audit.html").read_text()
 
 
-def test_a_false_claim_is_refuted(
-    command: Command, released: Callable[[str], Path], data: Path
-) -> None:
+def test_a_false_claim_is_refuted(command, released, data):
     path = released("cyclic-response")
     table = pq.read_table(path)
     content = json.loads(table.schema.metadata[b"ldpaudit"])
@@ -128,9 +123,7 @@ def test_a_false_claim_is_refuted(
 
 
 @pytest.mark.parametrize("truth", [True, False])
-def test_bounds_that_need_one_channel_are_withheld(
-    command: Command, released: Callable[[str], Path], data: Path, truth: bool
-) -> None:
+def test_bounds_that_need_one_channel_are_withheld(command, released, data, truth):
     path = released("cautious-response")
     status, said = command("run", path, *(("--truth", data) if truth else ()))
     assert status == 3, said
@@ -141,7 +134,7 @@ def test_bounds_that_need_one_channel_are_withheld(
     assert "uses the features" in reasons["power"]
 
 
-def test_compare(command: Command, released: Callable[[str], Path], data: Path) -> None:
+def test_compare(command, released, data):
     pair = [released("cyclic-response"), released("cautious-response")]
     out = data.with_name("compared.json")
     page = out.with_suffix(".html")
@@ -153,7 +146,7 @@ def test_compare(command: Command, released: Callable[[str], Path], data: Path) 
     assert page.is_file()
 
 
-def test_sweep(command: Command, data: Path, tmp_path: Path) -> None:
+def test_sweep(command, data, tmp_path):
     out = tmp_path / "sweep.json"
     mechanisms = ("--mechanism", "cyclic-response", "--mechanism", "cautious-response")
     status, said = command(
@@ -166,7 +159,7 @@ def test_sweep(command: Command, data: Path, tmp_path: Path) -> None:
     assert [p["mechanism"] for p in points] == 2 * ["cyclic-response"] + 2 * ["cautious-response"]
 
 
-def test_describe_and_compose(command: Command, tmp_path: Path) -> None:
+def test_describe_and_compose(command, tmp_path):
     out, classes = tmp_path / "described.json", ("--classes", "a,b,c,d")
     amount = ("--epsilon", EPSILON)
     for name in ("cyclic-response", "cautious-response"):
@@ -192,9 +185,7 @@ def test_describe_and_compose(command: Command, tmp_path: Path) -> None:
         (("sweep", "DATA", "--label", "label", "--lambda", "0.1,0.2"), "swept by --epsilon"),
     ],
 )
-def test_mistakes_are_one_line(
-    command: Command, data: Path, words: tuple[Any, ...], part: str
-) -> None:
+def test_mistakes_are_one_line(command, data, words, part):
     places = {"DATA": data, "OUT": data.with_name("out.parquet")}
     filled = [places.get(word, word) for word in words]
     place = 2 if words[0] == "mechanism" else len(filled)
@@ -204,7 +195,7 @@ def test_mistakes_are_one_line(
     assert len(said.strip().splitlines()) == 1
 
 
-def test_a_plug_in_replaces_no_built_in(installed: Path) -> None:
+def test_a_plug_in_replaces_no_built_in(installed):
     entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
     kept = entry.read_text()
     entry.write_text(kept + "double-rr = strange_responses:CYCLIC\n")
@@ -216,7 +207,7 @@ def test_a_plug_in_replaces_no_built_in(installed: Path) -> None:
         _forget()
 
 
-def test_a_broken_plug_in_stops_nothing_else(installed: Path, command: Command) -> None:
+def test_a_broken_plug_in_stops_nothing_else(installed, command):
     entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
     kept = entry.read_text()
     entry.write_text(kept + "bad = no_such_module:X\nmasked = strange_responses:CYCLIC\n")

@@ -3,10 +3,8 @@
 import importlib
 import json
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from releases import written
@@ -22,9 +20,7 @@ from ldpaudit.mechanisms.listing import PLACES, SHORT
 from ldpaudit.pipeline.audit import available_audits
 from ldpaudit.plugins import GROUPS
 from ldpaudit.reports import FORMATS, render
-from ldpaudit.result import AuditResult
 
-Install = Callable[..., None]
 CODE = """
 import os
 from dataclasses import replace
@@ -145,10 +141,10 @@ class SlyBound(Sly):
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+def install(tmp_path, monkeypatch):
     """Return what installs a package with entry points, given as lists of lines by group."""
 
-    def do(**lines: list[str]) -> None:
+    def do(**lines):
         info = tmp_path / "mild_parts-1.0.dist-info"
         info.mkdir()
         (tmp_path / "mild_parts.py").write_text(CODE)
@@ -163,19 +159,19 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     sys.modules.pop("mild_parts", None)
 
 
-def _forget() -> None:
+def _forget():
     importlib.invalidate_caches()
     registry.family.cache_clear()
     registry._entry_points.cache_clear()
     plugins._in_group.cache_clear()
 
 
-def audited(folder: Path, *only: str) -> AuditResult:
+def audited(folder, *only):
     release, truth = written(folder, rows=300)
     return ldpaudit.audit(release, truth, only=only)
 
 
-def test_no_group_lets_a_built_in_part_be_replaced(install: Install, tmp_path: Path) -> None:
+def test_no_group_lets_a_built_in_part_be_replaced(install, tmp_path):
     taken = {"audits": BUILT_IN, "attacks": {*ATTACKS, "best"}, "mechanisms": {*PLACES, *SHORT}}
     assert set(taken) == {group.removeprefix("ldpaudit.") for group in GROUPS.values()}
     install(**{group: [f"{name} = mild_parts:Mild" for name in taken[group]] for group in taken})
@@ -188,9 +184,7 @@ def test_no_group_lets_a_built_in_part_be_replaced(install: Install, tmp_path: P
     assert result.run.plugins == ()
 
 
-def test_what_took_part_is_named_in_every_form(
-    install: Install, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_what_took_part_is_named_in_every_form(install, tmp_path, command):
     install(audits=["mild = mild_parts:Mild"])
     result = audited(tmp_path, "power", "mild")
     assert [(p.kind, p.name, p.package, p.version) for p in result.run.plugins] == [
@@ -207,7 +201,7 @@ def test_what_took_part_is_named_in_every_form(
     assert "plug-ins     parts of others took part: audit mild of mild-parts 1.0" in printed
 
 
-def test_what_was_asked_and_gave_no_number_is_named_too(install: Install, tmp_path: Path) -> None:
+def test_what_was_asked_and_gave_no_number_is_named_too(install, tmp_path):
     """Its code ran in the audit all the same."""
     install(audits=["mild = mild_parts:Absent"])
     result = audited(tmp_path, "power", "mild")
@@ -216,21 +210,17 @@ def test_what_was_asked_and_gave_no_number_is_named_too(install: Install, tmp_pa
 
 
 @pytest.mark.parametrize("part", ["Sly", "SlyBound"])
-def test_no_audit_of_others_puts_a_number_in_place_of_a_built_in_one(
-    install: Install, tmp_path: Path, part: str
-) -> None:
+def test_no_audit_of_others_puts_a_number_in_place_of_a_built_in_one(install, tmp_path, part):
     install(audits=[f"sly = mild_parts:{part}"])
     with pytest.raises(InputError, match=r"must call its numbers sly\.….*'mechanism.epsilon_lower"):
         audited(tmp_path, "mechanism", "power", "sly")
 
 
 @pytest.mark.parametrize("place", ["no_such_module:Part", "mild_parts:Missing"])
-def test_one_that_cannot_be_imported_is_one_line(
-    install: Install, tmp_path: Path, place: str
-) -> None:
+def test_one_that_cannot_be_imported_is_one_line(install, tmp_path, place):
     install(**{g: [f"broken = {place}"] for g in ("audits", "attacks", "mechanisms")})
 
-    def line(kind: str, ask: Callable[[], Any]) -> None:
+    def line(kind, ask):
         with pytest.raises(InputError) as caught:
             ask()
         assert str(caught.value).startswith(f"The plug-in 'broken' ({kind}) cannot be loaded (")
@@ -256,9 +246,7 @@ def test_one_that_cannot_be_imported_is_one_line(
         ("Unnamed", "must call its numbers mild.…, each otherwise; 'share' is not"),
     ],
 )
-def test_an_audit_that_goes_wrong_is_named_and_ends_nothing(
-    install: Install, tmp_path: Path, part: str, why: str
-) -> None:
+def test_an_audit_that_goes_wrong_is_named_and_ends_nothing(install, tmp_path, part, why):
     """What it writes into the release would be in the numbers of those after it."""
     install(audits=[f"mild = mild_parts:{part}"])
     with pytest.raises(LdpAuditError, match=rf"'mild'.*{why}"):
@@ -272,18 +260,14 @@ def test_an_audit_that_goes_wrong_is_named_and_ends_nothing(
         ("GuessesAndWrites", "failed: ValueError at line"),
     ],
 )
-def test_an_attack_that_goes_wrong_is_named_and_ends_nothing(
-    install: Install, tmp_path: Path, part: str, why: str
-) -> None:
+def test_an_attack_that_goes_wrong_is_named_and_ends_nothing(install, tmp_path, part, why):
     install(attacks=[f"guesses = mild_parts:{part}"])
     with pytest.raises(AttackError, match=rf"'guesses' {why}"):
         audited(tmp_path, "label-inference")
 
 
 @pytest.mark.parametrize("part", ["GuessesFromTheMoon", "NotThere"])
-def test_an_attack_that_cannot_be_made_is_warned_of(
-    install: Install, tmp_path: Path, part: str
-) -> None:
+def test_an_attack_that_cannot_be_made_is_warned_of(install, tmp_path, part):
     install(attacks=[f"guesses = mild_parts:{part}"])
     notes = [note for note in audited(tmp_path, "label-inference").notes if "guesses" in note.text]
     assert [note.level for note in notes] == ["warning"]
@@ -293,15 +277,15 @@ def test_an_attack_that_cannot_be_made_is_warned_of(
     ("part", "why"), [("departing", "SystemExit at line"), ("faulty", "ValueError at line")]
 )
 def test_a_mechanism_that_goes_wrong_is_named_and_chooses_no_exit_status(
-    command: Callable[..., tuple[int, str, str]], install: Install, part: str, why: str
-) -> None:
+    command, install, part, why
+):
     install(mechanisms=[f"{part} = mild_parts:{part.title()}"])
     status, _, error = command("mechanism", "describe", part, "--epsilon=1", "--classes=a,b")
     assert (status, error.count("\n")) == (2, 1)
     assert f"The plug-in {part!r} (mechanism) failed: {why}" in error
 
 
-def test_a_name_that_two_packages_register_is_nobodys(install: Install, tmp_path: Path) -> None:
+def test_a_name_that_two_packages_register_is_nobodys(install, tmp_path):
     info = tmp_path / "other_parts-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-parts\nVersion: 1.0\n")
@@ -321,27 +305,20 @@ def test_a_name_that_two_packages_register_is_nobodys(install: Install, tmp_path
         registry.family("faulty")
 
 
-def test_a_name_that_nothing_has_may_be_of_a_package_that_is_missing(tmp_path: Path) -> None:
+def test_a_name_that_nothing_has_may_be_of_a_package_that_is_missing(tmp_path):
     for ask in (lambda: audited(tmp_path, "zyx"), lambda: registry.family("zyx")):
         with pytest.raises(InputError, match="One of another package is known once"):
             ask()
 
 
-def test_a_part_that_changes_the_folder_moves_no_file(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_changes_the_folder_moves_no_file(install, tmp_path, monkeypatch):
     install(audits=["mild = mild_parts:Moving"])
     monkeypatch.chdir(tmp_path)
     audited(tmp_path, "mild", "power")
     assert Path.cwd() == tmp_path
 
 
-def test_a_mechanism_that_changes_the_folder_moves_no_file(
-    command: Callable[..., tuple[int, str, str]],
-    install: Install,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_mechanism_that_changes_the_folder_moves_no_file(command, install, tmp_path, monkeypatch):
     install(mechanisms=["wandering = mild_parts:Wandering"])
     monkeypatch.chdir(tmp_path)
     more = ("--epsilon=1", "--classes=a,b", "--json", "analysis.json")
@@ -349,7 +326,7 @@ def test_a_mechanism_that_changes_the_folder_moves_no_file(
     assert (tmp_path / "analysis.json").exists()
 
 
-def test_words_of_traits_that_there_are_not_are_refused() -> None:
+def test_words_of_traits_that_there_are_not_are_refused():
     traits = registry.family("rr-top-k").traits
     assert traits.mistaken() == ""
     odd = replace(traits, outputs="banana", label_depends_on_features="no")

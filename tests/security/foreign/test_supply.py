@@ -5,7 +5,6 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import check_dependencies
 import pytest
@@ -20,12 +19,12 @@ READERS = {"np.load": "allow_pickle=False", "torch.load": "weights_only=True"}
 """What can unpickle, with what keeps it from that."""
 
 
-def sources() -> dict[str, str]:
+def sources():
     paths = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")]
     return {str(path.relative_to(ROOT)): path.read_text() for path in paths}
 
 
-def test_everything_that_is_required_is_looked_at() -> None:
+def test_everything_that_is_required_is_looked_at():
     found = check_dependencies.required()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     direct = {re.split(r"[<>=\[]", line)[0].lower() for line in project["dependencies"]}
@@ -35,7 +34,7 @@ def test_everything_that_is_required_is_looked_at() -> None:
     assert extras == set(check_dependencies.EXTRAS)
 
 
-def test_the_bill_of_materials_is_the_same_each_time() -> None:
+def test_the_bill_of_materials_is_the_same_each_time():
     packages = check_dependencies.required()
     text = check_dependencies.bill_of_materials(packages)
     assert text == check_dependencies.bill_of_materials(packages)
@@ -47,7 +46,7 @@ def test_the_bill_of_materials_is_the_same_each_time() -> None:
     assert any(ref.startswith("pkg:pypi/numpy@") for ref in of_this)
 
 
-def package(name: str, *flaws: str) -> dict[str, Any]:
+def package(name, *flaws):
     vulns = [{"id": flaw, "fix_versions": ["2.0"], "aliases": []} for flaw in flaws]
     return {"name": name, "version": "1.0", "vulns": vulns}
 
@@ -63,22 +62,20 @@ def package(name: str, *flaws: str) -> dict[str, Any]:
         ({"dependencies": [package("a"), package("b", "V-1")]}, False, "b 1.0: V-1, mended in 2.0"),
     ],
 )
-def test_a_known_vulnerability_fails_and_silence_is_said(
-    answer: Any, fine: bool, words: str
-) -> None:
+def test_a_known_vulnerability_fails_and_silence_is_said(answer, fine, words):
     text = answer if isinstance(answer, str) else json.dumps(answer)
     may, (line,) = check_dependencies.judged(text, 3)
     assert may is fine
     assert re.search(words, line)
 
 
-def test_a_vulnerability_may_be_accepted_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vulnerability_may_be_accepted_by_name(monkeypatch):
     text = json.dumps({"dependencies": [package("b", "V-1")]})
     monkeypatch.setattr(check_dependencies, "ACCEPTED", {"V-1": "not used here"})
     assert check_dependencies.judged(text, 1)[0]
 
 
-def test_nothing_that_others_made_is_unpickled() -> None:
+def test_nothing_that_others_made_is_unpickled():
     """Modules that unpickle are listed with their reason; readers that could are kept from it."""
     unpickling, found = set(), []
     for path, text in sources().items():
@@ -93,7 +90,7 @@ def test_nothing_that_others_made_is_unpickled() -> None:
     assert all(found)
 
 
-def test_asserts_check_no_input() -> None:
+def test_asserts_check_no_input():
     """They only narrow types, so that nothing changes where Python leaves them out (-O)."""
     for path, text in sources().items():
         for node in ast.walk(ast.parse(text)):

@@ -17,23 +17,22 @@ import subprocess
 import sys
 import time
 import types
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 import pyarrow.parquet as pq
 
-SOURCE: Final = Path(__file__).with_name("faults.c")
-VARIABLE: Final = "FAULTS"
-NEVER: Final = 1 << 40
+SOURCE = Path(__file__).with_name("faults.c")
+VARIABLE = "FAULTS"
+NEVER = 1 << 40
 """A turn that never comes: calls are only counted."""
-ONCE: Final = (errno.EIO, errno.ENOSPC, errno.EROFS)
-DRAFT: Final = re.compile(r"\..+\.(new|old)\.tmp")
-_DRAWN: Final = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">
+ONCE = (errno.EIO, errno.ENOSPC, errno.EROFS)
+DRAFT = re.compile(r"\..+\.(new|old)\.tmp")
+_DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">
 <text transform="translate(9,20)" fill="black">A chart</text></svg>"""
-_LISTING: Final = """
+_LISTING = """
 import os, sys
 from contextlib import suppress
 from pathlib import Path
@@ -46,7 +45,7 @@ for command in commands:
 listed.write_text("\\n".join(sys.modules))
 """
 """Carries out commands and lists what they imported."""
-SECONDS: Final = 300
+SECONDS = 300
 """After which a case counts as one that hangs."""
 
 
@@ -88,19 +87,19 @@ class Case:
     every: int = 1
 
 
-_RELEASE: Final = "privatize d.csv --mechanism rr --epsilon 1 --quiet"
-_MADE: Final = f"{_RELEASE} -o r.parquet --secret s.parquet"
-_TEXT: Final = f"{_RELEASE} -o r.csv --secret s.csv"
-_OTHER: Final = f"{_MADE.replace('d.csv', 't.csv')} --overwrite"
-_QUICK: Final = "--only mechanism --policy p.toml --quiet"
-_RUN: Final = f"run r.parquet --truth s.parquet {_QUICK}"
-_REPORTS: Final = "--json a.json --html a.html --junit a.xml --sarif a.sarif --markdown a.md"
-_WRITTEN: Final = "a.json a.html a.xml a.sarif a.md"
-_PAGES: Final = "--json m.json --html m.html"
-_GRID: Final = f"sweep d.csv --mechanism rr --epsilon 1 {_QUICK} --processes 1"
-_IDS: Final = f"{_RELEASE} --id x --drop x --remember m"
+_RELEASE = "privatize d.csv --mechanism rr --epsilon 1 --quiet"
+_MADE = f"{_RELEASE} -o r.parquet --secret s.parquet"
+_TEXT = f"{_RELEASE} -o r.csv --secret s.csv"
+_OTHER = f"{_MADE.replace('d.csv', 't.csv')} --overwrite"
+_QUICK = "--only mechanism --policy p.toml --quiet"
+_RUN = f"run r.parquet --truth s.parquet {_QUICK}"
+_REPORTS = "--json a.json --html a.html --junit a.xml --sarif a.sarif --markdown a.md"
+_WRITTEN = "a.json a.html a.xml a.sarif a.md"
+_PAGES = "--json m.json --html m.html"
+_GRID = f"sweep d.csv --mechanism rr --epsilon 1 {_QUICK} --processes 1"
+_IDS = f"{_RELEASE} --id x --drop x --remember m"
 
-CASES: Final = {
+CASES = {
     "privatize": Case(_MADE, "r.parquet s.parquet"),
     "privatize --overwrite": Case(f"{_MADE} --overwrite", "r.parquet s.parquet", (_OTHER,)),
     "privatize --overwrite, CSV": Case(
@@ -167,7 +166,7 @@ CASES: Final = {
 }
 
 
-def write_inputs(folder: Path) -> None:
+def write_inputs(folder):
     """Write the inputs of all cases."""
     for name, share in {"d.csv": 2, "t.csv": 3}.items():
         rows = [(number, "AB"[number * 7 % 5 < share]) for number in range(60)]
@@ -217,13 +216,13 @@ class Campaign:
         For everything that is written.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._home = folder.resolve()
         self._temporary = self._home / "tmp"
         with Path(os.environ[VARIABLE]).open("r+b") as file:
             self._orders = Orders.from_buffer(mmap.mmap(file.fileno(), 0))
 
-    def tally(self, name: str, case: Case) -> Tally:
+    def tally(self, name, case):
         """Let every call of a case fail: once, once interrupted, and from then on."""
         began, tally = time.monotonic(), Tally()
         start = self._prepared(name, case)
@@ -240,16 +239,7 @@ class Campaign:
         tally.seconds = time.monotonic() - began
         return tally
 
-    def _point(
-        self,
-        tally: Tally,
-        start: Path,
-        case: Case,
-        turn: int,
-        error: int,
-        lasting: bool,
-        usual: str,
-    ) -> None:
+    def _point(self, tally, start, case, turn, error, lasting, usual):
         ended = self._run(start, case, turn, error, lasting)
         ended.err = ended.err.removeprefix(usual)
         tally.points += 1
@@ -259,7 +249,7 @@ class Campaign:
             what = f"{errno.errorcode[error]}{' from' if lasting else ' at'} call {turn}"
             tally.wrong.append(f"{what}: {found} | {ended.status} {ended.err!r}")
 
-    def _prepared(self, name: str, case: Case) -> Path:
+    def _prepared(self, name, case):
         """Return a folder with everything that is there before the command."""
         place = self._home / re.sub(r"\W+", "-", name)
         place.mkdir()
@@ -269,7 +259,7 @@ class Campaign:
             assert ended.status in (0, 3), (words, ended.status, ended.err)
         return place
 
-    def _run(self, start: Path, case: Case, turn: int, error: int, lasting: bool = False) -> Ended:
+    def _run(self, start, case, turn, error, lasting=False):
         folder = self._home / "now"
         shutil.copytree(start, folder, symlinks=True)
         try:
@@ -277,7 +267,7 @@ class Campaign:
         finally:
             shutil.rmtree(folder)
 
-    def _forked(self, folder: Path, words: str, turn: int, error: int, lasting: bool) -> Ended:
+    def _forked(self, folder, words, turn, error, lasting):
         self._temporary.mkdir()
         before = _files(folder)
         texts = [self._home / "out", self._home / "err"]
@@ -295,9 +285,7 @@ class Campaign:
         replaced = {name for name in files if files[name][0] != before.get(name, (0, b""))[0]}
         return Ended(status, out, err, self._orders.calls, *contents, replaced)
 
-    def _become(
-        self, folder: Path, words: str, texts: list[Path], turn: int, error: int, lasting: bool
-    ) -> None:
+    def _become(self, folder, words, texts, turn, error, lasting):
         """Carry out a command in this process, which then ends."""
         from ldpaudit import cli
         from ldpaudit.work.interruption import heeded
@@ -328,7 +316,7 @@ class Campaign:
             os._exit(status)
 
 
-def _waited(child: int) -> int:
+def _waited(child):
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -340,7 +328,7 @@ def _waited(child: int) -> int:
     return 124
 
 
-def _files(folder: Path) -> dict[str, tuple[int, bytes]]:
+def _files(folder):
     """Return the files of a folder: which one it is, and what it holds; a link is what it names."""
     return {
         path.name: (0, bytes(path.readlink()))
@@ -351,7 +339,7 @@ def _files(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def faults(case: Case, ended: Ended, lasting: bool) -> Iterator[str]:
+def faults(case, ended, lasting):
     """Yield what is wrong with how a command ended."""
     outputs, before = case.outputs.split(), ended.before
     if ended.status not in (case.status, 2):
@@ -382,7 +370,7 @@ def faults(case: Case, ended: Ended, lasting: bool) -> Iterator[str]:
             yield f"{name} is changed"
 
 
-def _not_undone(name: str, former: bytes | None, ended: Ended, lasting: bool) -> Iterator[str]:
+def _not_undone(name, former, ended, lasting):
     """Yield what is wrong with a file that a command which failed has not put back."""
     if not lasting:
         yield f"{name} is not as before"
@@ -399,7 +387,7 @@ def _not_undone(name: str, former: bytes | None, ended: Ended, lasting: bool) ->
         yield f"{name} is new, and nothing says so"
 
 
-def _check_whole(name: str, content: bytes) -> None:
+def _check_whole(name, content):
     if name.endswith(".parquet") or name == "m":
         pq.read_table(io.BytesIO(content))
     elif name.endswith((".json", ".sarif")):
@@ -410,7 +398,7 @@ def _check_whole(name: str, content: bytes) -> None:
         assert content.endswith(b"\n") or name.endswith(".xml")
 
 
-def prepare(folder: Path) -> dict[str, str]:
+def prepare(folder):
     """Compile the shim; return the environment of a process that it is loaded into."""
     place, orders = folder / "faults.so", folder / "orders"
     words = ["cc", "-O1", "-shared", "-fPIC", "-o", str(place), str(SOURCE), "-ldl"]
@@ -419,7 +407,7 @@ def prepare(folder: Path) -> dict[str, str]:
     return os.environ | {"LD_PRELOAD": str(place), VARIABLE: str(orders)}
 
 
-def import_everything(folder: Path, names: list[str]) -> None:
+def import_everything(folder, names):
     """Import what the cases import, here and not in each of the processes that are forked."""
     listed, place = folder / "modules", folder / "first"
     place.mkdir()
@@ -440,7 +428,7 @@ def import_everything(folder: Path, names: list[str]) -> None:
                 importlib.import_module(module)
 
 
-def main(folder: Path, names: list[str]) -> int:
+def main(folder, names):
     """Carry out a campaign, in a process with the shim; return how many points went wrong."""
     if VARIABLE not in os.environ:
         folder.mkdir(parents=True, exist_ok=True)

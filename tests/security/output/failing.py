@@ -1,15 +1,13 @@
 """Calls on files that fail: the n-th of them, or all from the n-th on, within this process."""
 
 import os
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
 
 import pytest
 
-CALLS: Final = ("open", "fsync", "link", "rename", "replace", "unlink", "chmod", "fdopen")
+CALLS = ("open", "fsync", "link", "rename", "replace", "unlink", "chmod", "fdopen")
 
 
 @dataclass
@@ -35,13 +33,13 @@ class Failing:
     lasting: bool = False
     calls: int = 0
 
-    def count(self) -> None:
+    def count(self):
         """Count a call, and fail if it is its turn."""
         self.calls += 1
         if self.calls == self.turn or (self.lasting and self.calls > self.turn):
             raise self.error
 
-    def concerns(self, place: Any) -> bool:
+    def concerns(self, place):
         """Return whether a path or a descriptor lies below the folder."""
         if isinstance(place, int):
             place = Path(f"/proc/self/fd/{place}")
@@ -52,23 +50,23 @@ class Failing:
 class _Stream:
     """A file whose writing and flushing may fail."""
 
-    def __init__(self, stream: IO[bytes], failing: Failing) -> None:
+    def __init__(self, stream, failing):
         self._stream, self._failing = stream, failing
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._stream, name)
 
-    def write(self, content: Any) -> int:
+    def write(self, content):
         self._failing.count()
         return self._stream.write(content)
 
-    def flush(self) -> None:
+    def flush(self):
         self._failing.count()
         self._stream.flush()
 
 
 @contextmanager
-def failing_calls(failing: Failing) -> Iterator[Failing]:
+def failing_calls(failing):
     """Let the calls in this block fail as is said."""
     with pytest.MonkeyPatch.context() as patch:
         for name in CALLS:
@@ -76,8 +74,8 @@ def failing_calls(failing: Failing) -> Iterator[Failing]:
         yield failing
 
 
-def _shim(name: str, real: Any, failing: Failing) -> Any:
-    def call(*words: Any, **more: Any) -> Any:
+def _shim(name, real, failing):
+    def call(*words, **more):
         reads = name == "open" and not words[1] & (os.O_WRONLY | os.O_RDWR)
         own = not reads and failing.concerns(words[-1] if name in ("link", "replace") else words[0])
         if name == "fdopen":

@@ -12,10 +12,8 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +25,6 @@ if __name__ == "__main__":
 
 from security.readers.fronts import Outcome, here, in_child
 
-Rng = np.random.Generator
 BATCH = 40
 """Cases in one child."""
 FORMATS = ("parquet", "csv", "csv.gz", "tsv", "jsonl", "feather", "arrow", "xlsx", "npz", "svm")
@@ -50,7 +47,7 @@ ZONES = ("UTC", "Europe/Nowhere", "+25:00", "", "Local")
 RR = {"name": "randomized-response", "classes": ["A", "B"], "epsilon": 1.0}
 
 
-def any_column(rng: Rng, n: int, depth: int = 0) -> pa.Array:
+def any_column(rng, n, depth=0):
     """Return a column of some type, with missing and extreme values."""
     choice = COLUMNS[rng.integers(len(COLUMNS))]
     column = choice(rng, n, depth)
@@ -65,35 +62,35 @@ def any_column(rng: Rng, n: int, depth: int = 0) -> pa.Array:
     return column
 
 
-def _integers(rng: Rng, n: int, _: int) -> pa.Array:
+def _integers(rng, n, _):
     kind = np.dtype(rng.choice(["i1", "u1", "i2", "i4", "u4", "i8", "u8"]))
     ends = np.iinfo(kind)
     return pa.array(rng.choice(np.array([ends.min, 0, 1, ends.max], dtype=kind), n))
 
 
-def _floats(rng: Rng, n: int, _: int) -> pa.Array:
+def _floats(rng, n, _):
     kind = str(rng.choice(["f2", "f4", "f8"]))
     values = [0.0, -0.0, 1.5, np.nan, np.inf, -np.inf, 5e-324, 1.7e308, 1e15]
     with np.errstate(over="ignore"):
         return pa.array(rng.choice(values, n).astype(kind))
 
 
-def _texts(rng: Rng, n: int, _: int) -> pa.Array:
+def _texts(rng, n, _):
     words = ["", "A", "B", "NaN", "true", "1", "01", "é", "\u202e", "a\nb", "=x", '"', "z" * 5000]
     kind = (pa.string(), pa.large_string(), pa.string_view())[rng.integers(3)]
     return pa.array([words[i] for i in rng.integers(0, len(words), n)], kind)
 
 
-def _bytes(rng: Rng, n: int, _: int) -> pa.Array:
+def _bytes(rng, n, _):
     found = pa.array([bytes(rng.integers(0, 256, 3, dtype=np.uint8)) for _ in range(n)])
     return found.view(pa.string()) if rng.random() < 0.3 else found
 
 
-def _fixed_bytes(rng: Rng, n: int, _: int) -> pa.Array:
+def _fixed_bytes(rng, n, _):
     return pa.array([bytes(rng.integers(0, 2, 3, dtype=np.uint8)) for _ in range(n)], pa.binary(3))
 
 
-def _times(rng: Rng, n: int, _: int) -> pa.Array:
+def _times(rng, n, _):
     units = ("s", "ms", "us", "ns")
     kinds = [pa.date32(), pa.date64(), pa.time32("s"), pa.time64("ns")]
     kinds += [
@@ -107,7 +104,7 @@ def _times(rng: Rng, n: int, _: int) -> pa.Array:
     return pa.array(numbers.astype("i8" if wide else "i4")).view(kind)
 
 
-def _decimals(rng: Rng, n: int, _: int) -> pa.Array:
+def _decimals(rng, n, _):
     from decimal import Decimal
 
     kind = (
@@ -116,15 +113,15 @@ def _decimals(rng: Rng, n: int, _: int) -> pa.Array:
     return pa.array([Decimal(int(i)) for i in rng.integers(-9, 9, n)], kind)
 
 
-def _booleans(rng: Rng, n: int, _: int) -> pa.Array:
+def _booleans(rng, n, _):
     return pa.array(rng.random(n) < 0.5)
 
 
-def _classes(rng: Rng, n: int, _: int) -> pa.Array:
+def _classes(rng, n, _):
     return pa.array(rng.choice(["A", "B"], n))
 
 
-def _dictionary(rng: Rng, n: int, depth: int) -> pa.Array:
+def _dictionary(rng, n, depth):
     values = any_column(rng, 5, depth + 1)
     codes = pa.array(rng.integers(0, 5, n).astype(np.int32), mask=rng.random(n) < 0.1)
     try:
@@ -133,7 +130,7 @@ def _dictionary(rng: Rng, n: int, depth: int) -> pa.Array:
         return codes
 
 
-def _lists(rng: Rng, n: int, depth: int) -> pa.Array:
+def _lists(rng, n, depth):
     if depth > 3:
         return _integers(rng, n, depth)
     lengths = rng.integers(0, 3, n) if rng.random() < 0.5 else np.full(n, 2)
@@ -142,28 +139,28 @@ def _lists(rng: Rng, n: int, depth: int) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, inner)
 
 
-def _structures(rng: Rng, n: int, depth: int) -> pa.Array:
+def _structures(rng, n, depth):
     if depth > 3:
         return _texts(rng, n, depth)
     parts = [any_column(rng, n, depth + 1) for _ in range(rng.integers(1, 3))]
     return pa.StructArray.from_arrays(parts, [f"f{i}" for i in range(len(parts))])
 
 
-def _nothing(_: Rng, n: int, __: int) -> pa.Array:
+def _nothing(_, n, __):
     return pa.nulls(n)
 
 
-def _same(rng: Rng, n: int, depth: int) -> pa.Array:
+def _same(rng, n, depth):
     return any_column(rng, 1, depth).take(pa.array(np.zeros(n, dtype=np.int64)))
 
 
-COLUMNS: tuple[Callable[[Rng, int, int], pa.Array], ...] = (
+COLUMNS = (
     *(_integers, _floats, _texts, _bytes, _fixed_bytes, _times, _decimals, _booleans, _classes),
     *(_dictionary, _lists, _structures, _nothing, _same),
 )
 
 
-def any_table(rng: Rng) -> pa.Table:
+def any_table(rng):
     """Return a table, mostly with a usable label, and columns of any kind."""
     n = int(rng.choice([0, 1, 2, 60, 300], p=[0.05, 0.05, 0.1, 0.5, 0.3]))
     count = int(rng.integers(0, 5))
@@ -182,12 +179,12 @@ def any_table(rng: Rng) -> pa.Table:
     return pa.Table.from_arrays(arrays, names)
 
 
-def declared(rng: Rng) -> bytes | None:
+def declared(rng):
     """Return what a file declares: nothing, something right, or something odd."""
     if rng.random() < 0.6:
         return None
-    odd: list[Any] = [None, -1, 1e400, "", [], {}, "A", True, 2**70, [["A"]], "x" * 500]
-    claim: dict[str, Any] = {"version": 1, "label": "label", "mechanism": dict(RR)}
+    odd = [None, -1, 1e400, "", [], {}, "A", True, 2**70, [["A"]], "x" * 500]
+    claim = {"version": 1, "label": "label", "mechanism": dict(RR)}
     while rng.random() < 0.5:
         part = claim if rng.random() < 0.4 else claim["mechanism"]
         if not isinstance(part, dict):
@@ -200,7 +197,7 @@ def declared(rng: Rng) -> bytes | None:
     return json.dumps(claim).encode()
 
 
-def written(table: pa.Table, form: str, place: Path, rng: Rng) -> None:
+def written(table, form, place, rng):
     """Write a table in a format as far as it can hold it; text where it cannot."""
     content = declared(rng)
     if content is not None:
@@ -219,7 +216,7 @@ def written(table: pa.Table, form: str, place: Path, rng: Rng) -> None:
         place.write_bytes(_as_text(table, form, rng))
 
 
-def _as_text(table: pa.Table, form: str, rng: Rng) -> bytes:
+def _as_text(table, form, rng):
     if form in ("xlsx", "npz"):
         return _loaded(table, form)
     columns = [[_cell(value) for value in column] for column in table.columns]
@@ -241,7 +238,7 @@ def _as_text(table: pa.Table, form: str, rng: Rng) -> bytes:
     return gzip.compress(content) if form.endswith("gz") else content
 
 
-def _cell(value: pa.Scalar) -> Any:
+def _cell(value):
     try:
         found = value.as_py()
         json.dumps(found)
@@ -250,7 +247,7 @@ def _cell(value: pa.Scalar) -> Any:
     return "" if found is None else found
 
 
-def _loaded(table: pa.Table, form: str) -> bytes:
+def _loaded(table, form):
     import io
 
     out = io.BytesIO()
@@ -275,13 +272,13 @@ def _loaded(table: pa.Table, form: str) -> bytes:
     return out.getvalue()
 
 
-def _in_sheet(cell: Any) -> Any:
+def _in_sheet(cell):
     if isinstance(cell, str):
         return "".join(c for c in cell if c.isprintable())[:100]
     return cell if isinstance(cell, int | float | bool) else str(cell)[:50]
 
 
-def damaged(content: bytes, rng: Rng) -> bytes:
+def damaged(content, rng):
     """Return a file's bytes with one damage: cut, flipped, doubled, filled, turned."""
     if not content:
         return b"\xff"
@@ -304,14 +301,14 @@ def damaged(content: bytes, rng: Rng) -> bytes:
     return content[cut:] + content[:cut]
 
 
-def commands(file: str, other: str, rng: Rng) -> list[str]:
+def commands(file, other, rng):
     """Return the words of a command that reads the table."""
     claim = ["--mechanism", "rr", "--epsilon", "1"]
     run = ["run", file, "--only", "mechanism", *(claim if rng.random() < 0.7 else [])]
     run += ["--json", "a.json"]
     beside = ["--truth", "--original", "--test", "--synthetic", "--held-out"][rng.integers(5)]
     made = ["privatize", file, "-o", f"new.{rng.choice(['parquet', 'csv', 'jsonl', 'feather'])}"]
-    forms: tuple[list[str], ...] = (
+    forms = (
         run,
         run,
         [*run, beside, other],
@@ -345,7 +342,7 @@ def commands(file: str, other: str, rng: Rng) -> list[str]:
     return forms[rng.choice(len(forms), p=weights / weights.sum())]
 
 
-def case(number: int, seed: int, folder: Path) -> list[str]:
+def case(number, seed, folder):
     """Make the files of a case and return its words."""
     rng = np.random.default_rng((seed, number))
     names = []
@@ -362,7 +359,7 @@ def case(number: int, seed: int, folder: Path) -> list[str]:
     return commands(names[0], names[1], rng)
 
 
-def batch(numbers: range, seed: int) -> Iterator[tuple[int, list[str], Outcome]]:
+def batch(numbers, seed):
     """Carry out cases one after the other in one child, which is far faster than one for each.
 
     Yields each case's number, words and outcome; a case that ends the child counts as well.
@@ -381,7 +378,7 @@ def batch(numbers: range, seed: int) -> Iterator[tuple[int, list[str], Outcome]]
             yield left.pop(0), words, Outcome(whole.status or 98, whole.text, whole.seconds, 0)
 
 
-def _all(numbers: Sequence[int], seed: int, notes: Path) -> None:
+def _all(numbers, seed, notes):
     notes.touch()
     for number in numbers:
         with tempfile.TemporaryDirectory() as name:
@@ -392,12 +389,12 @@ def _all(numbers: Sequence[int], seed: int, notes: Path) -> None:
             out.write(json.dumps(line) + "\n")
 
 
-def say(text: str) -> None:
+def say(text):
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(given=None):
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", type=int)
     parser.add_argument("--seed", type=int, default=0)
@@ -405,7 +402,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=1e9)
     asked = parser.parse_args(given)
     started, spent, done = time.monotonic(), 0.0, 0
-    seen: collections.Counter[str] = collections.Counter()
+    seen = collections.Counter()
     faults = 0
     last = asked.first + asked.cases
     for start in range(asked.first, last, BATCH):

@@ -11,10 +11,8 @@ import resource
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 IMPORTED = (
     "pandas",
@@ -61,14 +59,14 @@ class Outcome:
     grown: int
 
     @property
-    def lines(self) -> list[str]:
+    def lines(self):
         """The lines that it printed, without those that say how far it is, or how it reads."""
         every = self.text.strip().splitlines()
         notes = [one.endswith(" …") or one.startswith("ldpaudit: Read the ") for one in every]
         return [line for line, note in zip(every, notes, strict=True) if not note]
 
     @property
-    def faulty(self) -> str:
+    def faulty(self):
         """Say in a word what is wrong with it as an answer to bad input; empty where nothing is."""
         if self.status not in (0, 1, 2, 3):
             return f"status {self.status}"
@@ -80,15 +78,13 @@ class Outcome:
         return ""
 
 
-def attempt(
-    *words: object, folder: Path, seconds: int = 60, memory: int = 6 << 30, read: int | None = None
-) -> Outcome:
+def attempt(*words, folder, seconds=60, memory=6 << 30, read=None):
     """Carry out a command in a child whose working directory is ``folder``.
 
     ``read``: the bytes that reading may take, where the command has no option for it.
     """
 
-    def call() -> int:
+    def call():
         from ldpaudit.datasets.formats.tables import held_to
 
         with held_to(read):
@@ -99,7 +95,7 @@ def attempt(
     return in_child(call, seconds, memory)
 
 
-def in_child(call: Callable[[], int | None], seconds: int, memory: int = 6 << 30) -> Outcome:
+def in_child(call, seconds, memory=6 << 30):
     """Call a function in a child, whose status is what it returns."""
     for name in IMPORTED:
         __import__(name)
@@ -121,7 +117,7 @@ def in_child(call: Callable[[], int | None], seconds: int, memory: int = 6 << 30
     )
 
 
-def here(words: list[str], folder: Path) -> tuple[int, str]:
+def here(words, folder):
     """Carry out a command in this process; return its status and what it printed."""
     from ldpaudit import cli
 
@@ -142,7 +138,7 @@ def here(words: list[str], folder: Path) -> tuple[int, str]:
     return status, raw.getvalue().decode(errors="replace")
 
 
-def _carry_out(call: Callable[[], int | None], output: int, seconds: int, memory: int) -> NoReturn:
+def _carry_out(call, output, seconds, memory):
     status = 99
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
