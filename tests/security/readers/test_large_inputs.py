@@ -24,31 +24,17 @@ MOST, FREE = 1000, 1 << 20
 """Smaller limits than those in use, for small files."""
 
 
-def _wide(path):
-    path.write_text(",".join(f"c{i}" for i in range(MOST + 1)) + "\n1")
+WIDE = [f"c{i}" for i in range(MOST + 1)]
 
 
-def _wide_parquet(path):
-    pq.write_table(pa.table({f"c{i}": [1.0] for i in range(3 * MOST + 1)}), path)
+def written(text):
+    """Return what writes a text, compressed where the file's name says so."""
 
+    def make(path):
+        content = text.encode()
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
 
-def _many_keys(path):
-    path.write_text(json.dumps(dict.fromkeys(map(str, range(MOST + 1)), 1)))
-
-
-def _one_line(path):
-    with gzip.open(path, "wb") as out:
-        out.write(b"a" * (1 << 20))
-
-
-def _bomb(path):
-    with gzip.open(path, "wb") as out:
-        out.write(b"label,x\n")
-        out.write(b"A,1\n" * (1 << 19))
-
-
-def _nested_json(path):
-    path.write_text('{"label": "A", "x": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    return make
 
 
 def _nested_type(path):
@@ -90,21 +76,25 @@ def _sheet(old, new):
     return make
 
 
-def _cell(path):
-    path.write_text("label,x\nA,1\nB," + "z" * (4 * limits.ROW_BYTES) + "\n")
-
-
-def _index(path):
-    path.write_text("1 99999999999999999999:1\n")
-
-
 CASES = {
-    "columns of CSV": ("t.csv", _wide, "1,001 columns"),
-    "columns of Parquet": ("t.parquet", _wide_parquet, "at most 1,000 can be read"),
-    "keys of JSON": ("t.jsonl", _many_keys, "columns can be read"),
-    "a header without end": ("t.csv.gz", _one_line, "longer than 65,536 characters"),
-    "a compressed bomb": ("t.csv.gz", _bomb, "too large when unpacked"),
-    "lists in lists": ("t.jsonl", _nested_json, "nested too deeply: at most 64"),
+    "columns of CSV": ("t.csv", written(",".join(WIDE) + "\n1"), "1,001 columns"),
+    "columns of Parquet": (
+        "t.parquet",
+        lambda path: pq.write_table(pa.table({f"c{i}": [1.0] for i in range(3 * MOST + 1)}), path),
+        "at most 1,000 can be read",
+    ),
+    "keys of JSON": ("t.jsonl", written(json.dumps(dict.fromkeys(WIDE, 1))), "columns can be read"),
+    "a header without end": ("t.csv.gz", written("a" * (1 << 20)), "longer than 65,536 characters"),
+    "a compressed bomb": (
+        "t.csv.gz",
+        written("label,x\n" + "A,1\n" * (1 << 19)),
+        "too large when unpacked",
+    ),
+    "lists in lists": (
+        "t.jsonl",
+        written('{"label": "A", "x": ' + "[" * 100_000 + "]" * 100_000 + "}"),
+        "nested too deeply: at most 64",
+    ),
     "types in types": ("t.parquet", _nested_type, "nested too deeply"),
     "an array that claims to be large": ("t.npz", _claimed, "not of its size"),
     "arrays that are zeros": ("t.npz", _unpacked, "too large when unpacked"),
@@ -115,8 +105,12 @@ CASES = {
         _sheet(b'<c r="B3" t="n"><v>2</v></c>', b'<c r="XFD3"/>' + b'</row><row><c r="XFD4"/>' * 9),
         "at most 32,768 cells, empty ones among them",
     ),
-    "a cell": ("t.csv", _cell, "longer than 4 MiB, or a quote is not closed"),
-    "an index": ("t.svm", _index, "indices from 0 to 2147483646"),
+    "a cell": (
+        "t.csv",
+        written("label,x\nA,1\nB," + "z" * (4 * limits.ROW_BYTES) + "\n"),
+        "longer than 4 MiB, or a quote is not closed",
+    ),
+    "an index": ("t.svm", written("1 99999999999999999999:1\n"), "indices from 0 to 2147483646"),
 }
 
 
