@@ -175,7 +175,6 @@ def test_a_notebook_is_small_and_clean(path):
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
 
 
-ROOT = Path(__file__).parents[2]
 PAGES_SECURITY_PAGES = ("docs/security.md", "docs/explanation/threat-model.md")
 _NAMED = re.compile(r"`((?:tests/[\w/]+\.py)?(?:::\w+)?)`")
 

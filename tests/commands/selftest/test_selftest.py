@@ -212,8 +212,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
 
 
 SEED = 7
-HONEST = Setting(0, "sorted by a feature", "randomized-response", 2, 500, 1.0)
-LEAKING = dataclasses.replace(HONEST, kind="some rows without noise", rows=2500, excess=2.0)
+SOUND = Setting(0, "sorted by a feature", "randomized-response", 2, 500, 1.0)
+LEAKING = dataclasses.replace(SOUND, kind="some rows without noise", rows=2500, excess=2.0)
 
 
 def outcomes(setting, times=4):
@@ -253,7 +253,7 @@ def _bounds_are(monkeypatch, changed):
 
 @pytest.mark.usefixtures("no_seeds")
 def test_a_sound_installation_is_not_refuted():
-    results = [*outcomes(HONEST), *outcomes(LEAKING)]
+    results = [*outcomes(SOUND), *outcomes(LEAKING)]
     # A bound misses the truth in one of twenty releases at most: all of four in one of 160,000.
     assert found(results, "missed.mechanism.epsilon_lower").finding == "as documented"
     assert found(results, "false_alarms").finding == "as documented"
@@ -269,7 +269,7 @@ def test_a_bound_that_is_always_zero_finds_nothing():
 @pytest.mark.usefixtures("no_seeds")
 @pytest.mark.usefixtures("bound_is_too_high")
 def test_a_bound_that_is_too_high_misses_the_truth_and_accuses():
-    results = outcomes(HONEST)
+    results = outcomes(SOUND)
     assert found(results, "missed.mechanism.epsilon_lower").finding == "refuted"
     assert found(results, "false_alarms").finding == "refuted"
 
@@ -277,7 +277,7 @@ def test_a_bound_that_is_too_high_misses_the_truth_and_accuses():
 @pytest.mark.usefixtures("no_seeds")
 def test_a_randomizer_that_returns_the_truth_is_noticed(monkeypatch):
     monkeypatch.setattr(Response, "sample", lambda self, labels, rng=None: labels)
-    assert found(outcomes(HONEST), "false_alarms").finding == "refuted"
+    assert found(outcomes(SOUND), "false_alarms").finding == "refuted"
 
 
 @pytest.mark.usefixtures("no_seeds")
@@ -286,7 +286,7 @@ def test_an_audit_that_cannot_run_is_noticed(monkeypatch):
         raise OSError("/home/somebody/libfaiss.so: undefined symbol")
 
     monkeypatch.setattr(one_audit, "label_counts", broken)
-    results = outcomes(HONEST, 1)
+    results = outcomes(SOUND, 1)
     assert (found(results, "faults").finding, results[0].reason) == ("refuted", "OSError")
 
 
@@ -301,7 +301,7 @@ def test_an_attack_that_peeks_at_true_labels_is_noticed(monkeypatch):
 
     monkeypatch.setattr(runs, "without_truth", lambda asked: asked)
     monkeypatch.setattr(ModelAttack, "posterior", peeking)
-    attacked = dataclasses.replace(HONEST, kind="as declared", classes=4, rows=1400)
+    attacked = dataclasses.replace(SOUND, kind="as declared", classes=4, rows=1400)
     assert found(outcomes(attacked), "missed.attack.best.accuracy").finding == "refuted"
 
 
