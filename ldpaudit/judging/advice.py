@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ldpaudit.judging import fits
-from ldpaudit.judging.checks.claimed_epsilon import IN_DOUBT, POWER_UNKNOWN
+from ldpaudit.judging.checks.claimed_epsilon import IN_DOUBT, LATER_STAGES, POWER_UNKNOWN
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.checks.listing import DECIDED, ORDERED, TRUTH_INSIDE, audit_behind
 from ldpaudit.judging.policy import Policy
@@ -255,6 +255,7 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
     return {
         "needs_features": "" if by_counts else " and ".join(given),
         "channel_refuted": refuted,
+        "later_stages": check.reason.startswith(LATER_STAGES.partition("{")[0]),
         "features_in_doubt": IN_DOUBT in check.reason,
         "lacking": missing is not None and not doubted and not refuted,
         "weak": case.known.truth and not closed,

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import ClaimSection
+from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result.numbers import against, number
 from ldpaudit.result.stated import (
@@ -61,6 +62,10 @@ _DOUBTS = {
         "which refutes the claim"
     ),
 }
+LATER_STAGES = (
+    "nothing contradicts the claim in the first of {stages} stages, but the channels of later rows "
+    "depend on what a model learnt from the rows before, and no bound holds for them"
+)
 POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
     "these do not"
@@ -145,7 +150,11 @@ def _measured(case: Case) -> Draft:
             return failed
         if bound is None:
             return Answer("inconclusive", None, IN_DOUBT)
-        weakness = _weakness(evidence, case.policy.audit.max_undetected_excess.at(limit), alpha)
+        allowed = case.policy.audit.max_undetected_excess.at(limit)
+        weakness = _weakness(evidence, allowed, alpha)
+        staged = case.claim.offers(StagedLabel)
+        if weakness is None and staged is not None and staged.stages > 1 and allowed < math.inf:
+            weakness = LATER_STAGES.format(stages=staged.stages)
         if weakness is not None:
             return Answer("inconclusive", bound, weakness, "lower")
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")

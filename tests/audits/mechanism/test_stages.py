@@ -11,9 +11,11 @@ from ldpaudit.audits.interface import AuditContext, Plan, of_rows
 from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.models import one_channel
 from ldpaudit.audits.power import AUDIT as POWER
+from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms.with_features import STAGED
 from ldpaudit.models.stages import StagedRelease
-from ldpaudit.release import Release, ReleasedLabels, TrueLabels
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result.stated import EXCESS, FIRST_STAGE, INSIDER, OUTSIDER, SUBGROUPS
 
 ALPHA = 0.05
@@ -47,6 +49,28 @@ def test_the_first_stage_bounds_epsilon() -> None:
     assert leak.bounds[INSIDER](ALPHA) > 1.0
     alone = replace(honest, release=replace(honest.release, truth=None), known={})
     assert 0 < AUDIT.run(alone).bounds[OUTSIDER](ALPHA) <= 1.0
+
+
+def test_no_violation_in_the_first_stage_decides_alone_only_where_the_policy_says_so() -> None:
+    text = "schema = 1\n[checks.claimed-epsilon]\n[audit]\nmax_undetected_excess = {}"
+    found = {}
+    for most, made in (("2.0", 1.0), ("'any'", 1.0), ("2.0", 4.0)):
+        context = staged(1500, 2, made, 1.0, 2, seed=5)
+        declaration = Declaration(context.claim.name, context.claim.declaration())
+        result = audit(
+            replace(context.release, declaration=declaration),
+            Plan(5, threads=1),
+            parse_policy(text.format(most)),
+            only=("mechanism", "power"),
+        )
+        found[most, made] = result.decision, result.sentence, result.next_steps[0]
+    decision, sentence, step = found["2.0", 1.0]
+    assert decision == "not yet"
+    assert "in the first of 2 stages, but the channels of later rows" in sentence
+    assert "--posterior-out" in step
+    assert found["'any'", 1.0][0] == "publish"
+    assert "in the first of 2 stages, the only one bounded" in found["'any'", 1.0][1]
+    assert found["2.0", 4.0][0] == "do not publish"
 
 
 def test_without_the_rows_that_were_released_no_stage_is_known() -> None:
