@@ -10,7 +10,7 @@ import pytest
 from releases import table
 
 from ldpaudit.commands.privatize import work
-from ldpaudit.commands.sweep.run import SweepRun
+from ldpaudit.commands.sweep import run
 from ldpaudit.datasets.formats.locations import Location
 
 Command = Callable[..., tuple[int, str, str]]
@@ -139,13 +139,14 @@ def test_data_that_change_between_the_two_passes_of_privatize(
 
 def test_what_a_changed_file_gave_is_not_kept(inputs, command, monkeypatch):
     """Points of a sweep are kept for later: never one of data that changed."""
-    real = SweepRun._take
+    real = run.measured
 
-    def take(self, task, answer):
+    def measured(*given):
+        found = real(*given)
         (inputs / "data.parquet").touch()
-        real(self, task, answer)
+        return found
 
-    monkeypatch.setattr(SweepRun, "_take", take)
+    monkeypatch.setattr(run, "measured", measured)
     kept = inputs.parent / "out" / "kept"
     status, _, err = command(*placed(CASES["sweep"][1], inputs), "--out", kept)
     assert (status, "changed while it was" in err) == (2, True)

@@ -15,7 +15,7 @@ from joblib import Parallel
 from killing.commands import COMMANDS, SLOW, _of, write_inputs
 from killing.running import DRAFT, SIGNALS, Ended, Place, faults, one_case, processes_of, run
 
-from ldpaudit.commands.privatize import work
+from ldpaudit.commands import shell
 from ldpaudit.commands.sweep.run import SweepRun
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.work import interruption
@@ -74,7 +74,7 @@ def at(owner, name, *numbers):
         (TableFile, "write", False),
         (os, "fsync", False),
         (Path, "replace", True),
-        (work, "say", True),
+        (shell, "tell", True),
     ],
     ids=["writing", "to the disk", "renaming", "printing"],
 )
