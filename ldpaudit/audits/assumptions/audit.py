@@ -243,7 +243,7 @@ AUDIT: Final = BuiltIn("assumptions", _parts, _unavailable)
 def _on_columns(context: AuditContext) -> Iterator[Note]:
     if count := len(column_evidence(context).derived):
         what = "a column" if count == 1 else f"{count} columns"
-        it = "it" if count == 1 else "them"
+        it, were = ("it", "it was") if count == 1 else ("them", "they were")
         text = (
             f"The likeliest explanation of {what} that says more of the released label than a "
             f"feature can: computed from the released label. That gives nothing away, so bounds of "
@@ -251,7 +251,7 @@ def _on_columns(context: AuditContext) -> Iterator[Note]:
         )
         if context.release.truth is None:
             text += (
-                f" If {it} was there before the labels were randomized, the claim is refuted: the "
+                f" If {were} there before the labels were randomized, the claim is refuted: the "
                 "true labels (--truth) decide."
             )
         yield Note.warning("assumptions", text)
