@@ -28,20 +28,9 @@ _LEAST_ROWS: Final = 10.0
 class Told:
     """The share of labels that a column reveals.
 
-    Attributes
-    ----------
-    share : float
-        In [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the most
-        frequent label.
-    error : float
-        Its standard error.
-    wrong : int
-        How many of the counted rows it tells wrongly.
-    derived : bool
-        Whether it seems to tell more than all labels.
-
-    Through the inverse of a channel a column that was computed from the released label seems to
-    tell more than all labels; it tells none that the released label does not, and counts as 0.
+    ``share``: in [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the
+    most frequent label; ``error``: its standard error; ``wrong``: how many of the counted rows it
+    tells wrongly; ``derived``: whether it seems to tell more than all labels.
     """
 
     share: float
@@ -137,20 +126,11 @@ MOST_ERROR: Final = 0.02  # with a larger standard error, a share says too littl
 class Scan:
     """What single columns tell.
 
-    Attributes
-    ----------
-    best : Told
-        The most that a column reveals about the label in its own row.
-    deciding : tuple of int
-        The columns, by position, that decide the label of their row.
-    lagged : tuple of (int, int)
-        Those that decide the label of another row, with the distance to the row of the value.
-    flags : tuple of int
-        Those whose value follows from the label, and that so tell apart groups of labels.
-    position : Told
-        What the row number reveals.
-    rows : int
-        How many rows were looked at.
+    ``best``: the most that a column reveals about the label in its own row; ``deciding``: the
+    columns, by position, that decide the label of their row; ``lagged``: those that decide the
+    label of another row, with the distance to the row of the value; ``flags``: those whose value
+    follows from the label, and that so tell apart groups of labels; ``position``: what the row
+    number reveals; ``rows``: how many rows were looked at.
     """
 
     best: Told
@@ -269,12 +249,8 @@ _FEWEST_PEOPLE: Final = 20
 class Decided:
     """What the values of a column decide.
 
-    Attributes
-    ----------
-    share : float
-        Of the rows: those with a value that decides their label.
-    values : int
-        How many such values there are.
+    ``share``: of the rows: those with a value that decides their label; ``values``: how many such
+    values there are.
     """
 
     share: float
@@ -384,14 +360,9 @@ _LEAST_VARIANCE: Final = 1e-9
 class Agreement:
     """How often rows at a distance have the same label.
 
-    Attributes
-    ----------
-    pairs, same : int
-        How many pairs of rows there are, and how many have the same label.
-    chance : float
-        The share that has it on average over all orders of the rows.
-    z : float
-        By how many standard deviations, over all orders, the number of such pairs differs.
+    ``pairs``, ``same``: how many pairs of rows there are, and how many have the same label;
+    ``chance``: the share that has it on average over all orders of the rows; ``z``: by how many
+    standard deviations, over all orders, the number of such pairs differs.
     """
 
     pairs: int

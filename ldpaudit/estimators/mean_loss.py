@@ -56,16 +56,11 @@ _HIGHEST = 30.0
 class HeldOut:
     """Rows that no model has seen, and what the fitting rows say about them.
 
-    Attributes
-    ----------
-    posterior : float64 array of shape (n, k)
-        P(y | x) of the held-out rows by a model of the fitting rows, positive.
-    labels, released : int32 arrays of shape (n,)
-        The held-out rows' true and released labels.
-    prior : float64 array of shape (k,)
-        Label shares among the fitting rows, inside (0, 1).
-    channel : float64 array of shape (k, m)
-        P(z | y) measured on the fitting rows, positive.
+    ``posterior``, float64 array of shape (n, k): P(y | x) of the held-out rows by a model of the
+    fitting rows, positive; ``labels``, ``released``, int32 arrays of shape (n,): the held-out rows'
+    true and released labels; ``prior``, float64 array of shape (k,): label shares among the fitting
+    rows, inside (0, 1); ``channel``, float64 array of shape (k, m): P(z | y) measured on the
+    fitting rows, positive.
     """
 
     posterior: FloatArray
@@ -95,13 +90,9 @@ class HeldOut:
 class Payoff:
     """V: log-odds of a model, cut at bounds that were fixed on other rows.
 
-    Attributes
-    ----------
-    prior : float64 array of shape (k,)
-        The guess p̂ of the label shares, inside (0, 1).
-    reach : float64 array of shape (k,)
-        How far each label's log-odds may stray from those of its share; NaN for a label whose
-        term, never negative, is left out.
+    ``prior``, float64 array of shape (k,): the guess p̂ of the label shares, inside (0, 1).
+    ``reach``, float64 array of shape (k,): how far each label's log-odds may stray from those of
+    its share; NaN for a label whose term, never negative, is left out.
     """
 
     prior: FloatArray
@@ -275,16 +266,11 @@ class AveragedPayoff:
 class MeanLossBound:
     """Payoffs on rows that played no part in their choice.
 
-    Attributes
-    ----------
-    values : float64 array of shape (n,)
-        V of each row; of an outsider averaged over the released label under the claim.
-    ends : tuple of two floats
-        Bounds of V for every possible row, fixed before these rows were looked at.
-    prior : float64 array of shape (k',)
-        The guess of the shares of the labels whose terms are used; the others' are never negative.
-    shares : callable
-        From an error probability to both ends of the intervals of these shares, shape (2, k').
+    ``values``, float64 array of shape (n,): V of each row; of an outsider averaged over the
+    released label under the claim. ``ends``: bounds of V for every possible row, fixed before these
+    rows were looked at. ``prior``, float64 array of shape (k',): the guess of the shares of the
+    labels whose terms are used; the others' are never negative. ``shares``: from an error
+    probability to both ends of the intervals of these shares, shape (2, k').
     """
 
     values: FloatArray

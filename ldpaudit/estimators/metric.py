@@ -40,14 +40,8 @@ _CELLS_AT_ONCE = 16_000_000
 class ColumnMetric:
     """Coded columns, or their principal components where the columns are too many.
 
-    Attributes
-    ----------
-    design : DesignMatrix
-        Turns columns into coordinates.
-    components : fitted sklearn.decomposition.PCA or None
-        The projection, None where the coordinates are few.
-    description : str
-        What was done to the columns, in words for the report.
+    ``design``: turns columns into coordinates; ``components``: the projection, None where the
+    coordinates are few; ``description``: what was done to the columns, in words for the report.
     """
 
     design: DesignMatrix

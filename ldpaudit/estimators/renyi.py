@@ -102,18 +102,10 @@ class ClippedCritic:
 
     The floor is so low that it costs nothing, so high that every power is finite.
 
-    Attributes
-    ----------
-    order : float
-        The order α' for which it is taken.
-    tangent : bool
-        Its form; else Donsker–Varadhan.
-    map : CellMap or None
-        Replaces the guess first; None keeps it.
-    scale, clip, shift : float
-        Fixed before the rows that the bound is taken on.
-    foreseen : float
-        The bound at 95 % that tuning rows promise, in nats.
+    ``order``: the order α' for which it is taken. ``tangent``: its form; else Donsker–Varadhan.
+    ``map``: replaces the guess first; None keeps it. ``scale``, ``clip``, ``shift``: fixed before
+    the rows that the bound is taken on. ``foreseen``: the bound at 95 % that tuning rows promise,
+    in nats.
     """
 
     order: float
@@ -321,16 +313,8 @@ def row_groups(n_p: int, n_q: int) -> tuple[int, int]:
 class RenyiPoint:
     """Estimates of D_α in nats at one order.
 
-    Attributes
-    ----------
-    order : float
-        α.
-    value : float
-        The estimate to report.
-    effective_rows : float
-        Rows of Q that the exponential weights e^{αφ} leave: n (E w)²/E w².
-    supported : bool
-        Whether that is enough (30).
+    ``order``: α; ``value``: the estimate to report; ``effective_rows``: rows of Q that the
+    exponential weights e^{αφ} leave: n (E w)²/E w²; ``supported``: whether that is enough (30).
     """
 
     order: float

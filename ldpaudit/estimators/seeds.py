@@ -119,11 +119,8 @@ def written_seeds(counted: int, made_on: datetime.date | None = None) -> list[in
 class Outcomes:
     """What the noise did to rows in their order.
 
-    Attributes
-    ----------
-    hits : bool array of shape (n,)
-        Rows of one stratum are hits independently and alike, unless the noise can be computed.
-    strata : int64 array of shape (n,)
+    ``hits``, bool array of shape (n,): rows of one stratum are hits independently and alike, unless
+    the noise can be computed; ``strata``, int64 array of shape (n,).
     """
 
     hits: BoolArray
@@ -166,16 +163,10 @@ class Outcomes:
 class Evidence:
     """What explains the outcomes best.
 
-    Attributes
-    ----------
-    log_p_value : float
-        Of "nothing that was tried explains them", corrected for all of it.
-    source : str
-        In words, with ``{}`` for the name of the column.
-    column : str or None
-        The column whose checksum it is.
-    seeds, columns : int
-        How many seeds of each generator were tried, and checksums of how many columns.
+    ``log_p_value``: of "nothing that was tried explains them", corrected for all of it; ``source``:
+    in words, with ``{}`` for the name of the column; ``column``: the column whose checksum it is;
+    ``seeds``, ``columns``: how many seeds of each generator were tried, and checksums of how many
+    columns.
     """
 
     log_p_value: float

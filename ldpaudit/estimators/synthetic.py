@@ -71,25 +71,14 @@ class PairWins:
 class MemorisationCounts:
     """Pairs of one training and one held-out record, and which of the two synthetic rows prefer.
 
-    Attributes
-    ----------
-    pairs : int
-        Pairs of records.
-    decisive : int
-        Those in which one record is the closest record of more synthetic rows than the other is.
-    wins : int
-        Decisive pairs in which it is the training record.
-    synthetic : int
-        Synthetic rows.
-    nearest_training : int
-        Synthetic rows whose closest record, of all pairs, is a training record. For people: no
-        test can be made of it.
-    training_copies, held_out_copies : int
-        Synthetic rows that are exactly equal to some training record, and to some held-out one.
-    one_sided : tuple of PairWins
-        The tenth, hundredth, … of the pairs, at least 8, with the smallest ratio of the two
-        records' distances to their nearest synthetic rows, ties included: the nearer record is
-        preferred.
+    ``pairs``: pairs of records. ``decisive``: those in which one record is the closest record of
+    more synthetic rows than the other is. ``wins``: decisive pairs in which it is the training
+    record. ``synthetic``: synthetic rows. ``nearest_training``: synthetic rows whose closest
+    record, of all pairs, is a training record. For people: no test can be made of it.
+    ``training_copies``, ``held_out_copies``: synthetic rows that are exactly equal to some training
+    record, and to some held-out one. ``one_sided``: the tenth, hundredth, … of the pairs, at least
+    8, with the smallest ratio of the two records' distances to their nearest synthetic rows, ties
+    included: the nearer record is preferred.
 
     Notes
     -----

@@ -31,11 +31,8 @@ _MOST_COLUMNS: Final = 30
 class PairedSuccesses:
     """An attack on pairs of an audited and a held-out person.
 
-    Attributes
-    ----------
-    pairs, both, audited, held_out : int
-        Pairs; those in which it succeeds on both people, on the audited one alone, and on the
-        held-out one alone.
+    ``pairs``, ``both``, ``audited``, ``held_out``: pairs; those in which it succeeds on both
+    people, on the audited one alone, and on the held-out one alone.
 
     Notes
     -----

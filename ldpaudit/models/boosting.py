@@ -28,14 +28,8 @@ _WORTH_HOLDING_OUT = 1000
 class BoostingOptions:
     """How to boost.
 
-    Attributes
-    ----------
-    rounds : int
-        Rounds at most.
-    seed : int
-        The seed.
-    categorical : bool array of shape (d,), optional
-        Which features are categorical.
+    ``rounds``: rounds at most; ``seed``: the seed; ``categorical``, bool array of shape (d,),
+    optional: which features are categorical.
     """
 
     rounds: int = 100
@@ -90,12 +84,8 @@ def fit_boosted_values(
 class BoostedReleased:
     """Boosted probabilities of the released label, led back through the channel.
 
-    Attributes
-    ----------
-    model : HistGradientBoostingClassifier
-        Of the released labels that occur.
-    transition : float64 array of shape (k, m)
-        The channel.
+    ``model``: of the released labels that occur; ``transition``, float64 array of shape (k, m): the
+    channel.
     """
 
     model: Any

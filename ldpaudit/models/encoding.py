@@ -27,17 +27,10 @@ Chosen = list[tuple[IndexArray, bool]]
 class LevelsByColumn:
     """The most frequent levels of each column get an indicator of their own.
 
-    Attributes
-    ----------
-    most : int
-        Levels of one column.
-    in_all : float
-        Indicators of all columns together; the first columns are served first.
-    rarest : int
-        Rows that such a level has at least.
-    others : bool
-        Whether the other levels of a column, and "missing" among them, share one more indicator;
-        else they have none.
+    ``most``: levels of one column. ``in_all``: indicators of all columns together; the first
+    columns are served first. ``rarest``: rows that such a level has at least. ``others``: whether
+    the other levels of a column, and "missing" among them, share one more indicator; else they have
+    none.
     """
 
     most: int
@@ -67,12 +60,8 @@ class LevelsInAll:
     "Missing" is a level. The others of a column share one indicator, where there are others. A
     column with a single indicator, the same in every row, gets none.
 
-    Attributes
-    ----------
-    most : int
-        Levels over all columns.
-    share : float
-        Where there are more, levels on a smaller share of the rows are among the others.
+    ``most``: levels over all columns; ``share``: where there are more, levels on a smaller share of
+    the rows are among the others.
     """
 
     most: int
@@ -95,21 +84,13 @@ class LevelsInAll:
 class Limits:
     """What a design matrix makes of a table.
 
-    Attributes
-    ----------
-    levels : LevelsByColumn or LevelsInAll
-        Which levels of categorical columns get an indicator.
-    clip : float
-        Standardised values are cut at ± this, so that one odd value does not outweigh all columns.
-    marked_from : int
-        Rows with a value, and rows without one, that a column needs for a mark of missing values.
-    constants_marked : bool
-        Whether a column that is constant where it is there may be marked, too.
-    single : bool
-        Whether centres and scales are in single precision, and the median replaces a missing
-        value; else they are in double precision, and the mean does.
-    standardise : bool
-        False, with ``single``, leaves numbers as they are, without marks.
+    ``levels``: which levels of categorical columns get an indicator. ``clip``: standardised values
+    are cut at ± this, so that one odd value does not outweigh all columns. ``marked_from``: rows
+    with a value, and rows without one, that a column needs for a mark of missing values.
+    ``constants_marked``: whether a column that is constant where it is there may be marked, too.
+    ``single``: whether centres and scales are in single precision, and the median replaces a
+    missing value; else they are in double precision, and the mean does. ``standardise``: False,
+    with ``single``, leaves numbers as they are, without marks.
     """
 
     levels: LevelsByColumn | LevelsInAll
@@ -128,14 +109,9 @@ LINEAR = Limits(LevelsByColumn(100, in_all=600, rarest=10, others=True), marked_
 class Scaling:
     """How numeric columns are scaled.
 
-    Attributes
-    ----------
-    center, scale : float32 or float64 arrays of shape (d,)
-        What is subtracted, and what divides.
-    fill : float32 or float64 array of shape (d,)
-        What replaces a missing value.
-    clip : float
-        Scaled values are cut at ± this.
+    ``center``, ``scale``, float32 or float64 arrays of shape (d,): what is subtracted, and what
+    divides; ``fill``, float32 or float64 array of shape (d,): what replaces a missing value;
+    ``clip``: scaled values are cut at ± this.
     """
 
     center: npt.NDArray[Any]
@@ -166,21 +142,11 @@ class Scaling:
 class DesignMatrix:
     """Scaled numbers, marks of missing values and indicators of levels, fitted on some rows.
 
-    Attributes
-    ----------
-    columns : int64 array of shape (d,)
-        The numeric columns that vary.
-    marked : int64 array of shape (f,)
-        The numeric columns that get a mark where a value is missing.
-    scaling : Scaling
-        Of the columns that vary.
-    lookups : tuple of int32 arrays
-        For each categorical column the indicators of the codes −1, 0, 1 … and, last, of a code
-        that no fitted row could have; −1 for none.
-    indicators : int
-        How many indicators there are.
-    merged : int
-        How many levels that occur have no indicator of their own.
+    ``columns``, int64 array of shape (d,): the numeric columns that vary. ``marked``, int64 array
+    of shape (f,): the numeric columns that get a mark where a value is missing. ``scaling``: of the
+    columns that vary. ``lookups``: for each categorical column the indicators of the codes −1, 0, 1
+    … and, last, of a code that no fitted row could have; −1 for none. ``indicators``: how many
+    indicators there are. ``merged``: how many levels that occur have no indicator of their own.
     """
 
     columns: IndexArray
@@ -273,12 +239,8 @@ def _indicators(table: FeatureTable, limits: Limits) -> tuple[tuple[IntArray, ..
 class BoostingMatrix:
     """Columns as histogram gradient boosting takes them: NaN where missing, codes for levels.
 
-    Attributes
-    ----------
-    columns : bool array of shape (d,)
-        The numeric columns that are there often enough to be split on.
-    levels : tuple of int32 arrays
-        For each categorical column the code that boosting sees, below 255.
+    ``columns``, bool array of shape (d,): the numeric columns that are there often enough to be
+    split on; ``levels``: for each categorical column the code that boosting sees, below 255.
     """
 
     columns: BoolArray

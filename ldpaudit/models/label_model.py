@@ -66,14 +66,9 @@ Effect = tuple[int, ...]
 class PosteriorModel:
     """An estimate of P(y | x), y the true label or the released one; see :func:`fit_posterior`.
 
-    Attributes
-    ----------
-    prior : float64 array of shape (k,)
-        The class frequencies; without a blend they are the model.
-    blend : Blend or None
-        Of the label as it stands in the rows.
-    transition : float64 array of shape (k, m) or None
-        The channel of that label; None where the model is about that label itself.
+    ``prior``, float64 array of shape (k,): the class frequencies; without a blend they are the
+    model. ``blend``: of the label as it stands in the rows. ``transition``, float64 array of shape
+    (k, m) or None: the channel of that label; None where the model is about that label itself.
     """
 
     prior: FloatArray
@@ -180,14 +175,8 @@ class Boosted:
 class Blend:
     """softmax(Σ w_i log p_i) of the class frequencies and of models of the label in the rows.
 
-    Attributes
-    ----------
-    screen : Screen
-    values : ValueEncoder
-    base : float64 array of shape (m,)
-        The frequencies of the label.
-    parts : tuple of Part
-    weights : float64 array of shape (1 + parts,)
+    ``base``, float64 array of shape (m,): the frequencies of the label; ``weights``, float64 array
+    of shape (1 + parts,).
     """
 
     screen: Screen
@@ -379,15 +368,9 @@ _SURE: Final = 4.0
 class ValueLabels:
     """The log-odds of the labels for each value of a column, or of a pair of columns.
 
-    Attributes
-    ----------
-    columns : tuple of int
-    keys : int64 array of shape (v,)
-        The values that were seen, sorted.
-    logs : float32 array of shape (v + 1, m − 1)
-        Against the first label, beyond those of the frequencies of all; last 0, of new values.
-    smooth : float
-        How many rows these frequencies are worth.
+    ``keys``, int64 array of shape (v,): the values that were seen, sorted. ``logs``, float32 array
+    of shape (v + 1, m − 1): against the first label, beyond those of the frequencies of all; last
+    0, of new values. ``smooth``: how many rows these frequencies are worth.
     """
 
     columns: Effect

@@ -48,12 +48,8 @@ class LogitLoss(Protocol):
 class ForwardLoss:
     """−log Σ_y p_y T[y, z], weighted.
 
-    Attributes
-    ----------
-    likelihood : float array of shape (n, k)
-        T[y, z] at each row's released label z.
-    weights : float array of shape (n, 1), optional
-        Rows' weights, averaging 1.
+    ``likelihood``, float array of shape (n, k): T[y, z] at each row's released label z;
+    ``weights``, float array of shape (n, 1), optional: rows' weights, averaging 1.
     """
 
     likelihood: Real
@@ -75,10 +71,7 @@ class ForwardLoss:
 class TargetLoss:
     """−Σ_y W_y log p_y for soft labels W of any sign: linear in W, so unbiased where W is.
 
-    Attributes
-    ----------
-    targets : float array of shape (n, k)
-        The soft labels times the rows' weights.
+    ``targets``, float array of shape (n, k): the soft labels times the rows' weights.
     """
 
     targets: Real

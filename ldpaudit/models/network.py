@@ -105,20 +105,10 @@ _SHARED_FROM = 2**15
 class NetworkOptions:
     """The network's shape and its training.
 
-    Parameters
-    ----------
-    architecture : {"dense", "convolutional"}
-        Convolutional takes d features as a √d × √d image.
-    hidden : tuple of int
-        Widths of the hidden dense layers.
-    epochs : int
-        Passes over the rows; the best one on held-out rows is kept.
-    batch_size : int
-        Rows in a batch.
-    learning_rate, weight_decay : float
-        Of AdamW.
-    device : str
-        A torch device, ``"cpu"`` or ``"cuda"``.
+    ``architecture``: convolutional takes d features as a √d × √d image. ``hidden``: widths of the
+    hidden dense layers. ``epochs``: passes over the rows; the best one on held-out rows is kept.
+    ``batch_size``: rows in a batch. ``learning_rate``, ``weight_decay``: of AdamW. ``device``: a
+    torch device, ``"cpu"`` or ``"cuda"``.
     """
 
     architecture: Literal["dense", "convolutional"] = "dense"

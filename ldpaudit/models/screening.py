@@ -153,10 +153,7 @@ _NARROW: Final = 64
 class Screen:
     """The columns that a model learns from.
 
-    Attributes
-    ----------
-    columns : tuple of int, or None
-        Array columns, the numeric ones first, in order; None: all.
+    ``columns``: array columns, the numeric ones first, in order; None: all.
     """
 
     columns: tuple[int, ...] | None = None

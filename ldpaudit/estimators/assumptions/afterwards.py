@@ -75,18 +75,9 @@ def signals(
 class Signals:
     """What columns say of the released label, and how that goes together.
 
-    Attributes
-    ----------
-    features : FeatureTable
-        n rows.
-    released, side : int32 arrays of shape (n,)
-        Codes of the released label, and that label as 0 or 1.
-    halves : Halves
-        The two halves of the rows.
-    made : float64 array of shape (n, c)
-        The log-odds of side 1 that each column adds.
-    seed : int
-        Of the models.
+    ``features``: n rows; ``released``, ``side``, int32 arrays of shape (n,): codes of the released
+    label, and that label as 0 or 1; ``halves``: the two halves of the rows; ``made``, float64 array
+    of shape (n, c): the log-odds of side 1 that each column adds; ``seed``: of the models.
     """
 
     features: FeatureTable

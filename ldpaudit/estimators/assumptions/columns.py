@@ -107,12 +107,9 @@ def rates(outcomes: IntArray, codes: IndexArray, learn: IndexArray) -> FloatArra
 class Columns:
     """Columns as boosting takes them.
 
-    Attributes
-    ----------
-    matrix : float32 array of shape (n, c)
-    categorical : bool array of shape (c,)
-    places : int64 array of shape (c,)
-        The array column of the features that each is, the numeric ones first; -1 for others.
+    ``matrix``, float32 array of shape (n, c). ``categorical``, bool array of shape (c,).
+    ``places``, int64 array of shape (c,): the array column of the features that each is, the
+    numeric ones first; -1 for others.
     """
 
     matrix: Float32Array
@@ -194,17 +191,9 @@ Counts = npt.NDArray[np.signedinteger[Any]]
 class LabelledRows:
     """What a test of conditional independence is given.
 
-    Attributes
-    ----------
-    features : FeatureTable
-        n rows.
-    truth, released : int32 arrays of shape (n,)
-    sides : tuple of two int32 arrays of shape (n,)
-        The true and the released label as 0 or 1: in which half of the labels they are.
-    halves : Halves
-        Where to learn and where to test.
-    seed : int
-        Of the models.
+    ``features``: n rows; ``truth``, ``released``, int32 arrays of shape (n,); ``sides``, tuple of
+    two int32 arrays of shape (n,): the true and the released label as 0 or 1: in which half of the
+    labels they are; ``halves``: where to learn and where to test; ``seed``: of the models.
     """
 
     features: FeatureTable
@@ -219,14 +208,9 @@ class LabelledRows:
 class Dependence:
     """How clearly features and released label go together given the true label.
 
-    Attributes
-    ----------
-    columns : float64 array of shape (c,)
-        The logarithm of each array column's wealth; 0 where none was bet.
-    staked : list of int
-        The columns that share the stake: those bet on, chosen on learning rows, or left out.
-    joint : float
-        That of all columns together, by boosting.
+    ``columns``, float64 array of shape (c,): the logarithm of each array column's wealth; 0 where
+    none was bet. ``staked``: the columns that share the stake: those bet on, chosen on learning
+    rows, or left out. ``joint``: that of all columns together, by boosting.
     """
 
     columns: FloatArray

@@ -116,16 +116,10 @@ _SURE_LAG: Final = 3.0
 class LagTest:
     """Whether outcomes go together with those of rows a fixed distance away.
 
-    Attributes
-    ----------
-    p_value : float
-        Valid for all distances at once.
-    period : int
-        The distance after which noise seems to repeat, again and again; 0 where it does not.
-    run : int
-        The longest distance at which rows seem to share noise where it does not repeat.
-    strongest : int
-        The distance at which the bets gained the most.
+    ``p_value``: valid for all distances at once. ``period``: the distance after which noise seems
+    to repeat, again and again; 0 where it does not. ``run``: the longest distance at which rows
+    seem to share noise where it does not repeat. ``strongest``: the distance at which the bets
+    gained the most.
     """
 
     p_value: float

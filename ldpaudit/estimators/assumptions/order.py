@@ -38,12 +38,8 @@ _STEEPEST, _LIKE, _LEFT = 1.2, 2.0, 0.5
 class Stretch:
     """The rows from ``start`` up to ``stop`` that differ most clearly from what is usual.
 
-    Attributes
-    ----------
-    p_value : float
-        Valid for all stretches that were looked at.
-    inside, usual : float
-        What was measured there, and what is usual.
+    ``p_value``: valid for all stretches that were looked at; ``inside``, ``usual``: what was
+    measured there, and what is usual.
     """
 
     p_value: float = 1.0
@@ -265,14 +261,9 @@ ORDER_SHARES: Final = {LAGS: 0.25, STRETCH: 0.125, BLOCKS: 0.125}
 class NoiseTest:
     """Whether rows share noise, and which.
 
-    Attributes
-    ----------
-    by_clusters : mapping from name to float
-        The p-value of each kind of cluster, were it the only one.
-    shares : mapping from name to float
-        The share of the error probability of each kind, and of each test of the order.
-    order : OrderTest
-        What noise shows along the file.
+    ``by_clusters``: the p-value of each kind of cluster, were it the only one; ``shares``: the
+    share of the error probability of each kind, and of each test of the order; ``order``: what
+    noise shows along the file.
     """
 
     by_clusters: Mapping[str, float]

@@ -34,16 +34,9 @@ Method = Literal["accuracy", "two-sided"]
 class EpsilonBound:
     """A one-sided lower confidence bound of ε.
 
-    Attributes
-    ----------
-    epsilon : float
-        The bound in nats, at least 0; valid with probability at least 1 − ``alpha``.
-    alpha : float
-        The error probability.
-    n : int
-        The rows that were counted.
-    method : str
-        ``"accuracy"``, ``"two-sided"`` or ``"odds-ratio"``, or how the rows were found.
+    ``epsilon``: the bound in nats, at least 0; valid with probability at least 1 − ``alpha``.
+    ``alpha``: the error probability. ``n``: the rows that were counted. ``method``: ``"accuracy"``,
+    ``"two-sided"`` or ``"odds-ratio"``, or how the rows were found.
     """
 
     epsilon: float
@@ -204,21 +197,12 @@ def class_counts(counts: CountTable) -> IndexArray:
 class GroupTest:
     """How often the outputs of groups of rows are the ones that the groups represent.
 
-    Attributes
-    ----------
-    table : int64 array of shape (g, m)
-        Rows of each group by output.
-    means : int32 array of shape (m,)
-        The group that each output stands for.
-    share : float
-        The share of the error probability.
-    source : str
-        How the groups were found.
-    method : {"accuracy", "two-sided"}
-        How ε is bounded from them; the second is for two groups.
-    chance : float or None
-        Of model-based mechanisms: the mean probability with which rows of the second group are
-        claimed to be drawn the output of the first; None where it is not known.
+    ``table``, int64 array of shape (g, m): rows of each group by output. ``means``, int32 array of
+    shape (m,): the group that each output stands for. ``share``: the share of the error
+    probability. ``source``: how the groups were found. ``method``: how ε is bounded from them; the
+    second is for two groups. ``chance``: of model-based mechanisms: the mean probability with which
+    rows of the second group are claimed to be drawn the output of the first; None where it is not
+    known.
     """
 
     table: IndexArray

@@ -28,14 +28,9 @@ _OWN: Final = 0.8
 class Consistency:
     """How counts agree with a claim.
 
-    Attributes
-    ----------
-    p_value : float
-        Valid: if the claim holds it is at most α with probability at most α.
-    cells : int
-        The probabilities that were compared.
-    inconsistent : int
-        How many lie outside their simultaneous confidence intervals at the given level.
+    ``p_value``: valid: if the claim holds it is at most α with probability at most α; ``cells``:
+    the probabilities that were compared; ``inconsistent``: how many lie outside their simultaneous
+    confidence intervals at the given level.
     """
 
     p_value: float
@@ -174,16 +169,9 @@ def _mixture_exists(released: IndexArray, channel: FloatArray, alpha: float) -> 
 class RareClass:
     """The output of a rare class that its channel explains least.
 
-    Attributes
-    ----------
-    label, output : int
-        Their codes.
-    people, count : int
-        How many people have the label, and how many of them the output.
-    chance : float
-        Of so many or more, under the claim.
-    all_alike : float
-        The chance that everybody gets the usual output: what a full disclosure would look like.
+    ``label``, ``output``: their codes; ``people``, ``count``: how many people have the label, and
+    how many of them the output; ``chance``: of so many or more, under the claim; ``all_alike``: the
+    chance that everybody gets the usual output: what a full disclosure would look like.
     """
 
     label: int
@@ -203,13 +191,8 @@ class RareClass:
 class RareClasses:
     """All rare classes of a release.
 
-    Attributes
-    ----------
-    p_value : float
-        Valid for all of them together: if the claim holds it is at most α with probability at most
-        α.
-    classes : tuple of RareClass
-        The least likely first.
+    ``p_value``: valid for all of them together: if the claim holds it is at most α with probability
+    at most α; ``classes``: the least likely first.
     """
 
     p_value: float

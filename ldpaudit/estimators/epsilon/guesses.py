@@ -31,14 +31,9 @@ _LARGEST = 40.0  # nats: far more than any number of guesses supports
 class GuessCounts:
     """The outcome of guessing the inputs of fresh candidates.
 
-    Attributes
-    ----------
-    candidates : int
-        N, each with one of two inputs by a fair coin.
-    right, wrong : int
-        Guesses that were right and wrong; the rest are abstentions.
-    sides : int
-        1 where only one of the two inputs is ever guessed, else 2.
+    ``candidates``: N, each with one of two inputs by a fair coin. ``right``, ``wrong``: guesses
+    that were right and wrong; the rest are abstentions. ``sides``: 1 where only one of the two
+    inputs is ever guessed, else 2.
     """
 
     candidates: int

@@ -41,16 +41,10 @@ RATIOS: Final = (1, 4, 16)  # controls per case: many where the target label is 
 class Matching:
     """Cases and controls, fixed by features and true labels alone.
 
-    Attributes
-    ----------
-    ratio : int
-        Controls per case, r.
-    cases : int64 array of shape (m,)
-        Rows with their group's target label.
-    controls : int64 array of shape (m · r,)
-        Rows with other labels: r for each case, of the same group.
-    targets : int32 array of shape (g,)
-        The target label of each group, −1 for a group without cases.
+    ``ratio``: controls per case, r; ``cases``, int64 array of shape (m,): rows with their group's
+    target label; ``controls``, int64 array of shape (m · r,): rows with other labels: r for each
+    case, of the same group; ``targets``, int32 array of shape (g,): the target label of each group,
+    −1 for a group without cases.
     """
 
     ratio: int
@@ -196,10 +190,7 @@ class ModelBasedFamily:
     1 + (1 − λ)/(λp), and the worst one that the floor allows has 1 + (1 − λ)/(λf) = e^ε. So at
     another ε' of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
 
-    Attributes
-    ----------
-    floor : float
-        f in (0, 1/k], the least probability that a label is drawn with.
+    ``floor``: f in (0, 1/k], the least probability that a label is drawn with.
     """
 
     floor: float

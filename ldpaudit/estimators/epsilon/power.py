@@ -108,14 +108,9 @@ def worth_looking_for(channel: Channel) -> Channel:
 class Claimed:
     """What is claimed of a release with true labels, and how it is bounded.
 
-    Attributes
-    ----------
-    sizes : int64 array of shape (k,)
-        Rows of each true label.
-    channel : Channel
-        The claimed one, by which all rows are released unless something else is said.
-    limit : float
-        The claimed ε in nats; what is found is above it.
+    ``sizes``, int64 array of shape (k,): rows of each true label. ``channel``: the claimed one, by
+    which all rows are released unless something else is said. ``limit``: the claimed ε in nats;
+    what is found is above it.
     """
 
     sizes: IndexArray

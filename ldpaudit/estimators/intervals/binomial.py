@@ -237,12 +237,8 @@ _PRECISION: Final = 1e-5
 class ShiftedCoins:
     """Coins by the log-odds of their priors, all shifted by one number.
 
-    Attributes
-    ----------
-    odds : float64 array of shape (l,)
-        Distinct log-odds.
-    counts : float64 array of shape (l,)
-        How many coins have each; whole numbers.
+    ``odds``, float64 array of shape (l,): distinct log-odds. ``counts``, float64 array of shape
+    (l,): how many coins have each; whole numbers.
     """
 
     odds: FloatArray

@@ -210,11 +210,7 @@ class Interval:
 class Folds:
     """Row-wise differences, b less a, of each held-out fold.
 
-    Attributes
-    ----------
-    parts : tuple of float64 arrays
-    reach : float
-        No difference can lie outside of [−reach, reach].
+    ``reach``: no difference can lie outside of [−reach, reach].
     """
 
     parts: tuple[FloatArray, ...]
