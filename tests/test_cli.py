@@ -3,7 +3,6 @@
 import errno
 import gzip
 import io
-import json
 import os
 import re
 import resource
@@ -116,19 +115,6 @@ def test_true_labels_in_another_order_are_an_input_error(command, tmp_path, hone
         assert "The true labels reveal nothing about the released ones" in err
     with pytest.raises(InputError, match="reveal nothing about the released ones"):
         ldpaudit.audit(release, shuffled, only=["mechanism", "power"])
-
-
-def test_the_same_command_gives_the_same_numbers(command, tmp_path):
-    release, truth = written(tmp_path, rows=500)
-    texts = []
-    for _ in range(2):
-        command("run", release, "--truth", truth, "--threads", "1")
-        content = json.loads(release.with_name("release.audit.json").read_text())
-        content["run"].pop("seconds")
-        for audit in content["audits"]:
-            audit.pop("seconds")
-        texts.append(content)
-    assert texts[0] == texts[1]
 
 
 def test_environment_twins(command, honest, monkeypatch, tmp_path):
