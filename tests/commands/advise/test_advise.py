@@ -89,6 +89,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def place(folder, monkeypatch):
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(candidates, "MOST", 1)
     return folder
 
 
