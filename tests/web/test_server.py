@@ -19,6 +19,7 @@ import httpx2
 import psutil
 import pytest
 from opened import HERE, PORT, TOKEN, Page
+from processes import heed_interrupts
 from starlette.testclient import TestClient
 
 from ldpaudit.web.drafts import harmless
@@ -44,6 +45,7 @@ def start(tmp_path):
             stderr=subprocess.STDOUT,
             text=True,
             env=os.environ | own,
+            preexec_fn=heed_interrupts,
         )
         running.append(server)
         line = server.stdout.readline()
