@@ -79,7 +79,8 @@ def machine_memory() -> int:
     """Return the bytes of memory that this process can have: the machine's, or a limit below it."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), address_limit() or 1 << 62]
     for place in _CONTROL_GROUPS:
-        with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
+        # "max" is no number: no limit. A signal that closes the file would be reported as a fault.
+        with undisturbed(), contextlib.suppress(OSError, ValueError):
             limits.append(int(Path(place).read_text()))
     return min(limits)
 

@@ -88,7 +88,7 @@ def test_the_gradient_of_the_mixture_is_that_of_its_loss():
     [
         ({5: B}, 0.0, "do not"),
         ({2: B}, 0.5, "whole numbers"),
-        ({2: B}, 3.0, "do not"),
+        ({2: B}, 3.0, "outside"),
         ({"b": B}, 0.0, "from positions"),
         ({True: B}, 0.0, "from positions"),
         ([2], 0.0, "from positions"),
