@@ -8,7 +8,7 @@ MINUTES ?= 10
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check sbom validate fuzz mutate docs format clean
+.PHONY: help setup demo test check lint types layers security wheel sbom validate fuzz mutate docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -36,13 +36,23 @@ demo: $(INSTALLED) ## Audit an honest and a dishonest release of the embedded sa
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not validate'
 
-check: $(READY) ## Check format, lint, types, layers, security and the wheel
+check: lint types layers security wheel ## Check format, lint, types, layers, security and the wheel
+
+lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(READY)
 	$(BIN)/mypy
+
+layers: $(READY)
 	$(BIN)/lint-imports
+
+security: $(READY)
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive ldpaudit attacks reports datasets
 	$(BIN)/python tests/check_dependencies.py
+
+wheel: $(READY)
 	$(BIN)/python tests/check_wheel.py
 
 sbom: $(READY) ## List what an installation pulls in, as CycloneDX: build/ldpaudit.cdx.json
