@@ -148,7 +148,7 @@ class PartFile:
             descriptor = os.open(self._draft, flags, 0o600)
             try:
                 known = os.fstat(descriptor)
-                if not stat.S_ISREG(known.st_mode) or known.st_uid != os.getuid():
+                if not _may_be_draft(known):
                     raise OSError(errno.EEXIST, "something else has the name of its draft")
                 if hold(descriptor) and _is_at(known, self._draft):
                     if not known.st_mode & 0o077 and known.st_nlink == 1:
@@ -157,6 +157,11 @@ class PartFile:
                         return True
                     self._draft.unlink()  # Others may read it: a killed run was about to name it.
             except BaseException:
+                with suppress(OSError):
+                    known = os.fstat(descriptor)
+                    own = _may_be_draft(known) and hold(descriptor, certainly=True)
+                    if own and _is_at(known, self._draft):
+                        self._draft.unlink()
                 os.close(descriptor)
                 raise
             os.close(descriptor)
@@ -290,6 +295,10 @@ def _companion(target: Path, kind: str) -> Path:
     """Return the hidden name of a target's draft, or of what was there before."""
     name = os.fsdecode(os.fsencode(target.name)[:240])
     return target.parent / f".{name}.{kind}.tmp"
+
+
+def _may_be_draft(known: os.stat_result) -> bool:
+    return stat.S_ISREG(known.st_mode) and known.st_uid == os.getuid()
 
 
 def _is_at(known: Any, path: Path, *, doubtful: bool = False) -> bool:

@@ -112,6 +112,16 @@ def test_failure_while_renaming_leaves_everything_as_it_was(tmp_path, monkeypatc
     assert (old.read_text(), names(tmp_path)) == ("before", ["old.html"])
 
 
+def test_a_draft_that_cannot_be_emptied_is_not_left(tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(writing.os, "ftruncate", fails)
+    with pytest.raises(OutputError, match="input/output error"):
+        write_whole(tmp_path / "a.json", "new")
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_hard_links(tmp_path, monkeypatch):
     old, other = tmp_path / "a", tmp_path / "b"
     old.write_text("before")
