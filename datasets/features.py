@@ -285,13 +285,14 @@ def _hidden_in_lists(column: pa.ChunkedArray) -> list[Float32Array]:
     """Return which lists hold NaN that is no missing value, 2 or else 0, if any do."""
     if not pa.types.is_floating(column.type.value_type):
         return []
-    lists = column.combine_chunks()
-    gaps = pc.fill_null(pc.is_nan(pc.list_flatten(lists)), False)
-    if not pc.any(gaps).as_py():
-        return []
-    kinds = np.zeros((len(lists), 1), dtype=np.float32)
-    kinds[np.unique(pc.list_parent_indices(lists).filter(gaps).to_numpy())] = 2
-    return [kinds]
+    kinds, start = np.zeros((len(column), 1), dtype=np.float32), 0
+    for lists in column.chunks:
+        gaps = pc.fill_null(pc.is_nan(pc.list_flatten(lists)), False)
+        if pc.any(gaps).as_py():
+            rows = pc.list_parent_indices(lists).filter(gaps).to_numpy()
+            kinds[start + np.unique(rows)] = 2
+        start += len(lists)
+    return [kinds] if kinds.any() else []
 
 
 def _hidden_in_numbers(column: pa.ChunkedArray) -> list[Float32Array]:

@@ -38,8 +38,11 @@ _HOW: Final = {
     True: "guessed from the column's value as learnt on other rows, labels counted alike",
     False: "as with true labels, which the inverse of the claimed channel stands for",
 }
-_MOST_MARKS: Final = 4
-_UNNAMED: Final = "A column of ids, or NaN beside missing values, or zeros below zero"
+_LAST_MARK: Final = 3
+_UNNAMED: Final = (
+    "A column of ids, or what is read out of another: NaN beside missing values, zeros below "
+    "zero, parts of a date"
+)
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 _ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
 _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
@@ -126,8 +129,8 @@ def _telling(context: AuditContext) -> Iterator[Part]:
     if looked < len(places):
         places = worth_scanning(release.features, labels.codes, rows, places)
     extra = () if release.features.extra is None else release.features.extra.T
-    # Which gaps and zeros are odd ones; months and words decide labels by nature.
-    marks = [one for one in extra if one.min() >= 0 and len(np.unique(one)) <= _MOST_MARKS]
+    # Which gaps and zeros are odd ones, from 0 to 3; hashed words are no whole numbers.
+    marks = [x for x in extra if x.min() >= 0 and x.max() <= _LAST_MARK and (x == np.rint(x)).all()]
     every = (*release.features.numeric.T, *release.features.categorical.T, *release.keys, *marks)
     places += range(width, len(every))
     yield from _of_columns(context, labels, rows, {place: every[place] for place in places})

@@ -1,6 +1,7 @@
 """Free texts and dates as numbers: what is read out, and that models of the label use it."""
 
 import datetime
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -322,3 +323,11 @@ def test_an_id_without_match_is_refused():
     released = frame().assign(id=np.arange(60))
     with pytest.raises(InputError, match="original features; 1 of 60"):
         read_release(released, original=released.assign(id=np.arange(1, 61)), id_column="id")
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float64()), pa.list_(pa.float32(), 2)], ids=str)
+def test_lists_with_nan_are_marked_in_every_chunk(kind):
+    first = pa.array([[1.0, math.nan], None, [None, 3.0]], kind)
+    column = pa.chunked_array([first, pa.array([[1.0, 2.0]], kind), first])
+    assert [one.ravel().tolist() for one in read_out(column)] == [[2, 0, 0, 0, 2, 0, 0]]
+    assert read_out(pa.chunked_array([first[1:]])) == []
