@@ -12,14 +12,17 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.standing import derived_columns
 from ldpaudit.audits.interface import AuditContext, Part, collected, notes
-from ldpaudit.audits.models import aligned_channel, why_no_channel
+from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior, why_no_channel
 from ldpaudit.columns import Concern
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.assumptions.clusters import equal_rows
 from ldpaudit.estimators.columns import (
     LEAST_SHARE,
     MOST_ERROR,
     MOST_SCANNED,
+    Agreement,
     Values,
+    agreement_in_cells,
     decided,
     rows_to_scan,
     scan,
@@ -264,15 +267,22 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
         return
     # Noise makes the excess of equal released labels smaller than that of true ones. Rows sorted by
     # the released label, or with noise in common, agree more than true labels could.
+    beyond = _is_beyond(order, known)
+    reveals = beyond and abs(order.excess) <= _ALL * (labels.most_equal or 1.0)
+    within, more = _WITHIN[known], ""
+    if reveals and not context.release.features.is_constant():
+        # In a file that is sorted by a feature, rows near each other agree as far as it says.
+        cells = _cells_by_features(context, known)
+        order = agreement_in_cells(labels.codes, cells, context.rng("columns", "order"))
+        reveals, more = _is_beyond(order, known), ", and more than the features say"
+        within = f"of rows whose features {'and released label ' * known}say the same"
     excess = order.excess / (labels.most_equal or 1.0)
-    beyond = abs(order.z) >= _LEAST_Z and abs(order.excess) >= _LEAST_EXCESS[known]
-    reveals = beyond and abs(excess) <= _ALL
     yield Estimate.estimated(
         "columns.ordered",
         "Whether the order of the rows reveals labels (1: yes)",
         float(reveals),
         method="rows near each other agree more or less often than by chance, by six standard "
-        f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more",
+        f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more{more}",
     )
     if (labels.most_equal or np.inf) * order.pairs**0.5 >= _LEAST_KNOWN:
         yield Estimate.estimated(
@@ -281,7 +291,7 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
             excess,
             unit="proportion",
             n=order.pairs,
-            method=f"pairs of rows up to three apart, against all orders {_WITHIN[known]}; 0 is "
+            method=f"pairs of rows up to three apart, against all orders {within}; 0 is "
             "chance, 1 always the same true label",
             assumptions=("each row has noise of its own",),
         )
@@ -302,6 +312,27 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
             "could explain: the rows are sorted by the released label, or share noise.",
         ),
     )
+
+
+def _is_beyond(order: Agreement, known: bool) -> bool:
+    return abs(order.z) >= _LEAST_Z and abs(order.excess) >= _LEAST_EXCESS[known]
+
+
+def _cells_by_features(context: AuditContext, known: bool) -> IndexArray:
+    """Return codes of rows whose features, and released label, say the same of the label, int64.
+
+    By the likeliest label and how likely it is, in three parts. Equal rows are a cell of their own:
+    anybody sees which belong together.
+    """
+    release = context.release
+    chances = cross_fitted_posterior(context, "truth" if known else "released")
+    if known and (channel := aligned_channel(context)) is not None:
+        chances = chances * channel.matrix[:, release.released].T
+    likeliest, share = chances.argmax(axis=1), chances.max(axis=1) / chances.sum(axis=1)
+    cells = likeliest * 3 + np.searchsorted(np.quantile(share, [1 / 3, 2 / 3]), share)
+    equal = equal_rows(release.features)
+    repeated = np.bincount(equal)[equal] > 1
+    return np.asarray(np.where(repeated, cells.max() + 1 + equal, cells))
 
 
 def _distortion(sketch: Sketch) -> Iterator[Estimate]:

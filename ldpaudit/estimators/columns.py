@@ -463,3 +463,32 @@ def agreement_beyond(labels: IntArray, cells: IndexArray, lag: int) -> Agreement
     known_enough = variance > _LEAST_VARIANCE * n and n - lag - mean >= 40.0
     z = (same - mean) / math.sqrt(variance) if known_enough else 0.0
     return Agreement(n - lag, same, mean / (n - lag), float(z))
+
+
+def agreement_in_cells(labels: IntArray, cells: IndexArray, rng: np.random.Generator) -> Agreement:
+    """Return the agreement least like chance, against 60 random orders of the rows of each cell.
+
+    So it is 0 where the order was made from what the cells say: a file that is sorted by a feature
+    reveals no more than that feature does.
+
+    Parameters
+    ----------
+    labels, cells : integer arrays of shape (n,)
+        Codes in the order of the rows.
+    rng : numpy.random.Generator
+    """
+    lags, n = np.array([1, 2, 3]), len(labels)
+    by_cell = np.argsort(cells, kind="stable")
+
+    def same(order: IntArray) -> IndexArray:
+        return np.array([np.count_nonzero(order[lag:] == order[:-lag]) for lag in lags])
+
+    drawn, shuffled = np.empty((60, 3)), np.empty_like(labels)
+    for draw in drawn:
+        shuffled[by_cell] = labels[np.lexsort((rng.random(n), cells))]
+        draw[:] = same(shuffled)
+    found, mean = same(labels), drawn.mean(axis=0)
+    z = (found - mean) / np.maximum(drawn.std(axis=0, ddof=1), 1.0)
+    at = int(np.argmax(np.abs(z)))
+    pairs = n - int(lags[at])
+    return Agreement(pairs, int(found[at]), float(mean[at] / pairs), float(z[at]))

@@ -1,7 +1,7 @@
 """What noise did to each label, which rows share it, and so which rows bounds may count."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -81,6 +81,14 @@ class LabelNoise:
         """Test whether some rows, at a fixed distance, share noise."""
         some = (of_some(chances, rows) for chances in (self.chances, self.by_released))
         return least_clear(lag_test, self.outcomes, *some)
+
+    def bet_on(self, kind: str, first: IndexArray, second: IndexArray) -> float:
+        """Bet on pairs of one kind of clusters; the logarithm.
+
+        Which rows have equal rank comes from their order, so both are asked for them, too.
+        """
+        every = (self.chances, self.by_released)[: 1 + (kind == RANKS)]
+        return min(bet_on_pairs(self.outcomes, chances, first, second) for chances in every)
 
     def bet_at(self, lag: int, taking_part: BoolArray) -> float:
         """Bet on the pairs of rows at one distance, as :meth:`lags` does; the logarithm."""
@@ -358,8 +366,8 @@ def _look(context: AuditContext, derived: tuple[int, ...] = (), ordered: bool = 
     # The column whose rows of equal rank share noise most clearly, if a column has few values.
     noise, rng = label_noise(context), context.rng("equal ranks")
     ranks = [
-        (bet_on_pairs(noise.outcomes, noise.chances, *disjoint_pairs(codes, rng)), place, codes)
-        for place, codes in islice(equal_ranks(features), _MOST_RANKED)
+        (noise.bet_on(RANKS, *disjoint_pairs(codes, rng)), place, codes)
+        for place, codes in islice(equal_ranks(features), 0 if ordered else _MOST_RANKED)
     ]
     nothing = (0.0, -1, np.arange(len(release)))
     _, place, kinds[RANKS] = max(ranks, key=lambda one: one[0], default=nothing)
@@ -420,7 +428,7 @@ def _test(
 ) -> NoiseTest:
     noise, rng = label_noise(context), context.rng("shared noise")
     order = OrderTest() if ordered else noise.order()
-    test = noise_test(noise.outcomes, noise.chances, kinds, rng, order, shares)
+    test = noise_test(noise.bet_on, kinds, rng, order, shares)
     suspicious = test.p_value <= SHARED or bool(_unsure(test))
     if not suspicious or features.is_constant():
         return test
@@ -435,7 +443,8 @@ def _test(
         order.blocks,
     )
     rng = context.rng("shared noise", "centred")
-    centred = noise_test(noise.outcomes, chances, kinds, rng, order, shares)
+    given = replace(noise, chances=chances)
+    centred = noise_test(given.bet_on, kinds, rng, order, shares)
     least = {name: max(p, centred.by_clusters[name]) for name, p in test.by_clusters.items()}
     return NoiseTest(least, test.shares, order)
 
@@ -574,7 +583,7 @@ def shared_with_others(context: AuditContext) -> float | None:
     for name in found.shared:
         first, second = disjoint_pairs(found.kinds[name], rng)
         differ = truth[first] != truth[second]
-        wealth = bet_on_pairs(noise.outcomes, noise.chances, first[differ], second[differ])
+        wealth = noise.bet_on(name, first[differ], second[differ])
         p_values.append(p_value(wealth) / found.test.shares[name])
     lag = found.test.order.lags.strongest
     if lag < len(truth) and not found.ordered:

@@ -15,7 +15,6 @@ from ldpaudit.estimators.assumptions.clusters import has_pairs
 from ldpaudit.estimators.assumptions.noise import (
     LagTest,
     average,
-    bet_on_pairs,
     disjoint_pairs,
     lag_test,
     p_value,
@@ -288,8 +287,7 @@ class NoiseTest:
 
 
 def noise_test(
-    outcomes: FloatArray,
-    chances: FloatArray,
+    bet_on: Callable[[str, IndexArray, IndexArray], float],
     kinds: Mapping[str, IndexArray],
     rng: np.random.Generator,
     order: OrderTest,
@@ -299,10 +297,8 @@ def noise_test(
 
     Parameters
     ----------
-    outcomes : float64 array of shape (n,)
-        1 where noise changed the label, else 0.
-    chances : float64 array of shape (n,)
-        The chance of that, were noise independent.
+    bet_on : callable
+        From a kind and its disjoint pairs to the logarithm of the wealth, see :func:`bet_on_pairs`.
     kinds : mapping from name to int64 array of shape (n,)
         Codes of rows that may share noise, chosen without the released labels.
     order : OrderTest
@@ -311,7 +307,7 @@ def noise_test(
         That of each kind.
     """
     by_clusters = {
-        name: p_value(bet_on_pairs(outcomes, chances, *disjoint_pairs(codes, rng)))
+        name: p_value(bet_on(name, *disjoint_pairs(codes, rng)))
         for name, codes in kinds.items()
         if has_pairs(codes, FEWEST_PAIRS)
     }

@@ -15,7 +15,8 @@ from zoo.catalogue import FAULTS
 
 import ldpaudit
 from ldpaudit.audits.assumptions.rows import LabelNoise, centred_by_features
-from ldpaudit.commands.selftest.planting import keep_chance, people, replaced
+from ldpaudit.commands.selftest.planting import Setting, keep_chance, people, replaced
+from ldpaudit.commands.selftest.work import planted
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.release import FeatureTable
@@ -23,6 +24,7 @@ from ldpaudit.result import AuditResult, stated
 
 ROOT = Path(__file__).resolve().parents[3]
 CLAIM = {"name": "randomized-response", "epsilon": 1.0}
+SORTED = "sorted by the released label"
 
 
 def release(
@@ -363,3 +365,18 @@ def test_the_first_rows_of_each_released_label_are_not_a_broken_claim() -> None:
         mechanism={"name": "rr", "classes": list(names), "epsilon": 1.0},
     )
     assert result.verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("seed", "setting"),
+    [
+        (4, (23, SORTED, "laplace", 5, 1557, 1.0)),
+        (4, (29, SORTED, "debiased-rr", 9, 500, 0.5)),
+    ],
+)
+def test_rows_sorted_by_the_released_number_share_no_noise(seed: int, setting: Any) -> None:
+    """The first rows of each value of a column have low numbers then, the last ones high ones."""
+    made = planted(Setting(*setting), seed)
+    result = ldpaudit.audit(made.table, truth=made.truth, only=("assumptions", "mechanism"), rng=1)
+    assert result.verdict != "fail"
+    assert all(check.verdict == "pass" for check in result.checks if check.id == "shared-noise")

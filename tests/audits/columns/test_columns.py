@@ -98,6 +98,9 @@ def test_columns_that_tell_the_label_are_counted_without_the_truth() -> None:
 
 HONEST_TRUTH = np.random.default_rng(100).integers(0, 3, N)
 SORTED = np.argsort(np.array(released(TRUTH, 3.0, 1)["label"]), kind="stable")
+BY_X = np.argsort(np.array(released(TRUTH, 3.0, 1)["x"]), kind="stable")
+PERSON = np.repeat(RNG.permutation(N // 4), 4) * 1.0
+FAMILIES = np.where(RNG.random(N) < 0.7, TRUTH[PERSON.astype(int)], TRUTH)
 LABEL = {epsilon: np.array(released(TRUTH, epsilon, 2)["label"]) for epsilon in (1.0, 6.0)}
 HARMLESS: dict[str, tuple[pa.Table, Any]] = {
     "honest": (released(HONEST_TRUTH, 1.0, 0), HONEST_TRUTH),
@@ -108,6 +111,10 @@ HARMLESS: dict[str, tuple[pa.Table, Any]] = {
         for epsilon, label in LABEL.items()
     },
     "sorted by release": (released(TRUTH, 3.0, 1).take(SORTED), TRUTH[SORTED]),
+    # The order says nothing that features do not.
+    "sorted by a feature": (released(TRUTH, 1.0, 1).take(BY_X), TRUTH[BY_X]),
+    "sorted by a feature, no truth": (released(TRUTH, 2.0, 1).take(BY_X), None),
+    "people in sequence": (released(FAMILIES, 2.0, 1, x=PERSON, town=PERSON % 7), FAMILIES),
 }
 
 
@@ -124,7 +131,9 @@ def test_what_tells_no_true_label_is_not_warned_of(case: str) -> None:
 
 
 CLAIMS = RNG.choice(6, N, p=[0.8, 0.15, 0.04, 0.005, 0.003, 0.002])
+WITHIN = np.concatenate([np.sort(TRUTH[: N // 2]), np.sort(TRUTH[N // 2 :])])
 ORDERS = {
+    "sorted in two parts": WITHIN,
     "blocks": np.repeat(RNG.integers(0, 3, N // 20), 20),
     "in turn": ROW % 3,
 }

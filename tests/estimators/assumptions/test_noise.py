@@ -3,6 +3,9 @@
 That honest noise is seldom accused: ``estimators/test_bounds.py``.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from estimators.worlds import CHANCE, Rng, flat, flips, labels, people_of_homes
@@ -31,6 +34,7 @@ from ldpaudit.estimators.assumptions.order import (
     stretch_test,
 )
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
+from ldpaudit.release import FloatArray, IndexArray
 
 
 def seeded(seed: int) -> Rng:
@@ -129,6 +133,10 @@ def test_the_neighbours_bound_finds_shared_noise_but_not_that_of_one_person() ->
     assert neighbour_guesses(own, released, *pairs(2000), rng).candidates == 0
 
 
+def bets(outcomes: Any, chances: FloatArray) -> Callable[[str, IndexArray, IndexArray], float]:
+    return lambda _, first, second: bet_on_pairs(outcomes.astype(float), chances, first, second)
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_groups_that_share_noise(shared: bool) -> None:
     rng = seeded(2)
@@ -136,8 +144,7 @@ def test_groups_that_share_noise(shared: bool) -> None:
     rows = rng.permutation(len(truth))
     truth, flipped, home = truth[rows], (released != truth)[rows], home[rows]
     chances = flip_chances(flipped, truth.astype(np.int64))
-    known = {"homes": home}, rng, OrderTest(), {"homes": 0.5}
-    test = noise_test(flipped.astype(float), chances, *known)
+    test = noise_test(bets(flipped, chances), {"homes": home}, rng, OrderTest(), {"homes": 0.5})
     assert (test.p_value < 1e-6) is shared
     assert test.shared(0.05) == (["homes"] if shared else [])
 
@@ -147,7 +154,7 @@ def test_the_smallest_of_several_ways_to_share_noise() -> None:
     outcomes, chances = (rng.random(400) < 0.3).astype(float), np.full(400, 0.3)
     kinds = {"a": np.repeat(np.arange(200), 2), "few": np.arange(400)}
     order = OrderTest(LagTest(0.2), Stretch(0.11))
-    found = noise_test(outcomes, chances, kinds, rng, order, dict.fromkeys(kinds, 0.25))
+    found = noise_test(bets(outcomes, chances), kinds, rng, order, dict.fromkeys(kinds, 0.25))
     assert set(found.by_clusters) == {"a"}
     # A quarter of the level for lags, an eighth for stretches, a quarter for each kind.
     assert found.p_value == min(4 * 0.2, 8 * 0.11, 4 * found.by_clusters["a"], 1.0)
