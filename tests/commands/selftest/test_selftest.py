@@ -305,7 +305,6 @@ def test_an_attack_that_peeks_at_true_labels_is_noticed(monkeypatch):
     assert found(outcomes(attacked), "missed.attack.best.accuracy").finding == "refuted"
 
 
-@pytest.mark.usefixtures("no_seeds")
 @pytest.mark.validate
 def test_this_installation_works_as_documented():
     # By chance it is refuted in one of 10,000.
