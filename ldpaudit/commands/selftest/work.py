@@ -129,7 +129,8 @@ def _honest(number: int, seed: int, rows: tuple[int, int]) -> Setting:
     kind = str(rng.choice(list(HONEST), p=(0.6, 0.1, 0.1, 0.1, 0.1)))
     n, truth = _between(rows, rng), bool(rng.random() >= 0.2)
     # Randomized response is four times as frequent as each of the other mechanisms.
-    name = str(rng.choice([*["randomized-response"] * 3, *OF_CLASSES, *OF_NUMBERS]))
+    every, only = [*["randomized-response"] * 3, *OF_CLASSES, *OF_NUMBERS], HONEST[kind].mechanisms
+    name = str(rng.choice([name for name in every if not only or name in only]))
     return Setting(number, kind, name, int(rng.integers(2, 11)), n, _epsilon(rng), truth=truth)
 
 
