@@ -1,9 +1,8 @@
-"""Label-inference attacks: a class each, and how they are scored.
+"""Label-inference attacks: a class each, and how they are scored."""
 
-In: what an attacker knows, as :class:`~ldpaudit.attacks.interface.Knowledge`, and rows. Out:
-P(true label | what the attack sees). Other packages register attacks under the entry-point group
-``ldpaudit.attacks``.
-"""
+# In: what an attacker knows, as :class:`~ldpaudit.attacks.interface.Knowledge`, and rows. Out:
+# P(true label | what the attack sees). Other packages register attacks under the entry-point group
+# ``ldpaudit.attacks``.
 
 import importlib
 import re

@@ -1,8 +1,7 @@
-"""Most attacks: a model of P(y | x), alone or with each person's released label.
+"""Most attacks: a model of P(y | x), alone or with each person's released label."""
 
-First the base class, and the models that several attacks share; then attackers who know class
-frequencies, channel or true labels, and those who learn from released labels alone.
-"""
+# First the base class, and the models that several attacks share; then attackers who know class
+# frequencies, channel or true labels, and those who learn from released labels alone.
 
 from typing import Final, Self
 
@@ -29,10 +28,9 @@ _ENOUGH: Final = 2e6
 
 
 class ModelAttack:
-    """Guesses by a model of P(y | x); if ``uses_own_label``, by P(y | x) P(ỹ | y, x).
+    """Guesses by a model of P(y | x); if ``uses_own_label``, by P(y | x) P(ỹ | y, x)."""
 
-    A subclass states its name, title and needs, and learns the model.
-    """
+    # A subclass states its name, title and needs, and learns the model.
 
     name: str
     title: str
@@ -85,11 +83,9 @@ def truth_model(knowledge: Knowledge, release: Release) -> SharedModel:
 
 
 def noise_aware_model(knowledge: Knowledge, release: Release) -> SharedModel:
-    """Return P(y | x) of the true label, learnt from features and released labels.
-
-    Corrected by the declared channel, or by each row's own where it is known; without either the
-    released labels are taken as true. Fitted once for each fold.
-    """
+    """Return P(y | x) of the true label, learnt from features and released labels."""
+    # Corrected by the declared channel, or by each row's own where it is known; without either the
+    # released labels are taken as true. Fitted once for each fold.
 
     def build(rng: np.random.Generator) -> SharedModel:
         knowledge.progress.step("fitting a noise-aware model")
@@ -116,11 +112,10 @@ class PriorAttack(ModelAttack):
 
 
 class FeaturesOnlyAttack(ModelAttack):
-    """The reference without the release: P(y | x) learnt from other people's true labels.
+    """The reference without the release: P(y | x) learnt from other people's true labels."""
 
-    An attack that does no better has learnt nothing from the release about the people in it (Wu et
-    al. 2023, label-independent attack utility).
-    """
+    # An attack that does no better has learnt nothing from the release about the people in it (Wu
+    # et al. 2023, label-independent attack utility).
 
     name = "features-only"
     title = "Features only, no release"
@@ -132,10 +127,9 @@ class FeaturesOnlyAttack(ModelAttack):
 
 
 class ReleasedLabelAttack(PriorAttack):
-    """Maximum a posteriori under the channel and the class frequencies; sees no features.
+    """Maximum a posteriori under the channel and the class frequencies; sees no features."""
 
-    Without a declared channel it takes the released label as true.
-    """
+    # Without a declared channel it takes the released label as true.
 
     name = "released-label"
     title = "Believing the released label"
@@ -154,13 +148,12 @@ class ReleasedLabelAttack(PriorAttack):
 
 
 class OracleAttack(ModelAttack):
-    """P(y | x, ỹ) ∝ P(y | x) T[y, ỹ], both factors learnt from true labels of other people.
+    """P(y | x, ỹ) ∝ P(y | x) T[y, ỹ], both factors learnt from true labels of other people."""
 
-    The informed attacker of Busa-Fekete et al. (2024): it uses the same P(y | x) as the
-    features-only reference, so the difference of the two is the additive advantage of the release.
-    Since it counts the channel instead of trusting the claim, it also finds what a release reveals
-    beyond its claim.
-    """
+    # The informed attacker of Busa-Fekete et al. (2024): it uses the same P(y | x) as the
+    # features-only reference, so the difference of the two is the additive advantage of the
+    # release. Since it counts the channel instead of trusting the claim, it also finds what a
+    # release reveals beyond its claim.
 
     name = "oracle"
     title = "Oracle (true model, channel)"
@@ -177,11 +170,10 @@ class OracleAttack(ModelAttack):
 
 
 class ClassifierAttack(ModelAttack):
-    """A model of P(y | x) learnt from released labels, corrected for the channel.
+    """A model of P(y | x) learnt from released labels, corrected for the channel."""
 
-    Each row's own released label is not used: what this attack finds, the release reveals about
-    people whose label was never released.
-    """
+    # Each row's own released label is not used: what this attack finds, the release reveals about
+    # people whose label was never released.
 
     name = "classifier"
     title = "Noise-aware classifier"
@@ -192,12 +184,11 @@ class ClassifierAttack(ModelAttack):
 
 
 class BayesAttack(ClassifierAttack):
-    """P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x) with P(y | x) learnt from released labels alone.
+    """P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x) with P(y | x) learnt from released labels alone."""
 
-    All it knows is public: the release and its declaration, for model-based randomized response
-    also the public model. With the exact P(y | x) no attack guesses better (Busa-Fekete et al.
-    2024).
-    """
+    # All it knows is public: the release and its declaration, for model-based randomized response
+    # also the public model. With the exact P(y | x) no attack guesses better (Busa-Fekete et al.
+    # 2024).
 
     name = "bayes"
     title = "Classifier and channel (Bayes)"
@@ -206,13 +197,12 @@ class BayesAttack(ClassifierAttack):
 
 
 class WholeReleaseAttack(BayesAttack):
-    """``bayes`` learnt from every released row but those of the row's own part.
+    """``bayes`` learnt from every released row but those of the row's own part."""
 
-    An attacker has the whole release. The rows to guess are cut into parts, and each part's
-    P(y | x) is learnt from the fitted rows and the released labels of the other parts: seven
-    eighths of the release instead of a half, three quarters where rows are many. A row's own
-    released label enters through the channel alone; a model that had seen it would count it twice.
-    """
+    # An attacker has the whole release. The rows to guess are cut into parts, and each part's P(y |
+    # x) is learnt from the fitted rows and the released labels of the other parts: seven eighths of
+    # the release instead of a half, three quarters where rows are many. A row's own released label
+    # enters through the channel alone; a model that had seen it would count it twice.
 
     name = "bayes-whole-release"
     title = "Whole release, channel (Bayes)"

@@ -1,16 +1,15 @@
-"""How attacks are scored: counts on held-out folds, then measures with bounds.
+"""How attacks are scored: counts on held-out folds, then measures with bounds."""
 
-A fold holds rows that its attack was not fitted on. Given the fitted attack, its rows are
-independent draws, so every bound on one fold holds with no further assumption. The features-only
-reference on the same rows is the baseline. An attack that learns from features and released labels
-of the rows it guesses is different: given all that is released its guesses are fixed, and rows are
-right independently of one another, each with its own probability.
-
-Two folds of cross-fitting depend on each other: each is bounded at half the error probability, and
-the average of the bounds (weights: rows) bounds the average score of the two fitted attacks.
-Clopper–Pearson is used in the form that also holds for the mean chance of being right of rows that
-are independent but not alike. Measures that need rows of one law say so.
-"""
+# A fold holds rows that its attack was not fitted on. Given the fitted attack, its rows are
+# independent draws, so every bound on one fold holds with no further assumption. The features-only
+# reference on the same rows is the baseline. An attack that learns from features and released
+# labels of the rows it guesses is different: given all that is released its guesses are fixed, and
+# rows are right independently of one another, each with its own probability.
+#
+# Two folds of cross-fitting depend on each other: each is bounded at half the error probability,
+# and the average of the bounds (weights: rows) bounds the average score of the two fitted attacks.
+# Clopper–Pearson is used in the form that also holds for the mean chance of being right of rows
+# that are independent but not alike. Measures that need rows of one law say so.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -405,11 +404,9 @@ def _calibration(
     distance: Callable[[float, float, float], float],
     alpha: float | None = None,
 ) -> float:
-    """Return Σ_b (n_b/n)·distance(confidence, interval of the share right) over the bins.
-
-    Without ``alpha`` the interval is the observed share. Given the confidences and the bins' rows,
-    the share right in a bin is bounded by Clopper–Pearson at alpha/(2·bins) a side.
-    """
+    """Return Σ_b (n_b/n)·distance(confidence, interval of the share right) over the bins."""
+    # Without ``alpha`` the interval is the observed share. Given the confidences and the bins'
+    # rows, the share right in a bin is bounded by Clopper–Pearson at alpha/(2·bins) a side.
     total = 0.0
     for b in np.flatnonzero(fold.confidence_rows):
         n, correct = int(fold.confidence_rows[b]), int(fold.confidence_correct[b])

@@ -1,10 +1,9 @@
-"""The attacker on double randomized response who knows what the generator makes.
+"""The attacker on double randomized response who knows what the generator makes."""
 
-Under double randomized response a released feature vector is original with probability 1 − λ, else
-a row of the synthetic table, of a label drawn uniformly. Rows of the table that are released
-unchanged are recognised; if the attacker has other rows of the same generator, a discriminator
-estimates how likely a released row comes from it.
-"""
+# Under double randomized response a released feature vector is original with probability 1 − λ,
+# else a row of the synthetic table, of a label drawn uniformly. Rows of the table that are released
+# unchanged are recognised; if the attacker has other rows of the same generator, a discriminator
+# estimates how likely a released row comes from it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,12 +42,11 @@ OriginalShare = Callable[[FeatureTable], FloatArray]
 
 
 class SyntheticAwareAttack(ModelAttack):
-    """P(y | x̃, ỹ) ∝ T[y, ỹ] (w(x̃) η_y(x̃) + (1 − w(x̃)) p_y), w the chance of an original row.
+    """P(y | x̃, ỹ) ∝ T[y, ỹ] (w(x̃) η_y(x̃) + (1 − w(x̃)) p_y), w the chance of an original row."""
 
-    The same as ∝ p_y T[y, ỹ] f_y(x̃) with f_y = (1 − λ) P_{X|y} + (λ/k) Σ_j P̂_{X|j}. The attacker
-    has the synthetic table, recognises rows that were replaced, whose features reveal nothing about
-    the person, and learns P(y | x) from the others.
-    """
+    # The same as ∝ p_y T[y, ỹ] f_y(x̃) with f_y = (1 − λ) P_{X|y} + (λ/k) Σ_j P̂_{X|j}. The
+    # attacker has the synthetic table, recognises rows that were replaced, whose features reveal
+    # nothing about the person, and learns P(y | x) from the others.
 
     name = "synthetic-aware"
     title = "Who knows the generator"
@@ -95,11 +93,9 @@ def original_share(
     rng: np.random.Generator,
     threads: int = 1,
 ) -> OriginalShare:
-    """Learn which released rows are original.
-
-    ``table``: that replaced rows were drawn from, or other rows of the same generator. By the rows
-    that equal a row of the table, where at least λ/2 of all do; else by a discriminator.
-    """
+    """Learn which released rows are original."""
+    # ``table``: that replaced rows were drawn from, or other rows of the same generator. By the
+    # rows that equal a row of the table, where at least λ/2 of all do; else by a discriminator.
     keys, weights = _weights(table, k)
     spots, known = _locate(keys, features)
     if known.mean() < _RECOGNISED * noise:
@@ -128,12 +124,10 @@ def _locate(keys: Hashes, features: FeatureTable) -> tuple[IndexArray, BoolArray
 
 
 def _shares(weights: FloatArray, spots: IndexArray, n: int, noise: float) -> FloatArray:
-    """Return P(original) in each cell by expectation–maximisation.
-
-    A cell has on average nλg synthetic and n(1 − λ)ρg original released rows, ρ = P_X/g in the
-    cell. ρ has a Gamma prior of shape 2 around its mean over all cells, estimated by the share of
-    rows found in the table beyond λ: 0 where features are continuous.
-    """
+    """Return P(original) in each cell by expectation–maximisation."""
+    # A cell has on average nλg synthetic and n(1 − λ)ρg original released rows, ρ = P_X/g in the
+    # cell. ρ has a Gamma prior of shape 2 around its mean over all cells, estimated by the share of
+    # rows found in the table beyond λ: 0 where features are continuous.
     seen = np.bincount(spots, minlength=len(weights)).astype(np.float64)
     mean = max(len(spots) / n - noise, 0.0) / max(1.0 - noise, 1e-12)
     if mean == 0.0 or noise == 0.0:
@@ -153,10 +147,8 @@ def discriminating(
     rng: np.random.Generator,
     threads: int,
 ) -> OriginalShare:
-    """Estimate 1 − λ g(x̃)/q(x̃) by a discriminator of generated against released rows.
-
-    With too few rows for a discriminator it is 1 − λ.
-    """
+    """Estimate 1 − λ g(x̃)/q(x̃) by a discriminator of generated against released rows."""
+    # With too few rows for a discriminator it is 1 − λ.
     released = features.take(rng.permutation(len(features))[:_MOST_ROWS])
     p, q = _matrix(table.features.take(_balanced(table, k, rng))), _matrix(released)
     fewest, width = min(len(p), len(q)), p.shape[1]

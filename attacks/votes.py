@@ -1,8 +1,8 @@
-"""The attacks that let other rows vote: near rows, and neighbours in the file.
+"""The attacks that let other rows vote: near rows, and neighbours in the file."""
 
-Members of a household, repeated measurements of a person, or rows sorted by something that goes
-with the label have labels alike. Each of their released labels is noisy; together they reveal more.
-"""
+# Members of a household, repeated measurements of a person, or rows sorted by something that goes
+# with the label have labels alike. Each of their released labels is noisy; together they reveal
+# more.
 
 import math
 from typing import Final, Self
@@ -46,12 +46,11 @@ _WEIGHED: Final = 5_000
 
 
 class NeighborsAttack(ModelAttack):
-    """P(y | x) from the released labels of the nearest rows, corrected for the channel.
+    """P(y | x) from the released labels of the nearest rows, corrected for the channel."""
 
-    The neighbours' counts are deconvolved by maximum likelihood and combined with the person's own
-    released label by Bayes' rule. Without a declared channel the released labels are taken as
-    true, and the person's own is not used.
-    """
+    # The neighbours' counts are deconvolved by maximum likelihood and combined with the person's
+    # own released label by Bayes' rule. Without a declared channel the released labels are taken as
+    # true, and the person's own is not used.
 
     name = "knn"
     title = "Nearest neighbours"
@@ -80,20 +79,16 @@ class NeighborsAttack(ModelAttack):
 
 
 def neighbors_for(n: int, transition: FloatArray) -> int:
-    """Return how many neighbours vote among n rows: √n/2, more where the channel hides more.
-
-    The contrast of a channel is its second singular value, 1 − λ for randomized response.
-    """
+    """Return how many neighbours vote among n rows: √n/2, more where the channel hides more."""
+    # The contrast of a channel is its second singular value, 1 − λ for randomized response.
     contrast = float(np.linalg.svd(transition, compute_uv=False)[1])
     wanted = 0.5 * math.sqrt(n) / max(contrast, 0.1)
     return int(min(max(wanted, _FEWEST), max(n // 4, 1)))
 
 
 def counts_by_size(labels: IntArray, sizes: tuple[int, ...], outputs: int) -> list[FloatArray]:
-    """Return how often each label occurs among the first labels of each row.
-
-    ``labels`` has shape (n, most), nearest first; a label of −1 counts for nothing.
-    """
+    """Return how often each label occurs among the first labels of each row."""
+    # ``labels`` has shape (n, most), nearest first; a label of −1 counts for nothing.
     counts, tables, done = np.zeros((len(labels), outputs)), [], 0
     first = outputs * np.arange(len(labels))[:, None]
     for size in sizes:
@@ -106,12 +101,11 @@ def counts_by_size(labels: IntArray, sizes: tuple[int, ...], outputs: int) -> li
 
 
 class VotesAttack(BayesAttack):
-    """``bayes`` together with votes of other rows' released labels, own labels apart.
+    """``bayes`` together with votes of other rows' released labels, own labels apart."""
 
-    Votes of several sizes are corrected for the channel and blended with the model of the features;
-    the weights are those that explain the released labels best. A row's own label enters through
-    the channel alone.
-    """
+    # Votes of several sizes are corrected for the channel and blended with the model of the
+    # features; the weights are those that explain the released labels best. A row's own label
+    # enters through the channel alone.
 
     learns_from_asked = True
     seen: Release | None = None

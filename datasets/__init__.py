@@ -1,8 +1,7 @@
-"""Readers of released files, and the embedded sample.
+"""Readers of released files, and the embedded sample."""
 
-In: paths, URLs or tables. Out: a release in memory, and files written whole. The names below are
-imported when they are first used: pyarrow takes its time.
-"""
+# In: paths, URLs or tables. Out: a release in memory, and files written whole. The names below are
+# imported when they are first used: pyarrow takes its time.
 
 from typing import TYPE_CHECKING
 

@@ -1,9 +1,8 @@
-"""Tables that come with a release: true labels, original features, synthetic and other rows.
+"""Tables that come with a release: true labels, original features, synthetic and other rows."""
 
-Each is in the release's row order, joined on an id, or of rows of its own. Features are put under
-those of the release before anything is coded, so that the same value has the same code in all of
-them. Warnings go into reports, so they give a column's number, not its name.
-"""
+# Each is in the release's row order, joined on an id, or of rows of its own. Features are put under
+# those of the release before anything is coded, so that the same value has the same code in all of
+# them. Warnings go into reports, so they give a column's number, not its name.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,12 +44,11 @@ class UnknownIdError(InputError):
 
 @dataclass(frozen=True)
 class Truth:
-    """The true labels in the release's row order.
+    """The true labels in the release's row order."""
 
-    ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
-    theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the release;
-    ``remark`` says how the file was read, where that is not as usual.
-    """
+    # ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
+    # theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the
+    # release; ``remark`` says how the file was read, where that is not as usual.
 
     labels: LabelColumn | FloatArray
     column: str | None
@@ -70,13 +68,12 @@ def read_truth(
     files: FileOptions = AS_FOUND,
     looked_at: npt.NDArray[np.int64] | None = None,
 ) -> Truth:
-    """Read the true labels of a release of ``rows`` rows.
-
-    A bare array or Series is in the release's row order, as is a table without ``identifiers``,
-    the release's ids. Labels are in ``truth_column``; default: the column called as the released
-    ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
-    mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for all.
-    """
+    """Read the true labels of a release of ``rows`` rows."""
+    # A bare array or Series is in the release's row order, as is a table without ``identifiers``,
+    # the release's ids. Labels are in ``truth_column``; default: the column called as the released
+    # ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
+    # mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for
+    # all.
     table, bare = open_truth(source, files)
     join = identifiers is not None and not bare
     name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
@@ -304,11 +301,9 @@ def open_companions(
     files: FileOptions = AS_FOUND,
     looked_at: npt.NDArray[np.int64] | None = None,
 ) -> tuple[Companion, ...]:
-    """Open the tables that come with a release of ``rows`` rows and ``names``, by role.
-
-    The original features have the release's row order, or are joined on the id; the other tables
-    hold other rows, held-out ones without labels. ``looked_at``: as of ``read_truth``.
-    """
+    """Open the tables that come with a release of ``rows`` rows and ``names``, by role."""
+    # The original features have the release's row order, or are joined on the id; the other tables
+    # hold other rows, held-out ones without labels. ``looked_at``: as of ``read_truth``.
     found = []
     for role, source in sources.items():
         if source is None:

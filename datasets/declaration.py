@@ -261,11 +261,9 @@ def claim_about(
 
 
 def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaration | None:
-    """Return the claim that a file and the options state together.
-
-    The mechanism's name, and every parameter that both state, must agree (``epsilon`` in one and
-    ``lambda`` in the other are compared where the mechanism is built).
-    """
+    """Return the claim that a file and the options state together."""
+    # The mechanism's name, and every parameter that both state, must agree (``epsilon`` in one and
+    # ``lambda`` in the other are compared where the mechanism is built).
     if of_file is None or given is None:
         return of_file or given
     ours, theirs = of_file.parameters, given.parameters
@@ -279,11 +277,9 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
 def agreed_columns(
     of_file: ColumnsDeclaration | None, given: ColumnsDeclaration | None
 ) -> ColumnsDeclaration | None:
-    """Return the claims about several columns that a file and the options state together.
-
-    A column of which only one of the two says something has that one's claim (InputError where
-    both do and differ).
-    """
+    """Return the claims about several columns that a file and the options state together."""
+    # A column of which only one of the two says something has that one's claim (InputError where
+    # both do and differ).
     if of_file is None or given is None:
         return of_file or given
     if (of_file.joint is None) != (given.joint is None):

@@ -1,7 +1,7 @@
-"""The labels that can occur: the declared classes and outputs, or those in the data.
+"""The labels that can occur: the declared classes and outputs, or those in the data."""
 
-Readers know no mechanism; whoever calls them hands over what it says of labels (a ``LabelCoding``).
-"""
+# Readers know no mechanism; whoever calls them hands over what it says of labels (a
+# ``LabelCoding``).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -120,10 +120,9 @@ _LEAST_GROUP, _LEAST_SHARE = 20, 0.002
 
 @dataclass(frozen=True)
 class Domains:
-    """The labels that can occur: the values of a true label, and those of a released one.
+    """The labels that can occur: the values of a true label, and those of a released one."""
 
-    ``apart``: whether the two were kept apart because, undeclared, they have no value in common.
-    """
+    # ``apart``: whether the two were kept apart because, undeclared, they have no value in common.
 
     classes: tuple[Label, ...]
     outputs: tuple[Label, ...]
@@ -132,10 +131,9 @@ class Domains:
 
 @dataclass(frozen=True)
 class EncodedLabels:
-    """Labels as codes: ``released`` into ``outputs``, ``truth`` into ``classes``.
+    """Labels as codes: ``released`` into ``outputs``, ``truth`` into ``classes``."""
 
-    ``numeric`` holds them as numbers, where the mechanism is one on numbers.
-    """
+    # ``numeric`` holds them as numbers, where the mechanism is one on numbers.
 
     domains: Domains
     released: IntArray
@@ -156,11 +154,9 @@ def encode_labels(
     truth: LabelColumn | None,
     coding: LabelCoding | None = None,
 ) -> EncodedLabels:
-    """Find the classes and outputs, and code the labels by them.
-
-    The declaration's ``classes`` and ``outputs`` are used in their order where it names them;
-    ``coding``: what the declared mechanism releases; default: labels.
-    """
+    """Find the classes and outputs, and code the labels by them."""
+    # The declaration's ``classes`` and ``outputs`` are used in their order where it names them;
+    # ``coding``: what the declared mechanism releases; default: labels.
     # Where the labels are declared, one released label for all is a result, and no mistake.
     constant = len(released.values) == 1 and not declared_labels(declaration, "classes")
     _check_two_values(not constant, truth is None or len(truth.values) > 1)
@@ -180,11 +176,9 @@ def true_codes(truth: LabelColumn | None, classes: tuple[Label, ...]) -> IntArra
 def encode_reported(
     oracle: ReportReading, reports: Reports, truth: LabelColumn | None
 ) -> EncodedLabels:
-    """Code the labels of reports: the released label is a most likely one.
-
-    Ties are broken by draws that depend on nothing, so what holds for a function of the reports
-    holds for these labels.
-    """
+    """Code the labels of reports: the released label is a most likely one."""
+    # Ties are broken by draws that depend on nothing, so what holds for a function of the reports
+    # holds for these labels.
     domains = Domains(oracle.classes, oracle.classes)
     released = oracle.labels(reports, child_generator(0, _TIES, "ties"))
     return EncodedLabels(domains, released, true_codes(truth, domains.classes))
@@ -202,11 +196,9 @@ def find_domains(
     truth: LabelColumn | None,
     coding: LabelCoding | None = None,
 ) -> Domains:
-    """Return the declared classes and outputs, or the sorted union of the labels that occur.
-
-    Without a declaration, released and true labels with no value in common are kept apart: they
-    are then outputs and classes of their own.
-    """
+    """Return the declared classes and outputs, or the sorted union of the labels that occur."""
+    # Without a declaration, released and true labels with no value in common are kept apart: they
+    # are then outputs and classes of their own.
     classes, outputs = (declared_labels(declaration, key) for key in ("classes", "outputs"))
     coding, apart = PlainCoding(declaration) if coding is None else coding, False
     if coding.order_of_classes_matters and classes is None:
@@ -234,10 +226,8 @@ def find_domains(
 
 
 def declared_labels(declaration: Declaration | None, key: str) -> tuple[Label, ...] | None:
-    """Return the declared ``classes`` or ``outputs``, None where they are not declared.
-
-    Where each stratum states them, they are all of these once.
-    """
+    """Return the declared ``classes`` or ``outputs``, None where they are not declared."""
+    # Where each stratum states them, they are all of these once.
     parameters: Mapping[str, Any] = {} if declaration is None else declaration.parameters
     value, strata = parameters.get(key), parameters.get("strata")
     if key not in parameters and isinstance(strata, list | tuple):
@@ -271,10 +261,8 @@ def _plain(label: Any, key: str) -> Label:
 
 
 def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
-    """Read a column of numeric labels, or of texts that write them, float64 of shape (n,).
-
-    ``role``: ``"released"`` or ``"true"`` (InputError if one is missing, infinite or no number).
-    """
+    """Read a column of numeric labels, or of texts that write them, float64 of shape (n,)."""
+    # ``role``: ``"released"`` or ``"true"`` (InputError if one is missing, infinite or no number).
     column = decoded(column)
     try:
         if is_any(column.type, "boolean", "temporal"):
@@ -296,11 +284,9 @@ def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
 def encode_numeric_labels(
     view: NumericView, released: FloatArray, truth: FloatArray | None
 ) -> EncodedLabels:
-    """Code the labels of a mechanism on numbers by its view.
-
-    Groups of true labels that hold few people are merged with their neighbours: how labels are
-    grouped may depend on the true ones, but not on the released ones.
-    """
+    """Code the labels of a mechanism on numbers by its view."""
+    # Groups of true labels that hold few people are merged with their neighbours: how labels are
+    # grouped may depend on the true ones, but not on the released ones.
     _check_two_values(bool(np.ptp(released)), truth is None or bool(np.ptp(truth)))
     outputs, classes = view.outputs.codes(released), None
     check_inside(outputs, "released label", "the declared outputs")
@@ -322,11 +308,9 @@ def encode_numeric_labels(
 
 
 def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: bool) -> Reports:
-    """Read a released column of reports, of shape (n, d): label codes or numbers.
-
-    A report is a label, a list of labels (as many in every row), a list of numbers or booleans, or
-    a struct with the fields ``seed`` and ``value``.
-    """
+    """Read a released column of reports, of shape (n, d): label codes or numbers."""
+    # A report is a label, a list of labels (as many in every row), a list of numbers or booleans,
+    # or a struct with the fields ``seed`` and ``value``.
     if reading.report_kind == "label":
         return reading.check(_report_codes(column, reading.classes, from_text)[:, None])
     check_complete(column.null_count, len(column), "a report")

@@ -35,13 +35,12 @@ _ENTRIES, _FEWEST_NUMBERS, _MOST_NUMBERS = 6_400_000, 8, 128
 
 @dataclass
 class EncodedFeatures:
-    """Encoded feature columns of ``rows`` rows, with the column that each came from.
+    """Encoded feature columns of ``rows`` rows, with the column that each came from."""
 
-    ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
-    cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
-    columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts and
-    dates, float32 (n, e).
-    """
+    # ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
+    # cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
+    # columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts
+    # and dates, float32 (n, e).
 
     rows: int
     numeric: list[Float32Array] = field(default_factory=list)
@@ -93,10 +92,8 @@ class EncodedFeatures:
 def encode_features(
     columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int, names: Sequence[str]
 ) -> EncodedFeatures:
-    """Encode feature columns in turn, so that few are in memory at a time.
-
-    ``names``: all columns of the file, among which a message gives the place of one.
-    """
+    """Encode feature columns in turn, so that few are in memory at a time."""
+    # ``names``: all columns of the file, among which a message gives the place of one.
     encoded = EncodedFeatures(rows)
     for name, column in columns:
         with of_column(name, names):
@@ -110,11 +107,9 @@ def is_categorical(kind: pa.DataType) -> bool:
 
 
 def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
-    """Return the codes of a text column, int32 (n,), and how many different values it has.
-
-    Codes are positions among the sorted values, so they do not depend on the order of the rows;
-    -1 where the value is missing.
-    """
+    """Return the codes of a text column, int32 (n,), and how many different values it has."""
+    # Codes are positions among the sorted values, so they do not depend on the order of the rows;
+    # -1 where the value is missing.
     encoded = column.dictionary_encode().combine_chunks()
     order = pc.array_sort_indices(encoded.dictionary).to_numpy()
     ranks = np.empty(len(order) + 1, dtype=np.int32)
@@ -124,11 +119,9 @@ def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
 
 
 def encode_numbers(column: pa.ChunkedArray) -> Float32Array:
-    """Return a column of numbers, booleans, dates or lists of them, float32 (n, width).
-
-    Dates, times and durations are given in days; a list becomes as many numbers side by side; NaN
-    where missing. See :func:`narrowed` for the zero and the unit of a column.
-    """
+    """Return a column of numbers, booleans, dates or lists of them, float32 (n, width)."""
+    # Dates, times and durations are given in days; a list becomes as many numbers side by side; NaN
+    # where missing. See :func:`narrowed` for the zero and the unit of a column.
     if pa.types.is_integer(column.type) and column.type.bit_width == 64:
         low, high = pc.min_max(column).as_py().values()
         # Integers of which float64 would make some equal are counted from the least of them,
@@ -140,12 +133,10 @@ def encode_numbers(column: pa.ChunkedArray) -> Float32Array:
 
 
 def narrowed(values: FloatArray | Float32Array) -> Float32Array:
-    """Return numbers as float32 without losing the differences between rows.
-
-    A column that lies far from zero compared with its spread, or holds integers beyond 2**24, is
-    counted from its minimum; one whose spread is above 1e15 or below 1e-15 is scaled to [0, 1].
-    Neither changes which of two rows is nearer in that column.
-    """
+    """Return numbers as float32 without losing the differences between rows."""
+    # A column that lies far from zero compared with its spread, or holds integers beyond 2**24, is
+    # counted from its minimum; one whose spread is above 1e15 or below 1e-15 is scaled to [0, 1].
+    # Neither changes which of two rows is nearer in that column.
     if values.size == 0:
         return values.astype(np.float32, copy=False)
     low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
@@ -246,14 +237,12 @@ def _side_by_side(blocks: list[Any], rows: int, kind: Any) -> Any:
 
 
 def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
-    """Return what can be read out of a column, float32 arrays of shape (n, e); empty for others.
-
-    A free text (two words or more, different in at least half of the rows) gives counts of its
-    words, hashed into 8 to 128 numbers of unit length; a date its month, day and weekday, a time
-    of day also its hour. Whole numbers beyond 2**24 give their last bits, which float32 would drop,
-    and a column with zeros below zero, or with NaN beside missing values, says which they are.
-    Each depends on the row's own value alone.
-    """
+    """Return what can be read out of a column, float32 arrays of shape (n, e); empty for others."""
+    # A free text (two words or more, different in at least half of the rows) gives counts of its
+    # words, hashed into 8 to 128 numbers of unit length; a date its month, day and weekday, a time
+    # of day also its hour. Whole numbers beyond 2**24 give their last bits, which float32 would
+    # drop, and a column with zeros below zero, or with NaN beside missing values, says which they
+    # are. Each depends on the row's own value alone.
     try:
         plain = decoded(column)
         if is_any(plain.type, "date", "timestamp"):
@@ -296,10 +285,8 @@ def _hidden_in_lists(column: pa.ChunkedArray) -> list[Float32Array]:
 
 
 def _hidden_in_numbers(column: pa.ChunkedArray) -> list[Float32Array]:
-    """Return the last 24 bits of long codes, or which values are odd zeros and gaps, if any are.
-
-    The latter is 1 for a zero below zero, 2 and 3 for NaN that is no missing value, else 0.
-    """
+    """Return the last 24 bits of long codes, or which values are odd zeros and gaps, if any are."""
+    # The latter is 1 for a zero below zero, 2 and 3 for NaN that is no missing value, else 0.
     values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
     if pa.types.is_floating(column.type):
         negative, gap = np.signbit(values), np.isnan(values) & column.is_valid().to_numpy()

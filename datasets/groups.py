@@ -39,11 +39,9 @@ _OUTPUTS: Final = ("at most half of the bag", "more than half of the bag")
 def read_groups(
     columns: Mapping[str, pa.ChunkedArray], group: str | None, identifier: str | None
 ) -> IndexArray | None:
-    """Return codes of rows that belong together, int64 (n,); None where each is on its own.
-
-    A row without a value belongs to no other. Where no group is asked for, rows with one id belong
-    together.
-    """
+    """Return codes of rows that belong together, int64 (n,); None where each is on its own."""
+    # A row without a value belongs to no other. Where no group is asked for, rows with one id
+    # belong together.
     name = identifier if group is None else group
     if name is None:
         return None
@@ -69,10 +67,8 @@ def read_groups(
 def read_bags(
     reading: BagReading, label: pa.ChunkedArray, bag: pa.ChunkedArray, truth: LabelColumn | None
 ) -> tuple[EncodedLabels, Bags]:
-    """Read a release of bags: ``label`` holds the same proportion or sum in every row of a bag.
-
-    The released codes say whether more than half of the bag has the second class.
-    """
+    """Read a release of bags: ``label`` holds the same proportion or sum in every row of a bag."""
+    # The released codes say whether more than half of the bag has the second class.
     bag = decoded(bag)
     check_complete(bag.null_count, len(bag), "a bag")
     encoded = bag.dictionary_encode().combine_chunks()
@@ -119,12 +115,10 @@ def read_strata(
     private: Collection[str | None],
     rows: IndexArray | None = None,
 ) -> tuple[Strata | None, tuple[str, ...]]:
-    """Return each row's stratum as the claim numbers them, and what to know about them.
-
-    ``by``: the public column that holds the strata, none of the ``private`` ones; ``rows``: those
-    to read, None for all. The claim's ``strata`` name their values, in order; a number matches the
-    text that writes it.
-    """
+    """Return each row's stratum as the claim numbers them, and what to know about them."""
+    # ``by``: the public column that holds the strata, none of the ``private`` ones; ``rows``: those
+    # to read, None for all. The claim's ``strata`` name their values, in order; a number matches
+    # the text that writes it.
     if by is None:
         return None, ()
     if by not in table.names:
@@ -162,13 +156,10 @@ def read_slices(
     files: FileOptions = AS_FOUND,
     rows: IndexArray | None = None,
 ) -> tuple[Slices, ...]:
-    """Read columns of a release to group its rows by, such as regions or age groups.
-
-    ``rows``: those that were read of the release; None for all.
-
-    Numbers of more than ten values are cut at their quartiles. Slices of fewer than 100 rows, and
-    all but the eleven largest, are merged.
-    """
+    """Read columns of a release to group its rows by, such as regions or age groups."""
+    # ``rows``: those that were read of the release; None for all.
+    # Numbers of more than ten values are cut at their quartiles. Slices of fewer than 100 rows, and
+    # all but the eleven largest, are merged.
     if not columns:
         return ()
     table, found = open_table(source, files), []

@@ -1,10 +1,9 @@
-"""Label columns of any type: distinct values and codes, and matching them across files.
+"""Label columns of any type: distinct values and codes, and matching them across files."""
 
-A label is written in many ways: a CSV file holds the text ``1``, a Parquet file the integer 1 or
-the float 1.0, a JSON declaration 1 or ``"1"``. Labels are therefore matched by a canonical form
-(:func:`canonical`). Within one collection (the released values, the true values, the declared
-classes) two labels of the same canonical form are an error, so different labels are never merged.
-"""
+# A label is written in many ways: a CSV file holds the text ``1``, a Parquet file the integer 1 or
+# the float 1.0, a JSON declaration 1 or ``"1"``. Labels are therefore matched by a canonical form
+# (:func:`canonical`). Within one collection (the released values, the true values, the declared
+# classes) two labels of the same canonical form are an error, so different labels are never merged.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,11 +33,10 @@ CONTINUOUS_FROM = 50
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """A column of labels.
+    """A column of labels."""
 
-    ``values``: the distinct labels, in the order in which they occur; integral floats as ints.
-    ``codes``, int32 array of shape (n,): positions in ``values``.
-    """
+    # ``values``: the distinct labels, in the order in which they occur; integral floats as ints.
+    # ``codes``, int32 array of shape (n,): positions in ``values``.
 
     values: tuple[Label, ...]
     codes: IntArray
@@ -66,12 +64,10 @@ def most_classes(rows: int) -> int:
 
 
 def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) -> LabelColumn:
-    """Read a column of n labels: strings, numbers, booleans, dates, or a dictionary of them.
-
-    ``role`` says which they are, for the messages: ``"released"`` or ``"true"``; ``from_text``
-    whether the strings come from a text file, where 1 is written as ``1``: they become ints, floats
-    or booleans where all of them are written as such.
-    """
+    """Read a column of n labels: strings, numbers, booleans, dates, or a dictionary of them."""
+    # ``role`` says which they are, for the messages: ``"released"`` or ``"true"``; ``from_text``
+    # whether the strings come from a text file, where 1 is written as ``1``: they become ints,
+    # floats or booleans where all of them are written as such.
     rows = len(column)
     column, codes = _used(stored(column))
     plain = _plain(column, role)
@@ -97,11 +93,9 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
 
 
 def _used(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, IntArray | None]:
-    """Return the values of a dictionary as a short column, and the place of each row's in it.
-
-    Values are in the order in which they occur, and −1 is the place of a missing one. None where
-    the column is no dictionary.
-    """
+    """Return the values of a dictionary as a short column, and the place of each row's in it."""
+    # Values are in the order in which they occur, and −1 is the place of a missing one. None where
+    # the column is no dictionary.
     if not pa.types.is_dictionary(column.type) or not column.num_chunks:
         return column, None
     column = column.unify_dictionaries()
@@ -155,11 +149,10 @@ def check_not_continuous(labels: LabelColumn, role: str) -> None:
 
 
 def canonical(label: Label) -> str:
-    """Return the form by which labels of different types are matched.
-
-    Numbers by value (1, 1.0, ``"1"`` and ``"1.0"`` are one label), booleans as ``"true"`` and
-    ``"false"`` in any case, other text letter for letter (``"01"`` is not 1, ``"a "`` not ``"a"``).
-    """
+    """Return the form by which labels of different types are matched."""
+    # Numbers by value (1, 1.0, ``"1"`` and ``"1.0"`` are one label), booleans as ``"true"`` and
+    # ``"false"`` in any case, other text letter for letter (``"01"`` is not 1, ``"a "`` not
+    # ``"a"``).
     if isinstance(label, bool):
         return "true" if label else "false"
     if isinstance(label, str):

@@ -49,10 +49,9 @@ class ChannelTable:
 
 @dataclass(frozen=True)
 class ColumnChannels:
-    """The channels of one private column: by stratum, or of all rows under an empty text.
+    """The channels of one private column: by stratum, or of all rows under an empty text."""
 
-    ``named``: the variable in the names of sdcMicro's parameters, where the table has no other.
-    """
+    # ``named``: the variable in the names of sdcMicro's parameters, where the table has no other.
 
     variable: str | None
     by: str | None
@@ -79,26 +78,22 @@ def read_channel(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) ->
 
 
 def channel_table(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -> ChannelTable:
-    """Read a channel from a CSV file.
-
-    Rows are true labels and columns outputs; each cell is P(output | label). The header names the
-    outputs, and a first column the labels, unless the rows sum to 1 over all columns: then the
-    file holds the matrix alone, and the header's names are those of the labels, too. R's tables
-    (row names under an empty name or under none, sdcMicro's parameters) are read as well.
-    """
+    """Read a channel from a CSV file."""
+    # Rows are true labels and columns outputs; each cell is P(output | label). The header names the
+    # outputs, and a first column the labels, unless the rows sum to 1 over all columns: then the
+    # file holds the matrix alone, and the header's names are those of the labels, too. R's tables
+    # (row names under an empty name or under none, sdcMicro's parameters) are read as well.
     return _channel(*_cells(path, files))
 
 
 def column_channels(
     path: str | os.PathLike[str], by: str | None = None, files: FileOptions = AS_FOUND
 ) -> tuple[ColumnChannels, ...]:
-    """Read the channels of one private column or more from a CSV file.
-
-    Besides the layouts of a single channel: a column ``variable`` distinguishes the channels of
-    several private columns, and another one (``by``; default: the only one left) those of strata.
-    Each channel is a block of rows, or a row for each transition (from, to, probability).
-    sdcMicro's parameters of several variables are read.
-    """
+    """Read the channels of one private column or more from a CSV file."""
+    # Besides the layouts of a single channel: a column ``variable`` distinguishes the channels of
+    # several private columns, and another one (``by``; default: the only one left) those of strata.
+    # Each channel is a block of rows, or a row for each transition (from, to, probability).
+    # sdcMicro's parameters of several variables are read.
     header, rows = _cells(path, files)
     prefixes = {match[1] for match in map(_TRANSITIONS.fullmatch, header) if match}
     places = _long(header)
@@ -327,11 +322,9 @@ def numeric_column(
 
 
 def with_canaries(release: Release, source: Any, files: FileOptions = AS_FOUND) -> Release:
-    """Return the release with the probabilities that the auditor drew canaries' labels with.
-
-    A table has the release's row order and a column named after each class; a row without any
-    number is no canary. An array (n, k) has the release's order of classes, NaN for no canary.
-    """
+    """Return the release with the probabilities that the auditor drew canaries' labels with."""
+    # A table has the release's row order and a column named after each class; a row without any
+    # number is no canary. An array (n, k) has the release's order of classes, NaN for no canary.
     if source is None:
         return release
     values = _class_columns(source, release, "The canaries'", files)
@@ -343,10 +336,8 @@ def with_canaries(release: Release, source: Any, files: FileOptions = AS_FOUND) 
 def class_probabilities(
     source: Any, release: Release, whose: str, files: FileOptions = AS_FOUND
 ) -> FloatArray:
-    """Return probabilities of each class for each row of a release, float64 (n, k).
-
-    A table has a column named after each class, an array the release's order of classes.
-    """
+    """Return probabilities of each class for each row of a release, float64 (n, k)."""
+    # A table has a column named after each class, an array the release's order of classes.
     return _distributions(_class_columns(source, release, whose, files), whose)
 
 

@@ -106,11 +106,9 @@ class ReadReport:
 def open_source(
     source: Any, projection: int | None = None, files: FileOptions = AS_FOUND
 ) -> TableSource:
-    """Open a path, a URL, a table in memory, or a sparse matrix with labels.
-
-    What has been opened already is returned as it is. ``projection``: the columns that sparse
-    features become; ``files``: how text files are written.
-    """
+    """Open a path, a URL, a table in memory, or a sparse matrix with labels."""
+    # What has been opened already is returned as it is. ``projection``: the columns that sparse
+    # features become; ``files``: how text files are written.
     if isinstance(source, TableSource):
         return source
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
@@ -334,10 +332,8 @@ def read_release(
 def _looked_at(
     table: TableSource, roles: Roles, memory: int | None, *, joined: bool
 ) -> tuple[int | None, IndexArray | None]:
-    """Return how many rows there are, where it is known, and the rows to read; None for all.
-
-    Features must fit into half of the memory; else rows are drawn as audits draw them.
-    """
+    """Return how many rows there are, where it is known, and the rows to read; None for all."""
+    # Features must fit into half of the memory; else rows are drawn as audits draw them.
     if not isinstance(table, SparseTable) and (
         table.location is None or (table.text and table.location.size() < _LARGE)
     ):

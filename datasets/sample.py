@@ -1,9 +1,8 @@
-"""The embedded sample: a survey with a sensitive answer.
+"""The embedded sample: a survey with a sensitive answer."""
 
-R. C. Fair, "A Theory of Extramarital Affairs", Journal of Political Economy 86 (1978): 6,366
-married women, eight features, and whether they had an affair. ``affairs.txt`` states the source and
-the licence of the file.
-"""
+# R. C. Fair, "A Theory of Extramarital Affairs", Journal of Political Economy 86 (1978): 6,366
+# married women, eight features, and whether they had an affair. ``affairs.txt`` states the source
+# and the licence of the file.
 
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,7 @@
-"""Several private columns of one release, and several releases of the same people.
+"""Several private columns of one release, and several releases of the same people."""
 
-Rows of releases are joined on their ids by a keyed hash. The key is drawn in memory for one audit;
-neither key nor hashes are ever written.
-"""
+# Rows of releases are joined on their ids by a keyed hash. The key is drawn in memory for one
+# audit; neither key nor hashes are ever written.
 
 import hashlib
 import secrets
@@ -40,11 +39,10 @@ _LOOKED_AT: Final = 2_000
 
 @dataclass(frozen=True)
 class ColumnsReport:
-    """Several private columns as they were read, and what their reader should know about them.
+    """Several private columns as they were read, and what their reader should know about them."""
 
-    ``warnings`` that hold of some columns only say which; ``tests`` are the test rows of each
-    column, if any; ``remarks`` and ``people`` are those of a ``ReadReport``.
-    """
+    # ``warnings`` that hold of some columns only say which; ``tests`` are the test rows of each
+    # column, if any; ``remarks`` and ``people`` are those of a ``ReadReport``.
 
     file: FileColumns
     warnings: tuple[str, ...] = ()
@@ -211,11 +209,9 @@ class HashedIds:
 
 
 def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFiles:
-    """Return releases with the row of each person in each of them.
-
-    Joined on the hashed ids of the readings; where they have none, rows are taken to be in the same
-    order in all releases.
-    """
+    """Return releases with the row of each person in each of them."""
+    # Joined on the hashed ids of the readings; where they have none, rows are taken to be in the
+    # same order in all releases.
     files = tuple(r.file if isinstance(r, ColumnsReport) else r.release for r in readings)
     columns = [one.columns if isinstance(one, FileColumns) else (one,) for one in files]
     if any(one.bags is not None or one.reports is not None for some in columns for one in some):
@@ -263,12 +259,10 @@ def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFil
 def same_features(
     one: Release, two: Release, first: IndexArray, second: IndexArray, *, shifted: bool = False
 ) -> BoolArray | None:
-    """Return which rows have the same values in the columns of both releases; None without any.
-
-    ``first`` and ``second`` are rows of the two releases that belong together. Categories have
-    codes of each release's own: the commonest partner of a code is the same value. ``shifted``:
-    numbers, too, may be counted from a least one of each release's own.
-    """
+    """Return which rows have the same values in the columns of both releases; None without any."""
+    # ``first`` and ``second`` are rows of the two releases that belong together. Categories have
+    # codes of each release's own: the commonest partner of a code is the same value. ``shifted``:
+    # numbers, too, may be counted from a least one of each release's own.
     others = {column.name: column for column in two.columns}
     shared = [(c, others[c.name]) for c in one.columns if c.name in others]
     pairs = [

@@ -99,10 +99,9 @@ def write_table(table: pa.Table, part: PartFile) -> None:
 
 
 class TableFile:
-    """A file that is written batch by batch, in the format of its name: :func:`check_format`.
+    """A file that is written batch by batch, in the format of its name: :func:`check_format`."""
 
-    It gets the metadata of the schema, unless it is text; ``dialect``: how a CSV file is written.
-    """
+    # It gets the metadata of the schema, unless it is text; ``dialect``: how a CSV file is written.
 
     def __init__(self, part: PartFile, schema: pa.Schema, dialect: Dialect = USUAL) -> None:
         self._part, name, stream = part, part.path.name.lower(), part.stream
@@ -157,10 +156,8 @@ def _csv_rows(batch: pa.RecordBatch, mark: str, decimal: str) -> str:
 
 
 def _csv_cells(column: pa.Array, mark: str, decimal: str) -> pa.Array:
-    """Return a column as text, quoted where it must be.
-
-    Numbers, booleans and dates have the shortest form that is read back as the same value.
-    """
+    """Return a column as text, quoted where it must be."""
+    # Numbers, booleans and dates have the shortest form that is read back as the same value.
     column = decoded(pa.chunked_array([column])).combine_chunks()
     texts = column.cast(_TEXT)
     if pa.types.is_decimal(column.type) and column.type.scale > 0:
@@ -264,10 +261,8 @@ def declared_places(table: Any, output: Path | None) -> tuple[Path, ...]:
 
 
 def write_into(table: Any, declaration: bytes, output: Path | None) -> None:
-    """Write a declaration into an opened file or next to it, or with its data to another place.
-
-    All files are written, or none (OutputError if one cannot be written).
-    """
+    """Write a declaration into an opened file or next to it, or with its data to another place."""
+    # All files are written, or none (OutputError if one cannot be written).
     with WholeFiles(last=True) as files:
         for source in map(Path, table.location.paths):
             target = output or source

@@ -13,16 +13,15 @@ Concern = Literal["index", "identifier", "text", "date"]
 
 @dataclass(frozen=True)
 class ColumnSurvey:
-    """What one feature column is like.
+    """What one feature column is like."""
 
-    ``name``: for messages to the column's owner; never part of a result, unless names were asked
-    for. ``distinct``: different values as a share of the (first 10,000) rows. ``unique``: whether
-    every row has a value of its own. ``ordered``: whether the rows are sorted by it. ``unused``:
-    values of its dictionary that no row has. ``arrays``: its places among the arrays of the feature
-    table, numeric ones first. ``concern``: why it may lead back to a person. ``place``: its place
-    among the columns of the file, from 1; 0 where that is not known. ``head``, array or None: its
-    (first 10,000) values as they are, where many differ and mean no measurement.
-    """
+    # ``name``: for messages to the column's owner; never part of a result, unless names were asked
+    # for. ``distinct``: different values as a share of the (first 10,000) rows. ``unique``: whether
+    # every row has a value of its own. ``ordered``: whether the rows are sorted by it. ``unused``:
+    # values of its dictionary that no row has. ``arrays``: its places among the arrays of the
+    # feature table, numeric ones first. ``concern``: why it may lead back to a person. ``place``:
+    # its place among the columns of the file, from 1; 0 where that is not known. ``head``, array or
+    # None: its (first 10,000) values as they are, where many differ and mean no measurement.
 
     name: str = field(repr=False)
     kind: ColumnKind

@@ -1,10 +1,9 @@
-"""Errors of ldpaudit: each message is one line that a user can act on.
+"""Errors of ldpaudit: each message is one line that a user can act on."""
 
-A message says what must hold, what was found (a type, a count, the place of a column) and what to
-do. It may repeat what the user typed, and nothing that only a file holds: no class, cell, id or
-path, and a column's name only to correct a misspelt one, where it cannot be a cell. The command
-line turns each into one line and exit status 2.
-"""
+# A message says what must hold, what was found (a type, a count, the place of a column) and what to
+# do. It may repeat what the user typed, and nothing that only a file holds: no class, cell, id or
+# path, and a column's name only to correct a misspelt one, where it cannot be a cell. The command
+# line turns each into one line and exit status 2.
 
 from collections.abc import Iterable
 
@@ -51,11 +50,9 @@ def refuse(wrong: object, message: str) -> None:
 
 
 def quoted(name: str) -> str:
-    """Return a name for a message: in quotes, at most about 60 characters, on one line.
-
-    Control characters, line breaks and marks that change the direction of writing are escaped, so
-    a hostile name cannot forge a line or turn a message around.
-    """
+    """Return a name for a message: in quotes, at most about 60 characters, on one line."""
+    # Control characters, line breaks and marks that change the direction of writing are escaped, so
+    # a hostile name cannot forge a line or turn a message around.
     start = "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
         for letter in name[: SHOWN_LENGTH + 1]

@@ -1,8 +1,7 @@
-"""Learning from noisy releases: scikit-learn estimators corrected for a known mechanism.
+"""Learning from noisy releases: scikit-learn estimators corrected for a known mechanism."""
 
-In: released rows and the mechanism. Out: estimators of the true label, imported on first use:
-scikit-learn takes more than a second to import.
-"""
+# In: released rows and the mechanism. Out: estimators of the true label, imported on first use:
+# scikit-learn takes more than a second to import.
 
 from typing import TYPE_CHECKING
 

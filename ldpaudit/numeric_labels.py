@@ -17,13 +17,12 @@ _ROUNDING: Final = 1e-6
 
 @dataclass(frozen=True)
 class NumericCoding:
-    """How numbers become codes 0 … c − 1: each its own value, or bins.
+    """How numbers become codes 0 … c − 1: each its own value, or bins."""
 
-    ``names``: what each code is called. ``values``, float64 array of shape (c,) or None: the number
-    of each code, in increasing order; None for bins. ``edges``, float64 array of shape (c − 1,):
-    for bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last. ``low``,
-    ``high``: numbers outside have no code.
-    """
+    # ``names``: what each code is called. ``values``, float64 array of shape (c,) or None: the
+    # number of each code, in increasing order; None for bins. ``edges``, float64 array of shape (c
+    # − 1,): for bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last.
+    # ``low``, ``high``: numbers outside have no code.
 
     names: tuple[Label, ...]
     values: FloatArray | None
@@ -68,11 +67,9 @@ class NumericCoding:
         return np.where(known, codes, -1).astype(np.int32)
 
     def merged(self, counts: npt.NDArray[np.int64], least: int) -> "NumericCoding":
-        """Return bins that each hold at least ``least`` of the counted numbers.
-
-        ``counts``, int64 array of shape (c,): how many true labels each bin holds. Released labels
-        must not take part.
-        """
+        """Return bins that each hold at least ``least`` of the counted numbers."""
+        # ``counts``, int64 array of shape (c,): how many true labels each bin holds. Released
+        # labels must not take part.
         edges, held = [], 0
         for place, edge in enumerate(self.edges):
             held += int(counts[place])
@@ -99,10 +96,9 @@ class NumericView:
 
 @dataclass(frozen=True)
 class NumericLabels:
-    """Labels as numbers, in addition to their codes.
+    """Labels as numbers, in addition to their codes."""
 
-    ``released``, float64 array of shape (n,); ``truth``, float64 array of shape (n,) or None.
-    """
+    # ``released``, float64 array of shape (n,); ``truth``, float64 array of shape (n,) or None.
 
     view: NumericView
     released: FloatArray

@@ -1,7 +1,6 @@
-"""Code of others: imported by name, registered as entry points, or given for one audit.
+"""Code of others: imported by name, registered as entry points, or given for one audit."""
 
-What goes wrong in it is told by its kind and line, never by its text, which may hold data.
-"""
+# What goes wrong in it is told by its kind and line, never by its text, which may hold data.
 
 import hashlib
 import importlib
@@ -35,12 +34,10 @@ NOT_HERE: Final = ". One of another package is known once that package is instal
 
 
 def load_object(name: str, path: Sequence[str], what: str, kind: str) -> Any:
-    """Import ``MODULE:NAME``, or ``FILE.py:NAME``.
-
-    ``name``: may be an attribute of an object: ``module:Class.method``; ``path``: where modules are
-    searched first; ``what``, ``kind``: for messages: what is imported, ``"attack"``, and its kind,
-    ``"CLASS"``.
-    """
+    """Import ``MODULE:NAME``, or ``FILE.py:NAME``."""
+    # ``name``: may be an attribute of an object: ``module:Class.method``; ``path``: where modules
+    # are searched first; ``what``, ``kind``: for messages: what is imported, ``"attack"``, and its
+    # kind, ``"CLASS"``.
     module_name, colon, attribute = name.rpartition(":")
     if not (colon and module_name and attribute):
         raise InputError(f"The {what} must be given as MODULE:{kind} or FILE.py:{kind}.")
@@ -193,10 +190,8 @@ def at_fault(error: BaseException) -> tuple[str, str] | None:
 
 
 def read_only(value: Any) -> Any:
-    """Return arrays, and what holds them, such that nobody can write to them; none is copied.
-
-    What a part of others changed in place would be in the numbers of all others.
-    """
+    """Return arrays, and what holds them, such that nobody can write to them; none is copied."""
+    # What a part of others changed in place would be in the numbers of all others.
     import numpy as np
 
     if isinstance(value, np.ndarray):
@@ -214,11 +209,9 @@ def read_only(value: Any) -> Any:
 def used(
     kind: "PlugInKind", names: Collection[str], built_in: Collection[str]
 ) -> "Iterator[PlugIn]":
-    """Yield the plug-ins of a kind that took part, with name and version of each.
-
-    They are those among the names, and all others whose code was loaded: it ran, though it gave no
-    number.
-    """
+    """Yield the plug-ins of a kind that took part, with name and version of each."""
+    # They are those among the names, and all others whose code was loaded: it ran, though it gave
+    # no number.
     from ldpaudit.result import PlugIn
 
     for name, point in added(kind, built_in).items():
@@ -228,10 +221,8 @@ def used(
 
 
 def given(kind: "PlugInKind", name: str, place: str) -> "PlugIn":
-    """Return a part that an audit was given as ``FILE.py:CLASS`` or ``MODULE:CLASS``.
-
-    A file is told by its digest, never by its path.
-    """
+    """Return a part that an audit was given as ``FILE.py:CLASS`` or ``MODULE:CLASS``."""
+    # A file is told by its digest, never by its path.
     from ldpaudit.result import PlugIn
 
     file = Path(place.rpartition(":")[0])

@@ -1,8 +1,7 @@
-"""Random generators: one seed, and an independent child for every part of an audit.
+"""Random generators: one seed, and an independent child for every part of an audit."""
 
-A child is keyed by a stable name, not by its order, so adding an audit or an attack changes no
-number of another one.
-"""
+# A child is keyed by a stable name, not by its order, so adding an audit or an attack changes no
+# number of another one.
 
 import hashlib
 

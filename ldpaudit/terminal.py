@@ -54,11 +54,9 @@ def remark(text: str) -> None:
 
 
 def stream(text: str) -> None:
-    """Write a report to standard output: in UTF-8, whatever the terminal shows.
-
-    Where it is lost, on a full disk for instance, one line says so; a reader that has enough may
-    go. The exit status is that of the work all the same.
-    """
+    """Write a report to standard output: in UTF-8, whatever the terminal shows."""
+    # Where it is lost, on a full disk for instance, one line says so; a reader that has enough may
+    # go. The exit status is that of the work all the same.
     with suppress(OSError, AttributeError):  # A stream that is broken, or holds text itself.
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     sys.stdout.write(text)
@@ -146,10 +144,8 @@ def progress_on_terminal(quiet: bool) -> Iterator[Progress]:
 
 
 def show(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: framed on a terminal, plain columns in a pipe.
-
-    The first column is text; the others are numbers, right-aligned.
-    """
+    """Print a table: framed on a terminal, plain columns in a pipe."""
+    # The first column is text; the others are numbers, right-aligned.
     from ldpaudit.result.harmless import brief
 
     cells = [[brief(cell, _CELL) for cell in row] for row in rows]

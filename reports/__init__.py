@@ -1,8 +1,7 @@
-"""Report formats, one module each, and the pages that people read.
+"""Report formats, one module each, and the pages that people read."""
 
-In: a result, and where its checks are asked for. Out: one HTML page, JSON, SARIF, JUnit or
-Markdown: a pure function of both, the same text every time.
-"""
+# In: a result, and where its checks are asked for. Out: one HTML page, JSON, SARIF, JUnit or
+# Markdown: a pure function of both, the same text every time.
 
 import importlib
 from typing import TYPE_CHECKING, Final, get_args

@@ -36,10 +36,8 @@ def embedded(result: AuditResult) -> str:
 def fragment(
     answer: str, steps: Iterable[str], tiles: Iterable[Tile], access: str, pictures: str = ""
 ) -> str:
-    """Return what a notebook shows: the answer, what to do, the main numbers, the way on.
-
-    It has no style, no script and no link, so every notebook shows it.
-    """
+    """Return what a notebook shows: the answer, what to do, the main numbers, the way on."""
+    # It has no style, no script and no link, so every notebook shows it.
     listed = Markup("").join(Markup("<li>{}</li>").format(shown(step)) for step in steps)
     rows = Markup("").join(
         Markup("<tr><th>{}</th><td>{}</td><td>{}</td></tr>").format(

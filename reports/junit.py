@@ -14,11 +14,9 @@ _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped
 
 
 def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:
-    """Return the XML, in ASCII: a case for each check, and for each audit that did not end.
-
-    A check that decides is a failure where it fails, and an error where it stays open, unless
-    the exit status is 0 all the same. One that only warns, or is waived, is skipped.
-    """
+    """Return the XML, in ASCII: a case for each check, and for each audit that did not end."""
+    # A check that decides is a failure where it fails, and an error where it stays open, unless the
+    # exit status is 0 all the same. One that only warns, or is waived, is skipped.
     root = ET.Element("testsuites", name="ldpaudit")
     for piece in pieces(result):
         _add_suite(root, piece, surroundings)

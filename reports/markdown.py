@@ -33,10 +33,8 @@ _ANSWERS: Final = {"pass": "met", "fail": "**failed**", "inconclusive": "undecid
 
 
 def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG001
-    """Return decision, reason, next steps, checks and the few numbers that matter.
-
-    Fewer than 60 lines, none of which a name could turn into markup.
-    """
+    """Return decision, reason, next steps, checks and the few numbers that matter."""
+    # Fewer than 60 lines, none of which a name could turn into markup.
     return "\n".join(
         (
             f"*{marked(result.access)}*",

@@ -1,7 +1,7 @@
-"""Files of tables: where they lie, and how they are read.
+"""Files of tables: where they lie, and how they are read."""
 
-In: a path or URL. Out: columns, whole or in batches; the name of a file says which reader reads it.
-"""
+# In: a path or URL. Out: columns, whole or in batches; the name of a file says which reader reads
+# it.
 
 import os
 from importlib import import_module
@@ -33,11 +33,9 @@ _UNREAD: Final = {
 
 
 def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
-    """Open a path, a folder, a pattern, a URL, a DataFrame or an Arrow table.
-
-    What is called as no other format is Parquet; ``files``: how text files and workbooks are
-    written.
-    """
+    """Open a path, a folder, a pattern, a URL, a DataFrame or an Arrow table."""
+    # What is called as no other format is Parquet; ``files``: how text files and workbooks are
+    # written.
     if not isinstance(source, str | os.PathLike):
         return MemoryTable(source)
     location, files = locate(source), files.files

@@ -273,11 +273,10 @@ class ArrowFile(TableSource):
 
 
 def _size_of(message: Any) -> tuple[int, int, int]:
-    """Return the kind of a message of Arrow's, its rows, and its bytes when it is unpacked.
-
-    A message is a table of Google's FlatBuffers: a field lies at an offset from the table's start,
-    which its other table gives. A compressed buffer begins with its size when it is unpacked.
-    """
+    """Return the kind of a message of Arrow's, its rows, and its bytes when it is unpacked."""
+    # A message is a table of Google's FlatBuffers: a field lies at an offset from the table's
+    # start, which its other table gives. A compressed buffer begins with its size when it is
+    # unpacked.
     head, body = message.metadata, message.body
 
     def number(form: str, place: int, content: Any = head) -> int:

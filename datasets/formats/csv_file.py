@@ -56,11 +56,10 @@ _CODE: Final = {
 
 
 class CsvFile(TableSource):
-    """A CSV file with a header; what is not given of its dialect is detected.
+    """A CSV file with a header; what is not given of its dialect is detected."""
 
-    In batches a column's type is the narrowest that fits all of its rows: int64, float64, boolean,
-    date, timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing.
-    """
+    # In batches a column's type is the narrowest that fits all of its rows: int64, float64,
+    # boolean, date, timestamp or text. Empty unquoted fields (and NA, null, NaN …) are missing.
 
     location: Location
     text = parsed = True
@@ -140,10 +139,8 @@ class CsvFile(TableSource):
     def batches(
         self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with the named columns in the given order (None: all).
-
-        Those in ``as_text`` are strings, letter for letter; numbers have a decimal point.
-        """
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        # Those in ``as_text`` are strings, letter for letter; numbers have a decimal point.
         for batch, _ in self.batches_as_written(columns, as_text):
             yield batch
 

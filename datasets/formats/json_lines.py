@@ -22,11 +22,10 @@ _ONE_A_LINE: Final = "must hold one JSON object a line"
 
 
 class JsonLines(TableSource):
-    """A file of JSON objects, one a line; their keys are the columns, in order of appearance.
+    """A file of JSON objects, one a line; their keys are the columns, in order of appearance."""
 
-    A column's type is the narrowest that fits all of its rows; a key that an object lacks is
-    missing there.
-    """
+    # A column's type is the narrowest that fits all of its rows; a key that an object lacks is
+    # missing there.
 
     location: Location
     row_count: int

@@ -1,7 +1,6 @@
-"""Where a table lies: one file, a folder, a glob pattern or the URL of any fsspec file system.
+"""Where a table lies: one file, a folder, a glob pattern or the URL of any fsspec file system."""
 
-Files that change while they are read are noticed by size, times and place on the disk.
-"""
+# Files that change while they are read are noticed by size, times and place on the disk.
 
 import contextlib
 import csv
@@ -49,11 +48,10 @@ _seen: Final[ContextVar[_Seen | None]] = ContextVar("seen", default=None)
 
 @dataclass(frozen=True)
 class Location:
-    """The files that make up one table, sorted.
+    """The files that make up one table, sorted."""
 
-    ``name`` is the base name of what was asked for (no folder, host or user name), ``folder`` the
-    folder that was asked for, None for a file or a pattern.
-    """
+    # ``name`` is the base name of what was asked for (no folder, host or user name), ``folder`` the
+    # folder that was asked for, None for a file or a pattern.
 
     name: str
     filesystem: Any
@@ -81,10 +79,8 @@ class Location:
         return pa.PythonFile(_Unpacked(stream, packed, self.name), mode="r")
 
     def line_blocks(self, kind: str) -> Iterator[bytes]:
-        """Yield blocks of whole lines, each ending with a line break; some 16 MiB each.
-
-        ``kind`` names the format in messages (InputError where it cannot be read).
-        """
+        """Yield blocks of whole lines, each ending with a line break; some 16 MiB each."""
+        # ``kind`` names the format in messages (InputError where it cannot be read).
         rest = b""
         with unreadable(self.name, f"is not a readable {kind} file"), self.unpacked() as stream:
             while block := bytes(stream.read(_LINES)):
@@ -117,11 +113,9 @@ class Location:
         return sum(size or 0 for size, *_ in self.stamp())
 
     def stamp(self) -> tuple[tuple[int | None, ...], ...]:
-        """Return size and time of each file, by which a change is noticed.
-
-        Of a file on this machine also its number on the disk, which a file that replaces it does
-        not have, and the time of its last change of any kind, which no program can set.
-        """
+        """Return size and time of each file, by which a change is noticed."""
+        # Of a file on this machine also its number on the disk, which a file that replaces it does
+        # not have, and the time of its last change of any kind, which no program can set.
         stamps = []
         with unreadable(self.name):
             for info in self.filesystem.get_file_info(list(self.paths)):
@@ -134,11 +128,9 @@ class Location:
         return tuple(stamps)
 
     def sha256(self) -> str:
-        """Return the digest of the file, as sha256sum prints it.
-
-        For several files it is the digest of one line ``<digest>  <path>`` per file, in order, with
-        paths relative to the folder that they share.
-        """
+        """Return the digest of the file, as sha256sum prints it."""
+        # For several files it is the digest of one line ``<digest> <path>`` per file, in order,
+        # with paths relative to the folder that they share.
         digests = []
         for path in self.paths:
             digest = hashlib.sha256()
@@ -175,11 +167,9 @@ class _Unpacked:
 
 
 def check_unpacked(unpacked: int, packed: int | None, name: str, most: int) -> None:
-    """Check that a file's content is not out of all proportion to the file (InputError).
-
-    ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no content
-    may have.
-    """
+    """Check that a file's content is not out of all proportion to the file (InputError)."""
+    # ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no
+    # content may have.
     honest = most if packed is None else max(UNPACKED_FREE, UNPACKED_TIMES * packed)
     if unpacked > min(most, honest):
         raise InputError(
@@ -208,11 +198,9 @@ _DAMAGED: Final = (
 def unreadable(
     name: str, problem: str = "is damaged or truncated", part: str = ""
 ) -> Iterator[None]:
-    """Give one line (InputError) in place of any error of a reader or of the file system.
-
-    ``name``: the file's base name; ``problem``: what is wrong with it; ``part``: what to call it,
-    where it is one of several.
-    """
+    """Give one line (InputError) in place of any error of a reader or of the file system."""
+    # ``name``: the file's base name; ``problem``: what is wrong with it; ``part``: what to call it,
+    # where it is one of several.
     file = part or f"The file {quoted(name)}"
     try:
         yield
@@ -335,10 +323,8 @@ def check_unchanged() -> None:
 
 @contextlib.contextmanager
 def watching(noted: bool = True) -> Iterator[None]:
-    """Note the files that are opened in the block, for a block around it as well.
-
-    ``noted``: False for a block that opens what may change: files that are replaced later.
-    """
+    """Note the files that are opened in the block, for a block around it as well."""
+    # ``noted``: False for a block that opens what may change: files that are replaced later.
     around, seen = _seen.get(), _Seen()
     token = _seen.set(seen if noted else None)
     try:

@@ -64,10 +64,8 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without its dictionary; texts in a form that can be computed on.
-
-    Few bytes can stand for very many in both: what memory cannot hold is refused (ColumnError).
-    """
+    """Return a column without its dictionary; texts in a form that can be computed on."""
+    # Few bytes can stand for very many in both: what memory cannot hold is refused (ColumnError).
     kind = computed_type(value_type(column.type))
     if kind == column.type:
         return column
@@ -108,10 +106,9 @@ def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def without_hidden(column: pa.Array) -> pa.Array:
-    """Return a column of the same values, with nothing left in memory under its missing ones.
-
-    Arrow keeps what was in a cell before it was made missing, and its own format writes that down.
-    """
+    """Return a column of the same values, with nothing left in memory under its missing ones."""
+    # Arrow keeps what was in a cell before it was made missing, and its own format writes that
+    # down.
     if isinstance(column, pa.ExtensionArray):
         return pa.ExtensionArray.from_storage(column.type, without_hidden(column.storage))
     if not _may_hide(column):
@@ -152,15 +149,14 @@ _CELL: Final = 64
 
 
 class TableSource:
-    """A table that has been opened: its cells are read when asked for, as often as needed.
+    """A table that has been opened: its cells are read when asked for, as often as needed."""
 
-    ``location``: where the file or files lie; None for a table in memory. ``names``: the column
-    names, distinct, in order. ``schema``: the columns and their types, without any metadata.
-    ``row_count``: None where it is known only after reading everything. ``text``: whether it comes
-    from text, where numbers have no type of their own. ``parsed``: whether each pass over it parses
-    text again. ``remark``: how a file is read, where that was found out and is not usual.
-    ``unread``: how many other tables (sheets) are in the file.
-    """
+    # ``location``: where the file or files lie; None for a table in memory. ``names``: the column
+    # names, distinct, in order. ``schema``: the columns and their types, without any metadata.
+    # ``row_count``: None where it is known only after reading everything. ``text``: whether it
+    # comes from text, where numbers have no type of their own. ``parsed``: whether each pass over
+    # it parses text again. ``remark``: how a file is read, where that was found out and is not
+    # usual. ``unread``: how many other tables (sheets) are in the file.
 
     location: Location | None = None
     names: tuple[str, ...]
@@ -194,11 +190,9 @@ class TableSource:
     def batches(
         self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with the named columns in the given order (None: all).
-
-        A text file gives those in ``as_text`` as strings, letter for letter; other sources have
-        types of their own and ignore it.
-        """
+        """Yield the rows in order, with the named columns in the given order (None: all)."""
+        # A text file gives those in ``as_text`` as strings, letter for letter; other sources have
+        # types of their own and ignore it.
         raise NotImplementedError
 
     def width(self, names: Sequence[str]) -> float:
@@ -211,10 +205,8 @@ class TableSource:
         as_text: Collection[str] = (),
         rows: IndexArray | None = None,
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order, read a group at a time.
-
-        ``rows``: those to read, in order, of all columns in one pass; None for all rows.
-        """
+        """Yield the columns in the given order, read a group at a time."""
+        # ``rows``: those to read, in order, of all columns in one pass; None for all rows.
         kinds, cells = self.schema, allowed() // _CELL if self.parsed else _CELLS_AT_ONCE
         at_once = max(min(cells // max(self.row_count or 0, 1), _COLUMNS_AT_ONCE), 1)
         at_once = at_once if rows is None else max(len(names), 1)
@@ -245,10 +237,9 @@ def bare_schema(schema: pa.Schema) -> pa.Schema:
 
 
 class MemoryTable(TableSource):
-    """A pandas DataFrame, an Arrow table, or anything that exports an Arrow stream.
+    """A pandas DataFrame, an Arrow table, or anything that exports an Arrow stream."""
 
-    ``location``: the file that it was read from.
-    """
+    # ``location``: the file that it was read from.
 
     def __init__(self, source: Any, location: Location | None = None) -> None:
         self.location, self._frame = location, source if is_frame(source) else None

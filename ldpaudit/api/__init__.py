@@ -1,7 +1,6 @@
-"""An audit from Python, and what commands share with it: reading, planning, one result.
+"""An audit from Python, and what commands share with it: reading, planning, one result."""
 
-In: a release and options. Out: its result; what was read, the plan, the policy.
-"""
+# In: a release and options. Out: its result; what was read, the plan, the policy.
 
 from ldpaudit.api.auditing import (
     audit,

@@ -39,10 +39,8 @@ def read_with(
     options: ReleaseOptions,
     keyed: "HashedIds | None" = None,
 ) -> "ReadReport":
-    """Read a release of one private column with what the options say about it.
-
-    ``keyed``: hides ids, to join the rows of several releases.
-    """
+    """Read a release of one private column with what the options say about it."""
+    # ``keyed``: hides ids, to join the rows of several releases.
     from ldpaudit.datasets import read_release
 
     columns = named_columns(options)
@@ -66,10 +64,8 @@ def read_columns(
     options: ReleaseOptions,
     keyed: "HashedIds | None" = None,
 ) -> "ReadReport | ColumnsReport":
-    """Read a release with all private columns that the options name, or else that it declares.
-
-    ``keyed``: hides ids, to join the rows of several releases.
-    """
+    """Read a release with all private columns that the options name, or else that it declares."""
+    # ``keyed``: hides ids, to join the rows of several releases.
     columns = named_columns(options)
     source, declared = opened(release, options)
     names = () if declared is None else declared.names

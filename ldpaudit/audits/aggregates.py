@@ -1,9 +1,8 @@
-"""Aggregates of labels: what the released sum of a bag reveals about each label in it.
+"""Aggregates of labels: what the released sum of a bag reveals about each label in it."""
 
-The attacker knows the mechanism, and P(label | features) from other people; the posterior of every
-label given the bag's released sum is exact. Bags, not rows, are independent: models are fitted on
-one half of the bags and scored on the other, both ways, and every interval counts bags.
-"""
+# The attacker knows the mechanism, and P(label | features) from other people; the posterior of
+# every label given the bag's released sum is exact. Bags, not rows, are independent: models are
+# fitted on one half of the bags and scored on the other, both ways, and every interval counts bags.
 
 import math
 from collections.abc import Iterator, Sequence
@@ -116,11 +115,9 @@ AUDIT: Final = BuiltIn(AUDIT_ID, _parts, _unavailable, needs=("labels",))
 def run_attacks(
     context: AuditContext, claim: BagSums
 ) -> tuple[list[Scored[RowValues]], FloatArray]:
-    """Fit and score every attack on both halves of the bags; true labels are known.
-
-    Also returns P(second class | features) of every row from a model that has not seen its bag,
-    float64 of shape (n,).
-    """
+    """Fit and score every attack on both halves of the bags; true labels are known."""
+    # Also returns P(second class | features) of every row from a model that has not seen its bag,
+    # float64 of shape (n,).
     bags, release = context.bags, context.release
     half = np.zeros(len(bags.released))
     half[context.rng("aggregates", "halves").permutation(len(half))[: len(half) // 2]] = 1
@@ -181,11 +178,9 @@ def attack_parts(runs: Sequence[Scored[RowValues]], confidence: float) -> Iterat
 def _expectations(
     context: AuditContext, claim: BagSums, priors: FloatArray, source: str
 ) -> Iterator[Part]:
-    """Yield the accuracy that the exact posterior expects of itself, given P(label | features).
-
-    ``priors``: P(second class | features) before the release, float64 of shape (n,), from
-    ``source``.
-    """
+    """Yield the accuracy that the exact posterior expects of itself, given P(label | features)."""
+    # ``priors``: P(second class | features) before the release, float64 of shape (n,), from
+    # ``source``.
     bags = context.bags
     posterior, sizes = _posterior(priors, bags, claim), np.bincount(bags.members)
     expected = float(np.maximum(posterior, 1 - posterior).mean())
@@ -251,11 +246,9 @@ def _expectations(
 
 
 def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
-    """Return the ε of binary randomized response with an additive advantage, in nats.
-
-    ``priors``, float64 (n,): P(second class) of each row. ``advantage``: the advantage averaged
-    over rows; 0 gives 0, and what no ε reaches gives ∞.
-    """
+    """Return the ε of binary randomized response with an additive advantage, in nats."""
+    # ``priors``, float64 (n,): P(second class) of each row. ``advantage``: the advantage averaged
+    # over rows; 0 gives 0, and what no ε reaches gives ∞.
     from scipy.optimize import brentq
 
     posterior = np.column_stack([1 - priors, priors])
@@ -269,12 +262,10 @@ def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
 
 
 def residuals(context: AuditContext) -> tuple[FloatArray, FloatArray]:
-    """Return released less true sums of all bags, and of those with labels of both classes.
-
-    In the latter, clipping a noisy sum to 0 … size leaves it on the same side of the true sum and
-    of its neighbours. Where all labels are the same a clipped sum never lies beyond the true one,
-    and the few far residuals would look like little noise.
-    """
+    """Return released less true sums of all bags, and of those with labels of both classes."""
+    # In the latter, clipping a noisy sum to 0 … size leaves it on the same side of the true sum and
+    # of its neighbours. Where all labels are the same a clipped sum never lies beyond the true one,
+    # and the few far residuals would look like little noise.
     sizes = np.bincount(context.bags.members)
     true = np.bincount(context.bags.members, weights=context.truth)
     found = context.bags.released - true
@@ -282,12 +273,10 @@ def residuals(context: AuditContext) -> tuple[FloatArray, FloatArray]:
 
 
 def bag_bound(residuals: FloatArray, alpha: float) -> float:
-    """Return a lower bound of ε from the noise of released sums, in nats, at level 1 − alpha.
-
-    Neighbouring sums differ by 1, so for additive noise F(t) ≤ e^ε F(t − 1), and the same for the
-    upper tail; t = 0, where Laplace and geometric noise reach ε. Each tail of the residuals, which
-    are released less true sums, float64 of shape (b,), gets half of alpha.
-    """
+    """Return a lower bound of ε from the noise of released sums, in nats, at level 1 − alpha."""
+    # Neighbouring sums differ by 1, so for additive noise F(t) ≤ e^ε F(t − 1), and the same for the
+    # upper tail; t = 0, where Laplace and geometric noise reach ε. Each tail of the residuals,
+    # which are released less true sums, float64 of shape (b,), gets half of alpha.
     return max(0.0, *(_tail_bound(side * residuals, alpha / 2) for side in (1, -1)))
 
 
@@ -329,11 +318,9 @@ def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
 
 
 def _noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
-    """Return the p-value of the two-sided Kolmogorov–Smirnov test.
-
-    With a discrete law the test compares at the jumps only, and its continuous null distribution
-    is conservative.
-    """
+    """Return the p-value of the two-sided Kolmogorov–Smirnov test."""
+    # With a discrete law the test compares at the jumps only, and its continuous null distribution
+    # is conservative.
     from scipy.stats import kstest, kstwo
 
     if claim.noise == "geometric":

@@ -1,8 +1,7 @@
-"""Columns of a release that should not be published: names of people, and what shows labels.
+"""Columns of a release that should not be published: names of people, and what shows labels."""
 
-With or without true labels. What the best column, a row near by or the order of the rows shows is
-part of every audit.
-"""
+# With or without true labels. What the best column, a row near by or the order of the rows shows is
+# part of every audit.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -58,13 +57,12 @@ _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels that columns are compared with.
+    """The labels that columns are compared with."""
 
-    ``codes``, int32 (n,): true labels, or released ones. ``classes``: how many there are.
-    ``weights``, float64 (m, k): what a row with each code counts for each label. ``most_equal``:
-    the excess over chance of equal released labels of two rows with one true label; None where the
-    codes are true labels.
-    """
+    # ``codes``, int32 (n,): true labels, or released ones. ``classes``: how many there are.
+    # ``weights``, float64 (m, k): what a row with each code counts for each label. ``most_equal``:
+    # the excess over chance of equal released labels of two rows with one true label; None where
+    # the codes are true labels.
 
     codes: IntArray
     classes: int
@@ -185,10 +183,8 @@ def _places(counts: FloatArray | IndexArray) -> tuple[IntArray, int]:
 def _of_columns(
     context: AuditContext, labels: Labels, rows: IndexArray, looked_at: dict[int, Values]
 ) -> Iterator[Part]:
-    """Yield what single columns show: of their row's label, of rows near by, of some people.
-
-    ``looked_at``: arrays of single columns, by their places among all of the release's.
-    """
+    """Yield what single columns show: of their row's label, of rows near by, of some people."""
+    # ``looked_at``: arrays of single columns, by their places among all of the release's.
     release, known = context.release, labels.most_equal is None
     places, arrays = list(looked_at), list(looked_at.values())
     codes, surveyed = labels.codes[rows], release.columns
@@ -319,11 +315,9 @@ def _is_beyond(order: Agreement, known: bool) -> bool:
 
 
 def _cells_by_features(context: AuditContext, known: bool) -> IndexArray:
-    """Return codes of rows whose features, and released label, say the same of the label, int64.
-
-    By the likeliest label and how likely it is, in three parts. Equal rows are a cell of their own:
-    anybody sees which belong together.
-    """
+    """Return codes of rows whose features, and released label, say the same of the label, int64."""
+    # By the likeliest label and how likely it is, in three parts. Equal rows are a cell of their
+    # own: anybody sees which belong together.
     release = context.release
     chances = cross_fitted_posterior(context, "truth" if known else "released")
     if known and (channel := aligned_channel(context)) is not None:

@@ -50,11 +50,10 @@ def feature_dependence(context: AuditContext) -> str | None:
 
 
 def one_channel(context: AuditContext) -> AuditContext:
-    """Return the context of the rows that one channel released, with that as the claim.
-
-    Of a release in stages those of the first, drawn without the features; of others all rows. The
-    same context where the file has not as many rows as were released: no place tells a stage then.
-    """
+    """Return the context of the rows that one channel released, with that as the claim."""
+    # Of a release in stages those of the first, drawn without the features; of others all rows. The
+    # same context where the file has not as many rows as were released: no place tells a stage
+    # then.
     staged = context.claim.offers(StagedLabel)
     every = context.views.every_row
     if staged is None or len(every or context.release) != staged.rows:
@@ -72,14 +71,11 @@ def one_channel(context: AuditContext) -> AuditContext:
 
 @remembered("channel")
 def aligned_channel(context: AuditContext) -> Channel | None:
-    """Return the claimed channel in the order of the release's classes and outputs.
-
-    For a mechanism on numbers it is the channel to the bins of its view, given the true labels
-    where they are grouped. None where the claim has no channel that is the same for all features,
-    and where labels are grouped and unknown: a group's channel depends on the labels in it.
-
-    Raise InputError if the claim's labels are not those of the release.
-    """
+    """Return the claimed channel in the order of the release's classes and outputs."""
+    # For a mechanism on numbers it is the channel to the bins of its view, given the true labels
+    # where they are grouped. None where the claim has no channel that is the same for all features,
+    # and where labels are grouped and unknown: a group's channel depends on the labels in it.
+    # Raise InputError if the claim's labels are not those of the release.
     release = context.release
     if release.numeric is not None:
         return _numeric(context.claim, release.numeric, None)
@@ -98,11 +94,9 @@ def aligned_channel(context: AuditContext) -> Channel | None:
 
 
 def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:
-    """Return the channel that an attacker uses who knows the true labels of some rows.
-
-    The claimed one; where labels are grouped, each group's average over the labels of ``rows``, on
-    which the attack is fitted.
-    """
+    """Return the channel that an attacker uses who knows the true labels of some rows."""
+    # The claimed one; where labels are grouped, each group's average over the labels of ``rows``,
+    # on which the attack is fitted.
     numeric = context.release.numeric
     if numeric is None or not numeric.view.classes.grouped:
         return aligned_channel(context)
@@ -118,10 +112,8 @@ def _numeric(claim: Mechanism, labels: NumericLabels, rows: IndexArray | None) -
 
 
 def why_unscored(context: AuditContext, purpose: str) -> str | None:
-    """Return why nothing can be compared with true labels, known or implied; else None.
-
-    ``purpose`` names what cannot be done, as in "an attack cannot be scored".
-    """
+    """Return why nothing can be compared with true labels, known or implied; else None."""
+    # ``purpose`` names what cannot be done, as in "an attack cannot be scored".
     reason = why_no_channel(context) if context.release.truth is None else None
     return None if reason is None else f"without true labels {purpose}: {reason}"
 
@@ -149,11 +141,9 @@ _BLOCK: Final = 500_000
 
 
 def learning_rows(context: AuditContext, half: int) -> IndexArray:
-    """Return the rows of one half that models and attacks learn from, in order.
-
-    All up to a million, or up to 40 million values where there are more than 40 columns; else a
-    random sample of so many, drawn without looking at any label.
-    """
+    """Return the rows of one half that models and attacks learn from, in order."""
+    # All up to a million, or up to 40 million values where there are more than 40 columns; else a
+    # random sample of so many, drawn without looking at any label.
     width = max(context.release.features.width, 1)
     most = int(np.clip(_LEARNT_ENTRIES // width, _FEWEST_LEARNT, _MOST_LEARNT))
     return context.sample(context.half(half), most, "models", "learnt", str(half))

@@ -1,10 +1,9 @@
-"""Numeric labels: how near an attacker's guess comes to a person's true number.
+"""Numeric labels: how near an attacker's guess comes to a person's true number."""
 
-The attacker knows the mechanism, the labels of other people and a model of the features; the
-likelihood of the released number is exact. Every attack is fitted on one half of the rows and
-scored on the other, both ways, and is compared with guessing without the release: from the labels
-of other people alone, and with the features too.
-"""
+# The attacker knows the mechanism, the labels of other people and a model of the features; the
+# likelihood of the released number is exact. Every attack is fitted on one half of the rows and
+# scored on the other, both ways, and is compared with guessing without the release: from the labels
+# of other people alone, and with the features too.
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -91,11 +90,9 @@ def _fold(context: AuditContext, half: int) -> tuple[dict[str, RowValues], Label
 def score_parts(
     runs: Sequence[Scored[RowValues]], every: Sequence[Measure[RowValues]], confidence: float
 ) -> Iterator[Part]:
-    """Yield each measure of its strongest attack, corrected for choosing it, then every score.
-
-    The bounds are how strong the strongest is at least, for measures whose large values are strong
-    attacks. All are certified on both sides.
-    """
+    """Yield each measure of its strongest attack, corrected for choosing it, then every score."""
+    # The bounds are how strong the strongest is at least, for measures whose large values are
+    # strong attacks. All are certified on both sides.
     for measure in every:
         able = [run for run in runs if measure.name in run.folds[0].values]
         attacks = [run for run in able if run.name in ATTACKS]

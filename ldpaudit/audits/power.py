@@ -1,9 +1,8 @@
-"""Power: what this audit could have found, and how many rows would find more.
+"""Power: what this audit could have found, and how many rows would find more."""
 
-An audit that finds nothing is worth as much as what it could have found: the smallest excess of ε,
-and the smallest share or group of rows in the clear, that its bounds find in nine of ten simulated
-releases.
-"""
+# An audit that finds nothing is worth as much as what it could have found: the smallest excess of
+# ε, and the smallest share or group of rows in the clear, that its bounds find in nine of ten
+# simulated releases.
 
 import math
 from collections.abc import Callable, Iterator
@@ -90,10 +89,8 @@ def _unavailable(context: AuditContext) -> str | None:
 
 
 def _parts(context: AuditContext) -> Iterator[Part]:
-    """Yield the power; raise InsufficientDataError if no bound of ε could be computed at all.
-
-    Where bounds count the first stage alone, what is said of rows would not hold for the others.
-    """
+    """Yield the power; raise InsufficientDataError if no bound of ε could be computed at all."""
+    # Where bounds count the first stage alone, what is said of rows would not hold for the others.
     one = one_channel(context)
     for part in _power(one):
         name = part[0] if isinstance(part, tuple) else getattr(part, "id", "")
@@ -252,11 +249,9 @@ def outsiders_channel(context: AuditContext) -> Channel | None:
 
 
 def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
-    """Yield the smallest excess that the release alone would have shown, and the rows it needs.
-
-    And what the true labels would show: the publisher's audit of the same release. Raise
-    InsufficientDataError if no bound of ε could be computed at all.
-    """
+    """Yield the smallest excess that the release alone would have shown, and the rows it needs."""
+    # And what the true labels would show: the publisher's audit of the same release. Raise
+    # InsufficientDataError if no bound of ε could be computed at all.
     evidence = outsider_evidence(context)
     if isinstance(evidence, str):
         raise InsufficientDataError(f"no bound of ε could be computed: {evidence}")
@@ -307,13 +302,11 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
 def _simulated(
     context: AuditContext, evidence: ReleaseOnlyEvidence, channel: Channel, limit: float
 ) -> Callable[[float, float, float], bool]:
-    """Return whether a release's ε, at a level and a multiple of the rows, is found.
-
-    That of the best of the tests, given how good they are: the largest bound is at least its. Each
-    group is taken for the mixture of true labels that explains its released labels best under the
-    claimed channel; at a larger ε a mechanism that replaces features replaces fewer of them, and
-    groups are purer.
-    """
+    """Return whether a release's ε, at a level and a multiple of the rows, is found."""
+    # That of the best of the tests, given how good they are: the largest bound is at least its.
+    # Each group is taken for the mixture of true labels that explains its released labels best
+    # under the claimed channel; at a larger ε a mechanism that replaces features replaces fewer of
+    # them, and groups are purer.
     mixtures = [label_mixtures(test.table, channel.matrix) for test in evidence.tests]
     claim, everyone = context.claim.offers(SyntheticFeatures), _all_labels(context, channel)
 
@@ -346,12 +339,10 @@ def _simulated(
 
 
 def excess_by_released_labels(context: AuditContext, alpha: float) -> float | None:
-    """Return an excess that true labels would show, of classes that released labels bound alone.
-
-    Of a context without true labels. Counted are rows that share no noise, as far as released
-    labels show it. All classes are as small as these allow at 95 % confidence; None where no excess
-    would be shown then, or they say nothing of the classes.
-    """
+    """Return an excess that true labels would show, of classes that released labels bound alone."""
+    # Of a context without true labels. Counted are rows that share no noise, as far as released
+    # labels show it. All classes are as small as these allow at 95 % confidence; None where no
+    # excess would be shown then, or they say nothing of the classes.
     context = one_channel(context)
     claim = context.claim
     if claim.epsilon is not None and math.isinf(claim.epsilon):
@@ -372,11 +363,9 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
 
 
 def _counted_alone(context: AuditContext) -> IndexArray | None:
-    """Return rows that share no noise, as far as released labels show it; None for all.
-
-    Distances at which rows share noise are looked for at the head of the file: a model of all rows
-    would take longer than the rest of an audit.
-    """
+    """Return rows that share no noise, as far as released labels show it; None for all."""
+    # Distances at which rows share noise are looked for at the head of the file: a model of all
+    # rows would take longer than the rest of an audit.
     found = noise_clusters(context)
     rows = None if found.codes is None else one_of_each(found.codes, context.rng("counted rows"))
     head = of_rows(context, np.arange(min(len(context.release), _HEAD)))
@@ -387,10 +376,8 @@ def _counted_alone(context: AuditContext) -> IndexArray | None:
 
 
 def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:
-    """Return how many have each true label at least, the others the most frequent one.
-
-    All classes together are as large with 95 % confidence. Of the rows of a group one counts.
-    """
+    """Return how many have each true label at least, the others the most frequent one."""
+    # All classes together are as large with 95 % confidence. Of the rows of a group one counts.
     release, inverse = context.release, np.linalg.pinv(channel.matrix)
     people = len(release) if release.groups is None else len(np.unique(release.groups))
     seen = np.bincount(release.released, minlength=len(channel.outputs)) / len(release)

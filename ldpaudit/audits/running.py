@@ -40,11 +40,9 @@ _LACKS: Final[Mapping[str, str]] = {
 def run_audits(
     chosen: Mapping[str, str], context: AuditContext
 ) -> tuple[tuple[AuditRecord, ...], tuple[Finding, ...]]:
-    """Return of each audit that was asked for whether it ran, and what it found.
-
-    ``chosen``: places, ``MODULE:NAME``, by id. Raise LdpAuditError if one failed for another
-    reason than too few rows, or a library that is not installed.
-    """
+    """Return of each audit that was asked for whether it ran, and what it found."""
+    # ``chosen``: places, ``MODULE:NAME``, by id. Raise LdpAuditError if one failed for another
+    # reason than too few rows, or a library that is not installed.
     audits = {name: _loaded(name, path) for name, path in chosen.items()}
     reasons = {name: _unavailable(name, audit, context) for name, audit in audits.items()}
     at_work = [name for name in audits if reasons[name] is None]
@@ -198,10 +196,8 @@ def taking_part(
     records: Iterable[AuditRecord],
     scored: Collection[str],
 ) -> tuple[PlugIn, ...]:
-    """Return the parts of other packages, and the attacks that were given, that took part.
-
-    ``scored``: the attacks that were scored.
-    """
+    """Return the parts of other packages, and the attacks that were given, that took part."""
+    # ``scored``: the attacks that were scored.
     names: dict[PlugInKind, Collection[str]] = {
         "attack": scored,
         "audit": {record.id for record in records if record.status in ("ran", "stopped")},

@@ -1,8 +1,7 @@
-"""Scores of attacks on held-out folds as estimates: each attack's own, and the strongest's.
+"""Scores of attacks on held-out folds as estimates: each attack's own, and the strongest's."""
 
-Whatever is scored (labels, numbers, bags; with or without true labels), the strongest of several is
-corrected for choosing it in the same way.
-"""
+# Whatever is scored (labels, numbers, bags; with or without true labels), the strongest of several
+# is corrected for choosing it in the same way.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,13 +66,12 @@ def best_estimate(
     prefix: str = "attack",
     **details: Unpack[Bounded],
 ) -> tuple[Estimate, Callable[[float], float]]:
-    """Return a measure of its strongest attack, corrected for choosing it.
-
-    The end for its least strength is the best of all bounds, each at the error probability divided
-    by how many attacks were ``possible``; the other end needs no correction, since the strongest
-    attack's own bound is among them. Also returned: the former end as a function of its error
-    probability. ``words``: the method, with {count}, {best}, {method}, {end} and {possible}.
-    """
+    """Return a measure of its strongest attack, corrected for choosing it."""
+    # The end for its least strength is the best of all bounds, each at the error probability
+    # divided by how many attacks were ``possible``; the other end needs no correction, since the
+    # strongest attack's own bound is among them. Also returned: the former end as a function of its
+    # error probability. ``words``: the method, with {count}, {best}, {method}, {end} and
+    # {possible}.
     best = max(runs, key=lambda run: measure.better * average(run.folds, measure.value))
     strength = partial(_strength, runs, measure, max(possible, len(runs)))
     tail, corrected = (1 - confidence) / 2, "lower" if measure.better > 0 else "upper"

@@ -1,9 +1,8 @@
-"""Noise that anybody can compute: common seeds of random generators, and checksums of columns.
+"""Noise that anybody can compute: common seeds of random generators, and checksums of columns."""
 
-With true labels the numbers must explain which labels were changed; without them, which labels
-agree with what the features say. True labels that were themselves simulated with such a seed look
-the same then, so without true labels nothing is certified.
-"""
+# With true labels the numbers must explain which labels were changed; without them, which labels
+# agree with what the features say. True labels that were themselves simulated with such a seed look
+# the same then, so without true labels nothing is certified.
 
 import math
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
-"""Synthetic features: are they realistic, and do they reveal the rows that they replace?
+"""Synthetic features: are they realistic, and do they reveal the rows that they replace?"""
 
-For double randomized response, or any release that replaces whole feature rows. The rows whose
-released features differ from the original ones are the synthetic ones.
-"""
+# For double randomized response, or any release that replaces whole feature rows. The rows whose
+# released features differ from the original ones are the synthetic ones.
 
 from collections.abc import Iterator
 
@@ -56,10 +55,8 @@ _POPULATION = (
 
 
 def _own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
-    """Return a lower bound of the chance that synthetic rows reveal which rows they replace.
-
-    ``rows``, int64 of shape (m,), are those with synthetic features.
-    """
+    """Return a lower bound of the chance that synthetic rows reveal which rows they replace."""
+    # ``rows``, int64 of shape (m,), are those with synthetic features.
     context.progress.step("comparing synthetic rows with the rows that they replace")
     rng = context.rng(AUDIT_ID, "own-row")
     metric = fit_metric(original, "l2", rng=rng)
@@ -150,10 +147,8 @@ def _copies(made: Float32Array, originals: Float32Array) -> Iterator[Estimate]:
 
 
 def _nearness(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
-    """Return the share of synthetic rows nearer to originals than originals are to one another.
-
-    Both look for their closest record among the same other half of the originals.
-    """
+    """Return the share of synthetic rows nearer to originals than originals are to one another."""
+    # Both look for their closest record among the same other half of the originals.
     rng = context.rng(AUDIT_ID, "nearness")
     order = rng.permutation(len(original))[: 4 * _MOST_COMPARED]
     records, asking = (original.take(part) for part in np.split(order, [len(order) // 2]))

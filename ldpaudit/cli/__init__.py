@@ -1,8 +1,7 @@
-"""The command line: thin shells of the commands.
+"""The command line: thin shells of the commands."""
 
-In: words and the environment. Out: a request to a command, and its exit status: 0 no violation
-found, 1 a violation, 2 could not run, 3 inconclusive.
-"""
+# In: words and the environment. Out: a request to a command, and its exit status: 0 no violation
+# found, 1 a violation, 2 could not run, 3 inconclusive.
 
 import functools
 import os
@@ -93,10 +92,8 @@ def _commands() -> Any:
 
 
 def main() -> None:
-    """Run the command line; every error becomes one line on stderr and exit status 2.
-
-    The status is that of the work, whatever becomes of standard output and error.
-    """
+    """Run the command line; every error becomes one line on stderr and exit status 2."""
+    # The status is that of the work, whatever becomes of standard output and error.
     debug = debugging()
     with steady_streams(), quiet_libraries(debug):
         _main(debug)

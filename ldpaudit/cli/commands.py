@@ -1,7 +1,6 @@
-"""The commands as functions: their options, what they call, and how they end.
+"""The commands as functions: their options, what they call, and how they end."""
 
-What a command needs is imported when it is called: the command line itself must start at once.
-"""
+# What a command needs is imported when it is called: the command line itself must start at once.
 
 import sys
 from dataclasses import dataclass, replace

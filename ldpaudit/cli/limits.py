@@ -23,11 +23,9 @@ _STATUSES: Final = (0, 1, 2, 3)
 
 
 def status_under_limit() -> tuple[int, str] | None:
-    """Carry out the command in a child where addresses are limited.
-
-    Returns the exit status, and a line to print or nothing; None where there is no limit, or this
-    process is the child.
-    """
+    """Carry out the command in a child where addresses are limited."""
+    # Returns the exit status, and a line to print or nothing; None where there is no limit, or this
+    # process is the child.
     limit = address_limit()
     if limit is None or os.environ.get(CHILD):
         return None

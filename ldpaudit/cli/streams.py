@@ -11,10 +11,9 @@ from typing import Any
 
 
 class Steady:
-    """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away.
+    """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away."""
 
-    ``lost``: why something was thrown away.
-    """
+    # ``lost``: why something was thrown away.
 
     def __init__(self, stream: Any, lost: Exception | None = None) -> None:
         self._stream, self.lost = stream, lost
@@ -74,10 +73,8 @@ def steady_streams() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_libraries(debug: bool) -> Iterator[None]:
-    """Show no warning of a library, which nobody can act on and which names paths.
-
-    A warning that a filter turns into an error, as in the tests, is one still.
-    """
+    """Show no warning of a library, which nobody can act on and which names paths."""
+    # A warning that a filter turns into an error, as in the tests, is one still.
     with warnings.catch_warnings():
         if not debug:
             warnings.showwarning = lambda *_, **__: None

@@ -27,24 +27,21 @@ _SUFFIXES: Final = (
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where the result and the page are written, both or neither.
+    """Where the result and the page are written, both or neither."""
 
-    One of them may go to standard output (``-``); all that is for people then goes to standard
-    error. ``json``, ``html``: None: not written. ``made``: a folder that the work makes: files in
-    it are not checked beforehand.
-    """
+    # One of them may go to standard output (``-``); all that is for people then goes to standard
+    # error. ``json``, ``html``: None: not written. ``made``: a folder that the work makes: files in
+    # it are not checked beforehand.
 
     json: Annotated[Path | None, Option("The result as JSON; - is standard output.")] = None
     html: Annotated[Path | None, Option("The page as HTML; - is standard output.")] = None
     made: Path | None = None
 
     def or_beside(self, source: str, kind: str) -> Self:
-        """Return these places; without result and page, they become two files beside an input.
-
-        Not where something goes to standard output: then nothing is written that was not asked for.
-        ``source``: the input; for a URL or a pattern the files go into the current folder.
-        ``kind``: the files are ``<name of the input>.<kind>.json`` and ``.html``.
-        """
+        """Return these places; without result and page, they become two files beside an input."""
+        # Not where something goes to standard output: then nothing is written that was not asked
+        # for. ``source``: the input; for a URL or a pattern the files go into the current folder.
+        # ``kind``: the files are ``<name of the input>.<kind>.json`` and ``.html``.
         if self.json or self.html or self.streamed:
             return self
         local = "://" not in source and not any(mark in source for mark in "*?[")
@@ -69,10 +66,8 @@ class Outputs:
         return tuple(place for place in self.asked.values() if place != STREAM)
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
-        """Refuse places that cannot be written to, and those of inputs.
-
-        OutputError with what is wrong with which file.
-        """
+        """Refuse places that cannot be written to, and those of inputs."""
+        # OutputError with what is wrong with which file.
         streamed = [f"--{name}" for name, place in self.asked.items() if place == STREAM]
         if len(streamed) > 1:
             raise OutputError(
@@ -88,11 +83,9 @@ class Outputs:
         return redirect_stdout(sys.stderr) if self.streamed else nullcontext()
 
     def write(self, makers: Mapping[str, Callable[[], str]], *, confidential: bool = False) -> str:
-        """Write what is asked for and can be made, all or nothing; nothing else is made.
-
-        What is ``confidential`` only its owner may read (mode 0600). Returns what is for standard
-        output; empty without it.
-        """
+        """Write what is asked for and can be made, all or nothing; nothing else is made."""
+        # What is ``confidential`` only its owner may read (mode 0600). Returns what is for standard
+        # output; empty without it.
         texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
         streamed = texts.pop(STREAM, "")
         write_all(texts, last=True, private=confidential)
@@ -108,10 +101,9 @@ class Outputs:
 
 @dataclass(frozen=True)
 class ReportOutputs(Outputs):
-    """Where the result of one release is written, for people and for pipelines; all or nothing.
+    """Where the result of one release is written, for people and for pipelines; all or nothing."""
 
-    ``sarif``, ``junit``, ``markdown``: None: not written.
-    """
+    # ``sarif``, ``junit``, ``markdown``: None: not written.
 
     sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None
     junit: Annotated[Path | None, Option("The checks as JUnit XML (test reports).")] = None
@@ -137,11 +129,9 @@ def read_result(path: Path) -> "AuditResult":
 
 
 def check_place(path: Path) -> None:
-    """Check, as far as that is possible beforehand, that a file can be written there.
-
-    OutputError if the place is a folder, a device or the like, or its folder does not exist or
-    cannot be written to.
-    """
+    """Check, as far as that is possible beforehand, that a file can be written there."""
+    # OutputError if the place is a folder, a device or the like, or its folder does not exist or
+    # cannot be written to.
     shown = quoted(path.name or str(path))
     try:
         folder = place_of(path).parent
@@ -158,10 +148,8 @@ def check_place(path: Path) -> None:
 
 
 def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) -> None:
-    """Check that no two files go to one place, and none to the place of an input.
-
-    OutputError with which file is which.
-    """
+    """Check that no two files go to one place, and none to the place of an input."""
+    # OutputError with which file is which.
     for one, other in combinations(targets, 2):
         if _same(one, other):
             raise OutputError(

@@ -15,10 +15,8 @@ SAME: Final = 1e-9
 
 
 def prior_over(classes: tuple[Label, ...], table: LabelPrior) -> FloatArray:
-    """Return the prior of the labels in their order, float64 of shape (k,).
-
-    InputError if its labels are not exactly these, or it is no distribution.
-    """
+    """Return the prior of the labels in their order, float64 of shape (k,)."""
+    # InputError if its labels are not exactly these, or it is no distribution.
     # A grid's 0.1 + 2 · 0.1 is the file's 0.3.
     place = positions(tuple(map(_rounded, table.labels)), tuple(map(_rounded, classes)))
     refuse(

@@ -150,12 +150,12 @@ def is_result(name: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnRequest(FileOptions, ReleaseOptions):
-    """The options of ``ldpaudit learn``.
+    """The options of ``ldpaudit learn``."""
 
-    ``release``, ``test``: the released file, and rows outside of it with true labels. ``learner``:
-    what is trained; of numbers, "logistic" stands for ridge regression. ``loss``: the loss where
-    the learner offers several; None: its usual one. ``confidence``: of the score's interval.
-    """
+    # ``release``, ``test``: the released file, and rows outside of it with true labels.
+    # ``learner``: what is trained; of numbers, "logistic" stands for ridge regression. ``loss``:
+    # the loss where the learner offers several; None: its usual one. ``confidence``: of the score's
+    # interval.
 
     release: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
     test: Annotated[
@@ -184,13 +184,12 @@ class LearnRequest(FileOptions, ReleaseOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DeclareRequest(FileOptions):
-    """The options of ``ldpaudit declare``; without a claim the present declaration is shown.
+    """The options of ``ldpaudit declare``; without a claim the present declaration is shown."""
 
-    The file may be a folder or a pattern of Parquet files. ``label``: each alone or with its claim;
-    none: as declared, as a table of channels names them, or ``label``. ``claim`` is about each
-    column that has none of its own. Without ``output`` the declaration goes into the file, or into
-    one of its own next to it.
-    """
+    # The file may be a folder or a pattern of Parquet files. ``label``: each alone or with its
+    # claim; none: as declared, as a table of channels names them, or ``label``. ``claim`` is about
+    # each column that has none of its own. Without ``output`` the declaration goes into the file,
+    # or into one of its own next to it.
 
     file: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
     label: Annotated[
@@ -222,13 +221,12 @@ class DeclareRequest(FileOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SelftestRequest:
-    """The options of ``ldpaudit selftest``.
+    """The options of ``ldpaudit selftest``."""
 
-    ``minutes``: after so many no further release is begun; None: 10, and no limit with
-    ``thorough``. ``thorough``: 1,000 honest and 300 leaking releases instead of 30 and 21.
-    ``seed``: of all releases and audits. ``threads``: releases that are audited at the same time;
-    None: as many as there are processors. ``resume``: a folder for finished releases.
-    """
+    # ``minutes``: after so many no further release is begun; None: 10, and no limit with
+    # ``thorough``. ``thorough``: 1,000 honest and 300 leaking releases instead of 30 and 21.
+    # ``seed``: of all releases and audits. ``threads``: releases that are audited at the same time;
+    # None: as many as there are processors. ``resume``: a folder for finished releases.
 
     minutes: Annotated[
         float | None,
@@ -286,13 +284,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class BlackBoxRequest:
-    """The options of ``ldpaudit mechanism audit``.
+    """The options of ``ldpaudit mechanism audit``."""
 
-    A tenth to a half of the samples, and as many of every other input, serve to choose the event.
-    ``claim``: ε is None where nothing is claimed; δ is that of the (ε, δ)-DP that is claimed, or
-    under which ε is bounded. The value of ``features`` for an output must not depend on the other
-    outputs. ``path``: where modules are searched first.
-    """
+    # A tenth to a half of the samples, and as many of every other input, serve to choose the event.
+    # ``claim``: ε is None where nothing is claimed; δ is that of the (ε, δ)-DP that is claimed, or
+    # under which ε is bounded. The value of ``features`` for an output must not depend on the other
+    # outputs. ``path``: where modules are searched first.
 
     function: Annotated[
         str,

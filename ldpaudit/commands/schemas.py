@@ -23,10 +23,8 @@ STORED: Final = {
 
 
 def schema_of(command: str) -> str:
-    """Return the JSON schema of the result of a command, as JSON text.
-
-    InputError if the command stores no result.
-    """
+    """Return the JSON schema of the result of a command, as JSON text."""
+    # InputError if the command stores no result.
     from ldpaudit.reports.schema import json_schema
 
     if command not in STORED:

@@ -70,13 +70,11 @@ def carry_out(
     discreet: bool = False,
     minds_log: bool = False,
 ) -> Result:
-    """Carry out a command; return its result.
-
-    No output may overwrite a file that the request names. Outputs are checked before the work, and
-    written, all or none, before anything is printed: whatever becomes of that, the work is done.
-    ``discreet``: no progress, whose remarks are about the data; ``minds_log``: what is said keeps
-    what is confidential from a log that others may read. LdpAuditError: nothing is written.
-    """
+    """Carry out a command; return its result."""
+    # No output may overwrite a file that the request names. Outputs are checked before the work,
+    # and written, all or none, before anything is printed: whatever becomes of that, the work is
+    # done. ``discreet``: no progress, whose remarks are about the data; ``minds_log``: what is said
+    # keeps what is confidential from a log that others may read. LdpAuditError: nothing is written.
     outputs.check(input_files(request))
     with outputs.for_people():
         kept = others_read() and not minds_log

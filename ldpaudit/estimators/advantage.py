@@ -218,10 +218,8 @@ def _of_one_size(
 
 
 def _tilt(priors: FloatArray, released: FloatArray, epsilon: float) -> FloatArray:
-    """Return the shift of log-odds under which the most probable sum is expected.
-
-    The mode of PB(s) e^{−ε|o − s|} lies where the tilt that moves the mean there is ε, or at o.
-    """
+    """Return the shift of log-odds under which the most probable sum is expected."""
+    # The mode of PB(s) e^{−ε|o − s|} lies where the tilt that moves the mean there is ε, or at o.
     k = priors.shape[1]
     odds, target = logit(priors), np.clip(released, 0.25, k - 0.25)
     low, high = np.full(len(priors), -_WIDEST), np.full(len(priors), _WIDEST)

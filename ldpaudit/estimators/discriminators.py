@@ -1,9 +1,8 @@
-"""Discriminators: calibrated models that tell rows of P from rows of Q.
+"""Discriminators: calibrated models that tell rows of P from rows of Q."""
 
-With both sides weighted equally the log-odds of "this row is of P" are log dP/dQ. A certified bound
-holds whatever they are, provided that they come from other rows; an estimate needs them calibrated,
-so a fifth of the fitting rows sets the slope and the intercept of the log-odds.
-"""
+# With both sides weighted equally the log-odds of "this row is of P" are log dP/dQ. A certified
+# bound holds whatever they are, provided that they come from other rows; an estimate needs them
+# calibrated, so a fifth of the fitting rows sets the slope and the intercept of the log-odds.
 
 import math
 import warnings

@@ -344,10 +344,8 @@ def _frank_wolfe(
     cost: FloatArray,
     steps: int,
 ) -> FloatArray:
-    """Return the best tangent bound of the least mean loss F over each box.
-
-    F is homogeneous of degree 1, so F(η) ≥ ∇F(η₀)·η for any η₀, with equality at η₀.
-    """
+    """Return the best tangent bound of the least mean loss F over each box."""
+    # F is homogeneous of degree 1, so F(η) ≥ ∇F(η₀)·η for any η₀, with equality at η₀.
     point = np.maximum(start, _LEAST_PROBABILITY)
     best = np.full(len(point), -np.inf)
     for step in range(steps):

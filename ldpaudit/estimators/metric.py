@@ -1,9 +1,8 @@
-"""The space in which neighbours are near: a feature table as a float32 matrix under L2 distance.
+"""The space in which neighbours are near: a feature table as a float32 matrix under L2 distance."""
 
-``l2`` and ``raw`` look at features only, so every row may be an index row or a query. The
-``learned`` metric is :func:`score_space` of a model's posteriors: index rows and queries must then
-both be rows that the model was not fitted on.
-"""
+# ``l2`` and ``raw`` look at features only, so every row may be an index row or a query. The
+# ``learned`` metric is :func:`score_space` of a model's posteriors: index rows and queries must
+# then both be rows that the model was not fitted on.
 
 from dataclasses import dataclass
 from typing import Any, Literal

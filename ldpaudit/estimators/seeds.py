@@ -1,8 +1,7 @@
-"""Noise that anybody can compute: from a seed that people write, or a checksum of a column.
+"""Noise that anybody can compute: from a seed that people write, or a checksum of a column."""
 
-For a wrong guess the numbers are fixed before the noise is drawn. Many seeds are screened on the
-first rows; the best, and every checksum, get a p-value that is valid for any fixed numbers.
-"""
+# For a wrong guess the numbers are fixed before the noise is drawn. Many seeds are screened on the
+# first rows; the best, and every checksum, get a p-value that is valid for any fixed numbers.
 
 import ctypes
 import datetime
@@ -235,10 +234,8 @@ def _screened(
     others: Iterable[int],
     progress: Callable[[int], None],
 ) -> dict[tuple[str, bool], list[int]]:
-    """Return the seeds that seem to know most of the outcomes, by generator and kind.
-
-    Eight of each generator for the table, and two for each row.
-    """
+    """Return the seeds that seem to know most of the outcomes, by generator and kind."""
+    # Eight of each generator for the table, and two for each row.
     weights = np.stack([one.weights for one in outcomes])
     rows, done, left = weights.shape[1], 0, chain(range(counted), others)
     best: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}

@@ -1,9 +1,8 @@
-"""Attacks on a synthetic table: singling out and linkability, against held-out people.
+"""Attacks on a synthetic table: singling out and linkability, against held-out people."""
 
-After Giomi et al. (2023), "A unified framework for quantifying privacy risk in synthetic data"
-(anonymeter), with people in pairs, so that the interval of the risk is exact where the synthetic
-rows were made without the audited people.
-"""
+# After Giomi et al. (2023), "A unified framework for quantifying privacy risk in synthetic data"
+# (anonymeter), with people in pairs, so that the interval of the risk is exact where the synthetic
+# rows were made without the audited people.
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,3 @@
-"""Judging a result: the policy, the checks that it asks for, the verdict.
+"""Judging a result: the policy, the checks that it asks for, the verdict."""
 
-In: what the audits found, and a policy. Out: each check's answer, one verdict and its sentence.
-"""
+# In: what the audits found, and a policy. Out: each check's answer, one verdict and its sentence.

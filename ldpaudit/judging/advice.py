@@ -1,9 +1,8 @@
-"""What to do after a verdict: at most three sentences, the most important first.
+"""What to do after a verdict: at most three sentences, the most important first."""
 
-The sentences are the rows of ``advice.toml``; here are the facts by which a row is chosen, and the
-order of the steps. Causes are guesses for the person who fixes the release code, not findings: the
-verdict depends on none of them.
-"""
+# The sentences are the rows of ``advice.toml``; here are the facts by which a row is chosen, and
+# the order of the steps. Causes are guesses for the person who fixes the release code, not
+# findings: the verdict depends on none of them.
 
 import math
 import tomllib

@@ -82,10 +82,8 @@ def fitted_epsilon(counts: IndexArray, channel: Channel) -> float | None:
 
 
 def likely_slip(counts: IndexArray, channel: Channel) -> tuple[float, str] | None:
-    """Return the slip that fits the counts of a claimed randomized response best, None without.
-
-    A slip computes the probability wrongly: the ε that comes out, in nats, and its words.
-    """
+    """Return the slip that fits the counts of a claimed randomized response best, None without."""
+    # A slip computes the probability wrongly: the ε that comes out, in nats, and its words.
     if channel.outputs != channel.classes or not 0 < channel.epsilon < math.inf:
         return None
     claimed = RandomizedResponse.from_epsilon(channel.classes, channel.epsilon)
@@ -123,10 +121,8 @@ def _slips(epsilon: float, noise: float, k: int) -> list[tuple[float, str]]:
 
 
 def unlike_the_claim(counts: IndexArray, channel: FloatArray) -> BoolArray:
-    """Return which true labels' rows speak against a claimed channel, bool of shape (k,).
-
-    Exact binomial tests of all entries, Bonferroni; one in a hundred honest releases has any.
-    """
+    """Return which true labels' rows speak against a claimed channel, bool of shape (k,)."""
+    # Exact binomial tests of all entries, Bonferroni; one in a hundred honest releases has any.
     sizes = counts.sum(axis=1, keepdims=True)
     p_values = binomial_p_value(counts, sizes, channel)
     return np.asarray((p_values * p_values.size <= _DIFFERS).any(axis=1) & (sizes[:, 0] > 0))

@@ -1,9 +1,8 @@
-"""Judging a node with parts: its checks, the verdicts of the parts, one sentence.
+"""Judging a node with parts: its checks, the verdicts of the parts, one sentence."""
 
-The parts are private columns of one release, or releases of the same people. The family-wise error
-probability of the policy is shared in equal shares among all nodes (Bonferroni). The checks have
-the names of a column's checks, so that a policy needs no other keys.
-"""
+# The parts are private columns of one release, or releases of the same people. The family-wise
+# error probability of the policy is shared in equal shares among all nodes (Bonferroni). The checks
+# have the names of a column's checks, so that a policy needs no other keys.
 
 import datetime
 import math
@@ -30,10 +29,8 @@ BOUND_SHARE = 0.9
 
 
 def shared(policy: Policy, nodes: int) -> Policy:
-    """Return the policy of one of several nodes: with its share of the error, and no claim.
-
-    With the correction "none" each check keeps the confidence of its own, as the policy asks.
-    """
+    """Return the policy of one of several nodes: with its share of the error, and no claim."""
+    # With the correction "none" each check keeps the confidence of its own, as the policy asks.
     claim, audit = policy.claim, policy.audit
     if claim is not None and (claim.mechanism is not None or claim.lambda_ is not None):
         raise PolicyError(
@@ -91,11 +88,9 @@ class NodeCase:
 def judge_node(
     case: NodeCase, parts: Sequence[AuditResult], *, sha256: str | None, today: datetime.date
 ) -> Judgement:
-    """Judge a node by a policy.
-
-    ``parts``: as they were judged, each by its share of the error; ``sha256``, ``today``: the
-    release's digest and the date, for waivers.
-    """
+    """Judge a node by a policy."""
+    # ``parts``: as they were judged, each by its share of the error; ``sha256``, ``today``: the
+    # release's digest and the date, for waivers.
     checks, families = decided(drafts_of(case), case.policy)
     checks, notes = apply_waivers(checks, case.policy.waivers, sha256, today)
     verdict = overall(checks, parts)

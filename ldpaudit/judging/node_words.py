@@ -34,13 +34,12 @@ _KINDS: Final[Mapping[str, Mapping[str, str]]] = TABLE["kinds"]
 
 @dataclass(frozen=True)
 class Words:
-    """What the parts of a node are called.
+    """What the parts of a node are called."""
 
-    ``part``: one of them, such as "column"; ``all``: all of them, such as "the 3 columns together";
-    ``names``: the columns, or the files of the releases; ``extent``: what ε is added up over, such
-    as "over 3 columns"; ``parts``: what each part is called, where columns and releases both are
-    parts.
-    """
+    # ``part``: one of them, such as "column"; ``all``: all of them, such as "the 3 columns
+    # together"; ``names``: the columns, or the files of the releases; ``extent``: what ε is added
+    # up over, such as "over 3 columns"; ``parts``: what each part is called, where columns and
+    # releases both are parts.
 
     part: str
     all: str
@@ -121,11 +120,9 @@ def _own(verdict: Verdict, checks: Sequence[Check], words: Words) -> str | None:
 
 
 def _too(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> str:
-    """Return whose own audits fail where the node does, too.
-
-    To the audit of a column the other released ones are features, so noise that goes along with
-    another column's can fail there although the column alone keeps its claim.
-    """
+    """Return whose own audits fail where the node does, too."""
+    # To the audit of a column the other released ones are features, so noise that goes along with
+    # another column's can fail there although the column alone keeps its claim.
     places = [place for place, part in enumerate(parts) if part.verdict == verdict == "fail"]
     if not places:
         return ""
@@ -209,11 +206,9 @@ def steps_of(
     *,
     ran: bool = True,
 ) -> tuple[str, ...]:
-    """Return what to do now, at most three steps: the node's own first, then the worst part's.
-
-    A step that all parts share is said once; one of some parts names them. ``advice``: the last
-    step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
-    """
+    """Return what to do now, at most three steps: the node's own first, then the worst part's."""
+    # A step that all parts share is said once; one of some parts names them. ``advice``: the last
+    # step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
     own = list(_own_steps(checks, parts, words.part, ran))
     found = [*own, *_steps_of_parts(checks, parts, words, own)]
     return with_advice(_given_once(found, words), advice, MOST)
@@ -227,10 +222,8 @@ def of_strata(
     checks: Sequence[Check],
     strata: Sequence[AuditResult],
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence and the steps of a column whose strata have claims of their own.
-
-    ``said`` and ``steps`` are those of the column itself, where its own checks decide.
-    """
+    """Return the sentence and the steps of a column whose strata have claims of their own."""
+    # ``said`` and ``steps`` are those of the column itself, where its own checks decide.
     words = Words("stratum", "all strata", tuple(part.release.label or "" for part in strata))
     if said and verdict != "pass":
         too = _too(verdict, strata, words).removeprefix("; ")

@@ -1,9 +1,9 @@
-"""Judging the findings of an audit by a policy: checks, the verdict and its sentence.
+"""Judging the findings of an audit by a policy: checks, the verdict and its sentence."""
 
-The checks of level ``error`` form one family, and those of level ``warn`` another: within each the
-confidence of the policy holds for all violations claimed together (Holm's step-down procedure by
-default). A check fails when its certified bound, at the corrected level, lies beyond the limit.
-"""
+# The checks of level ``error`` form one family, and those of level ``warn`` another: within each
+# the confidence of the policy holds for all violations claimed together (Holm's step-down procedure
+# by default). A check fails when its certified bound, at the corrected level, lies beyond the
+# limit.
 
 import datetime
 import math
@@ -62,14 +62,12 @@ def judge(
     known: Circumstances | None = None,
     strata: Sequence[AuditResult] = (),
 ) -> Judgement:
-    """Judge the evidence by the policy.
-
-    ``claim``: what the release declares; ``rows``: the release's number of rows; ``sha256``,
-    ``today``: the release's digest and the date: waivers hold for one release until they expire;
-    ``known``: how the release was audited: advice depends on it, the verdict does where audits were
-    left out or stopped; ``strata``: each judged by its own claim, where a column has several
-    channels.
-    """
+    """Judge the evidence by the policy."""
+    # ``claim``: what the release declares; ``rows``: the release's number of rows; ``sha256``,
+    # ``today``: the release's digest and the date: waivers hold for one release until they expire;
+    # ``known``: how the release was audited: advice depends on it, the verdict does where audits
+    # were left out or stopped; ``strata``: each judged by its own claim, where a column has several
+    # channels.
     case = Case(policy, claim, evidence, rows, known or Circumstances(), by_strata=bool(strata))
     checks, families = decided(draft_checks(case), policy)
     checks = [_as_audited(check, case) for check in checks]
@@ -93,10 +91,8 @@ def judge(
 
 
 def _as_audited(check: Check, case: Case) -> Check:
-    """Return a check that names the audit that is missing, and does not pass where one stopped.
-
-    A violation stays one: its bound holds at the level that was set before the audit began.
-    """
+    """Return a check that names the audit that is missing, and does not pass where one stopped."""
+    # A violation stays one: its bound holds at the level that was set before the audit began.
     stopped = case.known.stopped
     audit = missing_audit(case, check) if check.verdict == "inconclusive" else None
     absence = None if audit is None else case.known.absence(audit)
@@ -152,10 +148,8 @@ def _p_value(draft: Draft, alpha: float) -> float:
 
 
 def corrected_levels(p_values: list[float], alpha: float, correction: str) -> list[float]:
-    """Return the error probability at which each check is to be answered.
-
-    Holm (1979): the i-th smallest p-value is compared with alpha/(m − i + 1), until one is above.
-    """
+    """Return the error probability at which each check is to be answered."""
+    # Holm (1979): the i-th smallest p-value is compared with alpha/(m − i + 1), until one is above.
     m = left = len(p_values)
     if correction != "holm":
         return [alpha if correction == "none" else alpha / m for _ in p_values]

@@ -16,12 +16,9 @@ _ALONE = (
 def apply_waivers(
     checks: Sequence[Check], waivers: Sequence[Waiver], sha256: str | None, today: datetime.date
 ) -> tuple[list[Check], list[Note]]:
-    """Return the checks, those marked that are waived, and a warning of each unused waiver.
-
-    Of two waivers of one violation the one that lasts longer is shown.
-
-    ``sha256``: the released file's; ``today``: by UTC.
-    """
+    """Return the checks, those marked that are waived, and a warning of each unused waiver."""
+    # Of two waivers of one violation the one that lasts longer is shown.
+    # ``sha256``: the released file's; ``today``: by UTC.
     by_id, notes = {check.id: check for check in checks}, []
     used: dict[str, Waived] = {}
     for waiver in waivers:
@@ -66,10 +63,8 @@ def waived_words(check: Check) -> str:
 def unused_waivers(
     parts: tuple[AuditResult, ...], own: tuple[Note, ...]
 ) -> tuple[tuple[Note, ...], tuple[AuditResult, ...]]:
-    """Return the notes on a node's judging, and the parts without theirs on unused waivers.
-
-    A waiver that one part or the node itself used is used.
-    """
+    """Return the notes on a node's judging, and the parts without theirs on unused waivers."""
+    # A waiver that one part or the node itself used is used.
     told = [[n for n in part.notes if _of_waiver(n)] for part in parts]
     unused = [n for n in own if _of_waiver(n)]
     kept = [n for n in unused if all(_waiver(n) in map(_waiver, notes) for notes in told)]

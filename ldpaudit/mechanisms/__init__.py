@@ -1,9 +1,8 @@
-"""Mechanisms: what was claimed, and its exact privacy analysis.
+"""Mechanisms: what was claimed, and its exact privacy analysis."""
 
-In: a declaration or options. Out: a frozen value that answers for itself: channel, ε in nats, δ(ε),
-Rényi curve, errors, and how labels are released. Each family is one module. The names below
-are imported when they are first used.
-"""
+# In: a declaration or options. Out: a frozen value that answers for itself: channel, ε in nats,
+# δ(ε), Rényi curve, errors, and how labels are released. Each family is one module. The names below
+# are imported when they are first used.
 
 from typing import TYPE_CHECKING
 

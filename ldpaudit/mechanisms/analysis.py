@@ -1,7 +1,6 @@
-"""The exact analysis of a mechanism: its privacy curves and the errors of its labels.
+"""The exact analysis of a mechanism: its privacy curves and the errors of its labels."""
 
-An audit and ``ldpaudit mechanism describe`` both take their numbers from here.
-"""
+# An audit and ``ldpaudit mechanism describe`` both take their numbers from here.
 
 import math
 from dataclasses import dataclass
@@ -75,12 +74,9 @@ def rdp_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
 
 
 def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
-    """Return (α, lower bound of D_α with features drawn from their label) for α > 1, in nats.
-
-    Empty for a mechanism without such a floor.
-
-    Busa-Fekete et al. (2023), Theorem 7.2.
-    """
+    """Return (α, lower bound of D_α with features drawn from their label) for α > 1, in nats."""
+    # Empty for a mechanism without such a floor.
+    # Busa-Fekete et al. (2023), Theorem 7.2.
     orders = (alpha for alpha in ORDERS if 1 < alpha < math.inf)
     floors = ((alpha, mechanism.conditional_rdp_floor(alpha)) for alpha in orders)
     return tuple((alpha, float(floor)) for alpha, floor in floors if floor is not None)

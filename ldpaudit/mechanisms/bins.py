@@ -123,15 +123,12 @@ def optimal_bins(
     epsilon: float,
     loss: Loss = "squared",
 ) -> Design:
-    """Return the RR-on-Bins of least expected loss: optimal among all ε-DP channels.
-
-    The loss of a partition into d bins is Σ L(bin)/(d − 1 + e^ε). Dinkelbach's iteration (1967)
-    turns the ratio into a price per bin: for a price λ the partition that minimises Σ (L(bin) − λ)
-    is found by dynamic programming in O(k²). Its ratio is the next price, until the price no longer
-    changes. No table over d is needed.
-
-    Ghazi et al. (2023), Theorem 5 and Algorithm 2.
-    """
+    """Return the RR-on-Bins of least expected loss: optimal among all ε-DP channels."""
+    # The loss of a partition into d bins is Σ L(bin)/(d − 1 + e^ε). Dinkelbach's iteration (1967)
+    # turns the ratio into a price per bin: for a price λ the partition that minimises Σ (L(bin) −
+    # λ) is found by dynamic programming in O(k²). Its ratio is the next price, until the price no
+    # longer changes. No table over d is needed.
+    # Ghazi et al. (2023), Theorem 5 and Algorithm 2.
     labels, epsilon = check_numeric_classes(classes), check_epsilon(epsilon)
     values = np.asarray(labels, dtype=np.float64)
     weights, growth = check_prior(prior, len(labels)), math.expm1(epsilon)
@@ -176,12 +173,11 @@ def _distinct(costs: "BinCosts", starts: list[int], k: int) -> tuple[list[int], 
 
 @dataclass(frozen=True)
 class BinCosts:
-    """The costs of all bins of k labels: L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y).
+    """The costs of all bins of k labels: L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y)."""
 
-    Losses are relative to releasing each label unchanged. ``ending_at`` gives the costs of the bins
-    that end with a label, one for each of the first labels; ``output`` the best output of the bin
-    from a first to a last label.
-    """
+    # Losses are relative to releasing each label unchanged. ``ending_at`` gives the costs of the
+    # bins that end with a label, one for each of the first labels; ``output`` the best output of
+    # the bin from a first to a last label.
 
     k: int
     ending_at: Callable[[int, slice | IndexArray], FloatArray]
@@ -230,11 +226,9 @@ def _mean_costs(
     centre: float,
     convex: Callable[[FloatArray, FloatArray], Any],
 ) -> BinCosts:
-    """Return the costs of ½(m − y)² or m − y − y log(m/y): the weighted mean is the best output.
-
-    For weights w of sum W and moment M they are Σ w φ(y) − W φ(M/W), with φ(y) = ½y² or y log y;
-    ``convex`` returns W φ(M/W) of M and W, and ``centre`` is taken off the labels.
-    """
+    """Return the costs of ½(m − y)² or m − y − y log(m/y): the weighted mean is the best output."""
+    # For weights w of sum W and moment M they are Σ w φ(y) − W φ(M/W), with φ(y) = ½y² or y log y;
+    # ``convex`` returns W φ(M/W) of M and W, and ``centre`` is taken off the labels.
     points = labels - centre
     values = convex(points, np.ones(len(points)))
     mass, moment, curve = (growth * _cumulative(prior * by) for by in (1.0, points, values))
@@ -316,10 +310,8 @@ first label, ``outputs`` each bin's number."""
 
 
 def debiased_outputs(labels: FloatArray, growth: float) -> FloatArray:
-    """Return Φ(y) = ((e^ε + k − 1)y − Σ y')/(e^ε − 1) for e^ε = 1 + growth, shape (k,) → (k,).
-
-    Badanidiyuru et al. (2023), Definition 23.
-    """
+    """Return Φ(y) = ((e^ε + k − 1)y − Σ y')/(e^ε − 1) for e^ε = 1 + growth, shape (k,) → (k,)."""
+    # Badanidiyuru et al. (2023), Definition 23.
     return np.asarray(labels + (len(labels) * labels - labels.sum()) / growth)
 
 

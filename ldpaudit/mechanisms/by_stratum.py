@@ -18,12 +18,11 @@ from ldpaudit.release import FloatArray, IntArray, Label
 
 
 class Strata(Made, LabelByStratum):
-    """A finite mechanism for each value of a public column.
+    """A finite mechanism for each value of a public column."""
 
-    P(z | y, s) = T_s[y, z]. The stratum s is public and does not change when a label does, so only
-    rows of one stratum are ever compared: ε, δ(ε) and the Rényi divergences are exactly the largest
-    over the strata. Over all rows together there is no one channel.
-    """
+    # P(z | y, s) = T_s[y, z]. The stratum s is public and does not change when a label does, so
+    # only rows of one stratum are ever compared: ε, δ(ε) and the Rényi divergences are exactly the
+    # largest over the strata. Over all rows together there is no one channel.
 
     # None: each stratum has its own, see :attr:`by_stratum`.
     channel = None
@@ -57,12 +56,10 @@ class Strata(Made, LabelByStratum):
         return np.stack([one.channel.matrix for one in self.mechanisms])
 
     def averaged(self, shares: Sequence[float] | FloatArray) -> Channel:
-        """Return the channel P(z | y) of a row whose stratum is not looked at.
-
-        ``shares``: of the strata, or (k, s) of the strata among the rows of each true label; with
-        one row for all labels, stratum and label are taken as independent. Its ε is at most the
-        mechanism's.
-        """
+        """Return the channel P(z | y) of a row whose stratum is not looked at."""
+        # ``shares``: of the strata, or (k, s) of the strata among the rows of each true label; with
+        # one row for all labels, stratum and label are taken as independent. Its ε is at most the
+        # mechanism's.
         s, k = len(self.values), len(self.classes)
         weights = np.asarray(shares, dtype=np.float64)
         if weights.shape not in ((s,), (k, s)) or not np.isfinite(weights).all():

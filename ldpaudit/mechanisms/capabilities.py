@@ -1,7 +1,7 @@
-"""What some mechanisms do besides randomizing one label by one channel.
+"""What some mechanisms do besides randomizing one label by one channel."""
 
-Other packages ask for these abilities (:meth:`Mechanism.offers`), never for a particular mechanism.
-"""
+# Other packages ask for these abilities (:meth:`Mechanism.offers`), never for a particular
+# mechanism.
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -49,10 +49,8 @@ class SyntheticFeatures(AnalysedMechanism):
 
     @abstractmethod
     def conditional_epsilon(self, divergence: float) -> float:
-        """Return ε in nats where features are drawn given their label.
-
-        ``divergence``, Δ ≥ 0 in nats, bounds that of the true from the synthetic features.
-        """
+        """Return ε in nats where features are drawn given their label."""
+        # ``divergence``, Δ ≥ 0 in nats, bounds that of the true from the synthetic features.
 
 
 class NoisyFeatures(AnalysedMechanism):
@@ -130,10 +128,8 @@ class PublicModelLabel(AnalysedMechanism):
 
     @abstractmethod
     def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
-        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k).
-
-        ``posterior`` is the public model's P̂(y | x), of shape (n, k), before the floor.
-        """
+        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k)."""
+        # ``posterior`` is the public model's P̂(y | x), of shape (n, k), before the floor.
 
 
 class StagedLabel(AnalysedMechanism):
@@ -168,10 +164,8 @@ class LabelByStratum(AnalysedMechanism):
 
     @abstractmethod
     def averaged(self, shares: FloatArray) -> Channel:
-        """Return the channel of a row whose stratum is not looked at.
-
-        ``shares`` are those of the strata, (s,), or (k, s) among the rows of each true label.
-        """
+        """Return the channel of a row whose stratum is not looked at."""
+        # ``shares`` are those of the strata, (s,), or (k, s) among the rows of each true label.
 
     @abstractmethod
     def row_likelihood(self, strata: IntArray, released: IntArray) -> FloatArray:

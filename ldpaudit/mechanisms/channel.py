@@ -1,8 +1,7 @@
-"""Finite label channels and their exact privacy analysis.
+"""Finite label channels and their exact privacy analysis."""
 
-A channel is a row-stochastic matrix T of shape (k, m): T[y, z] is the probability that the true
-label y is released as the output z. The analysis is exact and uses no data.
-"""
+# A channel is a row-stochastic matrix T of shape (k, m): T[y, z] is the probability that the true
+# label y is released as the output z. The analysis is exact and uses no data.
 
 import math
 from dataclasses import dataclass
@@ -77,10 +76,8 @@ class Channel:
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy parameter ε in nats: max over z, y ≠ y' of log T[y,z]/T[y',z].
-
-        Infinite when an output is possible under one label and impossible under another.
-        """
+        """The privacy parameter ε in nats: max over z, y ≠ y' of log T[y,z]/T[y',z]."""
+        # Infinite when an output is possible under one label and impossible under another.
         used = self.matrix.max(axis=0) > 0
         high, low = self.matrix.max(axis=0)[used], self.matrix.min(axis=0)[used]
         if (low == 0).any():
@@ -93,10 +90,8 @@ class Channel:
         return self.delta(0.0)
 
     def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which the channel is (ε, δ)-label-DP.
-
-        δ(ε) = max over ordered pairs of Σ_z (T[y,z] − e^ε T[y',z])₊, with ε ≥ 0 in nats.
-        """
+        """Return the smallest δ for which the channel is (ε, δ)-label-DP."""
+        # δ(ε) = max over ordered pairs of Σ_z (T[y,z] − e^ε T[y',z])₊, with ε ≥ 0 in nats.
         if epsilon >= self.epsilon:
             return 0.0
         others = math.exp(min(epsilon, _LARGEST)) * self.matrix
@@ -107,21 +102,16 @@ class Channel:
         return most
 
     def rdp(self, alpha: float) -> float:
-        """Return the Rényi label-DP parameter at order α > 0, in nats.
-
-        The maximum over ordered pairs of D_α(T[y] ‖ T[y']); α = 1 is the Kullback–Leibler
-        divergence, α = ∞ is ε.
-
-        Mironov (2017), Definition 3; Busa-Fekete et al. (2023), Definition 4.2.
-        """
+        """Return the Rényi label-DP parameter at order α > 0, in nats."""
+        # The maximum over ordered pairs of D_α(T[y] ‖ T[y']); α = 1 is the Kullback–Leibler
+        # divergence, α = ∞ is ε.
+        # Mironov (2017), Definition 3; Busa-Fekete et al. (2023), Definition 4.2.
         return self.epsilon if math.isinf(alpha) else float(self.divergences(alpha).max())
 
     def divergences(self, alpha: float) -> FloatArray:
-        """Return D_α(T[y] ‖ T[y']) in nats for all pairs and α > 0, float64 of shape (k, k).
-
-        Σ_z p^α q^{1−α} = Σ_z c (p/c)^α (q/c)^{1−α} with c the middle of each column, both powers
-        relative to the largest of their row.
-        """
+        """Return D_α(T[y] ‖ T[y']) in nats for all pairs and α > 0, float64 of shape (k, k)."""
+        # Σ_z p^α q^{1−α} = Σ_z c (p/c)^α (q/c)^{1−α} with c the middle of each column, both powers
+        # relative to the largest of their row.
         if not alpha > 0:
             raise InputError(f"The order alpha must be above 0, got {alpha}.")
         there, (centre, away) = self.matrix > 0, self._logarithms
@@ -158,10 +148,8 @@ class Channel:
         return None
 
     def posterior(self, prior: FloatArray) -> FloatArray:
-        """Return P(y | z) for priors of shape (..., k) as an array of shape (..., m, k).
-
-        An output of probability zero gets the prior.
-        """
+        """Return P(y | z) for priors of shape (..., k) as an array of shape (..., m, k)."""
+        # An output of probability zero gets the prior.
         prior = np.asarray(prior, dtype=np.float64)
         joint = prior[..., None, :] * self.matrix.T
         total = joint.sum(axis=-1, keepdims=True)
@@ -169,11 +157,9 @@ class Channel:
         return np.where(total > 0, joint / safe, prior[..., None, :])
 
     def informed_accuracy(self, posterior: FloatArray) -> FloatArray:
-        """Return Σ_z max_y η_y T[y, z] for each row of ``posterior``, shape (n, k) → (n,).
-
-        The Bayes accuracy of an attacker who sees features and released label (Busa-Fekete et al.
-        2024, expected attack utility).
-        """
+        """Return Σ_z max_y η_y T[y, z] for each row of ``posterior``, shape (n, k) → (n,)."""
+        # The Bayes accuracy of an attacker who sees features and released label (Busa-Fekete et al.
+        # 2024, expected attack utility).
         best = np.zeros(len(posterior))
         for column in self.matrix.T:
             best += (posterior * column).max(axis=1)
@@ -181,10 +167,8 @@ class Channel:
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """A left inverse of the transposed channel, float64 of shape (m, k).
-
-        ``released_distribution @ inverse`` is the true labels' distribution.
-        """
+        """A left inverse of the transposed channel, float64 of shape (m, k)."""
+        # ``released_distribution @ inverse`` is the true labels' distribution.
         if np.linalg.matrix_rank(self.matrix, tol=1e-9) < len(self.classes):
             raise InputError(
                 "The channel cannot be inverted: the outputs do not distinguish all labels (ε → 0)."
@@ -199,10 +183,8 @@ def two_rows(one: float, other: float, *same: float) -> Channel:
 
 
 def step_rows(epsilon: float, total_variation: float) -> Channel:
-    """Return the law of the worst pair of labels where the privacy loss is −ε, 0 or ε.
-
-    The mass with loss ε is TV/(1 − e^{−ε}).
-    """
+    """Return the law of the worst pair of labels where the privacy loss is −ε, 0 or ε."""
+    # The mass with loss ε is TV/(1 − e^{−ε}).
     high = total_variation / -math.expm1(-epsilon) if total_variation else 0.0
     low = high * math.exp(-epsilon)
     return two_rows(high, low, max(1 - high - low, 0.0))
@@ -219,12 +201,10 @@ def largest_log_ratios(matrix: FloatArray) -> FloatArray:
 
 
 def compose(*channels: Channel) -> Channel:
-    """Return the channel of independent releases by each of the channels.
-
-    Outputs with the same information on the label (columns that are multiples of each other) are
-    merged, which changes no ε, δ(ε) or Rényi divergence: n releases by randomized response have
-    about n^(k−1) outputs, not k^n.
-    """
+    """Return the channel of independent releases by each of the channels."""
+    # Outputs with the same information on the label (columns that are multiples of each other) are
+    # merged, which changes no ε, δ(ε) or Rényi divergence: n releases by randomized response have
+    # about n^(k−1) outputs, not k^n.
     if not channels:
         raise InputError("A composition must have at least one channel.")
     classes = channels[0].classes

@@ -1,9 +1,8 @@
-"""Draws from finite distributions with integer probabilities, free of hidden rounding.
+"""Draws from finite distributions with integer probabilities, free of hidden rounding."""
 
-A floating-point uniform number has 53 bits and gaps; comparing it with a probability releases
-labels with odds other than declared (Mironov 2012). Here every probability is a multiple of 2⁻⁶³
-or 2⁻⁶⁴, compared with a whole random word, and within 2⁻⁶⁰ of the declared one.
-"""
+# A floating-point uniform number has 53 bits and gaps; comparing it with a probability releases
+# labels with odds other than declared (Mironov 2012). Here every probability is a multiple of 2⁻⁶³
+# or 2⁻⁶⁴, compared with a whole random word, and within 2⁻⁶⁰ of the declared one.
 
 import math
 import os
@@ -106,12 +105,10 @@ def below(chance: float, rows: Sized, source: BitSource) -> IndexArray:
 
 
 def randomized_response(labels: IntArray, noise: float, k: int, rng: Randomness) -> IntArray:
-    """Keep each code with probability 1 − λ, else draw one of all k uniformly.
-
-    λ is rounded up to a multiple of 2⁻⁶⁴, towards privacy, and the uniform draw is exact, so no
-    probability is off by more than 2⁻⁶⁴ and ε is never above the declared one. One random word
-    serves both decisions: below the threshold it is itself uniform.
-    """
+    """Keep each code with probability 1 − λ, else draw one of all k uniformly."""
+    # λ is rounded up to a multiple of 2⁻⁶⁴, towards privacy, and the uniform draw is exact, so no
+    # probability is off by more than 2⁻⁶⁴ and ε is never above the declared one. One random word
+    # serves both decisions: below the threshold it is itself uniform.
     source, out = bit_source(rng), np.array(labels, dtype=np.int32)
     threshold = math.ceil(Fraction(noise) * (1 << 64))
     if threshold == 0:

@@ -1,10 +1,9 @@
-"""Families of mechanisms, and those that are a channel, from which everything else follows.
+"""Families of mechanisms, and those that are a channel, from which everything else follows."""
 
-A :class:`Family` is a row of a table: its traits, its parameters, and the function that returns its
-channel. Its mechanisms are values of the one class :class:`FiniteMechanism`, of a class below it
-where not all pairs of labels need be looked at, or of a class below :class:`Made` where one row's
-channel is not all.
-"""
+# A :class:`Family` is a row of a table: its traits, its parameters, and the function that returns
+# its channel. Its mechanisms are values of the one class :class:`FiniteMechanism`, of a class below
+# it where not all pairs of labels need be looked at, or of a class below :class:`Made` where one
+# row's channel is not all.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -202,11 +201,10 @@ class Made(Mechanism):
 
 
 class FiniteMechanism(Made, NumericMechanism):
-    """A label mechanism that is its channel T[y, z] = P(released z | true y).
+    """A label mechanism that is its channel T[y, z] = P(released z | true y)."""
 
-    Labels and outputs may be of any type; the methods that need numbers (``bias``, ``variance``,
-    ``expected_loss``) raise an :class:`InputError` where labels or outputs are not numbers.
-    """
+    # Labels and outputs may be of any type; the methods that need numbers (``bias``, ``variance``,
+    # ``expected_loss``) raise an :class:`InputError` where labels or outputs are not numbers.
 
     @cached_property
     def channel(self) -> Channel:

@@ -1,9 +1,8 @@
-"""Frequency oracles: protocols by which each person reports a label under ε-LDP.
+"""Frequency oracles: protocols by which each person reports a label under ε-LDP."""
 
-A report supports some labels: its true one with probability p, another with q. Reports of two
-labels differ only in whether the one, the other, both or neither is supported, whose law is a
-channel with two rows; ε, δ(ε) and the Rényi curve are those of that channel.
-"""
+# A report supports some labels: its true one with probability p, another with q. Reports of two
+# labels differ only in whether the one, the other, both or neither is supported, whose law is a
+# channel with two rows; ε, δ(ε) and the Rényi curve are those of that channel.
 
 import math
 from collections.abc import Callable, Mapping
@@ -99,11 +98,10 @@ class Protocol:
 
 
 class FrequencyOracle(Made, AnalysedMechanism):
-    """A protocol by which each person reports a label under ε-LDP.
+    """A protocol by which each person reports a label under ε-LDP."""
 
-    Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency
-    estimation, USENIX Security.
-    """
+    # Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency
+    # estimation, USENIX Security.
 
     # None: a report is not a label.
     channel = None
@@ -157,10 +155,8 @@ class FrequencyOracle(Made, AnalysedMechanism):
         return self.law.draw(check_codes(labels, self.k), bit_source(rng))
 
     def log_ratio(self, reports: Reports, first: IntArray, second: IntArray) -> FloatArray:
-        """Return log P(report | first)/P(report | second) of each row, in nats, shape (n,).
-
-        ``first`` and ``second`` are label codes of shape (n,).
-        """
+        """Return log P(report | first)/P(report | second) of each row, in nats, shape (n,)."""
+        # ``first`` and ``second`` are label codes of shape (n,).
         one, other = (self.law.support(reports, c).astype(np.float64) for c in (first, second))
         return np.asarray(self.law.unit * (one - other))
 
@@ -179,10 +175,8 @@ class FrequencyOracle(Made, AnalysedMechanism):
 
     @cached_property
     def label_channel(self) -> Channel | None:
-        """The channel from the true to the most likely label, exact; None where not known.
-
-        Every protocol treats labels alike, so all wrong labels are equally likely.
-        """
+        """The channel from the true to the most likely label, exact; None where not known."""
+        # Every protocol treats labels alike, so all wrong labels are equally likely.
         keep = self.law.keep()
         if keep is None:
             return None
@@ -206,10 +200,8 @@ def _entries(reports: Reports, codes: IntArray) -> npt.NDArray[Any]:
 
 
 def _generalized(k: int, epsilon: float) -> Protocol:
-    """The label with probability p = e^ε/(e^ε + k − 1), else one of the others.
-
-    Kairouz, Bonawitz & Ramage (2016); Wang et al. (2017), section 4.1.
-    """
+    """The label with probability p = e^ε/(e^ε + k − 1), else one of the others."""
+    # Kairouz, Bonawitz & Ramage (2016); Wang et al. (2017), section 4.1.
     response = RandomizedResponse.from_epsilon(tuple(range(k)), epsilon)
     keep = response.keep_probability
     return Protocol(
@@ -226,13 +218,10 @@ def _generalized(k: int, epsilon: float) -> Protocol:
 
 
 def _subset(k: int, epsilon: float, size: Any) -> Protocol:
-    """A uniform set of ω labels that holds the true one with probability ωe^ε/(ωe^ε + k − ω).
-
-    ω is ``size``, from 1 to k − 1; by default k/(e^ε + 1), rounded.
-
-    Ye & Barg (2018); Wang et al. (2016), Mutual information optimally local private discrete
-    distribution estimation.
-    """
+    """A uniform set of ω labels that holds the true one with probability ωe^ε/(ωe^ε + k − ω)."""
+    # ω is ``size``, from 1 to k − 1; by default k/(e^ε + 1), rounded.
+    # Ye & Barg (2018); Wang et al. (2016), Mutual information optimally local private discrete
+    # distribution estimation.
     best = min(max(1, round(k / (math.exp(epsilon) + 1))), k - 1)
     w, rest = check_whole("size", best if size is None else size, 1, k - 1), k - 1
     p = 1 / (1 + math.exp(-epsilon) / (w / (k - w)))
@@ -272,12 +261,9 @@ def _subset(k: int, epsilon: float, size: Any) -> Protocol:
 
 
 def _bits(k: int, p: float, q: float, **more: Any) -> Protocol:
-    """k independent bits: that of the true label is 1 with probability p, another with q < p.
-
-    SUE: p = e^{ε/2}/(e^{ε/2} + 1), q = 1 − p; OUE: p = 1/2, q = 1/(e^ε + 1).
-
-    Erlingsson, Pihur & Korolova (2014), RAPPOR; Wang et al. (2017), section 4.3.
-    """
+    """k independent bits: that of the true label is 1 with probability p, another with q < p."""
+    # SUE: p = e^{ε/2}/(e^{ε/2} + 1), q = 1 − p; OUE: p = 1/2, q = 1/(e^ε + 1).
+    # Erlingsson, Pihur & Korolova (2014), RAPPOR; Wang et al. (2017), section 4.3.
 
     def keep() -> float:
         others = np.arange(k)
@@ -326,12 +312,9 @@ def best_threshold(epsilon: float) -> float:
 
 
 def _thresholded(k: int, epsilon: float, threshold: Any) -> Protocol:
-    """Laplace noise of scale 2/ε on a one-hot vector; the report says which entries exceed θ.
-
-    ε of the noise is stated; the report's ``epsilon`` is smaller, as thresholding loses some.
-
-    Wang et al. (2017), section 4.2.
-    """
+    """Laplace noise of scale 2/ε on a one-hot vector; the report says which entries exceed θ."""
+    # ε of the noise is stated; the report's ``epsilon`` is smaller, as thresholding loses some.
+    # Wang et al. (2017), section 4.2.
     at = best_threshold(epsilon) if threshold is None else check_finite("threshold", threshold)
     if not 0.5 < at <= 1:
         raise InputError(f"The 'threshold' must lie in (1/2, 1]. Got {at:g}.")
@@ -342,12 +325,9 @@ def _thresholded(k: int, epsilon: float, threshold: Any) -> Protocol:
 
 
 def _summed(k: int, epsilon: float) -> Protocol:
-    """Laplace noise of scale 2/ε on every entry of a one-hot vector; two entries may differ.
-
-    The noise is drawn in steps of 1/1,024.
-
-    Dwork et al. (2006); Wang et al. (2017), section 4.2.
-    """
+    """Laplace noise of scale 2/ε on every entry of a one-hot vector; two entries may differ."""
+    # The noise is drawn in steps of 1/1,024.
+    # Dwork et al. (2006); Wang et al. (2017), section 4.2.
     entry, b = DiscreteLaplace(LabelRange(0, 1, 1 / FINE_STEPS), epsilon / 2), 2 / epsilon
 
     def compared() -> Channel:
@@ -389,10 +369,8 @@ def _summed(k: int, epsilon: float) -> Protocol:
 
 
 def xxh32(text: str, seeds: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return XXH32 of a text of at most 15 bytes in UTF-8 under each seed, uint32 of shape (n,).
-
-    Collet, xxHash fast digest algorithm, specification of XXH32.
-    """
+    """Return XXH32 of a text of at most 15 bytes in UTF-8 under each seed, uint32 of shape (n,)."""
+    # Collet, xxHash fast digest algorithm, specification of XXH32.
     data = text.encode()
     if len(data) > LONGEST:
         raise InputError(f"A hashed label must have at most {LONGEST} bytes; got {len(data)}.")
@@ -415,14 +393,12 @@ def _rotated(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]
 
 
 def _hashing(k: int, epsilon: float, buckets: Any = 2, **held: Any) -> Protocol:  # noqa: ARG001
-    """The label hashed into g values under a random seed, the value by randomized response.
-
-    BLH: g = 2; OLH: e^ε + 1 rounded by default. ``compared`` is the law of the value given a public
-    seed under which the two labels' hashes differ: ε, δ(ε) and the Rényi curve hold whoever chose
-    the seeds, even the collector; averaged over random seeds δ and the curve are smaller.
-
-    Bassily & Smith (2015); Wang et al. (2017), section 4.4.
-    """
+    """The label hashed into g values under a random seed, the value by randomized response."""
+    # BLH: g = 2; OLH: e^ε + 1 rounded by default. ``compared`` is the law of the value given a
+    # public seed under which the two labels' hashes differ: ε, δ(ε) and the Rényi curve hold
+    # whoever chose the seeds, even the collector; averaged over random seeds δ and the curve are
+    # smaller.
+    # Bassily & Smith (2015); Wang et al. (2017), section 4.4.
     if (held["hash"] or HASH) != HASH:
         raise InputError(f"The 'hash' of local hashing must be {HASH!r}.")
     best = round(math.exp(min(epsilon, 20.0))) + 1

@@ -1,8 +1,7 @@
-"""Gaussian noise on the features and randomized response on the label.
+"""Gaussian noise on the features and randomized response on the label."""
 
-With the exact δ(ε) of the Gaussian mechanism, its inverse, and two calibrations of σ. Δ is the ℓ2
-sensitivity: 2R for vectors of a ball of radius R.
-"""
+# With the exact δ(ε) of the Gaussian mechanism, its inverse, and two calibrations of σ. Δ is the ℓ2
+# sensitivity: 2R for vectors of a ball of radius R.
 
 import math
 from collections.abc import Callable, Iterator
@@ -86,10 +85,8 @@ def _least(delta_at: Callable[[float], float], delta: float) -> float:
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return the least σ that is (ε, δ)-DP, to a relative 1e-12, rounded up.
-
-    Balle and Wang (2018), Theorem 8, solved for σ.
-    """
+    """Return the least σ that is (ε, δ)-DP, to a relative 1e-12, rounded up."""
+    # Balle and Wang (2018), Theorem 8, solved for σ.
     check_epsilon(epsilon)
     check_delta(delta)
     check_positive("sensitivity", sensitivity)
@@ -97,24 +94,20 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
 
 
 def classical_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return σ = Δ √(2 log(1.25/δ))/ε, proved to be (ε, δ)-DP for ε ≤ 1 only.
-
-    Dwork and Roth (2014), Theorem A.1; Dufraiche et al., Proposition 2.2, with Δ = 2R. At δ = 1e-5
-    it first fails at ε = 8.42.
-    """
+    """Return σ = Δ √(2 log(1.25/δ))/ε, proved to be (ε, δ)-DP for ε ≤ 1 only."""
+    # Dwork and Roth (2014), Theorem A.1; Dufraiche et al., Proposition 2.2, with Δ = 2R. At δ =
+    # 1e-5 it first fails at ε = 8.42.
     spread = math.sqrt(2 * math.log(1.25 / check_delta(delta)))
     return check_positive("sensitivity", sensitivity) * spread / check_epsilon(epsilon)
 
 
 class GaussianResponse(Response, NoisyFeatures):
-    """x̃ = x + N(0, σ²I) for ‖x‖₂ ≤ R, and ỹ by randomized response with λ, independently.
+    """x̃ = x + N(0, σ²I) for ‖x‖₂ ≤ R, and ỹ by randomized response with λ, independently."""
 
-    ``epsilon``, ``delta``, ``rdp`` and ``channel`` are those of the label's randomized response,
-    with the features taken as known. The methods that begin with ``example_`` cover the whole
-    example (x, y).
-
-    Dufraiche et al., Eq. (1), Propositions 2.2 and 2.3.
-    """
+    # ``epsilon``, ``delta``, ``rdp`` and ``channel`` are those of the label's randomized response,
+    # with the features taken as known. The methods that begin with ``example_`` cover the whole
+    # example (x, y).
+    # Dufraiche et al., Eq. (1), Propositions 2.2 and 2.3.
 
     @cached_property
     def exact_feature_epsilon(self) -> float:
@@ -127,11 +120,9 @@ class GaussianResponse(Response, NoisyFeatures):
         return bool(exact <= self.feature_delta * (1 + 1e-9))
 
     def example_delta(self, epsilon: float) -> float:
-        """Return the exact δ(ε) of the whole example, ε ≥ 0 in nats.
-
-        The label's privacy loss is ε_y, −ε_y or 0 and independent of the features', so δ is the
-        Gaussian's, averaged at ε minus that loss.
-        """
+        """Return the exact δ(ε) of the whole example, ε ≥ 0 in nats."""
+        # The label's privacy loss is ε_y, −ε_y or 0 and independent of the features', so δ is the
+        # Gaussian's, averaged at ε minus that loss.
         k, off = len(self.classes), self.noise / len(self.classes)
         if self.noise == 0:
             return 1.0

@@ -1,17 +1,16 @@
-"""The convex program over intervals of labels behind the optimal unbiased randomizer.
+"""The convex program over intervals of labels behind the optimal unbiased randomizer."""
 
-In: labels, a prior and ε. Out: an optimal channel with few outputs. A column of the program is e^ε
-on the labels of an interval and 1 on the others.
-
-Minimise Σ_I c_I G_I(m_I) over masses c_I ≥ 0 and outputs m_I subject to Σ_I c_I S_I = 1 and
-Σ_I c_I m_I S_I = y. The dual has two multipliers per label, α and β: maximise Σ_y (α_y + β_y y)
-subject to slack_I = −(A_I + G*_I(B_I)) ≥ 0 for every interval I, where A_I and B_I are the products
-of α and β with the column. The masses are the multipliers of the dual constraints.
-
-Each iterate is strictly dual feasible, so its dual value is a bound for every interval mechanism.
-The steps are Mehrotra's predictor and corrector (Mehrotra 1992) for c_I · slack_I = τ, on a 2k × 2k
-system. See ``docs/mechanisms/optimal-unbiased.md``.
-"""
+# In: labels, a prior and ε. Out: an optimal channel with few outputs. A column of the program is
+# e^ε on the labels of an interval and 1 on the others.
+#
+# Minimise Σ_I c_I G_I(m_I) over masses c_I ≥ 0 and outputs m_I subject to Σ_I c_I S_I = 1 and Σ_I
+# c_I m_I S_I = y. The dual has two multipliers per label, α and β: maximise Σ_y (α_y + β_y y)
+# subject to slack_I = −(A_I + G*_I(B_I)) ≥ 0 for every interval I, where A_I and B_I are the
+# products of α and β with the column. The masses are the multipliers of the dual constraints.
+#
+# Each iterate is strictly dual feasible, so its dual value is a bound for every interval mechanism.
+# The steps are Mehrotra's predictor and corrector (Mehrotra 1992) for c_I · slack_I = τ, on a 2k ×
+# 2k system. See ``docs/mechanisms/optimal-unbiased.md``.
 
 import math
 from collections.abc import Callable
@@ -37,17 +36,15 @@ _UNDECIDED: Final = 1e-3
 
 @dataclass(frozen=True)
 class IntervalArcs:
-    """The arcs of k labels at e^ε = 1 + growth: linear operators of the program.
+    """The arcs of k labels at e^ε = 1 + growth: linear operators of the program."""
 
-    Node i is the boundary before label i (0-based), node k the end. The interval of labels i … j−1
-    is the arc from i to j. In differences of neighbouring rows a column has three entries: +1 at
-    node j, −1 at node i, and its entry at the last label. Every array over arcs has shape (n,) with
-    n = k(k + 1)/2 − 1, as the arc of all labels is left out.
-
-    Multipliers are float64 vectors of shape (k,): entries 0 … k − 2 are the potentials of the inner
-    nodes 1 … k − 1 times growth, entry k − 1 is the potential of the end. The multipliers of the
-    labels are the differences of the potentials.
-    """
+    # Node i is the boundary before label i (0-based), node k the end. The interval of labels i …
+    # j−1 is the arc from i to j. In differences of neighbouring rows a column has three entries: +1
+    # at node j, −1 at node i, and its entry at the last label. Every array over arcs has shape (n,)
+    # with n = k(k + 1)/2 − 1, as the arc of all labels is left out.
+    # Multipliers are float64 vectors of shape (k,): entries 0 … k − 2 are the potentials of the
+    # inner nodes 1 … k − 1 times growth, entry k − 1 is the potential of the end. The multipliers
+    # of the labels are the differences of the potentials.
 
     k: int
     growth: float
@@ -99,11 +96,9 @@ class IntervalArcs:
         return np.diff([0.0, *(multipliers[:-1] / self.growth), multipliers[-1]])
 
     def random_partition(self, chance: float) -> FloatArray:
-        """Return positive amounts with row sums 1: the bins of a random partition.
-
-        Each inner boundary is drawn with probability ``chance``; an arc's amount is proportional to
-        the probability that its interval is a bin.
-        """
+        """Return positive amounts with row sums 1: the bins of a random partition."""
+        # Each inner boundary is drawn with probability ``chance``; an arc's amount is proportional
+        # to the probability that its interval is a bin.
         start, end = self.ends
         drawn = (start > 0).astype(int) + (end < self.k)
         amounts = (1 - chance) ** (end - start - 1) * chance**drawn
@@ -329,12 +324,10 @@ class IntervalColumns:
 def interval_mechanism(
     labels: FloatArray, arcs: IntervalArcs, solution: IntervalSolution
 ) -> IntervalColumns:
-    """Return interval columns with row sums 1 and no bias, up to rounding.
-
-    Columns whose mass vanishes at the optimum are dropped, those with a mass far below their slack,
-    each in units of its own size; at most 2k remain. Their masses are corrected by the smallest
-    relative change, their outputs by the change that raises the loss least.
-    """
+    """Return interval columns with row sums 1 and no bias, up to rounding."""
+    # Columns whose mass vanishes at the optimum are dropped, those with a mass far below their
+    # slack, each in units of its own size; at most 2k remain. Their masses are corrected by the
+    # smallest relative change, their outputs by the change that raises the loss least.
     amounts, slacks = solution.masses, solution.slacks
     shares = amounts / amounts.max()
     held = np.flatnonzero(shares > _UNDECIDED * slacks / abs(solution.value))

@@ -17,15 +17,12 @@ _LEAST_MIXED: Final = 1e-12
 
 
 def invariant_channel(classes: tuple[Label, ...], prior: FloatArray, epsilon: float) -> Channel:
-    """Return the P with prior · P = prior and ε-label-DP that keeps a label most often.
-
-    A linear program: maximise Σ_y p_y P[y, y] over channels with Σ_y p_y P[y, z] = p_z and m_z ≤
-    P[y, z] ≤ e^ε m_z. Its rounding is taken off, and where that leaves ε exceeded, a share of the
-    channel that draws every label from the prior, which has ε = 0 and is invariant, is mixed in.
-
-    Gouweleeuw, Kooiman, Willenborg & de Wolf (1998), Post randomisation for statistical disclosure
-    control, section 4 (invariance).
-    """
+    """Return the P with prior · P = prior and ε-label-DP that keeps a label most often."""
+    # A linear program: maximise Σ_y p_y P[y, y] over channels with Σ_y p_y P[y, z] = p_z and m_z ≤
+    # P[y, z] ≤ e^ε m_z. Its rounding is taken off, and where that leaves ε exceeded, a share of the
+    # channel that draws every label from the prior, which has ε = 0 and is invariant, is mixed in.
+    # Gouweleeuw, Kooiman, Willenborg & de Wolf (1998), Post randomisation for statistical
+    # disclosure control, section 4 (invariance).
     labels, epsilon = check_classes(classes), check_epsilon(epsilon)
     k, weights = len(labels), check_prior(prior, len(labels))
     if k > _MOST_LABELS:

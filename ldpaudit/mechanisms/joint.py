@@ -1,8 +1,8 @@
-"""Mechanisms that release several private columns of a row: independently, or together.
+"""Mechanisms that release several private columns of a row: independently, or together."""
 
-In: the channels of the columns, or one joint mechanism. Out: the exact channel of each column and,
-where the product of the domains is small enough, that of the whole vector; the exact ε of both.
-"""
+# In: the channels of the columns, or one joint mechanism. Out: the exact channel of each column
+# and, where the product of the domains is small enough, that of the whole vector; the exact ε of
+# both.
 
 import math
 from abc import ABC, abstractmethod
@@ -53,17 +53,13 @@ class JointMechanism(ABC):
 
         @property
         def columns(self) -> tuple[Mechanism, ...]:
-            """The mechanism of each column alone, d of them: the exact marginal of the whole.
-
-            What an attacker knows of a column's label who sees that column only.
-            """
+            """The mechanism of each column alone, d of them: the exact marginal of the whole."""
+            # What an attacker knows of a column's label who sees that column only.
 
         @property
         def epsilon(self) -> float | None:
-            """The ε of the whole vector in nats, over all pairs of true vectors: exact.
-
-            None where a column claims nothing.
-            """
+            """The ε of the whole vector in nats, over all pairs of true vectors: exact."""
+            # None where a column claims nothing.
 
     @property
     @abstractmethod
@@ -72,18 +68,14 @@ class JointMechanism(ABC):
 
     @abstractmethod
     def channel(self) -> Channel | None:
-        """Return the channel of the vector: classes and outputs are the tuples' row-major codes.
-
-        None where it has more than :data:`LARGEST` entries, or a column's channel is not finite.
-        """
+        """Return the channel of the vector: classes and outputs are the tuples' row-major codes."""
+        # None where it has more than :data:`LARGEST` entries, or a column's channel is not finite.
 
     @abstractmethod
     def epsilon_of(self, position: int) -> float | None:
-        """Return the ε of one column's label within the whole vector, the others' labels fixed.
-
-        In nats: the largest change of the log-probability of any released vector when that label
-        changes and the others, known to the attacker, do not.
-        """
+        """Return the ε of one column's label within the whole vector, the others' labels fixed."""
+        # In nats: the largest change of the log-probability of any released vector when that label
+        # changes and the others, known to the attacker, do not.
 
     @abstractmethod
     def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
@@ -216,16 +208,14 @@ def checked(labels: npt.NDArray[Any], sizes: Sequence[int]) -> IntArray:
 
 @dataclass(frozen=True)
 class IndependentColumns(JointMechanism):
-    """One mechanism for each column, with draws that are independent given the true vector.
+    """One mechanism for each column, with draws that are independent given the true vector."""
 
-    P(z | y) = Π_j P(z_j | y_j). The largest ratio of a product of functions of separate arguments
-    is the product of the largest ratios: ε of the vector is exactly Σ ε_j. Of columns with channels
-    by the same strata, the sum is taken in each stratum and the largest counts.
-
-    A column's ε within the vector, the others' labels fixed, is its own: their factors cancel. An
-    attacker who does not know the others' labels, but that they go along with this one, can learn
-    more than ε_j of it from all released columns; never more than Σ ε_j.
-    """
+    # P(z | y) = Π_j P(z_j | y_j). The largest ratio of a product of functions of separate arguments
+    # is the product of the largest ratios: ε of the vector is exactly Σ ε_j. Of columns with
+    # channels by the same strata, the sum is taken in each stratum and the largest counts.
+    # A column's ε within the vector, the others' labels fixed, is its own: their factors cancel. An
+    # attacker who does not know the others' labels, but that they go along with this one, can learn
+    # more than ε_j of it from all released columns; never more than Σ ε_j.
 
     name = "independent"
 
@@ -307,13 +297,11 @@ def _sum(claimed: Sequence[float | None]) -> float | None:
 
 
 class JointRR(OnDomains):
-    """Keep the whole vector with probability 1 − λ, else draw each column again, uniformly.
+    """Keep the whole vector with probability 1 − λ, else draw each column again, uniformly."""
 
-    With K vectors and λ = K/(K − 1 + e^ε) this is randomized response on K labels. A column seen
-    alone is randomized response with the same λ on its own labels.
-
-    Kairouz, Bonawitz & Ramage (2016); Domingo-Ferrer & Soria-Comas (2022), RR-Joint.
-    """
+    # With K vectors and λ = K/(K − 1 + e^ε) this is randomized response on K labels. A column seen
+    # alone is randomized response with the same λ on its own labels.
+    # Kairouz, Bonawitz & Ramage (2016); Domingo-Ferrer & Soria-Comas (2022), RR-Joint.
 
     name = "joint-rr"
     title = "randomized response on the product of the domains"

@@ -24,10 +24,8 @@ Loss = Literal["squared", "absolute", "poisson"]
 
 
 def loss(name: Loss, output: FloatArray, truth: FloatArray) -> FloatArray:
-    """Return ℓ(ŷ, y) entry by entry, float64 of the common shape of ``output`` and ``truth``.
-
-    Ghazi et al. (2023), section 2.
-    """
+    """Return ℓ(ŷ, y) entry by entry, float64 of the common shape of ``output`` and ``truth``."""
+    # Ghazi et al. (2023), section 2.
     if name == "squared":
         return np.asarray(0.5 * np.square(output - truth))
     if name == "absolute":

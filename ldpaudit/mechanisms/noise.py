@@ -1,15 +1,14 @@
-"""Noise on numbers of a declared range: on a grid in whole steps, or anywhere on 1,024 steps.
+"""Noise on numbers of a declared range: on a grid in whole steps, or anywhere on 1,024 steps."""
 
-Noise is drawn in whole steps from laws that repeat themselves: |x| = jn + s (block j, place s < n)
-has the probability e^{−jε} · block[s], up to one factor. So everything has a closed form in the n
-weights of a block, and a draw needs only a table of one block: beyond it the law repeats, and no
-tail is cut off.
-
-Drawn in floating point, continuous noise reveals labels through its last bits (Mironov 2012). So
-labels that may be any number of a range are rounded at random, without bias, to 1,024 steps, and
-the discrete form of the noise is exact. Variance, δ(ε) and Rényi divergences are within 2e-4 of
-those of continuous noise, and ε is the same.
-"""
+# Noise is drawn in whole steps from laws that repeat themselves: |x| = jn + s (block j, place s <
+# n) has the probability e^{−jε} · block[s], up to one factor. So everything has a closed form in
+# the n weights of a block, and a draw needs only a table of one block: beyond it the law repeats,
+# and no tail is cut off.
+#
+# Drawn in floating point, continuous noise reveals labels through its last bits (Mironov 2012). So
+# labels that may be any number of a range are rounded at random, without bias, to 1,024 steps, and
+# the discrete form of the noise is exact. Variance, δ(ε) and Rényi divergences are within 2e-4 of
+# those of continuous noise, and ε is the same.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -127,11 +126,9 @@ class BlockLaw:
         return float(self.block.sum()), float(place @ self.block), float(place**2 @ self.block)
 
     def draw(self, n: int, rng: Randomness) -> Int64Array:
-        """Draw n integers from integer weights, int64 of shape (n,).
-
-        One random word gives the sign and the place within the block, another one the block. A zero
-        with a minus sign is drawn again, since zero has only one sign.
-        """
+        """Draw n integers from integer weights, int64 of shape (n,)."""
+        # One random word gives the sign and the place within the block, another one the block. A
+        # zero with a minus sign is drawn again, since zero has only one sign.
         source, (places, periods) = bit_source(rng), self._tables
         drawn, missing = np.empty(n, dtype=np.int64), np.arange(n)
         while missing.size:
@@ -241,12 +238,11 @@ def _parameters(
 
 
 class Ranged(Made, NumericMechanism):
-    """A mechanism of a :class:`RangeFamily`.
+    """A mechanism of a :class:`RangeFamily`."""
 
-    y + X with X of a law symmetric about 0, with or without clipping to the labels' range. Clipping
-    merges only outputs with the same likelihood ratio between the extreme labels (e^ε or e^{−ε}),
-    so ε, δ(ε) and the Rényi divergences stay the same.
-    """
+    # y + X with X of a law symmetric about 0, with or without clipping to the labels' range.
+    # Clipping merges only outputs with the same likelihood ratio between the extreme labels (e^ε or
+    # e^{−ε}), so ε, δ(ε) and the Rényi divergences stay the same.
 
     family: RangeFamily
     labels: LabelRange  # Its width is the sensitivity.
@@ -362,11 +358,9 @@ class GridNoise(Ranged, StepNoise):
         return 0.5 * self.labels.spacing**2 * self.law.variance()
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> Int64Array:
-        """Release labels given as grid positions 0 … k − 1, int64 of shape (n,).
-
-        Grid positions of the outputs; outside 0 … k − 1 only without clipping. ``rng`` is a source
-        of randomness; default: the operating system.
-        """
+        """Release labels given as grid positions 0 … k − 1, int64 of shape (n,)."""
+        # Grid positions of the outputs; outside 0 … k − 1 only without clipping. ``rng`` is a
+        # source of randomness; default: the operating system.
         codes = check_codes(labels, self.labels.steps + 1)
         noisy = codes + self.law.draw(len(codes), rng)
         return np.clip(noisy, 0, self.labels.steps) if self.clipped else noisy
@@ -404,16 +398,15 @@ class GridNoise(Ranged, StepNoise):
 
 
 class GridExponential(FiniteMechanism, Ranged):
-    """ŷ on the labels' grid with P(ŷ | y) ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact.
+    """ŷ on the labels' grid with P(ŷ | y) ∝ e^{−|ŷ−y|/b} and b = (high − low)/ε, ε exact."""
 
-    The usual proof gives ε for weights e^{−ε|ŷ−y|/(2Δ)}. The exact ε of that mechanism is ε/2: the
-    lowest and the highest label are the worst pair, because the family has a monotone likelihood
-    ratio, and have the same factor. So the scale Δ/ε, half of what the proof requires, is enough.
-    The two ends may have another weight than the other outputs; ε is the same for each.
-
-    McSherry and Talwar (2007); Ghazi et al. (2023), Definition 26 and appendix F, where the scale
-    is 2Δ/ε: the exact ε is then half of that ε.
-    """
+    # The usual proof gives ε for weights e^{−ε|ŷ−y|/(2Δ)}. The exact ε of that mechanism is ε/2:
+    # the lowest and the highest label are the worst pair, because the family has a monotone
+    # likelihood ratio, and have the same factor. So the scale Δ/ε, half of what the proof requires,
+    # is enough. The two ends may have another weight than the other outputs; ε is the same for
+    # each.
+    # McSherry and Talwar (2007); Ghazi et al. (2023), Definition 26 and appendix F, where the scale
+    # is 2Δ/ε: the exact ε is then half of that ε.
 
     def __init__(self, family: Family, parameters: Mapping[str, Any]) -> None:
         super().__init__(family, parameters)
@@ -474,11 +467,9 @@ class RangeNoise(Rounded, Ranged, AnyNumber):
         name: Loss = "squared",
         labels: FloatArray | None = None,
     ) -> float:
-        """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)².
-
-        With additive noise the Poisson loss is ∞ where an output at or below 0 is possible (for a
-        label of 0, an output below 0).
-        """
+        """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)²."""
+        # With additive noise the Poisson loss is ∞ where an output at or below 0 is possible (for a
+        # label of 0, an output below 0).
         values = self._values(labels)
         weights, outputs = check_prior(prior, len(values)), self.inner.output_values
         loss(name, values, values)  # Checks the labels.
@@ -494,10 +485,8 @@ class RangeNoise(Rounded, Ranged, AnyNumber):
         return 0.5 * float(weights @ self.variance(values))
 
     def release(self, labels: npt.ArrayLike, rng: Randomness = None) -> FloatArray:
-        """Release label values inside the range, float64 of shape (n,).
-
-        ``rng`` is a source of randomness; default: the operating system.
-        """
+        """Release label values inside the range, float64 of shape (n,)."""
+        # ``rng`` is a source of randomness; default: the operating system.
         codes = self.rounding.sample(self.labels.check(labels), rng)
         return self.fine.at(self.inner.sample(codes, rng).astype(np.int64))
 
@@ -510,10 +499,9 @@ class _Stairs(RangeNoise):
 
     @cached_property
     def compared(self) -> Channel:
-        """The law of the worst pair, from TV = P(|X| ≤ Δ/2), as unimodal laws cross halfway.
-
-        With its edges between steps the noise has this TV exactly; the steps themselves lose some.
-        """
+        """The law of the worst pair, from TV = P(|X| ≤ Δ/2), as unimodal laws cross halfway."""
+        # With its edges between steps the noise has this TV exactly; the steps themselves lose
+        # some.
         middle = np.array([FINE_STEPS // 2])
         assert isinstance(self.inner, GridNoise)
         law = self.inner.law
@@ -668,10 +656,8 @@ range, as Laplace noise restricted to it. See :class:`GridExponential` for its e
 
 
 def prior_budget(epsilon: float, k: int, n: int) -> float:
-    """Return ε₁ = √(k/n) in nats for the prior of k labels on n rows; the labels get ε − ε₁.
-
-    Ghazi et al. (2023), Theorem 7 and the remark after it.
-    """
+    """Return ε₁ = √(k/n) in nats for the prior of k labels on n rows; the labels get ε − ε₁."""
+    # Ghazi et al. (2023), Theorem 7 and the remark after it.
     first = math.sqrt(k / n) if n > 0 else math.inf
     if not first < check_epsilon(epsilon):
         raise InputError(
@@ -682,10 +668,9 @@ def prior_budget(epsilon: float, k: int, n: int) -> float:
 
 
 def check_prior_budget(epsilon: float, k: int, n: int) -> None:
-    """Refuse an ε₁ in nats with which the prior of k labels on n rows would be noise alone.
-
-    The noise moves each count by about 2/ε₁; that of k counts must not add up to more than n rows.
-    """
+    """Refuse an ε₁ in nats with which the prior of k labels on n rows would be noise alone."""
+    # The noise moves each count by about 2/ε₁; that of k counts must not add up to more than n
+    # rows.
     least = 2 * k / max(n, 1)
     if check_epsilon(epsilon) < least:
         digits = 2 - math.floor(math.log10(least))
@@ -700,14 +685,11 @@ def check_prior_budget(epsilon: float, k: int, n: int) -> None:
 def private_prior(
     counts: Sequence[int] | npt.NDArray[np.integer], epsilon: float, rng: Randomness = None
 ) -> FloatArray:
-    """Estimate the prior from label counts with ε-DP, for the mechanisms that need a prior.
-
-    Counts with discrete Laplace noise of scale 2/ε₁, clipped at 0 and scaled to sum to 1, are ε₁-DP
-    when one person's label changes (two counts change by one). The mechanism that follows gets ε −
-    ε₁.
-
-    Ghazi et al. (2023) and Badanidiyuru et al. (2023), Algorithm 4.
-    """
+    """Estimate the prior from label counts with ε-DP, for the mechanisms that need a prior."""
+    # Counts with discrete Laplace noise of scale 2/ε₁, clipped at 0 and scaled to sum to 1, are
+    # ε₁-DP when one person's label changes (two counts change by one). The mechanism that follows
+    # gets ε − ε₁.
+    # Ghazi et al. (2023) and Badanidiyuru et al. (2023), Algorithm 4.
     histogram = np.asarray(counts)
     if histogram.ndim != 1 or histogram.dtype.kind not in "iu" or (histogram < 0).any():
         raise InputError("The label counts must be a list of integers that are not negative.")

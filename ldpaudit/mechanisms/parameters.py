@@ -55,10 +55,8 @@ def fields_of(
     classes: tuple[Label, ...],
     name: str,
 ) -> dict[str, Any]:
-    """Return the fields of a mechanism called ``name`` from a declaration, all checked.
-
-    ``classes`` are the labels where the declaration states none.
-    """
+    """Return the fields of a mechanism called ``name`` from a declaration, all checked."""
+    # ``classes`` are the labels where the declaration states none.
     only_known(parameters, {p.name for p in declared}, name)
     stated = {**parameters, "classes": parameters.get("classes") or classes}
     fields: dict[str, Any] = {}
@@ -226,10 +224,8 @@ def either_epsilon(
     words: str,
     domain: str = "",
 ) -> float:
-    """Return ε of a declaration with ``epsilon``, another parameter or both, which agree.
-
-    ``words`` says what must state them, ``domain`` on what they agree.
-    """
+    """Return ε of a declaration with ``epsilon``, another parameter or both, which agree."""
+    # ``words`` says what must state them, ``domain`` on what they agree.
     epsilon, value = real(parameters, "epsilon"), real(parameters, other)
     if value is None:
         if epsilon is None:

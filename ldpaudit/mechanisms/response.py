@@ -1,10 +1,9 @@
-"""Mechanisms that keep a label or draw another: randomized response and its relatives; matrices.
+"""Mechanisms that keep a label or draw another: randomized response and its relatives; matrices."""
 
-k-ary randomized response has two parametrisations. ε form: keep the label with probability
-e^ε/(e^ε + k − 1), else one of the k − 1 others. λ form: keep it with probability 1 − λ, else draw
-uniformly from all k labels. The two agree with ε = log(1 + k(1 − λ)/λ) and λ = k/(k − 1 + e^ε). For
-two labels the probability of a flip is λ/2.
-"""
+# k-ary randomized response has two parametrisations. ε form: keep the label with probability
+# e^ε/(e^ε + k − 1), else one of the k − 1 others. λ form: keep it with probability 1 − λ, else draw
+# uniformly from all k labels. The two agree with ε = log(1 + k(1 − λ)/λ) and λ = k/(k − 1 + e^ε).
+# For two labels the probability of a flip is λ/2.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -303,11 +302,9 @@ def _best_kept(
     epsilon: float,
     loss: Loss = "squared",  # noqa: ARG001
 ) -> FiniteMechanism:
-    """Keep the number of most likely labels that makes the released label most often true.
-
-    Ghazi et al. (2021), Algorithm 3 (RRWithPrior): m maximises e^ε/(e^ε + m − 1) times the
-    probability of the m most likely labels. Ties go to the smaller m and the earlier label.
-    """
+    """Keep the number of most likely labels that makes the released label most often true."""
+    # Ghazi et al. (2021), Algorithm 3 (RRWithPrior): m maximises e^ε/(e^ε + m − 1) times the
+    # probability of the m most likely labels. Ties go to the smaller m and the earlier label.
     labels = check_classes(classes)
     probabilities = check_prior(prior, len(labels))
     order = np.argsort(-probabilities, kind="stable")

@@ -23,16 +23,13 @@ ROUND: Final = "round"
 
 @dataclass(frozen=True)
 class Rounding:
-    """Round y to a neighbour on the grid; alone it protects nothing.
+    """Round y to a neighbour on the grid; alone it protects nothing."""
 
-    Between neighbours a < y < b, ``"unbiased"`` takes b with probability (y − a)/(b − a), else a,
-    so that the mean is y; ``"nearest"`` takes the nearer one, at the middle a.
-
-    A mechanism with exact ε on the grid, applied after it, has that same ε on every label between
-    the ends: its channel's rows are mixtures of the grid's rows.
-
-    Badanidiyuru et al. (2023), section 3.1 (URR).
-    """
+    # Between neighbours a < y < b, ``"unbiased"`` takes b with probability (y − a)/(b − a), else a,
+    # so that the mean is y; ``"nearest"`` takes the nearer one, at the middle a.
+    # A mechanism with exact ε on the grid, applied after it, has that same ε on every label between
+    # the ends: its channel's rows are mixtures of the grid's rows.
+    # Badanidiyuru et al. (2023), section 3.1 (URR).
 
     grid: tuple[Label, ...]
     method: RoundingMethod = "unbiased"
@@ -52,10 +49,8 @@ class Rounding:
         return np.asarray((labels >= self.points[0]) & (labels <= self.points[-1]))
 
     def neighbours(self, labels: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
-        """Return the lower neighbour's position and the probability of the upper one.
-
-        Both of shape (n,), for labels between the ends of the grid.
-        """
+        """Return the lower neighbour's position and the probability of the upper one."""
+        # Both of shape (n,), for labels between the ends of the grid.
         values, points = np.asarray(labels, dtype=np.float64), self.points
         outside = int((~self.inside(values)).sum())
         if outside:
@@ -76,24 +71,20 @@ class Rounding:
         return lower + (words < np.ldexp(up, 63).astype(np.uint64)).astype(np.int32)
 
     def mean(self, table: FloatArray, labels: npt.ArrayLike) -> FloatArray:
-        """Return the mean over the rounding of what a table holds for each grid point.
-
-        For a channel's matrix (k, m), the channel (n, m) of "round, then release" for n labels.
-        """
+        """Return the mean over the rounding of what a table holds for each grid point."""
+        # For a channel's matrix (k, m), the channel (n, m) of "round, then release" for n labels.
         lower, up = self.neighbours(labels)
         share = up.reshape(-1, *(1,) * (table.ndim - 1))
         return np.asarray((1 - share) * table[lower] + share * table[lower + 1])
 
 
 class Rounded(NumericMechanism):
-    """Labels in a range, rounded to the labels of a mechanism and released by it.
+    """Labels in a range, rounded to the labels of a mechanism and released by it."""
 
-    Every row of the channel is a mixture of two rows of the mechanism's, and its own rows are among
-    them. So ε, δ(ε) and the Rényi divergences, which are convex or quasi-convex in the pair of
-    rows, are exactly the mechanism's.
-
-    Badanidiyuru et al. (2023), section 3.1, "Handling continuous Y".
-    """
+    # Every row of the channel is a mixture of two rows of the mechanism's, and its own rows are
+    # among them. So ε, δ(ε) and the Rényi divergences, which are convex or quasi-convex in the pair
+    # of rows, are exactly the mechanism's.
+    # Badanidiyuru et al. (2023), section 3.1, "Handling continuous Y".
 
     channel = None
 

@@ -1,10 +1,9 @@
-"""The optimal unbiased randomizer for numeric labels, without a mesh.
+"""The optimal unbiased randomizer for numeric labels, without a mesh."""
 
-Among all ε-DP channels with E[ŷ | y] = y for every label it has the least expected loss under a
-prior. Squared loss: a closed form where it is optimal, else the exact program over intervals of
-labels (:mod:`ldpaudit.mechanisms.interval_program`). Poisson log loss: the program.
-Derivation, proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``.
-"""
+# Among all ε-DP channels with E[ŷ | y] = y for every label it has the least expected loss under a
+# prior. Squared loss: a closed form where it is optimal, else the exact program over intervals of
+# labels (:mod:`ldpaudit.mechanisms.interval_program`). Poisson log loss: the program. Derivation,
+# proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``.
 
 import math
 from collections import defaultdict
@@ -49,13 +48,11 @@ _LARGEST_EPSILON: Final = 28.0
 
 
 def integer_columns(columns: IntervalColumns, k: int, growth: float) -> npt.NDArray[np.uint64]:
-    """Turn interval columns into integers that keep ε exactly and sum to 2⁶³ in each row.
-
-    The part of each column that exceeds its mass, inside its interval, is a flow along the line of
-    label boundaries: as every label has the same total, what ends at a boundary starts again there.
-    An integer flow keeps the row sums equal despite rounding, and the rest is rounded up, towards
-    privacy.
-    """
+    """Turn interval columns into integers that keep ε exactly and sum to 2⁶³ in each row."""
+    # The part of each column that exceeds its mass, inside its interval, is a flow along the line
+    # of label boundaries: as every label has the same total, what ends at a boundary starts again
+    # there. An integer flow keeps the row sums equal despite rounding, and the rest is rounded up,
+    # towards privacy.
     rational = Fraction(1 + growth) - 1
     source = int(float(columns.masses[columns.first == 0].sum()) * growth * TOTAL)
     while True:
@@ -94,10 +91,9 @@ def _integer_flow(columns: IntervalColumns, k: int, source: int) -> list[int]:
 
 
 class Unbiased(FiniteMechanism):
-    """An unbiased randomizer made of interval columns.
+    """An unbiased randomizer made of interval columns."""
 
-    Output z is released with probability e^ε c_z for a label inside its interval and c_z outside.
-    """
+    # Output z is released with probability e^ε c_z for a label inside its interval and c_z outside.
 
     @cached_property
     def columns(self) -> IntervalColumns:
@@ -219,11 +215,9 @@ def optimal_unbiased(
     epsilon: float,
     loss: Loss = "squared",
 ) -> Design:
-    """Return the ε-DP unbiased randomizer of least expected loss.
-
-    The design's bound holds for all ε-DP unbiased randomizers for the squared loss, for all on
-    interval columns for the Poisson loss.
-    """
+    """Return the ε-DP unbiased randomizer of least expected loss."""
+    # The design's bound holds for all ε-DP unbiased randomizers for the squared loss, for all on
+    # interval columns for the Poisson loss.
     labels = check_numeric_classes(classes)
     values = np.asarray(labels, dtype=np.float64)
     weights, epsilon = check_prior(prior, len(labels)), check_epsilon(epsilon)
@@ -248,12 +242,10 @@ def optimal_unbiased(
 
 
 def closed_form_is_optimal(prior: FloatArray, epsilon: float) -> bool:
-    """Return whether the closed form is the optimum: always for ε ≤ log 2.
-
-    The points (growth · F − growth/2, f(F)) of cumulative probabilities F lie on a circle of radius
-    (e^ε + 1)/2; the closed form is optimal exactly if the chord from the lowest to the highest
-    inner cumulative probability is at most 1.
-    """
+    """Return whether the closed form is the optimum: always for ε ≤ log 2."""
+    # The points (growth · F − growth/2, f(F)) of cumulative probabilities F lie on a circle of
+    # radius (e^ε + 1)/2; the closed form is optimal exactly if the chord from the lowest to the
+    # highest inner cumulative probability is at most 1.
     growth = raised_growth(epsilon)
     ends = np.array([prior[0], 1 - prior[-1]])
     height = np.sqrt((1 + growth * ends) * (1 + growth * (1 - ends)))
@@ -264,11 +256,9 @@ def closed_form_is_optimal(prior: FloatArray, epsilon: float) -> bool:
 def closed_form(
     labels: FloatArray, prior: FloatArray, growth: float
 ) -> tuple[IntervalColumns, float]:
-    """Return the columns of the closed form and its squared loss, for e^ε = 1 + growth.
-
-    A threshold is drawn with probability D_v f_v/K; the bit "label at or above it" goes through
-    binary randomized response, and the outputs are μ − K√(ws/wp) and μ + K√(wp/ws).
-    """
+    """Return the columns of the closed form and its squared loss, for e^ε = 1 + growth."""
+    # A threshold is drawn with probability D_v f_v/K; the bit "label at or above it" goes through
+    # binary randomized response, and the outputs are μ − K√(ws/wp) and μ + K√(wp/ws).
     below = np.cumsum(prior)[:-1]
     above = np.cumsum(prior[::-1])[::-1][1:]
     high, low = 1 + growth * above, 1 + growth * below
@@ -330,13 +320,11 @@ def _threads() -> ThreadpoolController:
 def squared_loss_bound(
     labels: FloatArray, prior: FloatArray, growth: float, alpha: FloatArray, beta: FloatArray
 ) -> float:
-    """Return a lower bound on E[½(ŷ − y)²] over all unbiased channels at e^ε = 1 + growth.
-
-    For multipliers α, β let h_y(m) = α_y + β_y m − ½p_y(m − y)². Where Σ_y h_y(m) + growth · Σ_y
-    max(h_y(m), 0) ≤ 0 for every real m, Σ_y (α_y + β_y y) is a bound. Each h_y has at most two
-    zeros, so at most 2k + 1 sets {y : h_y(m) > 0} occur; on each of them the left side is a
-    parabola, whose top is checked. Violations are subtracted from the bound.
-    """
+    """Return a lower bound on E[½(ŷ − y)²] over all unbiased channels at e^ε = 1 + growth."""
+    # For multipliers α, β let h_y(m) = α_y + β_y m − ½p_y(m − y)². Where Σ_y h_y(m) + growth · Σ_y
+    # max(h_y(m), 0) ≤ 0 for every real m, Σ_y (α_y + β_y y) is a bound. Each h_y has at most two
+    # zeros, so at most 2k + 1 sets {y : h_y(m) > 0} occur; on each of them the left side is a
+    # parabola, whose top is checked. Violations are subtracted from the bound.
     weights = 1 + growth * _positive_sets(labels, prior, alpha, beta)
     # The parabola Σ_y S_y h_y(m) is highest at the mean of the labels plus the mean slope.
     tops_at = (weights @ (prior * labels + beta)) / (weights @ prior)
@@ -353,12 +341,10 @@ def squared_loss_bound(
 
 
 def _price(tops: FloatArray, weights: FloatArray, growth: float) -> float:
-    """Return the fall of the bound when α is lowered until no top is above 0.
-
-    Lowering α by a multiple of the prior lowers every top by at least that multiple; lowering it by
-    one number on all k labels lowers a set's top by e^ε + k − 1 times that number or more, that of
-    the empty set by k times.
-    """
+    """Return the fall of the bound when α is lowered until no top is above 0."""
+    # Lowering α by a multiple of the prior lowers every top by at least that multiple; lowering it
+    # by one number on all k labels lowers a set's top by e^ε + k − 1 times that number or more,
+    # that of the empty set by k times.
     k = weights.shape[1]
     empty = np.max(tops, where=weights.max(axis=1) == 1, initial=0)
     some = np.max(tops, where=weights.max(axis=1) > 1, initial=0)

@@ -47,10 +47,8 @@ def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:
 
 
 def point_channel(claim: Mechanism, view: NumericView) -> Channel | None:
-    """Return the channel from single labels to the view's outputs; None for other mechanisms.
-
-    From all labels where they are at most 64, else from 65 even points of their range.
-    """
+    """Return the channel from single labels to the view's outputs; None for other mechanisms."""
+    # From all labels where they are at most 64, else from 65 even points of their range.
     if not isinstance(claim, NumericMechanism):
         return None
     labels = claim.label_values
@@ -63,11 +61,9 @@ def point_channel(claim: Mechanism, view: NumericView) -> Channel | None:
 
 
 def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Channel:
-    """Return the channel from groups of labels to outputs for the labels of some people.
-
-    Each group's row is the average over the true labels in it, weighted by their frequency: the
-    exact expected frequencies of the outputs, given these true labels.
-    """
+    """Return the channel from groups of labels to outputs for the labels of some people."""
+    # Each group's row is the average over the true labels in it, weighted by their frequency: the
+    # exact expected frequencies of the outputs, given these true labels.
     assert isinstance(claim, NumericMechanism)
     values, counts = np.unique(truth, return_counts=True)
     groups = view.classes.codes(values)
@@ -109,11 +105,10 @@ def _fine_channel(
 
 @dataclass(frozen=True)
 class DeclaredCoding:
-    """How a reader codes the released labels of a declared mechanism, or of none.
+    """How a reader codes the released labels of a declared mechanism, or of none."""
 
-    The reader knows no mechanism: it is given this. The mechanism is built once, here, if its
-    declaration is complete; else the labels that occur complete it.
-    """
+    # The reader knows no mechanism: it is given this. The mechanism is built once, here, if its
+    # declaration is complete; else the labels that occur complete it.
 
     declaration: Declaration | None
 

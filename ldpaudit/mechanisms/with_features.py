@@ -56,14 +56,13 @@ class DoubleDraw:
 
 
 class DoubleResponse(Kept, SyntheticFeatures):
-    """Label and features are each kept with probability 1 − λ, independently.
+    """Label and features are each kept with probability 1 − λ, independently."""
 
-    A label that is not kept is drawn uniformly from all k labels; features that are not kept are
-    those of a synthetic row of a label y', y' drawn uniformly from all k labels, with replacement.
-    The synthetic rows must come from public data or from a generator with its own privacy budget.
-
-    Busa-Fekete et al. (2023), Mechanism 2.
-    """
+    # A label that is not kept is drawn uniformly from all k labels; features that are not kept are
+    # those of a synthetic row of a label y', y' drawn uniformly from all k labels, with
+    # replacement. The synthetic rows must come from public data or from a generator with its own
+    # privacy budget.
+    # Busa-Fekete et al. (2023), Mechanism 2.
 
     # None: the released features depend on the label too; see :attr:`label_channel`.
     channel = None
@@ -77,13 +76,10 @@ class DoubleResponse(Kept, SyntheticFeatures):
         return self._labels.channel
 
     def conditional_epsilon(self, divergence: float) -> float:
-        """Return ε of (α, ε, P)-label Rényi DP in nats: 2 log(1 + k(1 − λ)/λ) + Δ.
-
-        Δ ≥ 0 bounds D_α(P_{X|y} ‖ P̂_{X|y}) in nats for every label. With an estimate of Δ the
-        result is an estimate.
-
-        Busa-Fekete et al. (2023), Theorem 7.1.
-        """
+        """Return ε of (α, ε, P)-label Rényi DP in nats: 2 log(1 + k(1 − λ)/λ) + Δ."""
+        # Δ ≥ 0 bounds D_α(P_{X|y} ‖ P̂_{X|y}) in nats for every label. With an estimate of Δ the
+        # result is an estimate.
+        # Busa-Fekete et al. (2023), Theorem 7.1.
         if not divergence >= 0:
             raise InputError(f"The divergence must not be negative. Got {divergence!r} instead.")
         return 2 * self.epsilon + divergence
@@ -134,15 +130,14 @@ DoubleRR: Final = ResponseFamily(
 
 
 class StagedResponse(Made, StagedLabel):
-    """Each row by RR-Top-k with its own prior, which the labels released before have taught.
+    """Each row by RR-Top-k with its own prior, which the labels released before have taught."""
 
-    A row keeps its m likeliest labels, m such that the released label is most often the true one:
-    T[y, z] = e^ε/(e^ε + m − 1) at z = y, 1/(e^ε + m − 1) at the other kept labels, 1/m for a label
-    that is not kept. With two kept labels or more ε is exact; each row is released once, so nothing
-    adds up. The prior is a function of what is public: the row's features and released labels.
-
-    Ghazi et al. (2021), Algorithms 3 (RRWithPrior) and 4 (LP-MST).
-    """
+    # A row keeps its m likeliest labels, m such that the released label is most often the true one:
+    # T[y, z] = e^ε/(e^ε + m − 1) at z = y, 1/(e^ε + m − 1) at the other kept labels, 1/m for a
+    # label that is not kept. With two kept labels or more ε is exact; each row is released once, so
+    # nothing adds up. The prior is a function of what is public: the row's features and released
+    # labels.
+    # Ghazi et al. (2021), Algorithms 3 (RRWithPrior) and 4 (LP-MST).
 
     # None: each row has its own channel, see :meth:`channels`.
     channel = None
@@ -224,16 +219,13 @@ STAGED: Final = Family(
 
 
 class ModelBasedResponse(Made, PublicModelLabel):
-    """Keep the label with probability 1 − λ, else draw it from P̂(y | x): one channel per row.
+    """Keep the label with probability 1 − λ, else draw it from P̂(y | x): one channel per row."""
 
-    T_x[y, z] = (1 − λ)·1[y = z] + λ P̂(z | x). With a floor f every P̂(z | x) is first replaced by
-    f + (1 − k f) P̂(z | x), so that no row reveals more than ε = log(1 + (1 − λ)/(λ f)).
-
-    The model must not have been fitted to the labels to be released, unless with a privacy budget
-    of its own. The guarantee is for public features (label-DP with static features).
-
-    Busa-Fekete et al. (2023), Mechanism 1.
-    """
+    # T_x[y, z] = (1 − λ)·1[y = z] + λ P̂(z | x). With a floor f every P̂(z | x) is first replaced
+    # by f + (1 − k f) P̂(z | x), so that no row reveals more than ε = log(1 + (1 − λ)/(λ f)).
+    # The model must not have been fitted to the labels to be released, unless with a privacy budget
+    # of its own. The guarantee is for public features (label-DP with static features).
+    # Busa-Fekete et al. (2023), Mechanism 1.
 
     # None: each row has its own channel, see :meth:`channels`.
     channel = None
@@ -282,12 +274,10 @@ class ModelBasedResponse(Made, PublicModelLabel):
 
     @cached_property
     def compared(self) -> Channel:
-        """The channel of two labels in the worst row the floor allows; other outputs are merged.
-
-        The divergence of two labels falls as the P̂ of either grows (Σ p^α q^{1−α} less their
-        common part is convex in it and bounded), so in the worst row both are at the floor; with
-        two labels, one is.
-        """
+        """The channel of two labels in the worst row the floor allows; other outputs are merged."""
+        # The divergence of two labels falls as the P̂ of either grows (Σ p^α q^{1−α} less their
+        # common part is convex in it and bounded), so in the worst row both are at the floor; with
+        # two labels, one is.
         f, k = self.floor, len(self.classes)
         p = np.array([f, 1 - f] if k == 2 else [f, f, 1 - 2 * f])
         matrix = (1 - self.noise) * np.eye(2, len(p)) + self.noise * p
@@ -330,10 +320,8 @@ def _check(classes: tuple[Label, ...], noise: float, floor: float) -> None:  # n
 
 
 def _stated(options: MechanismOptions) -> dict[str, Any]:
-    """Return λ and the floor f, by default 1/(10 k); for a stated ε, the λ that keeps it.
-
-    λ = 1/(1 + f(e^ε − 1)), 0 where ε is beyond all floats; with f = 0 no finite ε holds.
-    """
+    """Return λ and the floor f, by default 1/(10 k); for a stated ε, the λ that keeps it."""
+    # λ = 1/(1 + f(e^ε − 1)), 0 where ε is beyond all floats; with f = 0 no finite ε holds.
     stated = options.stated() | options.stated_classes()
     default = 1 / (10 * max(len(options.classes or ()), 1))
     floor = stated["floor"] = check_proportion("floor", stated.get("floor", default))

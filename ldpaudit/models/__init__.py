@@ -1,4 +1,3 @@
-"""Everything that is fitted: encoders, models of labels, and learners corrected for a mechanism.
+"""Everything that is fitted: encoders, models of labels, and learners corrected for a mechanism."""
 
-In: features, and labels as they were released. Out: P(true label | features), or numbers.
-"""
+# In: features, and labels as they were released. Out: P(true label | features), or numbers.

@@ -26,11 +26,10 @@ _WORTH_HOLDING_OUT = 1000
 
 @dataclass(frozen=True)
 class BoostingOptions:
-    """How to boost.
+    """How to boost."""
 
-    ``rounds``: rounds at most; ``seed``: the seed; ``categorical``, bool array of shape (d,),
-    optional: which features are categorical.
-    """
+    # ``rounds``: rounds at most; ``seed``: the seed; ``categorical``, bool array of shape (d,),
+    # optional: which features are categorical.
 
     rounds: int = 100
     seed: int = 0
@@ -82,11 +81,10 @@ def fit_boosted_values(
 
 @dataclass(frozen=True)
 class BoostedReleased:
-    """Boosted probabilities of the released label, led back through the channel.
+    """Boosted probabilities of the released label, led back through the channel."""
 
-    ``model``: of the released labels that occur; ``transition``, float64 array of shape (k, m): the
-    channel.
-    """
+    # ``model``: of the released labels that occur; ``transition``, float64 array of shape (k, m):
+    # the channel.
 
     model: Any
     transition: FloatArray
@@ -104,11 +102,9 @@ def fit_boosted_released(
     weights: FloatArray,
     options: BoostingOptions,
 ) -> BoostedReleased:
-    """Boost the released label's probabilities, given features (n, d), NaN where missing.
-
-    ``codes`` (n,) are columns of the channel (k, m); where labels are not noisy each of its rows is
-    the indicator of its outputs. ``weights`` (n,) are not negative.
-    """
+    """Boost the released label's probabilities, given features (n, d), NaN where missing."""
+    # ``codes`` (n,) are columns of the channel (k, m); where labels are not noisy each of its rows
+    # is the indicator of its outputs. ``weights`` (n,) are not negative.
     counts = np.bincount(codes)
     parameters = options.parameters(len(matrix))
     # Holding rows out is stratified, which takes two of each label.

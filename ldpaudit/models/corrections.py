@@ -79,10 +79,8 @@ def forward_loss(probability: FloatArray, likelihood: FloatArray) -> float:
 
 
 def conditioned(posterior: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x), float64 of shape (n, k).
-
-    Where every class excludes the released label the posterior stays as it is.
-    """
+    """Return P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x), float64 of shape (n, k)."""
+    # Where every class excludes the released label the posterior stays as it is.
     joint = posterior * likelihood
     total = joint.sum(axis=1, keepdims=True)
     return np.asarray(np.where(total > 0, joint / np.where(total > 0, total, 1.0), posterior))

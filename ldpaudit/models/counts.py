@@ -15,15 +15,13 @@ _CLAIMED_ROWS = 20.0
 
 
 def clean_prior(released: IntArray, transition: FloatArray) -> FloatArray:
-    """Return the class frequencies behind released labels, float64 of shape (k,).
-
-    The maximum-likelihood estimate under the channel, with one row's worth of the uniform
-    distribution; all entries are above 0. Behind a channel that hides much, the frequencies of few
-    rows are mostly noise, so they are drawn towards the uniform distribution by the share
-    (1 − c²)·χ²₀.₉₅/χ² of the way, χ² the statistic of the released labels against uniform classes
-    and c the channel's contrast: all the way where the released labels do not contradict them, and
-    not at all where labels are not noisy.
-    """
+    """Return the class frequencies behind released labels, float64 of shape (k,)."""
+    # The maximum-likelihood estimate under the channel, with one row's worth of the uniform
+    # distribution; all entries are above 0. Behind a channel that hides much, the frequencies of
+    # few rows are mostly noise, so they are drawn towards the uniform distribution by the share (1
+    # − c²)·χ²₀.₉₅/χ² of the way, χ² the statistic of the released labels against uniform classes
+    # and c the channel's contrast: all the way where the released labels do not contradict them,
+    # and not at all where labels are not noisy.
     k, m = transition.shape
     counts = np.bincount(released, minlength=m).astype(np.float64)
     expected = counts.sum() * transition.mean(axis=0)
@@ -36,11 +34,9 @@ def clean_prior(released: IntArray, transition: FloatArray) -> FloatArray:
 
 
 def _most_likely(counts: FloatArray, transition: FloatArray) -> FloatArray:
-    """Return the π of largest Σ_z n_z log (πT)_z + Σ_y log π_y / k, float64 of shape (k,).
-
-    By quasi-Newton steps on the logits: expectation–maximisation would need some 1/c² rounds behind
-    a channel of contrast c.
-    """
+    """Return the π of largest Σ_z n_z log (πT)_z + Σ_y log π_y / k, float64 of shape (k,)."""
+    # By quasi-Newton steps on the logits: expectation–maximisation would need some 1/c² rounds
+    # behind a channel of contrast c.
     k = len(transition)
     n = max(float(counts.sum()), 1.0)
     inverted, *_ = np.linalg.lstsq(transition.T, counts / n, rcond=None)
@@ -67,12 +63,10 @@ def _most_likely(counts: FloatArray, transition: FloatArray) -> FloatArray:
 def measured_channel(
     truth: IntArray, released: IntArray, shape: tuple[int, int], claimed: FloatArray | None
 ) -> FloatArray:
-    """Return the channel as counted on rows with true labels, float64 of shape (k, m).
-
-    Each row that the counts do not contradict (at 5 %, by Pearson's statistic) is the claimed one;
-    others are drawn towards it, as if it were worth 20 rows. Without a claim a row is drawn towards
-    the uniform distribution, worth one.
-    """
+    """Return the channel as counted on rows with true labels, float64 of shape (k, m)."""
+    # Each row that the counts do not contradict (at 5 %, by Pearson's statistic) is the claimed
+    # one; others are drawn towards it, as if it were worth 20 rows. Without a claim a row is drawn
+    # towards the uniform distribution, worth one.
     pull = np.full(shape, 1.0 / shape[1]) if claimed is None else _CLAIMED_ROWS * claimed
     counts = label_table(truth, released, *shape)
     table = counts + pull
@@ -102,11 +96,9 @@ _SETTLED = 1e-7
 
 
 def hash_rows(features: FeatureTable) -> Hashes:
-    """Return a 64-bit hash of each row, uint64 of shape (n,); equal rows have equal hashes.
-
-    Missing values equal each other and −0.0 equals 0.0. With a million distinct rows two of them
-    collide with probability below 3e-8.
-    """
+    """Return a 64-bit hash of each row, uint64 of shape (n,); equal rows have equal hashes."""
+    # Missing values equal each other and −0.0 equals 0.0. With a million distinct rows two of them
+    # collide with probability below 3e-8.
     hashes = np.zeros(len(features), dtype=np.uint64)
     for column in features.categorical.T:
         hashes = _mix(hashes, column.astype(np.int64).view(np.uint64))

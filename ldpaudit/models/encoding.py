@@ -1,9 +1,8 @@
-"""Feature tables as matrices of numbers, within stated limits.
+"""Feature tables as matrices of numbers, within stated limits."""
 
-:class:`DesignMatrix` is for models and distances that take numbers only: standardised columns,
-marks of missing values, one indicator for each frequent level. :class:`BoostingMatrix` is for
-trees. Both are fitted on features alone; no label takes part.
-"""
+# :class:`DesignMatrix` is for models and distances that take numbers only: standardised columns,
+# marks of missing values, one indicator for each frequent level. :class:`BoostingMatrix` is for
+# trees. Both are fitted on features alone; no label takes part.
 
 import math
 from dataclasses import dataclass
@@ -25,13 +24,12 @@ Chosen = list[tuple[IndexArray, bool]]
 
 @dataclass(frozen=True)
 class LevelsByColumn:
-    """The most frequent levels of each column get an indicator of their own.
+    """The most frequent levels of each column get an indicator of their own."""
 
-    ``most``: levels of one column. ``in_all``: indicators of all columns together; the first
-    columns are served first. ``rarest``: rows that such a level has at least. ``others``: whether
-    the other levels of a column, and "missing" among them, share one more indicator; else they have
-    none.
-    """
+    # ``most``: levels of one column. ``in_all``: indicators of all columns together; the first
+    # columns are served first. ``rarest``: rows that such a level has at least. ``others``: whether
+    # the other levels of a column, and "missing" among them, share one more indicator; else they
+    # have none.
 
     most: int
     in_all: float = np.inf
@@ -55,14 +53,12 @@ class LevelsByColumn:
 
 @dataclass(frozen=True)
 class LevelsInAll:
-    """The most frequent levels of all columns together get an indicator of their own.
+    """The most frequent levels of all columns together get an indicator of their own."""
 
-    "Missing" is a level. The others of a column share one indicator, where there are others. A
-    column with a single indicator, the same in every row, gets none.
-
-    ``most``: levels over all columns; ``share``: where there are more, levels on a smaller share of
-    the rows are among the others.
-    """
+    # "Missing" is a level. The others of a column share one indicator, where there are others. A
+    # column with a single indicator, the same in every row, gets none.
+    # ``most``: levels over all columns; ``share``: where there are more, levels on a smaller share
+    # of the rows are among the others.
 
     most: int
     share: float
@@ -82,16 +78,15 @@ class LevelsInAll:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a design matrix makes of a table.
+    """What a design matrix makes of a table."""
 
-    ``levels``: which levels of categorical columns get an indicator. ``clip``: standardised values
-    are cut at ± this, so that one odd value does not outweigh all columns. ``marked_from``: rows
-    with a value, and rows without one, that a column needs for a mark of missing values.
-    ``constants_marked``: whether a column that is constant where it is there may be marked, too.
-    ``single``: whether centres and scales are in single precision, and the median replaces a
-    missing value; else they are in double precision, and the mean does. ``standardise``: False,
-    with ``single``, leaves numbers as they are, without marks.
-    """
+    # ``levels``: which levels of categorical columns get an indicator. ``clip``: standardised
+    # values are cut at ± this, so that one odd value does not outweigh all columns.
+    # ``marked_from``: rows with a value, and rows without one, that a column needs for a mark of
+    # missing values. ``constants_marked``: whether a column that is constant where it is there may
+    # be marked, too. ``single``: whether centres and scales are in single precision, and the median
+    # replaces a missing value; else they are in double precision, and the mean does.
+    # ``standardise``: False, with ``single``, leaves numbers as they are, without marks.
 
     levels: LevelsByColumn | LevelsInAll
     clip: float = 8.0
@@ -107,12 +102,11 @@ LINEAR = Limits(LevelsByColumn(100, in_all=600, rarest=10, others=True), marked_
 
 @dataclass(frozen=True)
 class Scaling:
-    """How numeric columns are scaled.
+    """How numeric columns are scaled."""
 
-    ``center``, ``scale``, float32 or float64 arrays of shape (d,): what is subtracted, and what
-    divides; ``fill``, float32 or float64 array of shape (d,): what replaces a missing value;
-    ``clip``: scaled values are cut at ± this.
-    """
+    # ``center``, ``scale``, float32 or float64 arrays of shape (d,): what is subtracted, and what
+    # divides; ``fill``, float32 or float64 array of shape (d,): what replaces a missing value;
+    # ``clip``: scaled values are cut at ± this.
 
     center: npt.NDArray[Any]
     scale: npt.NDArray[Any]
@@ -121,10 +115,8 @@ class Scaling:
 
     @classmethod
     def fit(cls, matrix: FloatArray, weights: FloatArray) -> "Scaling":
-        """Standardise rows (n, d) with weights (n,), not negative and not all zero.
-
-        A column that does not vary has scale 1.
-        """
+        """Standardise rows (n, d) with weights (n,), not negative and not all zero."""
+        # A column that does not vary has scale 1.
         share = weights / weights.sum()
         means = share @ matrix
         scales = np.sqrt(share @ (matrix - means) ** 2)
@@ -140,14 +132,14 @@ class Scaling:
 
 @dataclass(frozen=True)
 class DesignMatrix:
-    """Scaled numbers, marks of missing values and indicators of levels, fitted on some rows.
+    """Scaled numbers, marks of missing values and indicators of levels, fitted on some rows."""
 
-    ``columns``, int64 array of shape (d,): the numeric columns that vary. ``marked``, int64 array
-    of shape (f,): the numeric columns that get a mark where a value is missing. ``scaling``: of the
-    columns that vary. ``lookups``: for each categorical column the indicators of the codes −1, 0, 1
-    … and, last, of a code that no fitted row could have; −1 for none. ``indicators``: how many
-    indicators there are. ``merged``: how many levels that occur have no indicator of their own.
-    """
+    # ``columns``, int64 array of shape (d,): the numeric columns that vary. ``marked``, int64 array
+    # of shape (f,): the numeric columns that get a mark where a value is missing. ``scaling``: of
+    # the columns that vary. ``lookups``: for each categorical column the indicators of the codes
+    # −1, 0, 1 … and, last, of a code that no fitted row could have; −1 for none. ``indicators``:
+    # how many indicators there are. ``merged``: how many levels that occur have no indicator of
+    # their own.
 
     columns: IndexArray
     marked: IndexArray
@@ -237,11 +229,10 @@ def _indicators(table: FeatureTable, limits: Limits) -> tuple[tuple[IntArray, ..
 
 @dataclass(frozen=True)
 class BoostingMatrix:
-    """Columns as histogram gradient boosting takes them: NaN where missing, codes for levels.
+    """Columns as histogram gradient boosting takes them: NaN where missing, codes for levels."""
 
-    ``columns``, bool array of shape (d,): the numeric columns that are there often enough to be
-    split on; ``levels``: for each categorical column the code that boosting sees, below 255.
-    """
+    # ``columns``, bool array of shape (d,): the numeric columns that are there often enough to be
+    # split on; ``levels``: for each categorical column the code that boosting sees, below 255.
 
     columns: BoolArray
     levels: tuple[IntArray, ...]

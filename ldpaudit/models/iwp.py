@@ -1,8 +1,7 @@
-"""Stochastic gradient descent on the inverse-Weierstrass loss of a linear model.
+"""Stochastic gradient descent on the inverse-Weierstrass loss of a linear model."""
 
-Each batch gives an unbiased estimate of the clean gradient; the parameters take a step against it
-and are led back to a ball.
-"""
+# Each batch gives an unbiased estimate of the clean gradient; the parameters take a step against it
+# and are led back to a ball.
 
 import math
 from abc import ABC, abstractmethod
@@ -129,14 +128,11 @@ def descend(
     batch_size: int,
     start: Iterate,
 ) -> Iterate:
-    """Take one pass over rows: features (n, p), soft labels (n, 2) and weights (n,).
-
-    ``order`` is the order of the rows, None as they come; the last batch may be smaller, and one
-    whose weights are all zero is passed over. Raise InputError if the gradient overflows.
-
-    Dufraiche et al., Algorithm 1 (a descent: the text once prints a plus sign); Lacoste-Julien,
-    Schmidt & Bach (2012) for the weights of the average.
-    """
+    """Take one pass over rows: features (n, p), soft labels (n, 2) and weights (n,)."""
+    # ``order`` is the order of the rows, None as they come; the last batch may be smaller, and one
+    # whose weights are all zero is passed over. Raise InputError if the gradient overflows.
+    # Dufraiche et al., Algorithm 1 (a descent: the text once prints a plus sign); Lacoste-Julien,
+    # Schmidt & Bach (2012) for the weights of the average.
     matrix, answers, weights = rows
     theta, mean, steps = start
     with np.errstate(over="ignore", invalid="ignore"):
@@ -159,14 +155,11 @@ def descend(
 
 
 def theorem_step(steps: int, strong: float, smooth: float, spread: float, distance: float) -> float:
-    """Return γ = min(1/(2𝒦), log(max(2, μ² D² t/A))/(μ t)) for a run of t steps.
-
-    μ = ``strong`` > 0 is the strong convexity that the ridge grants, 𝒦 = ``smooth`` that of the
-    risk on the ball, A = ``spread`` a bound of the gradient's variance for one batch (for a series
-    cut off, an estimate), D = ``distance`` a bound of that from the start to the minimum.
-
-    Dufraiche et al., Theorem 5.5 and appendix D.8.
-    """
+    """Return γ = min(1/(2𝒦), log(max(2, μ² D² t/A))/(μ t)) for a run of t steps."""
+    # μ = ``strong`` > 0 is the strong convexity that the ridge grants, 𝒦 = ``smooth`` that of the
+    # risk on the ball, A = ``spread`` a bound of the gradient's variance for one batch (for a
+    # series cut off, an estimate), D = ``distance`` a bound of that from the start to the minimum.
+    # Dufraiche et al., Theorem 5.5 and appendix D.8.
     gain = strong**2 * distance**2 * steps / spread
     return min(1 / (2 * smooth), math.log(max(2.0, gain)) / (strong * steps))
 
@@ -174,11 +167,9 @@ def theorem_step(steps: int, strong: float, smooth: float, spread: float, distan
 def theorem_rule(
     problem: Objective, dimension: int, feature_radius: float, label_factor: float, batch_size: int
 ) -> StepSize:
-    """Return the rule for a problem with a ridge above 0.
-
-    ``feature_radius`` is the largest norm of a clean feature vector, ``label_factor`` S̃(S̃ − 1) of
-    the label noise, S̃ = 1/(1 − e^{−ε}); 0 without any.
-    """
+    """Return the rule for a problem with a ridge above 0."""
+    # ``feature_radius`` is the largest norm of a clean feature vector, ``label_factor`` S̃(S̃ − 1)
+    # of the label noise, S̃ = 1/(1 − e^{−ε}); 0 without any.
     norm = math.sqrt(feature_radius**2 + problem.intercept)
     reach, sigma2 = norm * problem.radius, problem.sigma**2
     steep, curved, bent = problem.loss.derivative_bounds(reach)
@@ -508,11 +499,9 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[positive])
 
     def truncation_bias(self) -> float:
-        """Return how far the corrected loss of one row may be from unbiased at the fitted θ.
-
-        The supremum over clean margins up to ‖θ‖ times ``feature_radius`` (or up to 3 where it is
-        not known); 0 for the quadratic and the exponential loss.
-        """
+        """Return how far the corrected loss of one row may be from unbiased at the fitted θ."""
+        # The supremum over clean margins up to ‖θ‖ times ``feature_radius`` (or up to 3 where it is
+        # not known); 0 for the quadratic and the exponential loss.
         if self.gradient_error() is None:
             return 0.0
         loss, radius = self._loss(), self._declared_radius()
@@ -522,10 +511,8 @@ class IWPClassifier(ClassifierMixin, IWPEstimator):  # type: ignore[misc]
         return loss.bias(self.margin_variance_, reach, loss.order(self.margin_variance_))
 
     def gradient_error(self) -> GradientError | None:
-        """Return order, bias and standard deviation of a row's corrected slope at the fitted θ.
-
-        None for the quadratic and the exponential loss, and without noise: no series is cut off.
-        """
+        """Return order, bias and standard deviation of a row's corrected slope at the fitted θ."""
+        # None for the quadratic and the exponential loss, and without noise: no series is cut off.
         check_is_fitted(self)
         exact = self._loss().exact or self.margin_variance_ <= 0
         return None if exact else self._loss().error(self.margin_variance_)

@@ -1,14 +1,13 @@
-"""Losses f(y θᵀx) of a linear model, and how Gaussian noise on the features is taken off them.
+"""Losses f(y θᵀx) of a linear model, and how Gaussian noise on the features is taken off them."""
 
-Noise of variance s on the margin turns f into its Weierstrass transform W_s[f]; the inverse
-transform W_s⁻¹[f](u) = Σ_k (−s/2)^k f^{(2k)}(u)/k!, taken at the noisy margin, has mean f. For
-features with noise N(0, σ²I) the margin's noise has s = σ²‖θ‖².
-
-The quadratic and the exponential loss are corrected exactly. For any other loss the series is cut
-off: each further term takes away bias and adds variance, so the order is the one whose slope has
-the least mean squared error over the rows of a step. The same error is the gate of every loss:
-where it is too large, the descent follows noise, and may learn the opposite.
-"""
+# Noise of variance s on the margin turns f into its Weierstrass transform W_s[f]; the inverse
+# transform W_s⁻¹[f](u) = Σ_k (−s/2)^k f^{(2k)}(u)/k!, taken at the noisy margin, has mean f. For
+# features with noise N(0, σ²I) the margin's noise has s = σ²‖θ‖².
+#
+# The quadratic and the exponential loss are corrected exactly. For any other loss the series is cut
+# off: each further term takes away bias and adds variance, so the order is the one whose slope has
+# the least mean squared error over the rows of a step. The same error is the gate of every loss:
+# where it is too large, the descent follows noise, and may learn the opposite.
 
 import math
 from abc import ABC, abstractmethod
@@ -104,10 +103,8 @@ class MarginLoss(ABC):
         return _error(self, 2.0 ** (max(math.ceil(4 * math.log2(variance)), -24) / 4)).order
 
     def corrected(self, margin: FloatArray, variance: float, j: int = 0) -> FloatArray:
-        """Return the j-th derivative of W_s⁻¹[f], as far as its series is taken; s = 0: of f.
-
-        The second one is taken up to K − 1: −½ times it is the derivative in s.
-        """
+        """Return the j-th derivative of W_s⁻¹[f], as far as its series is taken; s = 0: of f."""
+        # The second one is taken up to K − 1: −½ times it is the derivative in s.
         total, factor = np.zeros(np.shape(margin)), 1.0
         for k in range(self.order(variance) + 1 - (j == 2)):
             total += factor * self.derivative(margin, 2 * k + j)
@@ -204,11 +201,11 @@ class ExponentialLoss(MarginLoss):
 
 
 class LogLoss(MarginLoss):
-    """f(u) = log(1 + e^{−u}), its series cut off (Dufraiche et al., Example 4).
+    """f(u) = log(1 + e^{−u}), its series cut off (Dufraiche et al., Example 4)."""
 
-    It has poles at ±iπ, so no inverse transform exists. At 128 rows a step the order chosen is 2
-    up to s = 6, then 1, and from a variance s of about 56 of the margin's noise on none is of use.
-    """
+    # It has poles at ±iπ, so no inverse transform exists. At 128 rows a step the order chosen is 2
+    # up to s = 6, then 1, and from a variance s of about 56 of the margin's noise on none is of
+    # use.
 
     def derivative(self, margin: FloatArray, j: int) -> FloatArray:
         if j == 0:
@@ -310,11 +307,9 @@ def noisy_risk_bias(
 
 @cache
 def _error(loss: MarginLoss, variance: float) -> GradientError:
-    """Return the error of the fixed order, or of the order with the least one.
-
-    Margins count equally. Label noise is left out: it adds to the slope of the log loss the same
-    variance at every order, because f(u) − f(−u) = −u is corrected exactly by all of them.
-    """
+    """Return the error of the fixed order, or of the order with the least one."""
+    # Margins count equally. Label noise is left out: it adds to the slope of the log loss the same
+    # variance at every order, because f(u) − f(−u) = −u is corrected exactly by all of them.
     orders = len(ORDERS) if loss.fixed is None else loss.fixed + 1
     means, spreads, clean = _moments(loss, variance, loss.reach, orders, 1)
     biases = np.sqrt(((means - clean) ** 2).mean(axis=1)).tolist()

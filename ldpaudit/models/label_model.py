@@ -1,13 +1,12 @@
-"""P(label | features), learnt from true or from released labels.
+"""P(label | features), learnt from true or from released labels."""
 
-Logistic regression and boosting learn the label as it stands in the rows; a fifth of the rows says
-how much each of them, and the class frequencies, count (:class:`Blend`). Behind a channel the
-regression's probabilities are those of the true label, sent through the channel, and the blend is
-led back to the true label (:func:`nearest_source`).
-
-Columns of many values, and pairs of columns that say together what none of them says alone, are
-numbers to both models: the log-odds of the labels among other rows of the same value.
-"""
+# Logistic regression and boosting learn the label as it stands in the rows; a fifth of the rows
+# says how much each of them, and the class frequencies, count (:class:`Blend`). Behind a channel
+# the regression's probabilities are those of the true label, sent through the channel, and the
+# blend is led back to the true label (:func:`nearest_source`).
+#
+# Columns of many values, and pairs of columns that say together what none of them says alone, are
+# numbers to both models: the log-odds of the labels among other rows of the same value.
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -64,12 +63,12 @@ Effect = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PosteriorModel:
-    """An estimate of P(y | x), y the true label or the released one; see :func:`fit_posterior`.
+    """An estimate of P(y | x), y the true label or the released one; see :func:`fit_posterior`."""
 
-    ``prior``, float64 array of shape (k,): the class frequencies; without a blend they are the
-    model. ``blend``: of the label as it stands in the rows. ``transition``, float64 array of shape
-    (k, m) or None: the channel of that label; None where the model is about that label itself.
-    """
+    # ``prior``, float64 array of shape (k,): the class frequencies; without a blend they are the
+    # model. ``blend``: of the label as it stands in the rows. ``transition``, float64 array of
+    # shape (k, m) or None: the channel of that label; None where the model is about that label
+    # itself.
 
     prior: FloatArray
     blend: "Blend | None" = None
@@ -173,11 +172,10 @@ class Boosted:
 
 @dataclass(frozen=True)
 class Blend:
-    """softmax(Σ w_i log p_i) of the class frequencies and of models of the label in the rows.
+    """softmax(Σ w_i log p_i) of the class frequencies and of models of the label in the rows."""
 
-    ``base``, float64 array of shape (m,): the frequencies of the label; ``weights``, float64 array
-    of shape (1 + parts,).
-    """
+    # ``base``, float64 array of shape (m,): the frequencies of the label; ``weights``, float64
+    # array of shape (1 + parts,).
 
     screen: Screen
     values: "ValueEncoder"
@@ -252,11 +250,9 @@ def blended(weights: FloatArray, logs: FloatArray) -> FloatArray:
 
 
 def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return the weights w ≥ 0 of the blend softmax(Σ_i w_i log p_i) of least forward log-loss.
-
-    ``logs`` are those of each part's probabilities, (parts, n, k), ``likelihood`` T[y, z] of each
-    row's released label, (n, k). With few rows they are drawn towards the best single part.
-    """
+    """Return the weights w ≥ 0 of the blend softmax(Σ_i w_i log p_i) of least forward log-loss."""
+    # ``logs`` are those of each part's probabilities, (parts, n, k), ``likelihood`` T[y, z] of each
+    # row's released label, (n, k). With few rows they are drawn towards the best single part.
     n = logs.shape[1]
     alone = np.stack([forward_losses(np.exp(part), likelihood) for part in logs])
     anchor = np.eye(len(logs))[alone.mean(axis=1).argmin()]
@@ -314,10 +310,8 @@ def _boosted(
     rng: np.random.Generator,
     rounds: int | None = None,
 ) -> Boosted | None:
-    """Return boosting with given rounds, by default as many as a tenth of the rows asks for.
-
-    None where labels are more than 12, or one has too few rows.
-    """
+    """Return boosting with given rounds, by default as many as a tenth of the rows asks for."""
+    # None where labels are more than 12, or one has too few rows.
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     labels = len(np.unique(codes))
@@ -366,12 +360,11 @@ _SURE: Final = 4.0
 
 @dataclass(frozen=True)
 class ValueLabels:
-    """The log-odds of the labels for each value of a column, or of a pair of columns.
+    """The log-odds of the labels for each value of a column, or of a pair of columns."""
 
-    ``keys``, int64 array of shape (v,): the values that were seen, sorted. ``logs``, float32 array
-    of shape (v + 1, m − 1): against the first label, beyond those of the frequencies of all; last
-    0, of new values. ``smooth``: how many rows these frequencies are worth.
-    """
+    # ``keys``, int64 array of shape (v,): the values that were seen, sorted. ``logs``, float32
+    # array of shape (v + 1, m − 1): against the first label, beyond those of the frequencies of
+    # all; last 0, of new values. ``smooth``: how many rows these frequencies are worth.
 
     columns: Effect
     keys: IndexArray
@@ -386,10 +379,9 @@ class ValueLabels:
 
 @dataclass(frozen=True)
 class ValueEncoder:
-    """Adds what the labels say of the values of some columns, and of pairs of columns.
+    """Adds what the labels say of the values of some columns, and of pairs of columns."""
 
-    A categorical column that is encoded alone is left out.
-    """
+    # A categorical column that is encoded alone is left out.
 
     effects: tuple[ValueLabels, ...] = ()
 
@@ -485,13 +477,11 @@ def _keys(features: FeatureTable, columns: Effect) -> IndexArray:
 
 
 def _pairs(features: FeatureTable, codes: IntArray, rng: np.random.Generator) -> list[Effect]:
-    """Return the pairs of columns that say clearly more of the labels together than apart.
-
-    The gain of columns is the log-loss, in nats a row, by which the frequencies of labels among the
-    rows of one half that agree on them predict the other half better than the class frequencies do.
-    Effects that add up gain no more together than apart; a pair is chosen where it gains more by
-    four standard errors.
-    """
+    """Return the pairs of columns that say clearly more of the labels together than apart."""
+    # The gain of columns is the log-loss, in nats a row, by which the frequencies of labels among
+    # the rows of one half that agree on them predict the other half better than the class
+    # frequencies do. Effects that add up gain no more together than apart; a pair is chosen where
+    # it gains more by four standard errors.
     rows = np.sort(rng.permutation(len(codes))[:_PAIRED_ROWS])
     if len(rows) < _FEWEST_PAIRED:
         return []

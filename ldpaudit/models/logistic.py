@@ -1,12 +1,12 @@
-"""Logistic and Poisson regression on labels that went through a known channel.
+"""Logistic and Poisson regression on labels that went through a known channel."""
 
-The forward loss sends the model's class probabilities p(x) through the channel T before they are
-compared with the released label z, −log Σ_y p_y(x) T[y, z]. The target loss is the log-loss of soft
-labels that may be negative, as the backward correction makes them. Both have the truth as their
-minimiser, though no true label is seen. With the identity channel both are ordinary logistic
-regression. The Poisson loss ŷ − y log ŷ is linear in y: with an unbiased label its mean is that of
-the true one, also where noise makes some labels negative, which usual implementations refuse.
-"""
+# The forward loss sends the model's class probabilities p(x) through the channel T before they are
+# compared with the released label z, −log Σ_y p_y(x) T[y, z]. The target loss is the log-loss of
+# soft labels that may be negative, as the backward correction makes them. Both have the truth as
+# their minimiser, though no true label is seen. With the identity channel both are ordinary
+# logistic regression. The Poisson loss ŷ − y log ŷ is linear in y: with an unbiased label its mean
+# is that of the true one, also where noise makes some labels negative, which usual implementations
+# refuse.
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -46,11 +46,10 @@ class LogitLoss(Protocol):
 
 @dataclass(frozen=True)
 class ForwardLoss:
-    """−log Σ_y p_y T[y, z], weighted.
+    """−log Σ_y p_y T[y, z], weighted."""
 
-    ``likelihood``, float array of shape (n, k): T[y, z] at each row's released label z;
-    ``weights``, float array of shape (n, 1), optional: rows' weights, averaging 1.
-    """
+    # ``likelihood``, float array of shape (n, k): T[y, z] at each row's released label z;
+    # ``weights``, float array of shape (n, 1), optional: rows' weights, averaging 1.
 
     likelihood: Real
     weights: Real | None = None
@@ -69,10 +68,9 @@ class ForwardLoss:
 
 @dataclass(frozen=True)
 class TargetLoss:
-    """−Σ_y W_y log p_y for soft labels W of any sign: linear in W, so unbiased where W is.
+    """−Σ_y W_y log p_y for soft labels W of any sign: linear in W, so unbiased where W is."""
 
-    ``targets``, float array of shape (n, k): the soft labels times the rows' weights.
-    """
+    # ``targets``, float array of shape (n, k): the soft labels times the rows' weights.
 
     targets: Real
 
@@ -102,13 +100,10 @@ def fit_forward_logistic(
     penalty: float,
     start: LogisticModel | None = None,
 ) -> LogisticModel:
-    """Fit by L-BFGS on the mean forward loss plus penalty/(2n)·‖weights‖²; intercepts are free.
-
-    Features (n, p) are standardised; ``codes`` (n,) are released labels, columns of the channel
-    T[y, z], which is the identity where labels are not noisy.
-
-    Patrini et al. (2017), forward correction, Theorem 2.
-    """
+    """Fit by L-BFGS on the mean forward loss plus penalty/(2n)·‖weights‖²; intercepts are free."""
+    # Features (n, p) are standardised; ``codes`` (n,) are released labels, columns of the channel
+    # T[y, z], which is the identity where labels are not noisy.
+    # Patrini et al. (2017), forward correction, Theorem 2.
     likelihood = np.ascontiguousarray(transition.T[codes], dtype=np.float32)
     return fit_logistic(matrix, ForwardLoss(likelihood), len(transition), penalty, start)
 
@@ -121,11 +116,9 @@ def fit_logistic(
     start: LogisticModel | None = None,
     stopping: Stopping | None = None,
 ) -> LogisticModel:
-    """Minimise a mean loss of the logits plus penalty/(2n)·‖weights‖² by L-BFGS.
-
-    Intercepts are free. Features (n, p) are standardised; float32 is faster, float64 exact. It
-    starts at zero unless told otherwise.
-    """
+    """Minimise a mean loss of the logits plus penalty/(2n)·‖weights‖² by L-BFGS."""
+    # Intercepts are free. Features (n, p) are standardised; float32 is faster, float64 exact. It
+    # starts at zero unless told otherwise.
     n, p = matrix.shape
     kind, stopping = matrix.dtype, stopping or Stopping()
     # In the coordinates Fᵀ·weights, with F Fᵀ the features' second moments, all directions are
@@ -197,12 +190,10 @@ class PoissonModel:
 def fit_poisson(
     matrix: FloatArray, target: FloatArray, weights: FloatArray, penalty: float
 ) -> PoissonModel:
-    """Minimise the weighted mean of ŷ − y log ŷ plus penalty/(2n)·‖weights‖² by L-BFGS.
-
-    Convex for labels of any sign; with a weighted mean above 0 and a penalty it has a minimum.
-    Features (n, d) are standardised, the intercept is free. Ghazi et al. (2023), appendix E.3 (the
-    loss).
-    """
+    """Minimise the weighted mean of ŷ − y log ŷ plus penalty/(2n)·‖weights‖² by L-BFGS."""
+    # Convex for labels of any sign; with a weighted mean above 0 and a penalty it has a minimum.
+    # Features (n, d) are standardised, the intercept is free. Ghazi et al. (2023), appendix E.3
+    # (the loss).
     n, d = matrix.shape
     share = weights / weights.sum()
     start = np.zeros(d + 1)

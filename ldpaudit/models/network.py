@@ -1,8 +1,7 @@
-"""Neural networks trained by corrected losses: dense, or convolutional for square images.
+"""Neural networks trained by corrected losses: dense, or convolutional for square images."""
 
-Training is by AdamW, the best pass on held-out rows kept. torch takes seconds to import and is
-imported on first use.
-"""
+# Training is by AdamW, the best pass on held-out rows kept. torch takes seconds to import and is
+# imported on first use.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -44,12 +43,10 @@ def train(
     warm: int = 1,
     patience: float = math.inf,
 ) -> None:
-    """Train a network, and leave it as it was after the pass of least loss on held-out rows.
-
-    ``mean_loss`` gives the mean loss of an index of rows, ``passes`` the batches of each pass;
-    without ``held`` the last pass stays. Steps of AdamW grow over ``warm`` of them; ``patience``
-    passes in a row that are no improvement end it.
-    """
+    """Train a network, and leave it as it was after the pass of least loss on held-out rows."""
+    # ``mean_loss`` gives the mean loss of an index of rows, ``passes`` the batches of each pass;
+    # without ``held`` the last pass stays. Steps of AdamW grow over ``warm`` of them; ``patience``
+    # passes in a row that are no improvement end it.
     import torch
 
     optimizer = torch.optim.AdamW(module.parameters(), lr=rate, weight_decay=decay)
@@ -103,13 +100,12 @@ _SHARED_FROM = 2**15
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """The network's shape and its training.
+    """The network's shape and its training."""
 
-    ``architecture``: convolutional takes d features as a √d × √d image. ``hidden``: widths of the
-    hidden dense layers. ``epochs``: passes over the rows; the best one on held-out rows is kept.
-    ``batch_size``: rows in a batch. ``learning_rate``, ``weight_decay``: of AdamW. ``device``: a
-    torch device, ``"cpu"`` or ``"cuda"``.
-    """
+    # ``architecture``: convolutional takes d features as a √d × √d image. ``hidden``: widths of the
+    # hidden dense layers. ``epochs``: passes over the rows; the best one on held-out rows is kept.
+    # ``batch_size``: rows in a batch. ``learning_rate``, ``weight_decay``: of AdamW. ``device``: a
+    # torch device, ``"cpu"`` or ``"cuda"``.
 
     architecture: Literal["dense", "convolutional"] = "dense"
     hidden: tuple[int, ...] = (64,)
@@ -207,11 +203,9 @@ def fit_network(
 
 
 def mixed_share(targets: FloatArray, weights: FloatArray) -> float:
-    """Return the share of the uniform distribution in the probabilities of soft labels' loss.
-
-    A thousandth where soft labels are probabilities, more where they are large and of both signs:
-    2 % for each unit of the mass Σ|W|/ΣW beyond 1, at most 60 %.
-    """
+    """Return the share of the uniform distribution in the probabilities of soft labels' loss."""
+    # A thousandth where soft labels are probabilities, more where they are large and of both signs:
+    # 2 % for each unit of the mass Σ|W|/ΣW beyond 1, at most 60 %.
     mass = float(weights @ np.abs(targets).sum(axis=1) / abs(weights @ targets.sum(axis=1)))
     return float(np.clip((mass - 1) / _MASS_PER_MIX, _FLOOR, _MOST_MIXED))
 

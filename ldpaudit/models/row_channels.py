@@ -1,8 +1,7 @@
-"""Class probabilities learnt from labels that went through a channel of each row's own.
+"""Class probabilities learnt from labels that went through a channel of each row's own."""
 
-Under model-based randomized response a new label is drawn from a public model of the features; of
-synthetic rows the label is independent of the features.
-"""
+# Under model-based randomized response a new label is drawn from a public model of the features; of
+# synthetic rows the label is independent of the features.
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,14 +56,11 @@ class BoostedRows:
 def fit_row_channels(
     features: FeatureTable, likelihood: FloatArray, rng: np.random.Generator
 ) -> PosteriorModel:
-    """Learn P(y | x) by the forward loss −log Σ_y p_y(x) P(ỹ | y, x).
-
-    ``likelihood``: P(ỹ | y, x) at each row's ỹ, (n, k). Of more than 50,000 rows a random sample is
-    used. A blend of class frequencies, logistic regression and, up to 12 labels, gradient boosting,
-    weighted on held-out rows.
-
-    Patrini et al. (2017), Theorem 2, with a channel for each row.
-    """
+    """Learn P(y | x) by the forward loss −log Σ_y p_y(x) P(ỹ | y, x)."""
+    # ``likelihood``: P(ỹ | y, x) at each row's ỹ, (n, k). Of more than 50,000 rows a random sample
+    # is used. A blend of class frequencies, logistic regression and, up to 12 labels, gradient
+    # boosting, weighted on held-out rows.
+    # Patrini et al. (2017), Theorem 2, with a channel for each row.
     features = features.expanded()
     rows = rng.permutation(len(features))[:_MOST_ROWS]
     prior = floored(_frequencies(likelihood[rows])[None, :], _FLOOR).ravel()
@@ -103,10 +99,8 @@ def _boosted(
     start: FloatArray,
     rng: np.random.Generator,
 ) -> BoostedRows:
-    """Boost the weighted log-loss of every possible label, with P(y | x, ỹ) as its weight.
-
-    The weights come from the logistic model first, then from boosting itself.
-    """
+    """Boost the weighted log-loss of every possible label, with P(y | x, ỹ) as its weight."""
+    # The weights come from the logistic model first, then from boosting itself.
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     n, k = likelihood.shape

@@ -1,8 +1,8 @@
-"""Which columns of wide tables models learn from, and which have many or rare values.
+"""Which columns of wide tables models learn from, and which have many or rare values."""
 
-A screen keeps the columns that go most clearly with the labels of the rows that its model is fitted
-on: what is scored later is as new to it as it is to the model. No bound rests on the choice.
-"""
+# A screen keeps the columns that go most clearly with the labels of the rows that its model is
+# fitted on: what is scored later is as new to it as it is to the model. No bound rests on the
+# choice.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,10 +24,8 @@ _LEAST_EXPECTED: Final = 0.5
 
 
 def association(features: FeatureTable, codes: npt.NDArray[Any]) -> FloatArray:
-    """Return how clearly each array column goes with the codes, float64 of shape (width,).
-
-    See :func:`associations`; of more than 20,000 rows as many at equal distances are looked at.
-    """
+    """Return how clearly each array column goes with the codes, float64 of shape (width,)."""
+    # See :func:`associations`; of more than 20,000 rows as many at equal distances are looked at.
     n = len(features)
     if n > _MOST_ROWS:
         rows = np.linspace(0, n - 1, _MOST_ROWS).astype(np.int64)
@@ -37,12 +35,10 @@ def association(features: FeatureTable, codes: npt.NDArray[Any]) -> FloatArray:
 
 
 def associations(features: FeatureTable, codes: Sequence[npt.NDArray[Any]]) -> FloatArray:
-    """Return how clearly each array column goes with each of v labels (n,), float64 (v, width).
-
-    About standard normal for a column that says nothing (Wilson & Hilferty 1931); the larger of two
-    statistics: χ² of 16 bins, or of the levels, and labels; and, for numbers, χ² of the labels'
-    mean ranks. Numeric columns come first; a column that does not vary has −∞.
-    """
+    """Return how clearly each array column goes with each of v labels (n,), float64 (v, width)."""
+    # About standard normal for a column that says nothing (Wilson & Hilferty 1931); the larger of
+    # two statistics: χ² of 16 bins, or of the levels, and labels; and, for numbers, χ² of the
+    # labels' mean ranks. Numeric columns come first; a column that does not vary has −∞.
     labels = [_few_labels(one) for one in codes]
     at_once = max(1, _CELLS_AT_ONCE // max(len(features), 1))
     starts = range(0, features.numeric.shape[1], at_once)
@@ -151,10 +147,9 @@ _NARROW: Final = 64
 
 @dataclass(frozen=True)
 class Screen:
-    """The columns that a model learns from.
+    """The columns that a model learns from."""
 
-    ``columns``: array columns, the numeric ones first, in order; None: all.
-    """
+    # ``columns``: array columns, the numeric ones first, in order; None: all.
 
     columns: tuple[int, ...] | None = None
 
@@ -199,10 +194,8 @@ def screened(
 
 
 def most_bins(width: int, categorical: Any = None) -> int:
-    """Return how many bins boosting cuts each number into: fewer for wide tables of numbers.
-
-    ``categorical``: which columns are, bool of shape (width,), or None; each level needs a bin.
-    """
+    """Return how many bins boosting cuts each number into: fewer for wide tables of numbers."""
+    # ``categorical``: which columns are, bool of shape (width,), or None; each level needs a bin.
     return 255 if width <= _NARROW or (categorical is not None and np.any(categorical)) else 63
 
 

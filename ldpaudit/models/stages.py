@@ -13,14 +13,12 @@ _MOST_ROWS: Final = 100_000
 
 
 class StagedRelease:
-    """Releases the labels of a table's rows as they come, stage after stage.
+    """Releases the labels of a table's rows as they come, stage after stage."""
 
-    The stages are equal parts of the rows in their order; the first has a uniform prior, that of
-    each other one is learnt from the features and released labels of all rows before, each through
-    its own channel. What is learnt is post-processing: ε of every row is the mechanism's.
-
-    Ghazi et al. (2021), Deep learning with label differential privacy, Algorithm 4.
-    """
+    # The stages are equal parts of the rows in their order; the first has a uniform prior, that of
+    # each other one is learnt from the features and released labels of all rows before, each
+    # through its own channel. What is learnt is post-processing: ε of every row is the mechanism's.
+    # Ghazi et al. (2021), Deep learning with label differential privacy, Algorithm 4.
 
     def __init__(self, mechanism: StagedLabel, rows: int) -> None:
         self.mechanism, self.rows = mechanism, max(rows, 1)

@@ -18,12 +18,11 @@ _LEAST: Final = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Coins:
-    """Candidates, people or groups of rows, of which a coin has chosen the labels.
+    """Candidates, people or groups of rows, of which a coin has chosen the labels."""
 
-    ``rows`` (r,) are the rows that coins decide, ``unit`` (r,) the candidate of each, numbered from
-    0; ``either`` (r, 2) the codes of a row's true label and of another one; ``coin`` (m,) whether
-    the rows of each candidate got the other.
-    """
+    # ``rows`` (r,) are the rows that coins decide, ``unit`` (r,) the candidate of each, numbered
+    # from 0; ``either`` (r, 2) the codes of a row's true label and of another one; ``coin`` (m,)
+    # whether the rows of each candidate got the other.
 
     rows: IndexArray
     unit: IndexArray
@@ -34,10 +33,8 @@ class Coins:
     def flipped(
         cls, codes: IndexArray, unit: IndexArray, share: float, rng: np.random.Generator
     ) -> "Coins":
-        """Draw the candidates, the other label of each of their rows, and the coins.
-
-        The other label is that of a random row with another label: as frequent labels are.
-        """
+        """Draw the candidates, the other label of each of their rows, and the coins."""
+        # The other label is that of a random row with another label: as frequent labels are.
         units = int(unit.max()) + 1
         chosen = rng.permutation(units)[: max(round(share * units), 1)]
         place = np.full(units, -1)
@@ -104,12 +101,10 @@ def probabilities(fit: Fit, features: Any, labels: Any, classes: np.ndarray) -> 
 
 
 def scores(coins: Coins, found: FloatArray, features: FloatArray | None) -> dict[str, FloatArray]:
-    """Return how strongly the model says that each candidate got other labels, (m,), by method.
-
-    ``likelihood``: the log ratio of its probabilities of the two labels, summed over a candidate's
-    rows. ``memory``: the same less what another model predicts of it from the features of other
-    rows, so that what every similar row shows does not count.
-    """
+    """Return how strongly the model says that each candidate got other labels, (m,), by method."""
+    # ``likelihood``: the log ratio of its probabilities of the two labels, summed over a
+    # candidate's rows. ``memory``: the same less what another model predicts of it from the
+    # features of other rows, so that what every similar row shows does not count.
     pair = np.take_along_axis(found[coins.rows], coins.either, axis=1)
     ratio = np.diff(np.log(np.maximum(pair, _LEAST)), axis=1)[:, 0]
     ways = {"likelihood": ratio}

@@ -233,14 +233,12 @@ def _compared(right: Mapping[str, BoolArray], halves: BoolArray, alpha: float) -
 def of_canaries(
     release: Release, said: FloatArray, drawn: FloatArray, plan: Plan
 ) -> list[Estimate]:
-    """Return the certified bound of ε of the training by labels that the auditor drew.
-
-    The guess is the label that the model favours most over the probability with which it was drawn,
-    or over what it says of similar rows: no true label has a part in it. Given the model and the
-    other labels a guess of probability p is right with at most p e^ε/(1 + p(e^ε − 1)), so however
-    rows depend on one another through the model, the right ones are at most such a Poisson-binomial
-    number.
-    """
+    """Return the certified bound of ε of the training by labels that the auditor drew."""
+    # The guess is the label that the model favours most over the probability with which it was
+    # drawn, or over what it says of similar rows: no true label has a part in it. Given the model
+    # and the other labels a guess of probability p is right with at most p e^ε/(1 + p(e^ε − 1)), so
+    # however rows depend on one another through the model, the right ones are at most such a
+    # Poisson-binomial number.
     alpha, rng = 1 - plan.confidence, child_generator(plan.seed, "predictions", "canaries")
     rows = np.flatnonzero(~np.isnan(drawn).all(axis=1))
     check_canaries(drawn[rows], release.released[rows])

@@ -92,10 +92,8 @@ class OfAModel(Frozen):
         return f"{type(self).__name__}({self.verdict}: {self.sentence})"
 
     def to_html(self, path: Path | str | None = None) -> str:
-        """Return the page: no script, no request to anywhere; as confidential as the labels.
-
-        With a ``path`` it is written there too, readable by its owner only.
-        """
+        """Return the page: no script, no request to anywhere; as confidential as the labels."""
+        # With a ``path`` it is written there too, readable by its owner only.
         page = Page(
             what=self.what,
             title=self.title,

@@ -1,9 +1,8 @@
-"""The options of an audit, declared once: for the command line and for the Python call.
+"""The options of an audit, declared once: for the command line and for the Python call."""
 
-A field that is annotated with an :class:`Option` is an option of every command that takes its
-dataclass, with the environment twin ``LDPAUDIT_…``. In: words of the command line, or keywords.
-Out: one value of each option, checked. Nothing heavy is imported here.
-"""
+# A field that is annotated with an :class:`Option` is an option of every command that takes its
+# dataclass, with the environment twin ``LDPAUDIT_…``. In: words of the command line, or keywords.
+# Out: one value of each option, checked. Nothing heavy is imported here.
 
 from ldpaudit.options.audit import AuditOptions, PlanOptions
 from ldpaudit.options.declaring import (

@@ -1,14 +1,13 @@
-"""How much an audit may miss before "no violation found" says too little.
+"""How much an audit may miss before "no violation found" says too little."""
 
-In nats of ε, or as a share of the claimed ε; the larger of the two holds where both are stated.
-
-The default is 0.5 nats, or half of the claim where that is more. Below a claim of 1 an absolute
-limit is the right one: ε bounds how far a released label can move anybody's odds, and an excess of
-0.5 moves them by a factor of 1.65 at most, whatever was claimed. Above it the evidence of an excess
-is rare by the mechanism's own design (at ε = 8 one label in 3,000 is changed), so that an absolute
-limit would call every audit of such a claim inconclusive; there it is asked whether the claim is
-right to half of itself.
-"""
+# In nats of ε, or as a share of the claimed ε; the larger of the two holds where both are stated.
+#
+# The default is 0.5 nats, or half of the claim where that is more. Below a claim of 1 an absolute
+# limit is the right one: ε bounds how far a released label can move anybody's odds, and an excess
+# of 0.5 moves them by a factor of 1.65 at most, whatever was claimed. Above it the evidence of an
+# excess is rare by the mechanism's own design (at ε = 8 one label in 3,000 is changed), so that an
+# absolute limit would call every audit of such a claim inconclusive; there it is asked whether the
+# claim is right to half of itself.
 
 import math
 from dataclasses import dataclass
@@ -22,10 +21,9 @@ _ANY = "any"
 
 @dataclass(frozen=True)
 class AllowedExcess:
-    """The excess of ε over the claim that an audit may miss.
+    """The excess of ε over the claim that an audit may miss."""
 
-    ``nats``: in nats of ε. ``share``: as a share of the claimed ε; 0.5 stands for 50 %.
-    """
+    # ``nats``: in nats of ε. ``share``: as a share of the claimed ε; 0.5 stands for 50 %.
 
     nats: float = 0.5
     share: float = 0.5

@@ -10,16 +10,15 @@ from typing import Any, Final, get_args
 
 @dataclass(frozen=True)
 class Option:
-    """How a field is given on the command line.
+    """How a field is given on the command line."""
 
-    ``name``: empty: made from the field's name. ``type``: what the command line reads, where a
-    Python caller may give more than that. ``read``: turns what the command line reads into the
-    field's value. ``shown``: whether a stored result may repeat the value: it holds no path and no
-    column name. ``file``: whether it names a file that is read, so that no output may overwrite it.
-    ``short``: a one-letter name, ``-o``. ``lines``: whether a repeatable option's values may hold
-    spaces: in the environment each then stands on a line of its own; those of other options are
-    separated by spaces.
-    """
+    # ``name``: empty: made from the field's name. ``type``: what the command line reads, where a
+    # Python caller may give more than that. ``read``: turns what the command line reads into the
+    # field's value. ``shown``: whether a stored result may repeat the value: it holds no path and
+    # no column name. ``file``: whether it names a file that is read, so that no output may
+    # overwrite it. ``short``: a one-letter name, ``-o``. ``lines``: whether a repeatable option's
+    # values may hold spaces: in the environment each then stands on a line of its own; those of
+    # other options are separated by spaces.
 
     help: str
     name: str = ""
@@ -37,11 +36,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Argument:
-    """A value that the command line takes by its position.
+    """A value that the command line takes by its position."""
 
-    ``metavar``: what ``--help`` calls it; None: the field's name. ``file``: whether it names files
-    that are read.
-    """
+    # ``metavar``: what ``--help`` calls it; None: the field's name. ``file``: whether it names
+    # files that are read.
 
     help: str
     metavar: str | None = None
@@ -95,9 +93,7 @@ RETIRED: Final[Mapping[str, str]] = {
 
 
 def retired(name: str) -> str | None:
-    """Return the line for an option of an earlier version; None for any other.
-
-    ``name``: as on the command line, as a keyword of Python, or as a variable.
-    """
+    """Return the line for an option of an earlier version; None for any other."""
+    # ``name``: as on the command line, as a keyword of Python, or as a variable.
     option = "--" + name.removeprefix("LDPAUDIT_").lstrip("-").replace("_", "-").lower()
     return f"The option {option} is gone: {RETIRED[option]}." if option in RETIRED else None

@@ -11,15 +11,14 @@ from ldpaudit.errors import InputError, did_you_mean, quoted
 
 @dataclass(frozen=True, kw_only=True)
 class LabelOptions:
-    """What is stated about one private column; None where nothing is.
+    """What is stated about one private column; None where nothing is."""
 
-    ``label``: the column. ``mechanism``: its name as it was typed, unchecked: full or short.
-    ``epsilon``, ``noise``: ε in nats, or λ. ``classes``: ``A,B,…``, or the labels one by one.
-    ``labels``: the range of numbers, ``LO:HI`` or ``LO:HI:STEP``. ``private_prior``: ε₁ in nats.
-    ``channel``: a channel as CSV. ``by``: a public column: rows with different values of it have
-    channels of their own. ``strata``: from these values, as text, to what is stated of their
-    channels; only a plan states them.
-    """
+    # ``label``: the column. ``mechanism``: its name as it was typed, unchecked: full or short.
+    # ``epsilon``, ``noise``: ε in nats, or λ. ``classes``: ``A,B,…``, or the labels one by one.
+    # ``labels``: the range of numbers, ``LO:HI`` or ``LO:HI:STEP``. ``private_prior``: ε₁ in nats.
+    # ``channel``: a channel as CSV. ``by``: a public column: rows with different values of it have
+    # channels of their own. ``strata``: from these values, as text, to what is stated of their
+    # channels; only a plan states them.
 
     label: str
     mechanism: str | None = None
@@ -51,12 +50,10 @@ class LabelOptions:
 
 
 def parse_label(text: str) -> LabelOptions:
-    """Read ``NAME``, ``NAME:MECHANISM:KEY=VALUE:…`` or ``NAME:KEY=VALUE:…``.
-
-    A value may hold colons (``labels=0:100:5``): a new key begins where a word and = follow one. A
-    name that holds a colon or begins with a quotation mark stands in double quotes, those inside
-    twice.
-    """
+    """Read ``NAME``, ``NAME:MECHANISM:KEY=VALUE:…`` or ``NAME:KEY=VALUE:…``."""
+    # A value may hold colons (``labels=0:100:5``): a new key begins where a word and = follow one.
+    # A name that holds a colon or begins with a quotation mark stands in double quotes, those
+    # inside twice.
     name, rest = _split_name(text)
     if rest is None:
         return LabelOptions(label=name)

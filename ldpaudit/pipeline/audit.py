@@ -131,10 +131,9 @@ def audit(
 
 @dataclass(frozen=True)
 class _Walk:
-    """What is the same at all nodes: the plan, the policy as given and its share for one node.
+    """What is the same at all nodes: the plan, the policy as given and its share for one node."""
 
-    ``only`` and ``skip`` choose the audits of columns, ``own`` are those of nodes with parts.
-    """
+    # ``only`` and ``skip`` choose the audits of columns, ``own`` are those of nodes with parts.
 
     plan: Plan
     policy: Policy
@@ -230,10 +229,8 @@ class _Walk:
         *,
         stratum: bool = False,
     ) -> AuditResult:
-        """Return the result of a private column, or of one of its strata.
-
-        Of a stratum, which has one channel, the channel alone is audited.
-        """
+        """Return the result of a private column, or of one of its strata."""
+        # Of a stratum, which has one channel, the channel alone is audited.
         start, (release, claim) = time.perf_counter(), claimed(node.leaves[0], asked)
         views, policy = () if stratum else tuple(_strata(release, claim)), asked
         if views and asked.audit.correction != "none":  # The strata and their column share it.
@@ -328,11 +325,9 @@ def pinned(plan: Plan, policy: Policy) -> Plan:
 
 
 def _strata(release: Release, claim: Mechanism) -> Iterator[tuple[Release, np.ndarray]]:
-    """Yield a release of each stratum that has rows, in the declared order, and those rows.
-
-    Nothing where one channel serves all rows. Rows of different strata are never compared, so all
-    that bounds and tests assume of one channel holds within a stratum.
-    """
+    """Yield a release of each stratum that has rows, in the declared order, and those rows."""
+    # Nothing where one channel serves all rows. Rows of different strata are never compared, so all
+    # that bounds and tests assume of one channel holds within a stratum.
     strata, declared, by_value = release.strata, release.declaration, claim.offers(LabelByStratum)
     if strata is None or declared is None or by_value is None:
         return
@@ -400,10 +395,8 @@ def _circumstances(
 
 
 def _advisable(release: Release) -> bool:
-    """Return whether ``ldpaudit advise`` can take a release.
-
-    Its true labels are in a file of their own, in the same row order: not joined by an id.
-    """
+    """Return whether ``ldpaudit advise`` can take a release."""
+    # Its true labels are in a file of their own, in the same row order: not joined by an id.
     known = release.truth is not None and not release.holds_truth
     return known and not release.keys and release.bags is None
 

@@ -1,8 +1,7 @@
-"""The tree of a person's answers, and what a result says of each node.
+"""The tree of a person's answers, and what a result says of each node."""
 
-A node is a private column of one release; the columns of one file; one column over releases; or
-everything of a person, whose parts are the columns over the releases, and the releases.
-"""
+# A node is a private column of one release; the columns of one file; one column over releases; or
+# everything of a person, whose parts are the columns over the releases, and the releases.
 
 import hashlib
 import math
@@ -29,14 +28,13 @@ _DRAWN: Final = {
 
 @dataclass(frozen=True)
 class Node:
-    """A private column, or several answers of the same people.
+    """A private column, or several answers of the same people."""
 
-    ``leaves``: each private column of each release in it; ``sha256``: of several files that of
-    theirs, a line for each, for waivers; ``key``: which part of a tree it is, empty for the root;
-    ``epsilon``: what is claimed of all its answers, of a column see its claim; ``declared``: all
-    private columns that the files declare, where some are not audited; ``views``: the other columns
-    of the file, or the other releases; ``files``: of everything of a person.
-    """
+    # ``leaves``: each private column of each release in it; ``sha256``: of several files that of
+    # theirs, a line for each, for waivers; ``key``: which part of a tree it is, empty for the root;
+    # ``epsilon``: what is claimed of all its answers, of a column see its claim; ``declared``: all
+    # private columns that the files declare, where some are not audited; ``views``: the other
+    # columns of the file, or the other releases; ``files``: of everything of a person.
 
     kind: Literal["column", "columns", "releases", "person"]
     leaves: tuple[Release, ...]
@@ -109,10 +107,8 @@ def node_of(release: Release | FileColumns, key: str = "") -> Node:
 
 
 def nodes_of(files: ReleasedFiles, noise: Noise | None = None) -> Node:
-    """Return the tree of several files of the same people.
-
-    Raise InputError if answers are claimed to be remembered and the claims differ.
-    """
+    """Return the tree of several files of the same people."""
+    # Raise InputError if answers are claimed to be remembered and the claims differ.
     releases = tuple(node_of(one, f"release-{at}") for at, one in enumerate(files.files, 1))
     columns = tuple(
         _over(of, noise, f"column-{place}") for place, of in enumerate(files.columns.values(), 1)
@@ -174,11 +170,10 @@ def _epsilon(node: Node) -> float | None:
 
 
 def _everything(node: Node) -> float | None:
-    """Return what is claimed of everything that was released of a person, in nats.
-
-    Columns with noise of their own add up, each over the releases; one mechanism for several
-    columns counts by its own ε, once for each release or, remembered, once for each set of columns.
-    """
+    """Return what is claimed of everything that was released of a person, in nats."""
+    # Columns with noise of their own add up, each over the releases; one mechanism for several
+    # columns counts by its own ε, once for each release or, remembered, once for each set of
+    # columns.
     each = [_epsilon(release) for release in node.releases]
     if node.drawn_jointly and node.noise == "remembered":
         sets: dict[frozenset[str], list[float | None]] = {}

@@ -86,11 +86,9 @@ def public_facts_of(
 
 
 def claimed_alone(node: Node) -> float | None:
-    """Return the claimed ε of a node with parts without a look at true labels.
-
-    Where a claim depends on them, that of the parts added up, or the largest where answers are
-    remembered.
-    """
+    """Return the claimed ε of a node with parts without a look at true labels."""
+    # Where a claim depends on them, that of the parts added up, or the largest where answers are
+    # remembered.
     if all(map(_states_labels, node.leaves)) and node.kind != "column":
         return node.epsilon
     if node.kind == "column":

@@ -1,8 +1,7 @@
-"""A release: features, released labels and, for an insider, the true labels.
+"""A release: features, released labels and, for an insider, the true labels."""
 
-In: arrays of codes and what is declared about them; :mod:`ldpaudit.datasets` reads them from files.
-Out: a release of one private column, or of several, that every other part takes.
-"""
+# In: arrays of codes and what is declared about them; :mod:`ldpaudit.datasets` reads them from
+# files. Out: a release of one private column, or of several, that every other part takes.
 
 from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
 from ldpaudit.release.declaration import (

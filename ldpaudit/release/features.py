@@ -68,10 +68,8 @@ class FeatureTable:
         return replace(self, numeric=np.hstack([self.numeric, self.extra]), extra=None)
 
     def without(self, columns: Collection[int]) -> "FeatureTable":
-        """Return the table without some array columns, counted from 0, the numeric ones first.
-
-        What is read out of texts and dates is then left out, too.
-        """
+        """Return the table without some array columns, counted from 0, the numeric ones first."""
+        # What is read out of texts and dates is then left out, too.
         if not columns:
             return self
         d, c = self.numeric.shape[1], self.categorical.shape[1]
@@ -126,11 +124,9 @@ class Sketch:
 
     @property
     def bound(self) -> float:
-        """How far the squared distance of a pair is off with probability 1 − share at most.
-
-        Chebyshev's inequality with the relative variance of at most 2/b of b shared columns, over
-        random signs and places.
-        """
+        """How far the squared distance of a pair is off with probability 1 − share at most."""
+        # Chebyshev's inequality with the relative variance of at most 2/b of b shared columns, over
+        # random signs and places.
         return math.sqrt(2.0 / (self.shared * (1.0 - self.share))) if self.shared else 0.0
 
 

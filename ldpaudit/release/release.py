@@ -23,10 +23,8 @@ ReleasedLabels = NewType("ReleasedLabels", IntArray)
 
 
 def label_table(labels: npt.NDArray[Any], released: npt.NDArray[Any], k: int, m: int) -> IndexArray:
-    """Return the number of rows of each label and released label, int64 of shape (k, m).
-
-    Both are codes, integers of shape (n,).
-    """
+    """Return the number of rows of each label and released label, int64 of shape (k, m)."""
+    # Both are codes, integers of shape (n,).
     counts: IndexArray = np.zeros(k * m, dtype=np.int64)
     for start in range(0, len(labels), _LABELS):
         rows = slice(start, start + _LABELS)

@@ -165,11 +165,9 @@ class ReleasedFiles:
 
     @cached_property
     def columns(self) -> dict[str, ColumnReleases]:
-        """The releases of each private column that is in two files or more.
-
-        Where each file has one private column these are releases of the same one, whatever it is
-        called.
-        """
+        """The releases of each private column that is in two files or more."""
+        # Where each file has one private column these are releases of the same one, whatever it is
+        # called.
         found: dict[str, dict[int, Release]] = {}
         for place, file in enumerate(self.files):
             for release in _alone(file):

@@ -1,8 +1,7 @@
-"""The one result object: what an audit found, and its JSON form.
+"""The one result object: what an audit found, and its JSON form."""
 
-In: numbers that audits computed. Out: frozen types of which no field can hold a row, a cell, a row
-id or a per-row score; every number carries its title, section and unit.
-"""
+# In: numbers that audits computed. Out: frozen types of which no field can hold a row, a cell, a
+# row id or a per-row score; every number carries its title, section and unit.
 
 from ldpaudit.result.audit_result import (
     SCHEMA_VERSION,

@@ -329,11 +329,9 @@ class RunInfo(Frozen):
 
 
 def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
-    """Return whether to publish a release.
-
-    A failed check that only warns changes neither the verdict nor the exit status, but somebody
-    has to look at it first, and waive it or not: "not yet".
-    """
+    """Return whether to publish a release."""
+    # A failed check that only warns changes neither the verdict nor the exit status, but somebody
+    # has to look at it first, and waive it or not: "not yet".
     if verdict == "fail":
         return "do not publish"
     warned = any(c.level == "warn" and c.verdict == "fail" and not c.waived for c in checks)
@@ -345,10 +343,8 @@ _GRAVITY: Final = (("error", "fail"), ("error", "inconclusive"), ("warn", "fail"
 
 
 def holding_up(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks that hold a release up, the gravest first; a waived one holds up none.
-
-    Of equally grave ones those that may be chance come last.
-    """
+    """Return the checks that hold a release up, the gravest first; a waived one holds up none."""
+    # Of equally grave ones those that may be chance come last.
     found = [c for c in checks if (c.level, c.verdict) in _GRAVITY and not c.waived]
     return sorted(found, key=lambda c: (_GRAVITY.index((c.level, c.verdict)), c.may_be_chance))
 
@@ -370,10 +366,8 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def overall(checks: Sequence[Check], parts: Iterable["AuditResult"]) -> Verdict:
-    """Return the verdict of a result with parts: the worst of its own checks and of the parts'.
-
-    Where none of its own checks decides, the parts do.
-    """
+    """Return the verdict of a result with parts: the worst of its own checks and of the parts'."""
+    # Where none of its own checks decides, the parts do.
     verdicts = [part.verdict for part in parts]
     own = not verdicts or any(check.level == "error" for check in checks)
     return worst([verdict_of(checks)] * own + verdicts)

@@ -1,7 +1,6 @@
-"""What each id of a result stands for: a promise to other programs.
+"""What each id of a result stands for: a promise to other programs."""
 
-A part in angle brackets stands for any name of its kind, see :data:`PLACEHOLDERS`.
-"""
+# A part in angle brackets stands for any name of its kind, see :data:`PLACEHOLDERS`.
 
 import re
 from typing import Final

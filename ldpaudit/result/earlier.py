@@ -1,8 +1,7 @@
-"""Stored results of schemas 1.0 to 1.4.
+"""Stored results of schemas 1.0 to 1.4."""
 
-Numbers of 1.0 have ids only, of which the rest is made here; 1.1 lacks date and next steps; 1.2
-and 1.3 lack fields that have defaults; up to 1.4 numbers of few people were marked as suppressed.
-"""
+# Numbers of 1.0 have ids only, of which the rest is made here; 1.1 lacks date and next steps; 1.2
+# and 1.3 lack fields that have defaults; up to 1.4 numbers of few people were marked as suppressed.
 
 import re
 from collections.abc import Iterable

@@ -24,11 +24,9 @@ def frame_of(parts: "Iterable[Frozen]", kind: "type[Frozen]") -> "pd.DataFrame":
 
 
 def scores_frame(estimates: "Iterable[Estimate]") -> "pd.DataFrame":
-    """Return one row for each attack, in the order of the result.
-
-    For each measure there are three columns: the value, and the ends of its interval as
-    ``…_low`` and ``…_high``.
-    """
+    """Return one row for each attack, in the order of the result."""
+    # For each measure there are three columns: the value, and the ends of its interval as ``…_low``
+    # and ``…_high``.
     import pandas as pd
 
     rows: dict[str, dict[str, Any]] = {}

@@ -13,11 +13,9 @@ _UNSEEN: Final = frozenset({"Cc", "Cs", "Cn", "Zl", "Zp"})
 
 
 def shown(text: str, limit: int = PHRASE) -> str:
-    """Return ``text`` on one line, at most about ``limit`` characters, nothing hidden in it.
-
-    Control characters, lone surrogates and marks that change the direction of writing become
-    visible codes such as ⟨202E⟩; markup is left for the template to escape.
-    """
+    """Return ``text`` on one line, at most about ``limit`` characters, nothing hidden in it."""
+    # Control characters, lone surrogates and marks that change the direction of writing become
+    # visible codes such as ⟨202E⟩; markup is left for the template to escape.
     start = " ".join(text[: limit + 1].split())
     cut = len(text) > limit
     visible = "".join(_visible(letter) for letter in start[:limit])

@@ -1,9 +1,8 @@
-"""Rounding of printed numbers that never contradicts a verdict.
+"""Rounding of printed numbers that never contradicts a verdict."""
 
-A lower bound is rounded down and an upper end up, so a printed bound never claims more than the
-computed one. Where a number is judged against a limit, both are printed with as many digits as it
-takes for the printed pair to stand in the order of the computed pair.
-"""
+# A lower bound is rounded down and an upper end up, so a printed bound never claims more than the
+# computed one. Where a number is judged against a limit, both are printed with as many digits as it
+# takes for the printed pair to stand in the order of the computed pair.
 
 import math
 from collections.abc import Iterable
@@ -61,11 +60,9 @@ def _exponent(decimal: Decimal) -> int:
 
 
 def number(value: float, direction: Direction = "nearest", digits: int = DIGITS) -> str:
-    """Return ``value`` for people: rounded towards ``direction``, ∞ for infinity.
-
-    A number that the digits hold exactly is written short (``0.05``, ``1``, ``48,842``), a rounded
-    one with all its digits (``0.963``, ``1.000``).
-    """
+    """Return ``value`` for people: rounded towards ``direction``, ∞ for infinity."""
+    # A number that the digits hold exactly is written short (``0.05``, ``1``, ``48,842``), a
+    # rounded one with all its digits (``0.963``, ``1.000``).
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if _is_count(value):
@@ -135,10 +132,8 @@ def toward(value: float, limit: float) -> Direction:
 
 
 def against(observed: float, limit: float, direction: Direction | None = None) -> tuple[str, str]:
-    """Return ``observed`` and ``limit`` for people, in the order of the computed numbers.
-
-    Without a ``direction`` the observed number is rounded towards the limit.
-    """
+    """Return ``observed`` and ``limit`` for people, in the order of the computed numbers."""
+    # Without a ``direction`` the observed number is rounded towards the limit.
     towards = direction or toward(observed, limit)
     digits = digits_apart([(observed, towards)], [limit])
     return number(observed, towards, digits), number(limit, "nearest", digits)
@@ -192,10 +187,8 @@ def _factor(epsilon: float) -> float:
 
 
 def as_percent(text: str) -> str:
-    """Return a printed share as a percentage with the same digits: ``0.900`` becomes ``90.0 %``.
-
-    A range, ``0.5 to 1``, becomes ``50 to 100 %``.
-    """
+    """Return a printed share as a percentage with the same digits: ``0.900`` becomes ``90.0 %``."""
+    # A range, ``0.5 to 1``, becomes ``50 to 100 %``.
     first, to, last = text.partition(" to ")
     if to:
         return f"{as_percent(first).removesuffix(_PERCENT)} to {as_percent(last)}"

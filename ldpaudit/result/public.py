@@ -1,7 +1,6 @@
-"""The public form of a result: the one way to share it.
+"""The public form of a result: the one way to share it."""
 
-It holds the decision, the claim, the policy, and what the audit computed without any true label.
-"""
+# It holds the decision, the claim, the policy, and what the audit computed without any true label.
 
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal

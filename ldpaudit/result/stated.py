@@ -1,9 +1,8 @@
-"""What certified bounds assume, in the words that the code, the README and the report share.
+"""What certified bounds assume, in the words that the code, the README and the report share."""
 
-And the ids of numbers that checks look at: which lower bounds of ε are held against the claim, and
-each one's share of the error. The audits that compute the bounds, the power audit and the check of
-the claim all look here.
-"""
+# And the ids of numbers that checks look at: which lower bounds of ε are held against the claim,
+# and each one's share of the error. The audits that compute the bounds, the power audit and the
+# check of the claim all look here.
 
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -58,13 +57,10 @@ LATTICE_SHARE = 0.02
 
 
 def shares(found: Collection[str]) -> dict[str, float]:
-    """Return the share of each proof that an audit has; they sum to at most 1.
-
-    With true labels the shares are fixed, whichever proofs there are, and the release-only bound
-    has none: it is the one to lean on where there are no true labels.
-
-    ``found``: ids of the audit's bounds and tests.
-    """
+    """Return the share of each proof that an audit has; they sum to at most 1."""
+    # With true labels the shares are fixed, whichever proofs there are, and the release-only bound
+    # has none: it is the one to lean on where there are no true labels.
+    # ``found``: ids of the audit's bounds and tests.
     if not INSIDER_SHARES.keys().isdisjoint(found):
         parts = dict(INSIDER_SHARES)
         if LATTICE in found:

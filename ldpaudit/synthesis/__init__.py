@@ -1,8 +1,7 @@
-"""Conditional feature generators for double randomized response.
+"""Conditional feature generators for double randomized response."""
 
-In: feature tables with labels. Out: synthetic rows of the same schema, given a label. The names
-below are imported when they are first used: torch and scikit-learn take their time.
-"""
+# In: feature tables with labels. Out: synthetic rows of the same schema, given a label. The names
+# below are imported when they are first used: torch and scikit-learn take their time.
 
 from typing import TYPE_CHECKING
 

@@ -46,11 +46,9 @@ def save_generator(
     *,
     overwrite: bool = False,
 ) -> Path:
-    """Write a fitted generator to a file, whole or not at all: a NumPy archive (npz).
-
-    The file holds what was learnt of the training rows: treat it as confidential where they are. It
-    is readable by its owner only.
-    """
+    """Write a fitted generator to a file, whole or not at all: a NumPy archive (npz)."""
+    # The file holds what was learnt of the training rows: treat it as confidential where they are.
+    # It is readable by its owner only.
     target, arrays = Path(path), dict[str, Any]()
     content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
     text = json.dumps(

@@ -28,13 +28,11 @@ Architecture = Literal["auto", "dense", "convolutional"]
 
 
 class ConditionalGan(Generator):
-    """Learns P(x | y) by a generator that a critic cannot tell from the data.
+    """Learns P(x | y) by a generator that a critic cannot tell from the data."""
 
-    Pixels that are black in all training images of a class are black in its generated ones, and
-    these are as black as those on the whole.
-
-    Mirza & Osindero (2014); hinge loss, spectral norms, projection: Miyato et al. (2018).
-    """
+    # Pixels that are black in all training images of a class are black in its generated ones, and
+    # these are as black as those on the whole.
+    # Mirza & Osindero (2014); hinge loss, spectral norms, projection: Miyato et al. (2018).
 
     name = "gan"
 

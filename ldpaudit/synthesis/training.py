@@ -41,11 +41,9 @@ class DenseGenerator(nn.Module):
         self.out = nn.Linear(2 * _UNITS, sum(self._parts))
 
     def forward(self, noise: Tensor, labels: Tensor, gumbel: Tensor) -> Tensor:
-        """Return rows of shape (m, d + Σ sizes).
-
-        ``gumbel`` is standard Gumbel noise of shape (m, Σ sizes): each code is a relaxed draw, so
-        that the critic sees nearly one-hot codes of both kinds of rows.
-        """
+        """Return rows of shape (m, d + Σ sizes)."""
+        # ``gumbel`` is standard Gumbel noise of shape (m, Σ sizes): each code is a relaxed draw, so
+        # that the critic sees nearly one-hot codes of both kinds of rows.
         label = self.label(labels)
         first = torch.relu(self.first_norm(self.first(torch.cat([noise, label], 1))))
         second = torch.relu(self.second_norm(self.second(torch.cat([first, label], 1))))
@@ -132,10 +130,8 @@ def networks(shape: Shape, classes: int, seed: int) -> tuple[nn.Module, nn.Modul
 
 
 def draw_noise(rows: int, codes: int, noise: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return normal noise of shape (rows, NOISE) and Gumbel noise of shape (rows, codes).
-
-    Both are drawn on the CPU, so that every device gives the same.
-    """
+    """Return normal noise of shape (rows, NOISE) and Gumbel noise of shape (rows, codes)."""
+    # Both are drawn on the CPU, so that every device gives the same.
     normal = torch.randn(rows, NOISE, generator=noise)
     uniform = torch.rand(rows, codes, generator=noise).clamp_(1e-9, 1 - 1e-7)
     return normal, -torch.log(-torch.log(uniform))
@@ -163,10 +159,9 @@ class Plan(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """What gives each class's generated columns the shares and quantiles of its training rows.
+    """What gives each class's generated columns the shares and quantiles of its training rows."""
 
-    A generator gets the joint law about right long before the last percent of each column.
-    """
+    # A generator gets the joint law about right long before the last percent of each column.
 
     shifts: Float32Array
     made: FloatArray
@@ -189,10 +184,8 @@ def calibrate(
     seed: int,
     device: str,
 ) -> Calibration:
-    """Compare a trained generator's columns with those of its training rows, class by class.
-
-    A shift changes a share by less than its log ratio says, so it is corrected some times.
-    """
+    """Compare a trained generator's columns with those of its training rows, class by class."""
+    # A shift changes a share by less than its log ratio says, so it is corrected some times.
     d, classes = shape.numbers, int(labels.max()) + 1
     true = [rows[labels == y] for y in range(classes)]
     wanted = np.maximum([some[:, d:].mean(axis=0) for some in true], 0.5 / _COMPARED)
@@ -229,11 +222,9 @@ def train(
     device: str,
     progress: Progress,
 ) -> bool:
-    """Train a generator and its critic with the hinge loss; return whether time ran out.
-
-    The generator then has the exponential average of the weights that were trained (Yazıcı et al.
-    2019), which is steadier than any of them.
-    """
+    """Train a generator and its critic with the hinge loss; return whether time ran out."""
+    # The generator then has the exponential average of the weights that were trained (Yazıcı et al.
+    # 2019), which is steadier than any of them.
     generator, critic = (network.to(device).train() for network in pair)
     classes, betas = int(labels.max()) + 1, (0.5, 0.99)
     fooling = torch.optim.Adam(generator.parameters(), plan.learning_rate, betas)
@@ -325,10 +316,8 @@ def _batches(
 def _distance(
     generator: nn.Module, rows: Float32Array, labels: IntArray, codes: int, device: str
 ) -> float:
-    """Return the sliced Wasserstein-1 distance to true rows, averaged over the classes.
-
-    Every call uses the same directions, rows and noise (Bonneel et al. 2015).
-    """
+    """Return the sliced Wasserstein-1 distance to true rows, averaged over the classes."""
+    # Every call uses the same directions, rows and noise (Bonneel et al. 2015).
     rng, found = np.random.default_rng(0), []
     directions = rng.standard_normal((rows.shape[1], _DIRECTIONS)).astype(np.float32)
     directions /= np.linalg.norm(directions, axis=0)

@@ -1,7 +1,6 @@
-"""What was filled in and uploaded for an answer, until the server ends.
+"""What was filled in and uploaded for an answer, until the server ends."""
 
-The browser's word for a file becomes a harmless name of our own; no path comes from a request.
-"""
+# The browser's word for a file becomes a harmless name of our own; no path comes from a request.
 
 import os
 import re
@@ -26,13 +25,12 @@ def harmless(name: str) -> str:
 
 @dataclass(eq=False)
 class Draft:
-    """A form as it was filled in.
+    """A form as it was filled in."""
 
-    ``kind``: what it asks for, a key of ``KINDS``. ``folder``: where its files lie, and where its
-    commands run. ``files``: from the field to its files, as commands name them from the folder.
-    ``values``: from the field to what was typed or chosen. ``found``: from a file's word to what
-    was found in it; None: not looked at yet. ``error``: why the last attempt was refused.
-    """
+    # ``kind``: what it asks for, a key of ``KINDS``. ``folder``: where its files lie, and where its
+    # commands run. ``files``: from the field to its files, as commands name them from the folder.
+    # ``values``: from the field to what was typed or chosen. ``found``: from a file's word to what
+    # was found in it; None: not looked at yet. ``error``: why the last attempt was refused.
 
     kind: str
     folder: Path
@@ -43,10 +41,8 @@ class Draft:
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
 
     def keep(self, role: str, uploads: Sequence[tuple[str, IO[bytes]]]) -> None:
-        """Store what was uploaded for a field, in place of what was there.
-
-        A job may read the former files still, so they stay.
-        """
+        """Store what was uploaded for a field, in place of what was there."""
+        # A job may read the former files still, so they stay.
         names, place = [harmless(name) for name, _ in uploads], 1
         while len({*map(str.casefold, names)}) < len(names) or any(
             os.path.lexists(self.folder / n) for n in names

@@ -1,8 +1,7 @@
-"""A command's options as the fields of a form, and a filled form as the words of the command.
+"""A command's options as the fields of a form, and a filled form as the words of the command."""
 
-The options are those that the command line has (``ldpaudit.cli.parameters``), each with its name,
-its help and its type; what they mean is checked by the command alone.
-"""
+# The options are those that the command line has (``ldpaudit.cli.parameters``), each with its name,
+# its help and its type; what they mean is checked by the command alone.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -100,11 +99,9 @@ def words_of(fields: Mapping[str, Field], draft: Draft) -> list[str]:
 
 
 def plain_number(text: str, *, whole: bool = False) -> str:
-    """Return a number as the command line reads it, from the English or the German form.
-
-    The last of two different marks is the decimal one. A single mark is one too, but for whole
-    numbers, where it separates thousands; anything else is left for the command to refuse.
-    """
+    """Return a number as the command line reads it, from the English or the German form."""
+    # The last of two different marks is the decimal one. A single mark is one too, but for whole
+    # numbers, where it separates thousands; anything else is left for the command to refuse.
     text = text.strip()
     marks = re.findall(r"[.,]", text)
     if whole and _THOUSANDS.fullmatch(text):

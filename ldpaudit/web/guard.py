@@ -1,9 +1,8 @@
-"""Who is answered: who has the secret address and comes from a page of this server; nobody else.
+"""Who is answered: who has the secret address and comes from a page of this server; nobody else."""
 
-A page elsewhere can make a browser send requests here (cross-site posts), and can let its own name
-point to this computer (DNS rebinding). Such requests lack the token, or carry another Host or
-Origin; none of them reaches the site.
-"""
+# A page elsewhere can make a browser send requests here (cross-site posts), and can let its own
+# name point to this computer (DNS rebinding). Such requests lack the token, or carry another Host
+# or Origin; none of them reaches the site.
 
 import secrets
 from collections.abc import Callable
@@ -28,11 +27,10 @@ HEADERS: Final = {
 
 
 class Guard:
-    """Lets requests through to an application that has been checked; adds headers to answers.
+    """Lets requests through to an application that has been checked; adds headers to answers."""
 
-    ``token``: the first part of every address; ``port``: of the server, as the browser sees it;
-    ``room``: returns how many bytes may be uploaded now.
-    """
+    # ``token``: the first part of every address; ``port``: of the server, as the browser sees it;
+    # ``room``: returns how many bytes may be uploaded now.
 
     def __init__(self, app: ASGIApp, token: str, port: int, room: Callable[[], int]) -> None:
         self._app, self._token, self._room = app, token.encode(), room
@@ -65,11 +63,9 @@ class Guard:
         )
 
     def _counted(self, receive: Receive, sizes: list[int], told: int) -> Receive:
-        """Return what receives a request and refuses it once all that come have no room.
-
-        One that says so itself is refused before it comes. The server throws away what comes all
-        the same; of others it is taken here, for a browser shows no answer before.
-        """
+        """Return what receives a request and refuses it once all that come have no room."""
+        # One that says so itself is refused before it comes. The server throws away what comes all
+        # the same; of others it is taken here, for a browser shows no answer before.
 
         async def counted() -> Message:
             if not sizes and self._coming + told > self._room():

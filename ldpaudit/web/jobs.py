@@ -25,16 +25,15 @@ Download = tuple[str, str, str]
 
 @dataclass(eq=False)
 class Job:
-    """The answer to a form, as far as it has got.
+    """The answer to a form, as far as it has got."""
 
-    ``draft``: the form. ``title``: what it is about, for people. ``folder``: where its results go.
-    ``command``: the line that does the same in a terminal. ``steps``: each returns the words of a
-    command once it is to run; none where there is nothing to do. ``downloads``: what it makes, the
-    result that it is for first. ``parts``: the parts that have begun, the last one running. ``of``:
-    how many parts there are, as far as that is known. ``line``: what the command said last: why it
-    refused, at the end. ``answer``: what came out, in a few words. ``asked``: how often it was
-    asked to end.
-    """
+    # ``draft``: the form. ``title``: what it is about, for people. ``folder``: where its results
+    # go. ``command``: the line that does the same in a terminal. ``steps``: each returns the words
+    # of a command once it is to run; none where there is nothing to do. ``downloads``: what it
+    # makes, the result that it is for first. ``parts``: the parts that have begun, the last one
+    # running. ``of``: how many parts there are, as far as that is known. ``line``: what the command
+    # said last: why it refused, at the end. ``answer``: what came out, in a few words. ``asked``:
+    # how often it was asked to end.
 
     draft: Draft
     title: str
@@ -120,10 +119,8 @@ class Job:
 async def work(
     words: list[str], folder: Path, heard: Callable[[str], None], job: Job | None = None
 ) -> int:
-    """Run a task in a process of its own; return its exit status.
-
-    The folder may hold files of any name, so nothing is imported from it.
-    """
+    """Run a task in a process of its own; return its exit status."""
+    # The folder may hold files of any name, so nothing is imported from it.
     # An empty path in it is the folder, too.
     paths = os.pathsep.join(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     process = await asyncio.create_subprocess_exec(

@@ -25,13 +25,12 @@ _MADE: Final = {
 
 @dataclass(frozen=True)
 class Kind:
-    """Something to ask for.
+    """Something to ask for."""
 
-    ``command``: the command that answers it; ``title``, ``lead``: the head of its page; ``doing``:
-    what a job of it is called; ``main``: the field of the files that it is about; ``makes``: the
-    files that a job of it makes; ``files``: the fields of files on its first page, with what they
-    are called there.
-    """
+    # ``command``: the command that answers it; ``title``, ``lead``: the head of its page;
+    # ``doing``: what a job of it is called; ``main``: the field of the files that it is about;
+    # ``makes``: the files that a job of it makes; ``files``: the fields of files on its first page,
+    # with what they are called there.
 
     command: str
     title: str

@@ -1,10 +1,9 @@
-"""Ending a command by a signal: nothing is left over, one line is printed, and the status is 2.
+"""Ending a command by a signal: nothing is left over, one line is printed, and the status is 2."""
 
-Ctrl-C (SIGINT), a request to terminate (SIGTERM) and a lost terminal (SIGHUP) have one handler. It
-raises KeyboardInterrupt, unless files take their names just then: in those blocks a signal waits.
-Signals within two seconds are one, for service managers may send theirs to a process and to its
-group. A process that hangs in a call of the system can only be ended by SIGKILL.
-"""
+# Ctrl-C (SIGINT), a request to terminate (SIGTERM) and a lost terminal (SIGHUP) have one handler.
+# It raises KeyboardInterrupt, unless files take their names just then: in those blocks a signal
+# waits. Signals within two seconds are one, for service managers may send theirs to a process and
+# to its group. A process that hangs in a call of the system can only be ended by SIGKILL.
 
 import os
 import signal
@@ -41,11 +40,9 @@ _state = _State()
 
 @contextmanager
 def heeded() -> Iterator[None]:
-    """Let signals end the program; they are ignored from the block's end on.
-
-    For the program itself: its exit status is decided when the block ends. A signal that is
-    ignored already (``nohup``, a shell's job in the background) stays ignored.
-    """
+    """Let signals end the program; they are ignored from the block's end on."""
+    # For the program itself: its exit status is decided when the block ends. A signal that is
+    # ignored already (``nohup``, a shell's job in the background) stays ignored.
     _state.owner, _state.line, _state.over = os.getpid(), INTERRUPTED, False
     for number in _HEEDED:
         if signal.getsignal(number) != signal.SIG_IGN:

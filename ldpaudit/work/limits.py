@@ -1,7 +1,6 @@
-"""How much is read of what others made: each limit once, for every reader and parser.
+"""How much is read of what others made: each limit once, for every reader and parser."""
 
-Whatever is larger is refused with one line, before memory or minutes are spent on it.
-"""
+# Whatever is larger is refused with one line, before memory or minutes are spent on it.
 
 from typing import Final
 

@@ -44,10 +44,8 @@ _TIMES: Final = 3
 
 
 def size_of(text: str | float) -> int:
-    """Return the bytes of a size such as ``"4GiB"``, ``"500 MB"`` or ``"2G"`` (GiB).
-
-    A number alone is one of bytes, or of GiB where so few bytes would make no sense.
-    """
+    """Return the bytes of a size such as ``"4GiB"``, ``"500 MB"`` or ``"2G"`` (GiB)."""
+    # A number alone is one of bytes, or of GiB where so few bytes would make no sense.
     match = _SIZE.fullmatch(str(text))
     if match is None:
         raise InputError(f"The memory must be a size such as 4GiB or 500MB. Got {str(text)!r}.")
@@ -127,13 +125,13 @@ def rows_looked_at(rows: int, seed: int, most: int) -> "npt.NDArray[np.int64] | 
 
 
 class Scratch:
-    """A private folder on the disk; a context manager.
+    """A private folder on the disk; a context manager."""
 
-    The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``), and
-    nobody but its owner may read it (mode 0700). It is removed when the block ends, by an error or
-    an interruption too, and at the latest when the program does. While it is in use its lock is
-    held; nobody holds those of killed runs, and the next run that makes a folder removes them.
-    """
+    # The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``),
+    # and nobody but its owner may read it (mode 0700). It is removed when the block ends, by an
+    # error or an interruption too, and at the latest when the program does. While it is in use its
+    # lock is held; nobody holds those of killed runs, and the next run that makes a folder removes
+    # them.
 
     def __init__(self) -> None:
         self._folder: Path | None = None

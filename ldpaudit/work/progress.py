@@ -23,10 +23,9 @@ _TOLD: Final = (
 
 
 class Progress(Protocol):
-    """Reports how far an audit has got; the command line draws it, a library call ignores it.
+    """Reports how far an audit has got; the command line draws it, a library call ignores it."""
 
-    A class that derives from it ignores what it does not define.
-    """
+    # A class that derives from it ignores what it does not define.
 
     def step(self, text: str) -> None:
         """Report the current step in a few words, without any data."""
@@ -54,22 +53,20 @@ class NoProgress(Progress):
 
 
 class Stopped(KeyboardInterrupt):
-    """The part of an audit that runs is to end now; nothing of it is kept.
+    """The part of an audit that runs is to end now; nothing of it is kept."""
 
-    Like any interruption it is no error: what catches errors lets it pass.
-    """
+    # Like any interruption it is no error: what catches errors lets it pass.
 
 
 @dataclass
 class Stop:
-    """Whether an audit is to end before it is done.
+    """Whether an audit is to end before it is done."""
 
-    ``deadline``: when the time is over, on the clock ``time.monotonic``; None: never. ``seconds``:
-    the time that was given, for words. ``asked``: why somebody wants it to end; empty while nobody
-    does. ``running``: whether an audit has begun that can end early and still be reported.
-    ``obeyed``: whether somebody was told to end since this was last set to False. ``since``: when
-    it was first asked to end, on ``clock``.
-    """
+    # ``deadline``: when the time is over, on the clock ``time.monotonic``; None: never.
+    # ``seconds``: the time that was given, for words. ``asked``: why somebody wants it to end;
+    # empty while nobody does. ``running``: whether an audit has begun that can end early and still
+    # be reported. ``obeyed``: whether somebody was told to end since this was last set to False.
+    # ``since``: when it was first asked to end, on ``clock``.
 
     deadline: float | None = None
     seconds: float | None = None

@@ -1,4 +1,3 @@
-"""Charts as static SVG, each with its data table.
+"""Charts as static SVG, each with its data table."""
 
-In: numbers of a result. Out: figures that a page can hold.
-"""
+# In: numbers of a result. Out: figures that a page can hold.

@@ -1,9 +1,8 @@
-"""What charts share: tables, figures, axes, lines and rules, in the words of Vega-Lite.
+"""What charts share: tables, figures, axes, lines and rules, in the words of Vega-Lite."""
 
-Colours mean nothing by themselves: each kind of number has its own shape or dash, and every chart
-is read with its table. The two colours are of middle lightness, so that both stand out on white and
-on near-black, and differ for colour-blind eyes; all else is the page's own colour.
-"""
+# Colours mean nothing by themselves: each kind of number has its own shape or dash, and every chart
+# is read with its table. The two colours are of middle lightness, so that both stand out on white
+# and on near-black, and differ for colour-blind eyes; all else is the page's own colour.
 
 import json
 import math
@@ -78,10 +77,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line to compare with: a short label in the chart, a full one in its legend.
+    """A straight line to compare with: a short label in the chart, a full one in its legend."""
 
-    ``forbidden_beyond``: whether the chart is tinted beyond it.
-    """
+    # ``forbidden_beyond``: whether the chart is tinted beyond it.
 
     at: float
     label: str
@@ -147,12 +145,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, and its description and data for readers who cannot see it.
+    """A chart, and its description and data for readers who cannot see it."""
 
-    ``build``: its Vega-Lite specification, by its width; ``legend``: samples, such as ``"line-1"``
-    for a curve's dash and ``"rule-2"`` for a rule's, in words; ``small``: whether it is shown in
-    the narrow width alone.
-    """
+    # ``build``: its Vega-Lite specification, by its width; ``legend``: samples, such as
+    # ``"line-1"`` for a curve's dash and ``"rule-2"`` for a rule's, in words; ``small``: whether it
+    # is shown in the narrow width alone.
 
     key: str
     title: str
@@ -171,10 +168,8 @@ class Figure:
         lines: Sequence[Line] = (),
         rules: Sequence[Rule] = (),
     ) -> "Figure":
-        """Return a figure with a legend of its lines and rules.
-
-        ``names`` are its key, unique on the page, its title and its description.
-        """
+        """Return a figure with a legend of its lines and rules."""
+        # ``names`` are its key, unique on the page, its title and its description.
         legend = [(f"line-{line.dash}", line.label) for line in lines]
         legend += [(f"rule-{rule.dash}", rule.legend) for rule in rules if rule.legend]
         return cls(*names, build, table, tuple(legend))

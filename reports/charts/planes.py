@@ -37,11 +37,10 @@ _LINE: Final = 15
 
 @dataclass(frozen=True)
 class Spot:
-    """One setting: two numbers with the ends of their intervals, and the outcome of its audit.
+    """One setting: two numbers with the ends of their intervals, and the outcome of its audit."""
 
-    Filled if every draw passed, otherwise hollow; in the second colour if one failed. The label is
-    printed next to it if there is room.
-    """
+    # Filled if every draw passed, otherwise hollow; in the second colour if one failed. The label
+    # is printed next to it if there is room.
 
     x: float
     y: float
@@ -66,10 +65,8 @@ def frontier_figure(
     references: tuple[Rule | None, Rule | None],
     table: Table,
 ) -> Figure | None:
-    """Return a chart of paths through two numbers, at most :data:`MOST_LINES`; None without any.
-
-    ``references`` are a vertical and a horizontal line to compare with.
-    """
+    """Return a chart of paths through two numbers, at most :data:`MOST_LINES`; None without any."""
+    # ``references`` are a vertical and a horizontal line to compare with.
     paths = [path for path in paths if path.spots]
     if not paths:
         return None

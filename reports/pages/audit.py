@@ -89,10 +89,8 @@ def _rests_on(result: AuditResult) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
 
 
 def fitting(sizes: Sequence[Sequence[int]], room: int) -> list[int]:
-    """Return the level at which each part fits into so many bytes: the worst part keeps most.
-
-    ``sizes`` are, for each part, the worst first, its size at every level.
-    """
+    """Return the level at which each part fits into so many bytes: the worst part keeps most."""
+    # ``sizes`` are, for each part, the worst first, its size at every level.
     levels = [0] * len(sizes)
     for level in range(1, len(LEFT_OUT)):
         for position in reversed(range(len(sizes))):
@@ -412,11 +410,9 @@ def _number_row(quantity: Quantity, methods: dict[str, int]) -> tuple[Cell, ...]
 
 
 def numbers_of(result: AuditResult, printer: Printer, most: int) -> tuple[Quantity, ...]:
-    """Return the numbers that the page lists; all evidence of checks, even beyond ``most``.
-
-    Evidence comes first, then the others, then scores; those of single attacks and of groups come
-    last: they have tables of their own.
-    """
+    """Return the numbers that the page lists; all evidence of checks, even beyond ``most``."""
+    # Evidence comes first, then the others, then scores; those of single attacks and of groups come
+    # last: they have tables of their own.
     evidence = {identifier for check in result.checks for identifier in check.evidence}
 
     def fineness(estimate: Estimate) -> tuple[bool, bool, bool]:

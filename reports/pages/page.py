@@ -33,10 +33,9 @@ class Tile:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a question in a line; the look is "pass", "fail" or "inconclusive".
+    """The answer to a question in a line; the look is "pass", "fail" or "inconclusive"."""
 
-    ``place``: the key of the section that tells more.
-    """
+    # ``place``: the key of the section that tells more.
 
     look: str
     name: str
@@ -47,13 +46,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: its sentences, its figures, its numbers and tables, all optional.
+    """A part of a page: its sentences, its figures, its numbers and tables, all optional."""
 
-    ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read only
-    where somebody unfolds it.
-
-    ``notes``: lists with their titles; an item may begin with a name.
-    """
+    # ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read
+    # only where somebody unfolds it.
+    # ``notes``: lists with their titles; an item may begin with a name.
 
     key: str
     title: str

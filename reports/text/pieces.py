@@ -33,10 +33,9 @@ _ALONE: Final = {
 
 @dataclass(frozen=True)
 class Guess:
-    """The best attack on a result's labels: what is counted, its number and text.
+    """The best attack on a result's labels: what is counted, its number and text."""
 
-    ``blind`` is what is reached without the release, in words.
-    """
+    # ``blind`` is what is reached without the release, in words.
 
     title: str
     quantity: Quantity
@@ -69,10 +68,9 @@ _GAIN: Final = "companions.attack_gain"
 
 @dataclass(frozen=True)
 class Piece:
-    """A private column, a release, or the node that holds them.
+    """A private column, a release, or the node that holds them."""
 
-    ``key``: for instance ``"column-2"`` or ``"release-1/column-2"``; "" for the node itself.
-    """
+    # ``key``: for instance ``"column-2"`` or ``"release-1/column-2"``; "" for the node itself.
 
     key: str
     result: AuditResult

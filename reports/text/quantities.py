@@ -34,13 +34,12 @@ _SIDES = {"lower": "lower bound", "upper": "upper bound", "two-sided": "two-side
 
 @dataclass(frozen=True)
 class Quantity:
-    """One estimate, ready to be printed.
+    """One estimate, ready to be printed."""
 
-    ``estimate``: where it comes from. ``name``: what it is called. ``text``: the number with its
-    relation, for instance ``"≥ 0.963"``. ``interval``: its ends where it has two, for instance
-    ``"0.846 to 0.852"``; else empty. ``mark``: its shape. ``words``: kind, level and side, for
-    instance ``"certified, 95 %, lower bound"``.
-    """
+    # ``estimate``: where it comes from. ``name``: what it is called. ``text``: the number with its
+    # relation, for instance ``"≥ 0.963"``. ``interval``: its ends where it has two, for instance
+    # ``"0.846 to 0.852"``; else empty. ``mark``: its shape. ``words``: kind, level and side, for
+    # instance ``"certified, 95 %, lower bound"``.
 
     estimate: Estimate
     name: str
@@ -103,10 +102,8 @@ class Printer:
 
     @cached_property
     def decisive(self) -> Quantity | None:
-        """The bound of ε behind the verdict, at the level that the policy's correction leaves.
-
-        None where the policy does not look at ε, or nothing bounds it.
-        """
+        """The bound of ε behind the verdict, at the level that the policy's correction leaves."""
+        # None where the policy does not look at ε, or nothing bounds it.
         check = self._claimed_epsilon
         if check is None or check.observed is None or check.confidence is None:
             return None

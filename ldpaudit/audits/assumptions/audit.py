@@ -33,12 +33,11 @@ _NATURAL: Final[Details] = {"assumptions": ("no natural feature looks like that"
 
 @dataclass(frozen=True)
 class Test:
-    """One assumption, or what replaces it where it does not hold.
+    """One assumption, or what replaces it where it does not hold."""
 
-    ``found``: from the context to a number; None where it is not tested, or nothing was found.
-    ``method``: How; a callable makes it of the context. ``kind``: a p-value is certified unless
-    estimated; rows are counted. ``details``: what else the estimate states.
-    """
+    # ``found``: from the context to a number; None where it is not tested, or nothing was found.
+    # ``method``: How; a callable makes it of the context. ``kind``: a p-value is certified unless
+    # estimated; rows are counted. ``details``: what else the estimate states.
 
     id: str
     title: str

@@ -81,10 +81,9 @@ def with_number(features: FeatureTable, rows: IndexArray) -> FeatureTable:
 
 
 def first_look(context: AuditContext, together: IndexArray) -> ColumnEvidence:
-    """Return what is derived from released labels before it is known which rows share noise.
-
-    ``together``: int64 of shape (n,), codes of rows that may; they are on one side of every split.
-    """
+    """Return what is derived from released labels before it is known which rows share noise."""
+    # ``together``: int64 of shape (n,), codes of rows that may; they are on one side of every
+    # split.
     rng = context.rng("assumptions", "first look")
     halves = (rng.random(int(together.max()) + 1) < 0.5)[together].astype(np.int8)
     rows = np.arange(len(halves))

@@ -57,24 +57,21 @@ _SUREST: Final = 0.001
 
 @dataclass(frozen=True, eq=False)
 class LabelNoise:
-    """What noise did to each label, as 0 or 1.
+    """What noise did to each label, as 0 or 1."""
 
-    ``outcomes``, float64 (n,): 1 where noise changed the label (or raised it, for numbers), else 0.
-    ``chances``, float64 (n,): the share of ones among rows with the same true label.
-    ``by_released``, float64 (n,): the share of ones among rows with the same released label: what
-    their order says where it was made from released labels.
-    """
+    # ``outcomes``, float64 (n,): 1 where noise changed the label (or raised it, for numbers), else
+    # 0. ``chances``, float64 (n,): the share of ones among rows with the same true label.
+    # ``by_released``, float64 (n,): the share of ones among rows with the same released label: what
+    # their order says where it was made from released labels.
 
     outcomes: FloatArray
     chances: FloatArray
     by_released: FloatArray
 
     def order(self) -> OrderTest:
-        """Test what noise shows along the file.
-
-        The order may have been made from the true labels, or from the released ones (a file that
-        is sorted by them): each explains some of what noise did, so both are asked.
-        """
+        """Test what noise shows along the file."""
+        # The order may have been made from the true labels, or from the released ones (a file that
+        # is sorted by them): each explains some of what noise did, so both are asked.
         return OrderTest.of(self.outcomes, self.chances, self.by_released)
 
     def lags(self, rows: IndexArray) -> LagTest:
@@ -83,10 +80,8 @@ class LabelNoise:
         return least_clear(lag_test, self.outcomes, *some)
 
     def bet_on(self, kind: str, first: IndexArray, second: IndexArray) -> float:
-        """Bet on pairs of one kind of clusters; the logarithm.
-
-        Which rows have equal rank comes from their order, so both are asked for them, too.
-        """
+        """Bet on pairs of one kind of clusters; the logarithm."""
+        # Which rows have equal rank comes from their order, so both are asked for them, too.
         every = (self.chances, self.by_released)[: 1 + (kind == RANKS)]
         return min(bet_on_pairs(self.outcomes, chances, first, second) for chances in every)
 
@@ -126,11 +121,9 @@ def _strata(values: FloatArray | IntArray) -> IndexArray:
 def centred_by_features(
     context: AuditContext, features: FeatureTable, noise: LabelNoise, clusters: IndexArray
 ) -> FloatArray:
-    """Return the chance of each outcome given features and true label, float64 (n,).
-
-    By models fitted on other clusters: in a release whose channel uses features alike rows have
-    alike chances, and that is no shared noise.
-    """
+    """Return the chance of each outcome given features and true label, float64 (n,)."""
+    # By models fitted on other clusters: in a release whose channel uses features alike rows have
+    # alike chances, and that is no shared noise.
     rng = context.rng("assumptions", "centred")
     columns = Columns.of(features).beside(noise.chances)
     outcomes = noise.outcomes.astype(np.int32)
@@ -158,12 +151,10 @@ _FURTHER: Final = 4.0
 def clusters_that_agree(
     context: AuditContext, kinds: Mapping[str, IndexArray], features: FeatureTable | None
 ) -> list[str]:
-    """Return the kinds of clusters whose released labels agree too often for noise of their own.
-
-    Too often: more than two labels released independently agree at most, whatever the true ones
-    are. A release with less noise than claimed has that too; there, rows a little further apart
-    agree about as often, and clusters are not the cause; without ``features`` that is not asked.
-    """
+    """Return the kinds of clusters whose released labels agree too often for noise of their own."""
+    # Too often: more than two labels released independently agree at most, whatever the true ones
+    # are. A release with less noise than claimed has that too; there, rows a little further apart
+    # agree about as often, and clusters are not the cause; without ``features`` that is not asked.
     channel = aligned_channel(context)
     if channel is None:
         return []
@@ -199,11 +190,9 @@ def _further_pairs(
 
 
 def lags_that_agree(context: AuditContext, rows: IndexArray | None) -> LagTest | None:
-    """Return the distance at which noise seems to be shared, None where it does not.
-
-    A model of the released label says for each row what to expect. Whether it came goes together
-    with rows nearby, and more often than two labels released independently can.
-    """
+    """Return the distance at which noise seems to be shared, None where it does not."""
+    # A model of the released label says for each row what to expect. Whether it came goes together
+    # with rows nearby, and more often than two labels released independently can.
     release, channel = context.release, aligned_channel(context)
     if channel is None or release.features.is_constant() or release.outputs != release.classes:
         return None
@@ -227,11 +216,9 @@ def lags_that_agree(context: AuditContext, rows: IndexArray | None) -> LagTest |
 
 @remembered("assumptions.agreement")
 def agreement_along_the_file(context: AuditContext) -> Stretch | None:
-    """Return the stretch in which released labels go with features unlike elsewhere.
-
-    Noise that is the same for all rows weakens what features say of a label everywhere alike. None
-    with true labels, where the noise itself is tested, and where there is no such channel.
-    """
+    """Return the stretch in which released labels go with features unlike elsewhere."""
+    # Noise that is the same for all rows weakens what features say of a label everywhere alike.
+    # None with true labels, where the noise itself is tested, and where there is no such channel.
     release, channel = context.release, aligned_channel(context)
     features = release.features
     if release.truth is not None or channel is None or features.is_constant():
@@ -261,15 +248,14 @@ _ALIKE_SHARE, _RANKS_SHARE = 0.25, 0.25
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Which rows share noise because they belong together.
+    """Which rows share noise because they belong together."""
 
-    ``kinds``, mapping from name to int64 (n,): The clusters that were looked at. ``shared``: Those
-    that share noise. ``codes``, int64 (n,): the clusters that share noise, put together; None where
-    none does. ``test``: the test against true labels; None without them. ``features``: what rows
-    were compared by: no column computed from the released label. ``ranked``: the array column
-    within whose values rows of equal rank were compared, the clearest of all. ``ordered``: Whether
-    the order of the rows was made from released labels: it is not tested then.
-    """
+    # ``kinds``, mapping from name to int64 (n,): The clusters that were looked at. ``shared``:
+    # Those that share noise. ``codes``, int64 (n,): the clusters that share noise, put together;
+    # None where none does. ``test``: the test against true labels; None without them. ``features``:
+    # what rows were compared by: no column computed from the released label. ``ranked``: the array
+    # column within whose values rows of equal rank were compared, the clearest of all. ``ordered``:
+    # Whether the order of the rows was made from released labels: it is not tested then.
 
     kinds: Mapping[str, IndexArray]
     shared: tuple[str, ...]
@@ -290,11 +276,10 @@ class Clusters:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The rows that bounds count.
+    """The rows that bounds count."""
 
-    ``rows``: in order; None for all of them. ``lags``: the distances at which rows share noise,
-    None where they do not. ``holds``: whether no noise is shared by the rows left.
-    """
+    # ``rows``: in order; None for all of them. ``lags``: the distances at which rows share noise,
+    # None where they do not. ``holds``: whether no noise is shared by the rows left.
 
     rows: IndexArray | None
     lags: LagTest | None = None
@@ -395,10 +380,8 @@ def _shared(test: NoiseTest) -> list[str]:
 
 
 def _together(kinds: Mapping[str, IndexArray], shared: list[str]) -> IndexArray | None:
-    """Return the clusters put together, of rows equal in some columns the first kind alone.
-
-    Several such kinds would make one cluster of nearly all rows.
-    """
+    """Return the clusters put together, of rows equal in some columns the first kind alone."""
+    # Several such kinds would make one cluster of nearly all rows.
     together: IndexArray | None = None
     partly = [name for name in shared if name.startswith(_PARTLY)]
     for name in shared:
@@ -491,11 +474,9 @@ _WORTH_SAYING: Final = 0.2
 
 
 def rows_of_one(context: AuditContext) -> int:
-    """Return the rows of the largest group where groups are persons with fresh noise; else 0.
-
-    Without groups: of the largest group of equal rows, where they look like one person's.
-    Without true labels a group that the user names is taken for one person.
-    """
+    """Return the rows of the largest group where groups are persons with fresh noise; else 0."""
+    # Without groups: of the largest group of equal rows, where they look like one person's. Without
+    # true labels a group that the user names is taken for one person.
     groups, truth, found = context.release.groups, context.release.truth, noise_clusters(context)
     if found.test is not None and found.codes is not None:
         return 0
@@ -532,11 +513,9 @@ BOUND: Final = "mechanism.shared_noise_epsilon_lower"
 
 @remembered("assumptions.neighbours")
 def neighbour_counts(context: AuditContext) -> GuessCounts | None:
-    """Return how often a neighbour's noise tells the true label; None where none is shared.
-
-    None also where labels are numbers or no two rows that share noise differ in their true labels:
-    noise that one person's rows share gives nothing away.
-    """
+    """Return how often a neighbour's noise tells the true label; None where none is shared."""
+    # None also where labels are numbers or no two rows that share noise differ in their true
+    # labels: noise that one person's rows share gives nothing away.
     release, found, lags = context.release, noise_clusters(context), counted(context).lags
     whole = release.outputs == release.classes and release.numeric is None
     if release.truth is None or not whole or found.test is None:
@@ -555,11 +534,9 @@ def neighbour_counts(context: AuditContext) -> GuessCounts | None:
 
 
 def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) -> EpsilonBound:
-    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared.
-
-    It must be seen among rows that differ in their true labels: those that do not may be one
-    person's, whose labels cannot differ, so that shared noise gives nothing away.
-    """
+    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared."""
+    # It must be seen among rows that differ in their true labels: those that do not may be one
+    # person's, whose labels cannot differ, so that shared noise gives nothing away.
     others = shared_with_others(context)
     seen = others is not None and others <= alpha / 2
     return epsilon_lower(counts if seen else GuessCounts(counts.candidates, 0, 0), alpha / 2)
@@ -567,13 +544,11 @@ def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) ->
 
 @remembered("assumptions.others")
 def shared_with_others(context: AuditContext) -> float | None:
-    """Return the p-value of "no row shares noise with another person's".
-
-    Valid; None without true labels. Where it is small the claim is refuted: who knows one of the
-    two labels sees the noise, and with it the other label. Rows are another person's where their
-    true labels differ; at a distance where labels agree no more than any two, all rows are. Noise
-    that only rows with one true label share may be one person's, and gives nothing away.
-    """
+    """Return the p-value of "no row shares noise with another person's"."""
+    # Valid; None without true labels. Where it is small the claim is refuted: who knows one of the
+    # two labels sees the noise, and with it the other label. Rows are another person's where their
+    # true labels differ; at a distance where labels agree no more than any two, all rows are. Noise
+    # that only rows with one true label share may be one person's, and gives nothing away.
     found = noise_clusters(context)
     if found.test is None:
         return None

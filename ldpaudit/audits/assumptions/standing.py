@@ -1,8 +1,7 @@
-"""What bounds may use: sound columns, unchanged rows, and the assumptions that still stand.
+"""What bounds may use: sound columns, unchanged rows, and the assumptions that still stand."""
 
-With the bound of ε from the release alone, for any choice of feature columns: without true labels
-it shows which columns were computed from the released label.
-"""
+# With the bound of ε from the release alone, for any choice of feature columns: without true labels
+# it shows which columns were computed from the released label.
 
 import math
 from dataclasses import replace
@@ -64,11 +63,9 @@ _MOST_POINTS: Final = 400_000
 
 
 def evidence_of(context: AuditContext, features: FeatureTable) -> ReleaseOnlyEvidence | str:
-    """Return the evidence of the release alone by some features, or why there is none.
-
-    Groups come from balls around random rows; without true labels, where this is the only bound,
-    also from a model of the released label.
-    """
+    """Return the evidence of the release alone by some features, or why there is none."""
+    # Groups come from balls around random rows; without true labels, where this is the only bound,
+    # also from a model of the released label.
 
     def build() -> ReleaseOnlyEvidence | str:
         if features.is_constant():
@@ -169,11 +166,10 @@ def column_evidence(context: AuditContext) -> ColumnEvidence:
 
 
 def _repeated(context: AuditContext) -> bool:
-    """Return whether rows seem to have been repeated because of their released label.
-
-    One row of each group of equal ones counts, so a label is as frequent as its rows were repeated
-    only where such groups have many people: that looks like a channel that uses the features.
-    """
+    """Return whether rows seem to have been repeated because of their released label."""
+    # One row of each group of equal ones counts, so a label is as frequent as its rows were
+    # repeated only where such groups have many people: that looks like a channel that uses the
+    # features.
     channel, release = aligned_channel(context), context.release
     if channel is None or EQUAL not in noise_clusters(context).shared:
         return False
@@ -232,12 +228,10 @@ def _bound_without(context: AuditContext, columns: tuple[int, ...]) -> float:
 
 
 def over_all_rows(context: AuditContext) -> AuditContext:
-    """Return the context of all rows, for counts that can be made of them.
-
-    What is known of columns, and that rows share no noise, comes from the part that was looked at.
-    Where rows of the part share noise, belong together or were changed after the noise, it is the
-    context of the part.
-    """
+    """Return the context of all rows, for counts that can be made of them."""
+    # What is known of columns, and that rows share no noise, comes from the part that was looked
+    # at. Where rows of the part share noise, belong together or were changed after the noise, it is
+    # the context of the part.
     whole = context.views.every_row
     if whole is None or clusters(context) is not None:
         return context
@@ -252,10 +246,8 @@ def over_all_rows(context: AuditContext) -> AuditContext:
 
 
 def one_row_of_each_group(context: AuditContext) -> AuditContext:
-    """Return the context of one random row of each stated group, or the same without groups.
-
-    What is known of columns and of shared noise comes from all rows.
-    """
+    """Return the context of one random row of each stated group, or the same without groups."""
+    # What is known of columns and of shared noise comes from all rows.
     groups = context.release.groups
     if groups is None:
         return context
@@ -292,11 +284,9 @@ def unchanged_rows(context: AuditContext) -> IndexArray | None:
 
 
 def label_counts(context: AuditContext) -> IndexArray:
-    """Return how many rows have each true label and output, int64 of shape (k, m).
-
-    All rows of a large release count, too. Where rows share noise, one row of each group counts,
-    and none whose label was changed after the noise.
-    """
+    """Return how many rows have each true label and output, int64 of shape (k, m)."""
+    # All rows of a large release count, too. Where rows share noise, one row of each group counts,
+    # and none whose label was changed after the noise.
     every = over_all_rows(context)
     release, rows = every.release, unchanged_rows(every)
     k, m = len(release.classes), len(release.outputs)

@@ -1,11 +1,10 @@
-"""Instance-based privacy loss: how much each released row says about its person's label.
+"""Instance-based privacy loss: how much each released row says about its person's label."""
 
-An insider counts true labels among a row's neighbours, an outsider released labels, and inverts
-the declared channel. J(τ), the share of people who lose at least τ nats, and E[ν] are estimates
-that rest on smooth label probabilities; the lower bound on E[ν] with true labels rests on nothing:
-models and shares come from one half of the rows, the bound from the other. (Bounding both halves at
-half the error probability and averaging was measured to be slightly weaker.)
-"""
+# An insider counts true labels among a row's neighbours, an outsider released labels, and inverts
+# the declared channel. J(τ), the share of people who lose at least τ nats, and E[ν] are estimates
+# that rest on smooth label probabilities; the lower bound on E[ν] with true labels rests on
+# nothing: models and shares come from one half of the rows, the bound from the other. (Bounding
+# both halves at half the error probability and averaging was measured to be slightly weaker.)
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -175,11 +174,9 @@ class _Loss:
         return self._curve(EXCEEDANCE, title, what, shares)
 
     def bounds(self, curve: Curve) -> Iterator[tuple[str, Bound]]:
-        """Yield J's lower bound at each point of a curve as a function of alpha, by id and τ.
-
-        At level 1 − alpha or a little more, in [0, 1]; 0 below an error probability of about 1e-8.
-        Computed when a level is first asked for.
-        """
+        """Yield J's lower bound at each point of a curve as a function of alpha, by id and τ."""
+        # At level 1 − alpha or a little more, in [0, 1]; 0 below an error probability of about
+        # 1e-8. Computed when a level is first asked for.
         grid = np.array(curve.x)
 
         @cache
@@ -269,10 +266,8 @@ class _Loss:
         return expected_exceedance(losses, weights, loss_grid(losses[weights > 0]))
 
     def means(self) -> Iterator[Estimate]:
-        """Yield E[ν], its parts by the features and the label alone, and quantiles of ν(x).
-
-        Of quantiles those with at least ten queries beyond them.
-        """
+        """Yield E[ν], its parts by the features and the label alone, and quantiles of ν(x)."""
+        # Of quantiles those with at least ten queries beyond them.
         labels, losses = self.labels, self.losses
         features = features_mean(self.box.estimate, labels.prior)
         hidden = "the mean loss if the released label were hidden"

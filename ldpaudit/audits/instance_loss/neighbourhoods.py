@@ -45,14 +45,14 @@ _NO_FEATURES = "no features: every person has the same neighbours"
 
 @dataclass(frozen=True)
 class LossLabels:
-    """Labels of all n rows of a release, k true and m released ones.
+    """Labels of all n rows of a release, k true and m released ones."""
 
-    ``truth``, int32 (n,): true labels, coded 0 … k − 1 among those that occur; None for an
-    outsider. ``released``, int32 (n,). ``classes``, int64 (k,): the codes of those labels in the
-    release. ``prior``, ``prior_low``, ``prior_high``, float64 (k,): shares of the true labels, and
-    a simultaneous confidence interval for them. ``channel``, float64 (k, m): P(z | y); None where
-    the released label is known to depend on the features. ``source``: where the channel is from.
-    """
+    # ``truth``, int32 (n,): true labels, coded 0 … k − 1 among those that occur; None for an
+    # outsider. ``released``, int32 (n,). ``classes``, int64 (k,): the codes of those labels in the
+    # release. ``prior``, ``prior_low``, ``prior_high``, float64 (k,): shares of the true labels,
+    # and a simultaneous confidence interval for them. ``channel``, float64 (k, m): P(z | y); None
+    # where the released label is known to depend on the features. ``source``: where the channel is
+    # from.
 
     truth: IntArray | None
     released: IntArray
@@ -81,10 +81,8 @@ class LossLabels:
 
 
 def measured_channel(labels: IntArray, released: IntArray, k: int, m: int) -> FloatArray:
-    """Return P(z | y) as counted, float64 of shape (k, m), every entry positive.
-
-    Each label's counts are shrunk by m/2 rows towards the shares of all released labels.
-    """
+    """Return P(z | y) as counted, float64 of shape (k, m), every entry positive."""
+    # Each label's counts are shrunk by m/2 rows towards the shares of all released labels.
     counts = label_table(labels, released, k, m)
     shares = (counts.sum(axis=0) + SMOOTHING) / (counts.sum() + SMOOTHING * m)
     rows = counts.sum(axis=1, keepdims=True)
@@ -105,11 +103,9 @@ def prior_box(released: IntArray, channel: FloatArray, error: float) -> Posterio
 
 
 def loss_labels(context: AuditContext, error: float) -> LossLabels:
-    """Return the labels of a release; the shares' intervals fail with probability ``error``.
-
-    The declared channel counts unless the counts refute it, else the measured one. Raise
-    InsufficientDataError if only one true label occurs.
-    """
+    """Return the labels of a release; the shares' intervals fail with probability ``error``."""
+    # The declared channel counts unless the counts refute it, else the measured one. Raise
+    # InsufficientDataError if only one true label occurs.
     release, declared = context.release, aligned_channel(context)
     released, m, truth = release.released, len(release.outputs), release.truth
     if truth is None:
@@ -143,10 +139,8 @@ def scored_rows(context: AuditContext) -> IndexArray:
 
 
 def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArray:
-    """Return class probabilities given the features, by the model of the second half.
-
-    ``rows``, int64 (r,): some of :func:`scored_rows`, in order. Returns float64 (r, K).
-    """
+    """Return class probabilities given the features, by the model of the second half."""
+    # ``rows``, int64 (r,): some of :func:`scored_rows`, in order. Returns float64 (r, K).
     if len(context.release) <= _SHARED_UP_TO:
         return cross_fitted_posterior(context, target)[rows]
     every = scored_rows(context)
@@ -162,12 +156,11 @@ def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArra
 
 @dataclass(frozen=True)
 class Neighborhoods:
-    """Label counts around each query.
+    """Label counts around each query."""
 
-    ``queries``, int64 (q,): rows that ask. ``counts``, int32 (q, K). ``index_rows``: how many rows
-    could be neighbours. ``k``: the wanted neighbourhood size. ``method``: the search and the
-    metric, in words. ``smoothness``: C and β, where they are given.
-    """
+    # ``queries``, int64 (q,): rows that ask. ``counts``, int32 (q, K). ``index_rows``: how many
+    # rows could be neighbours. ``k``: the wanted neighbourhood size. ``method``: the search and the
+    # metric, in words. ``smoothness``: C and β, where they are given.
 
     queries: IndexArray
     counts: IntArray
@@ -177,10 +170,8 @@ class Neighborhoods:
     smoothness: tuple[float, float] | None = None
 
     def box(self, labels: LossLabels, error: float) -> PosteriorBox:
-        """Return intervals of the posteriors, each row's wrong with probability ``error``.
-
-        Of the neighbourhoods' means; with a smoothness, of each row's own.
-        """
+        """Return intervals of the posteriors, each row's wrong with probability ``error``."""
+        # Of the neighbourhoods' means; with a smoothness, of each row's own.
         if self.smoothness is None or not self.features:
             return labels.box(self.counts, self.totals, error)
         bias = smoothness_bias(self.index_rows, self.k, error / 2, *self.smoothness)
@@ -198,12 +189,10 @@ class Neighborhoods:
 
 
 def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
-    """Count labels around randomly chosen queries, index rows and queries being disjoint.
-
-    Index rows are one half, queries are from the other; with the learned metric both are parts of
-    one half and the metric comes from the other. Raise InsufficientDataError with fewer than 100
-    rows.
-    """
+    """Count labels around randomly chosen queries, index rows and queries being disjoint."""
+    # Index rows are one half, queries are from the other; with the learned metric both are parts of
+    # one half and the metric comes from the other. Raise InsufficientDataError with fewer than 100
+    # rows.
     if len(context.release) < MIN_ROWS:
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
     plan, (codes, kinds) = context.plan, labels.counted

@@ -1,4 +1,3 @@
-"""Attacks on labels, compared with their references.
+"""Attacks on labels, compared with their references."""
 
-In: the release and the claim. Out: accuracy, advantage and AUC of each attack, with intervals.
-"""
+# In: the release and the claim. Out: accuracy, advantage and AUC of each attack, with intervals.

@@ -1,10 +1,9 @@
-"""Label inference: how often an attacker with the release guesses a person's true label.
+"""Label inference: how often an attacker with the release guesses a person's true label."""
 
-Every attack is fitted on one half of the rows and scored on the other, both ways; one learns from
-all that is released, as a real attacker does. It is compared with guessing the most frequent label,
-with an attacker who has the features but no release, and with what the claim allows at most. Being
-no better than the features alone is what good privacy looks like.
-"""
+# Every attack is fitted on one half of the rows and scored on the other, both ways; one learns from
+# all that is released, as a real attacker does. It is compared with guessing the most frequent
+# label, with an attacker who has the features but no release, and with what the claim allows at
+# most. Being no better than the features alone is what good privacy looks like.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,8 +1,7 @@
-"""From the counts of attacks to the estimates and the curve of the result.
+"""From the counts of attacks to the estimates and the curve of the result."""
 
-Every attack and reference has its scores; the strongest is also shown by class, by slice and by
-confidence, corrected for choosing it; the claim implies ceilings.
-"""
+# Every attack and reference has its scores; the strongest is also shown by class, by slice and by
+# confidence, corrected for choosing it; the claim implies ceilings.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -78,11 +77,9 @@ _MODEL = "P(label | features) is as the cross-fitted model has it"
 
 
 def score_estimates(run: AttackRun, confidence: float) -> Iterator[Estimate]:
-    """Yield every score of one attack and, where there is one, its in-sample accuracy.
-
-    Scores are certified; for an attack that learns from the rows it guesses, only those that need
-    no more than independent rows.
-    """
+    """Yield every score of one attack and, where there is one, its in-sample accuracy."""
+    # Scores are certified; for an attack that learns from the rows it guesses, only those that need
+    # no more than independent rows.
     for measure in (*SCORES, *(GAINS if run.uses_release else ())):
         if run.given_release and not measure.unlike:
             score = score_of(run.name, run.title, measure)
@@ -126,15 +123,13 @@ def score_estimates(run: AttackRun, confidence: float) -> Iterator[Estimate]:
 
 
 def best_parts(runs: Sequence[AttackRun], confidence: float, possible: int = 1) -> Iterator[Part]:
-    """Yield accuracy and advantage of the strongest attack, corrected for choosing it.
-
-    The lower end is the largest lower bound, each at the error probability divided by the number
-    of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
-    bound, which needs no correction: the strongest attack's own bound is among them. Where one
-    learns from the rows it guesses, all are bounded given what is released, so that chance does not
-    decide which is the strongest. The lower bound is also yielded as a function of its error
-    probability.
-    """
+    """Yield accuracy and advantage of the strongest attack, corrected for choosing it."""
+    # The lower end is the largest lower bound, each at the error probability divided by the number
+    # of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
+    # bound, which needs no correction: the strongest attack's own bound is among them. Where one
+    # learns from the rows it guesses, all are bounded given what is released, so that chance does
+    # not decide which is the strongest. The lower bound is also yielded as a function of its error
+    # probability.
     attacks = [run for run in runs if run.uses_release]
     given = any(run.given_release for run in attacks)
     if given:
@@ -162,12 +157,10 @@ _Group = tuple[str, str, str, list[FoldScore]]
 
 
 def class_parts(context: AuditContext, run: AttackRun, attacks: int) -> Iterator[Part]:
-    """Yield how many people of each class the strongest attack guesses right.
-
-    Every interval holds at once with all others, and for whichever of the attacks is the strongest.
-    The number of people in a class depends on their true labels, so only an attack that learns
-    nothing from the rows it guesses can be scored this way.
-    """
+    """Yield how many people of each class the strongest attack guesses right."""
+    # Every interval holds at once with all others, and for whichever of the attacks is the
+    # strongest. The number of people in a class depends on their true labels, so only an attack
+    # that learns nothing from the rows it guesses can be scored this way.
     k = len(context.release.classes)
     if k > MOST_CLASSES:
         text = f"With {k} classes the strongest attack is not scored for each class separately."
@@ -296,17 +289,14 @@ def claim_parts(
     posterior: FloatArray | None,
     best: float = 0.0,
 ) -> Iterator[Part]:
-    """Yield the ceilings of accuracy and advantage under the claim, and the bound on accuracy.
-
-    The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape
-    (n, k), is P(y | x) for each row, from the features alone; ``best`` is the strongest
-    attack's accuracy.
-
-    The bound on every attack's accuracy is that of Rényi label privacy. The features leave a
-    release unprotected, so with features that vary it is 1 and a note says why. Without any, the
-    claimed channel is all there is, and the frequency of the most frequent label is bounded from
-    above where true labels are known.
-    """
+    """Yield the ceilings of accuracy and advantage under the claim, and the bound on accuracy."""
+    # The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape (n,
+    # k), is P(y | x) for each row, from the features alone; ``best`` is the strongest attack's
+    # accuracy.
+    # The bound on every attack's accuracy is that of Rényi label privacy. The features leave a
+    # release unprotected, so with features that vary it is 1 and a note says why. Without any, the
+    # claimed channel is all there is, and the frequency of the most frequent label is bounded from
+    # above where true labels are known.
     epsilon, k, truth = context.claim.epsilon, len(context.release.classes), context.release.truth
     if epsilon is not None:
         score = score_of("ceiling", "Ceiling of the claim", ADVANTAGE)

@@ -48,13 +48,13 @@ _NOT_PAIRED = (
 
 @dataclass
 class LeftOut:
-    """Attacks that did not run.
+    """Attacks that did not run."""
 
-    ``unfit``: why those that do not apply to the release, or failed on it, did not run. ``broken``:
-    why parts of other packages could not be made. ``stopped``: those that the end of the audit's
-    time left out. ``possible``: how many attacks, references apart, could have run: fixed before
-    any was scored, so what is said of the strongest is corrected for choosing among so many.
-    """
+    # ``unfit``: why those that do not apply to the release, or failed on it, did not run.
+    # ``broken``: why parts of other packages could not be made. ``stopped``: those that the end of
+    # the audit's time left out. ``possible``: how many attacks, references apart, could have run:
+    # fixed before any was scored, so what is said of the strongest is corrected for choosing among
+    # so many.
 
     unfit: dict[str, str] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
@@ -69,13 +69,10 @@ def run_each(
     run: Callable[[str, list[Attack]], T],
     blind: str | None = None,
 ) -> tuple[list[T], LeftOut]:
-    """Return what ``run`` gives for every attack that applies, and what did not run.
-
-    Where the audit ends early, what has run is kept.
-
-    ``release``: what is learnt from. ``knowledge``: of each fold. ``run``: takes a name, and an
-    attack for each fold. ``blind``: why attacks that learn from the rows they guess cannot run.
-    """
+    """Return what ``run`` gives for every attack that applies, and what did not run."""
+    # Where the audit ends early, what has run is kept.
+    # ``release``: what is learnt from. ``knowledge``: of each fold. ``run``: takes a name, and an
+    # attack for each fold. ``blind``: why attacks that learn from the rows they guess cannot run.
     left_out, given = LeftOut(), context.plan.attacks
     own, candidates = given_attacks(given), dict[str, list[Attack]]()
     for name in available_attacks(given):
@@ -121,13 +118,12 @@ def knowledge_of(
 
 @dataclass(frozen=True)
 class AttackRun(Scored[FoldScore]):
-    """How one attack did.
+    """How one attack did."""
 
-    ``uses_release``: whether it is an attack rather than a reference. ``fitted_correct``,
-    ``fitted_n``: right guesses on rows that the attack was fitted on (in-sample), at most 25,000 a
-    fold; 0 where that is not measured. ``given_release``: whether it learns from the rows that it
-    guesses: scores are then bounded given the release.
-    """
+    # ``uses_release``: whether it is an attack rather than a reference. ``fitted_correct``,
+    # ``fitted_n``: right guesses on rows that the attack was fitted on (in-sample), at most 25,000
+    # a fold; 0 where that is not measured. ``given_release``: whether it learns from the rows that
+    # it guesses: scores are then bounded given the release.
 
     uses_release: bool = True
     fitted_correct: int = 0
@@ -137,14 +133,13 @@ class AttackRun(Scored[FoldScore]):
 
 @dataclass(frozen=True)
 class Fold:
-    """One direction of the cross-fitting.
+    """One direction of the cross-fitting."""
 
-    ``fitting``, ``held_out``, ``again``: rows to learn from, rows to guess, and some of those
-    learnt from, to guess too. ``rows``: the places of the held-out rows in the release.
-    ``posterior``, float64 (held-out rows, k): P(y | x) by the model of the true labels.
-    ``baseline``: the guesses of that model. ``half``: which half is learnt from. ``scored``: of the
-    held-out rows those that are scored; None: all.
-    """
+    # ``fitting``, ``held_out``, ``again``: rows to learn from, rows to guess, and some of those
+    # learnt from, to guess too. ``rows``: the places of the held-out rows in the release.
+    # ``posterior``, float64 (held-out rows, k): P(y | x) by the model of the true labels.
+    # ``baseline``: the guesses of that model. ``half``: which half is learnt from. ``scored``: of
+    # the held-out rows those that are scored; None: all.
 
     knowledge: Knowledge
     fitting: Release
@@ -212,11 +207,9 @@ def _fold(context: AuditContext, placed: Release, half: int) -> Fold:
 
 
 def one_of_each_group(context: AuditContext, rows: IndexArray, name: str) -> BoolArray | None:
-    """Return which of the rows are scored, bool of shape (n,): one of each stated group.
-
-    Rows of one person or household go together, and an interval would count them as so many people.
-    None where no groups are stated.
-    """
+    """Return which of the rows are scored, bool of shape (n,): one of each stated group."""
+    # Rows of one person or household go together, and an interval would count them as so many
+    # people. None where no groups are stated.
     groups = context.release.groups
     if groups is None:
         return None

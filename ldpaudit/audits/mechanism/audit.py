@@ -1,10 +1,9 @@
-"""The mechanism: what was claimed, whether the counts agree, and what ε is at least.
+"""The mechanism: what was claimed, whether the counts agree, and what ε is at least."""
 
-Exact numbers come from the claim alone. With true labels ε is bounded from below by true against
-released labels, and without (as a cross-check also with them) by the release alone. An audit can
-refute a claim; it cannot prove one. What counts of all rows hide is looked at besides: rare
-classes, and numbers whose digits come through the noise.
-"""
+# Exact numbers come from the claim alone. With true labels ε is bounded from below by true against
+# released labels, and without (as a cross-check also with them) by the release alone. An audit can
+# refute a claim; it cannot prove one. What counts of all rows hide is looked at besides: rare
+# classes, and numbers whose digits come through the noise.
 
 import math
 from collections.abc import Iterator, Sequence
@@ -487,11 +486,9 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
 def _p_value(
     context: AuditContext, names: tuple[str, str], p_value: float, method: str
 ) -> Estimate:
-    """Return a valid p-value as a certified upper bound; ``names`` are its id and title.
-
-    Under the claim, data that contradict it as strongly have at most this probability. The level
-    is the one at which the report calls the claim contradicted.
-    """
+    """Return a valid p-value as a certified upper bound; ``names`` are its id and title."""
+    # Under the claim, data that contradict it as strongly have at most this probability. The level
+    # is the one at which the report calls the claim contradicted.
     rows = counted(context).rows
     kind, assumptions = standing(context, INDEPENDENT)
     return Estimate.upper_bound(

@@ -1,8 +1,7 @@
-"""What the bounds of ε are computed from: counted once per audit run, used by several audits.
+"""What the bounds of ε are computed from: counted once per audit run, used by several audits."""
 
-True against released labels; recorded reports against true labels; groups of rows that a model
-chose on the other half; and the release alone.
-"""
+# True against released labels; recorded reports against true labels; groups of rows that a model
+# chose on the other half; and the release alone.
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,11 +51,9 @@ _NEAR = 1e-9
 
 @remembered("epsilon.insider")
 def insider_evidence(context: AuditContext) -> BoundEvidence | None:
-    """Return the evidence of true against released labels.
-
-    None where there are no true labels, fewer than two of them occur, or the channel depends on
-    the features.
-    """
+    """Return the evidence of true against released labels."""
+    # None where there are no true labels, fewer than two of them occur, or the channel depends on
+    # the features.
     if context.release.truth is None or feature_dependence(context) is not None:
         return None
     channel = aligned_channel(context)
@@ -70,19 +67,15 @@ def insider_evidence(context: AuditContext) -> BoundEvidence | None:
 
 @remembered("epsilon.outsider")
 def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:
-    """Return the evidence of the release alone, or the reason why there is none.
-
-    Columns that were computed from the released label take no part.
-    """
+    """Return the evidence of the release alone, or the reason why there is none."""
+    # Columns that were computed from the released label take no part.
     return feature_dependence(context) or evidence_of(context, sound_features(context))
 
 
 @remembered("epsilon.reports")
 def report_counts(context: AuditContext) -> GuessCounts | None:
-    """Return how often the reports' likelihood ratio names the true label of a pair.
-
-    None where there are no reports or true labels, or all true labels are the same.
-    """
+    """Return how often the reports' likelihood ratio names the true label of a pair."""
+    # None where there are no reports or true labels, or all true labels are the same.
     claim, release = context.claim.offers(FrequencyOracle), context.release
     if release.reports is None or release.truth is None:
         return None
@@ -97,11 +90,9 @@ def report_counts(context: AuditContext) -> GuessCounts | None:
 
 
 def candidates(truth: IntArray, rng: np.random.Generator) -> tuple[IndexArray, IntArray]:
-    """Draw candidates from the codes of n true labels: rows, and the other label of each pair.
-
-    Returns int64 (m,), int32 (m,): m is n/2, or the rows outside the commonest class where it has
-    more than half of all.
-    """
+    """Draw candidates from the codes of n true labels: rows, and the other label of each pair."""
+    # Returns int64 (m,), int32 (m,): m is n/2, or the rows outside the commonest class where it has
+    # more than half of all.
     order = rng.permutation(len(truth))
     order = order[np.argsort(truth[order], kind="stable")]
     # In label order, rows half of all apart differ unless one class has more than half.

@@ -52,11 +52,9 @@ _REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 5"
 
 
 def _parts(context: AuditContext) -> Iterator[Part]:
-    """Yield what the game shows with rows that are alike, canaries, and a model of the labels.
-
-    Raise InsufficientDataError with fewer than 40 rows, and InputError if a public table or the
-    canaries cannot belong to the release.
-    """
+    """Yield what the game shows with rows that are alike, canaries, and a model of the labels."""
+    # Raise InsufficientDataError with fewer than 40 rows, and InputError if a public table or the
+    # canaries cannot belong to the release.
     if len(context.release) < MIN_ROWS:
         raise InsufficientDataError(f"The observational audit needs at least {MIN_ROWS} rows.")
     context.progress.step("true labels against re-drawn ones")
@@ -125,14 +123,12 @@ _GAME: Final = "Kalemaj et al. (2025)"
 
 
 def proxy_parts(context: AuditContext) -> Iterator[Part]:
-    """Yield the game's estimates, and the bound by assumed shift.
-
-    Shown a label, the attacker says "true" if it is the one that the released label points to.
-    Over a fair coin and a label drawn from the model P̂, both averaged out, row i is answered
-    rightly with probability ½ + ½(1{y_i = g_i} − P̂(g_i | x_i)). The same guess with the released
-    label of another row that the model finds alike must do no better than ½ if the model is right:
-    what it does better is the model's error.
-    """
+    """Yield the game's estimates, and the bound by assumed shift."""
+    # Shown a label, the attacker says "true" if it is the one that the released label points to.
+    # Over a fair coin and a label drawn from the model P̂, both averaged out, row i is answered
+    # rightly with probability ½ + ½(1{y_i = g_i} − P̂(g_i | x_i)). The same guess with the released
+    # label of another row that the model finds alike must do no better than ½ if the model is
+    # right: what it does better is the model's error.
     rows, posterior, source = _scored(context)
     table, _ = guessed_events(context)
     guess = table_guess(table, context)[context.release.released[rows]]
@@ -218,10 +214,8 @@ def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
 
 
 def check_support(posterior: FloatArray, truth: IntArray) -> None:
-    """Raise InputError if fewer than 20 rows' true labels have a public probability above 0.
-
-    ``posterior`` is float64 of shape (n, k), ``truth`` int32 of shape (n,).
-    """
+    """Raise InputError if fewer than 20 rows' true labels have a public probability above 0."""
+    # ``posterior`` is float64 of shape (n, k), ``truth`` int32 of shape (n,).
     possible = int((posterior[np.arange(len(truth)), truth] > 0).sum())
     if possible < _FEWEST_INSIDE:
         raise InputError(
@@ -232,10 +226,8 @@ def check_support(posterior: FloatArray, truth: IntArray) -> None:
 
 
 def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
-    """Raise InputError if a model of the public table would have to extrapolate to all rows.
-
-    At least 20 released rows must lie within its ranges and have levels that occur there.
-    """
+    """Raise InputError if a model of the public table would have to extrapolate to all rows."""
+    # At least 20 released rows must lie within its ranges and have levels that occur there.
     inside = np.ones(len(released), dtype=bool)
     with np.errstate(invalid="ignore"):
         for column in range(public.numeric.shape[1]):

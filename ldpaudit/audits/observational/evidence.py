@@ -1,11 +1,10 @@
-"""The kinds of certified evidence about a channel that may use the features, and their power.
+"""The kinds of certified evidence about a channel that may use the features, and their power."""
 
-Rows with equal features; canaries, whose labels the auditor drew; and the public model that the
-claim says labels were drawn from. For the power the supposed violation is the claimed model-based
-randomized response with less noise, the same model and the same floor. How improbable the model
-finds the released labels of the rows at hand is taken from their counts, at the less informative
-end of a confidence interval, and without believing the claim's λ.
-"""
+# Rows with equal features; canaries, whose labels the auditor drew; and the public model that the
+# claim says labels were drawn from. For the power the supposed violation is the claimed model-based
+# randomized response with less noise, the same model and the same floor. How improbable the model
+# finds the released labels of the rows at hand is taken from their counts, at the less informative
+# end of a confidence interval, and without believing the claim's λ.
 
 import math
 from bisect import bisect_left
@@ -59,12 +58,12 @@ _DOUBT: Final = 0.001
 
 @dataclass(frozen=True, eq=False)
 class CanaryGuesses:
-    """Guesses of labels that the auditor drew.
+    """Guesses of labels that the auditor drew."""
 
-    ``priors``, float64 (c,): the probability with which each guessed label was drawn. ``correct``:
-    how many of the guesses are the label that was drawn. ``share``: of the error probability.
-    ``chances``, float64 (c,): P̂(guessed label | x), with which the mechanism is stated to draw.
-    """
+    # ``priors``, float64 (c,): the probability with which each guessed label was drawn.
+    # ``correct``: how many of the guesses are the label that was drawn. ``share``: of the error
+    # probability. ``chances``, float64 (c,): P̂(guessed label | x), with which the mechanism is
+    # stated to draw.
 
     priors: FloatArray
     correct: int
@@ -86,12 +85,11 @@ class CanaryGuesses:
 
 @dataclass(frozen=True)
 class ModelEvidence:
-    """How many released labels differ from the true ones, and how many would if all were drawn.
+    """How many released labels differ from the true ones, and how many would if all were drawn."""
 
-    ``rows``: how many. ``changed``: rows whose released label is not the true one.
-    ``drawn_otherwise``: the mean over rows of the model's probability of another label than the
-    true one, floor included; above 0. ``floor``: the claimed floor f > 0.
-    """
+    # ``rows``: how many. ``changed``: rows whose released label is not the true one.
+    # ``drawn_otherwise``: the mean over rows of the model's probability of another label than the
+    # true one, floor included; above 0. ``floor``: the claimed floor f > 0.
 
     rows: int
     changed: int
@@ -103,11 +101,9 @@ class ModelEvidence:
         return EpsilonBound(float(self.epsilon(self.changed, alpha)), alpha, self.rows, "model")
 
     def epsilon(self, changed: npt.ArrayLike, alpha: float) -> FloatArray:
-        """Return the bounds for numbers of changed labels.
-
-        Changes are independent, row i's with probability λ(1 − P̂(y_i | x_i)): the upper bound of
-        their mean (Hoeffding 1956, Theorem 5) divided by the mean at λ = 1 is one of λ.
-        """
+        """Return the bounds for numbers of changed labels."""
+        # Changes are independent, row i's with probability λ(1 − P̂(y_i | x_i)): the upper bound of
+        # their mean (Hoeffding 1956, Theorem 5) divided by the mean at λ = 1 is one of λ.
         share = trials_upper(changed, self.rows, alpha)
         noise = np.minimum(share / self.drawn_otherwise, 1.0)
         with np.errstate(divide="ignore"):
@@ -116,13 +112,12 @@ class ModelEvidence:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """One kind of evidence.
+    """One kind of evidence."""
 
-    ``words``: how ε is bounded, with ``{method}`` for the method of the strongest test.
-    ``assumption``: what it assumes besides independent rows. ``tests``: each with its share of the
-    error probability. ``spread``: of canaries: the probability that two labels drawn for one canary
-    differ, on average.
-    """
+    # ``words``: how ε is bounded, with ``{method}`` for the method of the strongest test.
+    # ``assumption``: what it assumes besides independent rows. ``tests``: each with its share of
+    # the error probability. ``spread``: of canaries: the probability that two labels drawn for one
+    # canary differ, on average.
 
     name: str
     title: str
@@ -143,11 +138,9 @@ class Proof:
 
 @remembered("observational.evidence")
 def evidence_at_hand(context: AuditContext) -> list[Proof]:
-    """Return the evidence that there is; its kinds share the error probability equally.
-
-    Raise InputError if there are too few canaries, or their labels cannot have been drawn as
-    declared.
-    """
+    """Return the evidence that there is; its kinds share the error probability equally."""
+    # Raise InputError if there are too few canaries, or their labels cannot have been drawn as
+    # declared.
     return [found for found in (_matched(context), _canaries(context), _model(context)) if found]
 
 
@@ -201,11 +194,9 @@ def _alike(release: Release, rows: IndexArray) -> IndexArray:
 
 
 def _drawn_with(context: AuditContext, labels: Literal["truth", "released"]) -> FloatArray | None:
-    """Return roughly with what probabilities a model-based claim draws each row's labels.
-
-    From the public P̂(y | x), or else from a model of the true or of the released ``labels``.
-    float64 of shape (n, k); None for other mechanisms.
-    """
+    """Return roughly with what probabilities a model-based claim draws each row's labels."""
+    # From the public P̂(y | x), or else from a model of the true or of the released ``labels``.
+    # float64 of shape (n, k); None for other mechanisms.
     claim, scores = model_claim(context), context.release.public_posterior
     if claim is None:
         return None
@@ -248,11 +239,9 @@ def _canaries(context: AuditContext) -> Proof | None:
 def _promising(
     context: AuditContext, priors: FloatArray, chance: FloatArray | None
 ) -> IndexArray | None:
-    """Return the canaries whose released label is the least probable, best to guess.
-
-    Chosen by features and released labels alone, given which the canaries' labels are independent:
-    abstaining from the others needs no correction.
-    """
+    """Return the canaries whose released label is the least probable, best to guess."""
+    # Chosen by features and released labels alone, given which the canaries' labels are
+    # independent: abstaining from the others needs no correction.
     claim = model_claim(context)
     if chance is None or claim is None:
         return None
@@ -297,12 +286,10 @@ def check_canaries(drawn: FloatArray, truth: IntArray) -> None:
 
 
 def _model(context: AuditContext) -> Proof | None:
-    """Return the evidence of the public model, None without one that agrees with the release.
-
-    A released label differs from the true one only where it was drawn again, and then with the
-    probability 1 − P̂(y | x) that the model gives: the rows that differ bound λ from above, and with
-    it ε from below. That needs neither equal rows nor canaries, but the declared family.
-    """
+    """Return the evidence of the public model, None without one that agrees with the release."""
+    # A released label differs from the true one only where it was drawn again, and then with the
+    # probability 1 − P̂(y | x) that the model gives: the rows that differ bound λ from above, and
+    # with it ε from below. That needs neither equal rows nor canaries, but the declared family.
     found = model_evidence(context)
     if found is None:
         return None
@@ -339,11 +326,9 @@ def model_evidence(context: AuditContext) -> ModelEvidence | None:
 
 
 def guessed_events(context: AuditContext) -> tuple[BoolArray, IndexArray]:
-    """Return which outputs point to which label, and the rows on which that may be tested.
-
-    An output that is a class points to it. Other outputs are learnt on one half of the rows, and
-    only the other half is tested. Bool of shape (k, m), int64 of shape (r,).
-    """
+    """Return which outputs point to which label, and the rows on which that may be tested."""
+    # An output that is a class points to it. Other outputs are learnt on one half of the rows, and
+    # only the other half is tested. Bool of shape (k, m), int64 of shape (r,).
     release = context.release
     if release.outputs == release.classes:
         return np.eye(len(release.classes), dtype=bool), np.arange(len(release))
@@ -382,10 +367,8 @@ Find = Callable[[float, float, int, np.random.Generator], BoolArray]
 
 
 def observational_power(context: AuditContext) -> Iterator[Part]:
-    """Yield the smallest excess over the claim that is found with 90 % probability.
-
-    Raise InsufficientDataError if there is no certified bound for the mechanism.
-    """
+    """Yield the smallest excess over the claim that is found with 90 % probability."""
+    # Raise InsufficientDataError if there is no certified bound for the mechanism.
     claim, release = context.claim.offers(PublicModelLabel), context.release
     assert claim is not None
     if release.outputs != release.classes:
@@ -455,10 +438,8 @@ def _find(
     limit: float,
     alpha: float,
 ) -> tuple[Find, float]:
-    """Return how a test fares in releases with another ε of the claimed family.
-
-    And what the model gives the released labels behind the bound, on average.
-    """
+    """Return how a test fares in releases with another ε of the claimed family."""
+    # And what the model gives the released labels behind the bound, on average.
     if isinstance(test, GroupTest):
         target = min(max(target_chance(test, alpha), family.floor), 1 - family.floor)
 
@@ -492,11 +473,9 @@ def _find(
 def _guessed(
     part: Proof, guesses: CanaryGuesses, family: ModelBasedFamily, alpha: float
 ) -> FloatArray | float:
-    """Return what the model gives the guessed labels: as stated, or at most, as counts show.
-
-    A released label is the canary's own more often than another label drawn for it would be, by
-    (1 − λ) times the probability that the two differ: that gives λ, without the claim.
-    """
+    """Return what the model gives the guessed labels: as stated, or at most, as counts show."""
+    # A released label is the canary's own more often than another label drawn for it would be, by
+    # (1 − λ) times the probability that the two differ: that gives λ, without the claim.
     every = part.tests[-1]
     assert isinstance(every, CanaryGuesses)
     other = float(every.priors.mean())

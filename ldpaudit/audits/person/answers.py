@@ -35,12 +35,11 @@ _ALL_PAIRS: Final = 12
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Several answers of each person, with what is claimed of each.
+    """Several answers of each person, with what is claimed of each."""
 
-    A column's context is without the other columns among its features. ``joint``: what is claimed
-    of all columns; ``joined``: where answers are releases of one column, whose each row is; columns
-    share their rows.
-    """
+    # A column's context is without the other columns among its features. ``joint``: what is claimed
+    # of all columns; ``joined``: where answers are releases of one column, whose each row is;
+    # columns share their rows.
 
     contexts: tuple[AuditContext, ...]
     joint: JointMechanism | None = None
@@ -233,11 +232,9 @@ class Answers:
         return all(np.allclose(self.matrices[0], other, atol=1e-9) for other in self.matrices)
 
     def epsilon(self, noise: Noise | None) -> float | None:
-        """Return the claimed ε of all answers in nats; None where they have none.
-
-        Of releases with either noise; where nothing is claimed of it, that of fresh noise, the
-        larger of the two.
-        """
+        """Return the claimed ε of all answers in nats; None where they have none."""
+        # Of releases with either noise; where nothing is claimed of it, that of fresh noise, the
+        # larger of the two.
         if self.joined is None:
             return None if self.joint is None else self.joint.epsilon
         if noise == "remembered":

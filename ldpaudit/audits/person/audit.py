@@ -1,9 +1,8 @@
-"""Several answers of each person, over columns or releases: claimed ε, its bound, shared noise.
+"""Several answers of each person, over columns or releases: claimed ε, its bound, shared noise."""
 
-With true labels the answers' own bounds are added up, where their noise is independent and not
-refuted; all answers as one code are bounded however their noise goes together. Without true labels
-columns are bounded by the release alone, and releases each by itself.
-"""
+# With true labels the answers' own bounds are added up, where their noise is independent and not
+# refuted; all answers as one code are bounded however their noise goes together. Without true
+# labels columns are bounded by the release alone, and releases each by itself.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -441,13 +440,11 @@ def person_parts(
     *,
     adds_up: bool,
 ) -> Iterator[Part]:
-    """Yield ε of everything that was released of a person: as declared, and at least.
-
-    ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
-    columns of each file together; ``between``: the test of noise between columns of different
-    files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
-    declared to add up to it, with no column in one file alone.
-    """
+    """Yield ε of everything that was released of a person: as declared, and at least."""
+    # ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
+    # columns of each file together; ``between``: the test of noise between columns of different
+    # files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
+    # declared to add up to it, with no column in one file alone.
     if epsilon is not None:
         title = "Claimed ε of everything that was released of a person"
         method = (

@@ -1,10 +1,9 @@
-"""A label guessed from everything that was released of a person: all releases, or other columns.
+"""A label guessed from everything that was released of a person: all releases, or other columns."""
 
-Votes over releases show how noise wears away. Of a private column two attackers who know the true
-labels of half of the people learn P(label | features) from them and combine it with the released
-label; one sees the other released columns, too. They are compared on the same people of the other
-half.
-"""
+# Votes over releases show how noise wears away. Of a private column two attackers who know the true
+# labels of half of the people learn P(label | features) from them and combine it with the released
+# label; one sees the other released columns, too. They are compared on the same people of the other
+# half.
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -78,10 +77,8 @@ def guess_curve(answers: Answers) -> Iterator[Curve]:
 
 
 def votes(answers: Answers, *, once: bool) -> Iterator[Part]:
-    """Yield how often true labels in the last release are guessed from all releases.
-
-    ``once``: the noise looks remembered, so that the last answer holds what the others do.
-    """
+    """Yield how often true labels in the last release are guessed from all releases."""
+    # ``once``: the noise looks remembered, so that the last answer holds what the others do.
     matrices, people, last = answers.matrices, answers.counted, answers.context
     if matrices is None or len(people) < _FEWEST:
         return
@@ -218,10 +215,8 @@ OTHER_COLUMNS: Final = BuiltIn("companions", _parts, _unavailable)
 
 
 def _right(context: AuditContext, features: FeatureTable, *, own: bool) -> BoolArray:
-    """Return which rows are guessed right by some features, with the same halves.
-
-    ``own``: by the posterior and the released label.
-    """
+    """Return which rows are guessed right by some features, with the same halves."""
+    # ``own``: by the posterior and the released label.
     if features.width != context.release.features.width:
         same = replace(context.release, features=features, columns=())
         views = replace(context.views, every_row=None)

@@ -1,7 +1,7 @@
-"""How the noise of several answers goes together, as numbers and in words.
+"""How the noise of several answers goes together, as numbers and in words."""
 
-Of columns: drawn as declared or not. Of releases: fresh, remembered, or random numbers used again.
-"""
+# Of columns: drawn as declared or not. Of releases: fresh, remembered, or random numbers used
+# again.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,12 +97,10 @@ class _Compared:
 
 
 def columns_noise(answers: Answers, rng: np.random.Generator) -> tuple[float | None, Finding]:
-    """Test whether the columns of a row were drawn as declared; return the p-value, if any, too.
-
-    Independent draws with true labels: rows with the same true labels of two columns, any channel.
-    A joint mechanism: how often which columns show the true label. Without true labels: whether any
-    true ones explain the released ones.
-    """
+    """Test whether the columns of a row were drawn as declared; return the p-value, if any, too."""
+    # Independent draws with true labels: rows with the same true labels of two columns, any
+    # channel. A joint mechanism: how often which columns show the true label. Without true labels:
+    # whether any true ones explain the released ones.
     truth = answers.knows_truth
     found = _with_labels(answers, rng) if truth else _by_mixtures(answers)
     if not found.p_values:
@@ -187,11 +185,9 @@ def _pattern_p_values(answers: Answers, channel: FloatArray) -> list[float]:
 def noise_between_files(
     files: ReleasedFiles, rng: np.random.Generator, confidence: float
 ) -> Estimate | None:
-    """Test the noise of one column in one file against that of another column in another file.
-
-    Of people with their true labels; None without these. Within a file, and within a column, the
-    nodes below test.
-    """
+    """Test the noise of one column in one file against that of another column in another file."""
+    # Of people with their true labels; None without these. Within a file, and within a column, the
+    # nodes below test.
     people = np.flatnonzero((files.rows >= 0).sum(axis=1) > 1)
     people = people if len(people) <= MOST_ROWS else rng.permutation(people)[:MOST_ROWS]
     answers = [
@@ -257,12 +253,11 @@ def _p_value(
 
 @dataclass(frozen=True)
 class FoundNoise:
-    """How the noise of several releases goes together.
+    """How the noise of several releases goes together."""
 
-    ``p_values``: by what they refute, None where not tested. ``share``: of answers given twice, its
-    lower and its upper bound. ``least``: the least share of people whose label changed, were noise
-    fresh, and were it remembered.
-    """
+    # ``p_values``: by what they refute, None where not tested. ``share``: of answers given twice,
+    # its lower and its upper bound. ``least``: the least share of people whose label changed, were
+    # noise fresh, and were it remembered.
 
     looks: Looks = "unclear"
     p_values: Mapping[str, float | None] = field(default_factory=dict)

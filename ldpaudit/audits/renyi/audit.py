@@ -1,10 +1,9 @@
-"""Rényi divergences: how far apart the released rows of two true labels are.
+"""Rényi divergences: how far apart the released rows of two true labels are."""
 
-Label differential privacy with conditional features (Definition 4.3) asks that D_α between the
-released rows of any two true labels be at most ε. That is bounded from below here for any
-mechanism, and estimated. For double randomized response the distance of synthetic from true
-features is measured as well, and what it implies.
-"""
+# Label differential privacy with conditional features (Definition 4.3) asks that D_α between the
+# released rows of any two true labels be at most ε. That is bounded from below here for any
+# mechanism, and estimated. For double randomized response the distance of synthetic from true
+# features is measured as well, and what it implies.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -105,12 +104,11 @@ class _Pair:
 
 @dataclass(frozen=True)
 class GuessedRows:
-    """Held-out rows with a model's guess for each label.
+    """Held-out rows with a model's guess for each label."""
 
-    ``weights``, float64 (n, k): Positive, proportional within a row to the joint probability of the
-    label and what was released. ``labels``, int32 (n,). ``prior``, float64 (k,): shares of the
-    labels among the fitting rows.
-    """
+    # ``weights``, float64 (n, k): Positive, proportional within a row to the joint probability of
+    # the label and what was released. ``labels``, int32 (n,). ``prior``, float64 (k,): shares of
+    # the labels among the fitting rows.
 
     weights: FloatArray
     labels: IntArray
@@ -134,12 +132,11 @@ class GuessedRows:
 
 @dataclass(frozen=True)
 class _WorstPair(Measured):
-    """Bounds and estimates for the pairs that looked farthest apart.
+    """Bounds and estimates for the pairs that looked farthest apart."""
 
-    ``pairs``: the pair behind each bound. ``estimated_labels``: how many labels estimates are of,
-    each for the largest of all their ordered pairs; 0 where fewer than two labels have 50 rows.
-    ``compared``: how many ordered pairs or groups were candidates for the bounds.
-    """
+    # ``pairs``: the pair behind each bound. ``estimated_labels``: how many labels estimates are of,
+    # each for the largest of all their ordered pairs; 0 where fewer than two labels have 50 rows.
+    # ``compared``: how many ordered pairs or groups were candidates for the bounds.
 
     pairs: tuple[_Pair, ...]
     estimated_labels: int
@@ -149,10 +146,8 @@ class _WorstPair(Measured):
 def worst_pair(
     data: GuessedRows, orders: Sequence[float], *, rng: np.random.Generator
 ) -> _WorstPair:
-    """Choose pairs of labels on tuning rows and prepare their bounds on all others.
-
-    Raise InsufficientDataError if no two groups of labels have 50 rows each.
-    """
+    """Choose pairs of labels on tuning rows and prepare their bounds on all others."""
+    # Raise InsufficientDataError if no two groups of labels have 50 rows each.
     order, k = rng.permutation(len(data.labels)), len(data.prior)
     first = max(int(TUNING_SHARE * len(order)), min(4 * FEWEST_ROWS, len(order) // 2))
     tuning, test = data.take(order[:first]), data.take(order[first:])
@@ -222,10 +217,8 @@ _DEFINITION = "Busa-Fekete et al. (2023), Definition 4.3"
 
 
 def _of_release(context: AuditContext) -> Iterator[Part]:
-    """Yield certified and estimated curves between released rows of two true labels.
-
-    Raise InsufficientDataError if there are no two labels, or groups of them, with enough rows.
-    """
+    """Yield certified and estimated curves between released rows of two true labels."""
+    # Raise InsufficientDataError if there are no two labels, or groups of them, with enough rows.
     release = context.release
     classes, codes = np.unique(context.truth, return_inverse=True)
     if len(classes) < 2:
@@ -301,11 +294,9 @@ def _of_release(context: AuditContext) -> Iterator[Part]:
 def _if_claim_holds(
     context: AuditContext, features: GuessedRows, channel: Channel, classes: IndexArray
 ) -> list[Curve]:
-    """Return the features' own curve, and its sum with the exact one of the claimed channel.
-
-    D_α(T[y]‖T[y']) is added for the bound's own pairs; in a group of labels the pair with the least
-    divergence of the channel counts.
-    """
+    """Return the features' own curve, and its sum with the exact one of the claimed channel."""
+    # D_α(T[y]‖T[y']) is added for the bound's own pairs; in a group of labels the pair with the
+    # least divergence of the channel counts.
     worst = worst_pair(features, ORDERS, rng=context.rng(AUDIT_ID, "features"))
     words = f"the features alone, released label unseen; {_words(worst)}"
     names, level = (f"{RELEASE}.features", "Features of two labels"), context.plan.confidence

@@ -1,8 +1,7 @@
-"""Rényi curves of an audit as results, each line with its kind; and Δ(α) of synthetic features.
+"""Rényi curves of an audit as results, each line with its kind; and Δ(α) of synthetic features."""
 
-Δ(α) is the divergence of synthetic features from true ones, label by label, and what follows from
-it for double randomized response.
-"""
+# Δ(α) is the divergence of synthetic features from true ones, label by label, and what follows from
+# it for double randomized response.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,12 +47,11 @@ _LEAST_TOP_ORDER = 3.0
 
 @dataclass(frozen=True)
 class Measured:
-    """A divergence measured on held-out rows.
+    """A divergence measured on held-out rows."""
 
-    ``bounds``: one for each order. ``points``: an estimate for each order; empty where there are
-    too few rows. ``calibration``: the largest calibration error of the models behind the estimates.
-    ``rows``: test rows.
-    """
+    # ``bounds``: one for each order. ``points``: an estimate for each order; empty where there are
+    # too few rows. ``calibration``: the largest calibration error of the models behind the
+    # estimates. ``rows``: test rows.
 
     bounds: tuple[RenyiBound, ...]
     points: tuple[RenyiPoint, ...]
@@ -62,11 +60,9 @@ class Measured:
 
 
 def largest_points(families: Sequence[Sequence[RenyiPoint]]) -> tuple[RenyiPoint, ...]:
-    """Return for each order the largest estimate of several, held up by the weakest of them.
-
-    A definition that speaks of every pair of labels is estimated by the largest divergence, and
-    only where no divergence is out of sight.
-    """
+    """Return for each order the largest estimate of several, held up by the weakest of them."""
+    # A definition that speaks of every pair of labels is estimated by the largest divergence, and
+    # only where no divergence is out of sight.
     return tuple(
         RenyiPoint(
             order=points[0].order,
@@ -111,10 +107,8 @@ def certified_curve(
 def estimated_curve(
     identifier: str, title: str, measured: Measured, method: str, given: tuple[str, ...] = ()
 ) -> Curve | None:
-    """Return the estimates at the orders that the rows support, None where there are none.
-
-    ``given`` are assumptions beyond those of every estimate.
-    """
+    """Return the estimates at the orders that the rows support, None where there are none."""
+    # ``given`` are assumptions beyond those of every estimate.
     supported = [point for point in measured.points if point.supported]
     if not supported:
         return None
@@ -143,10 +137,8 @@ def bound_functions(identifier: str, bounds: Sequence[RenyiBound]) -> Iterator[t
 def support_estimates(
     identifier: str, names: tuple[str, str], measured: Measured
 ) -> Iterator[Estimate]:
-    """Yield how far the rows support estimates, and how well the model is calibrated.
-
-    ``names`` say what the model is, and which rows they are.
-    """
+    """Yield how far the rows support estimates, and how well the model is calibrated."""
+    # ``names`` say what the model is, and which rows they are.
     if measured.calibration is not None:
         yield Estimate.estimated(
             f"{identifier}.calibration_error",
@@ -191,11 +183,9 @@ def curve_consequences(
     words: tuple[str, str],
     n: int | None = None,
 ) -> tuple[Estimate, ...]:
-    """Return the (ε, δ) and the bound on attacks' accuracy that an estimated curve implies.
-
-    Nothing where the curve ends early. ``words`` name the curve in the title of ε and in the title
-    of the bound, ``which`` in the methods.
-    """
+    """Return the (ε, δ) and the bound on attacks' accuracy that an estimated curve implies."""
+    # Nothing where the curve ends early. ``words`` name the curve in the title of ε and in the
+    # title of the bound, ``which`` in the methods.
     if curve.x[-1] < _LEAST_TOP_ORDER:
         return ()
     share = float(np.bincount(context.truth).max() / len(context.truth))
@@ -241,10 +231,8 @@ def dp_epsilon(orders: Sequence[float], values: Sequence[float], delta: float = 
 
 
 def at_or_above(curve: Curve, order: float) -> float:
-    """Return the value at the first order at or above ``order``, ∞ beyond the curve.
-
-    D_α grows with α, so that is an upper estimate of D at ``order``.
-    """
+    """Return the value at the first order at or above ``order``, ∞ beyond the curve."""
+    # D_α grows with α, so that is an upper estimate of D at ``order``.
     return next(
         (v for x, v in zip(curve.x, curve.value, strict=True) if x >= order - 1e-9), math.inf
     )
@@ -269,15 +257,14 @@ _UNSEEN = (
 
 @dataclass(frozen=True)
 class _Sides:
-    """True and synthetic rows of every label.
+    """True and synthetic rows of every label."""
 
-    ``labelled``: whether the synthetic rows' labels are known; else every label faces all of them.
-    ``doubt``: what has to be assumed of the synthetic rows where they are known only by differing
-    from the row that they replace and true rows repeat. Nothing about them is certified then.
-    ``seen``: whether clearly more synthetic rows equal true ones than true rows equal one another:
-    their generator may have seen them (or favours rows that many people share), and then no
-    comparison says how far it is from people whom it has not seen.
-    """
+    # ``labelled``: whether the synthetic rows' labels are known; else every label faces all of
+    # them. ``doubt``: what has to be assumed of the synthetic rows where they are known only by
+    # differing from the row that they replace and true rows repeat. Nothing about them is certified
+    # then. ``seen``: whether clearly more synthetic rows equal true ones than true rows equal one
+    # another: their generator may have seen them (or favours rows that many people share), and then
+    # no comparison says how far it is from people whom it has not seen.
 
     true: dict[int, IndexArray]
     synthetic: dict[int, IndexArray]
@@ -339,13 +326,11 @@ def _are_copies(made: FeatureTable, original: FeatureTable) -> bool:
 def _once(
     released: FeatureTable, rows: IndexArray, original: FeatureTable, rng: np.random.Generator
 ) -> IndexArray:
-    """Return each synthetic row once, but values that people share as often as they would be.
-
-    Copies of one row of a synthetic table are one draw of its generator: on both sides of a split
-    they would be recognised, which shows the table, not how the generator resembles people.
-    A value that several people have would lose its weight among the synthetic rows alone; its rows
-    are thinned by the average number of copies instead.
-    """
+    """Return each synthetic row once, but values that people share as often as they would be."""
+    # Copies of one row of a synthetic table are one draw of its generator: on both sides of a split
+    # they would be recognised, which shows the table, not how the generator resembles people. A
+    # value that several people have would lose its weight among the synthetic rows alone; its rows
+    # are thinned by the average number of copies instead.
     made = hash_rows(released.take(rows))
     values, counts = np.unique(hash_rows(original), return_counts=True)
     shared = np.isin(made, values[counts > 1])
@@ -363,12 +348,10 @@ _PLUGGED_IN = "the estimated divergence of synthetic from true features is not t
 
 
 def double_rr_curves(context: AuditContext, compared: Iterable[Part]) -> Iterator[Part]:
-    """Yield the curves of the claimed double randomized response; nothing for other claims.
-
-    ``compared``: what was found of synthetic features. Without the estimated divergence Δ̂(α) only
-    the floor is known. Where synthetic rows have labels, Δ̂ is between rows of one label (Theorem
-    7.1); else it is from a label's true rows to all synthetic ones.
-    """
+    """Yield the curves of the claimed double randomized response; nothing for other claims."""
+    # ``compared``: what was found of synthetic features. Without the estimated divergence Δ̂(α)
+    # only the floor is known. Where synthetic rows have labels, Δ̂ is between rows of one label
+    # (Theorem 7.1); else it is from a label's true rows to all synthetic ones.
     claim = context.claim.offers(SyntheticFeatures)
     if claim is None or claim.noise == 0:
         return

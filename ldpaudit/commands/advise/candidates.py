@@ -103,21 +103,18 @@ def replaces_features(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Rows:
-    """Test rows, and what an attacker who knows other people's true labels thinks of them.
+    """Test rows, and what an attacker who knows other people's true labels thinks of them."""
 
-    ``posterior``: P(y | x), float64 of shape (r, k), by a model that has not seen these labels;
-    ``truth``: int32 of shape (r,).
-    """
+    # ``posterior``: P(y | x), float64 of shape (r, k), by a model that has not seen these labels;
+    # ``truth``: int32 of shape (r,).
 
     posterior: FloatArray
     truth: IntArray
 
     def right(self, channel: FloatArray) -> FloatArray:
-        """Return each row's chance, over the noise, that the attacker guesses its label.
-
-        The attacker guesses the most probable label given the features and what is released, with
-        the channel of shape (k, m) known: exact for the model, no noise is drawn.
-        """
+        """Return each row's chance, over the noise, that the attacker guesses its label."""
+        # The attacker guesses the most probable label given the features and what is released, with
+        # the channel of shape (k, m) known: exact for the model, no noise is drawn.
         result: FloatArray = np.zeros(len(self.truth))
         for column in channel.T:
             guess = (self.posterior * column).argmax(axis=1)
@@ -132,11 +129,10 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A private column and its features.
+    """A private column and its features."""
 
-    ``tables``: the rows that learners are given in simulations and those that they are tested on;
-    ``audited``: the rows that are released in simulated audits, in their order.
-    """
+    # ``tables``: the rows that learners are given in simulations and those that they are tested on;
+    # ``audited``: the rows that are released in simulated audits, in their order.
 
     request: AdviseRequest
     tables: SweepTables
@@ -434,11 +430,9 @@ def features_alone(column: Column, level: float) -> tuple[Estimate, ...]:
 
 
 def _revealing(column: Column, policy: Policy, deadline: float) -> tuple[tuple[str, ...], bool]:
-    """Return columns to leave out so that little enough is revealed, and whether time sufficed.
-
-    Small models of some of the rows that teach leave out one column at a time, the one without
-    which least is revealed of other rows that teach; what that did is shown on test rows.
-    """
+    """Return columns to leave out so that little enough is revealed, and whether time sufficed."""
+    # Small models of some of the rows that teach leave out one column at a time, the one without
+    # which least is revealed of other rows that teach; what that did is shown on test rows.
     rng = child_generator(column.tables.seed, "advise", "columns")
     order = rng.permutation(column.tables.training.num_rows)
     cut = min(len(order) // 2, _FEW_ROWS)
@@ -480,11 +474,9 @@ class Line:
 
 
 def lines(columns: Sequence[Column], policy: Policy, *, hopeless: bool) -> list[Line]:
-    """Return what to simulate: for one private column the best mechanisms, each at every ε.
-
-    For several columns the best mechanism of each, with ε shared out among them. ``hopeless``: no
-    noise on the label alone helps, so double randomized response is left, given a public table.
-    """
+    """Return what to simulate: for one private column the best mechanisms, each at every ε."""
+    # For several columns the best mechanism of each, with ε shared out among them. ``hopeless``: no
+    # noise on the label alone helps, so double randomized response is left, given a public table.
     most = largest_epsilon(policy, len(columns[0].release.classes))
     grid = [epsilon for epsilon in GRID if epsilon <= most]
     grid += [most] if most < GRID[-1] and most not in grid else []
@@ -563,12 +555,11 @@ def _excess(column: Column, share: float) -> float:
 
 
 def information_share(posterior: FloatArray, channel: FloatArray) -> float:
-    """Return how many true labels one noisy label is worth for learning P(y | x), from 0 to 1.
-
-    The Fisher information of a noisy label about the k − 1 free probabilities, in units of a true
-    label's, averaged over directions and rows: tr(J⁻¹ J̃)/(k − 1) with J the information of the true
-    label and J̃ that of the noisy one. ``posterior`` of shape (r, k), ``channel`` of shape (k, m).
-    """
+    """Return how many true labels one noisy label is worth for learning P(y | x), from 0 to 1."""
+    # The Fisher information of a noisy label about the k − 1 free probabilities, in units of a true
+    # label's, averaged over directions and rows: tr(J⁻¹ J̃)/(k − 1) with J the information of the
+    # true label and J̃ that of the noisy one. ``posterior`` of shape (r, k), ``channel`` of shape
+    # (k, m).
     noisy = np.maximum(posterior @ channel, _LEAST)
     # tr(J⁻¹ J̃) = Σ_z Var_η(T[·, z]) / η̃_z: the variance over the label, given x, of z's chance.
     second = posterior @ channel**2
@@ -635,11 +626,10 @@ def _together(
 def shared_out(
     columns: Sequence[Sequence[tuple[float, float]]], total: float
 ) -> list[float] | None:
-    """Return the ε of each column: each nat goes where it lowers the cost most.
-
-    ``columns``: of each its ε in nats, ascending, and the cost there. Costs are in units of what a
-    column can gain at all, so that they can be added. None where even the smallest ε are too much.
-    """
+    """Return the ε of each column: each nat goes where it lowers the cost most."""
+    # ``columns``: of each its ε in nats, ascending, and the cost there. Costs are in units of what
+    # a column can gain at all, so that they can be added. None where even the smallest ε are too
+    # much.
     places = [0] * len(columns)
     if any(not one for one in columns) or sum(one[0][0] for one in columns) > total + 1e-9:
         return None

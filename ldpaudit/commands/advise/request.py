@@ -118,10 +118,8 @@ class AdviseRequest(FileOptions):
         return "TABLE" if self.apart else self.table
 
     def columns(self) -> "tuple[AdviseRequest, ...]":
-        """Return a request for each private column, with what is stated of it.
-
-        InputError if a column is named twice, or more is stated of it than its labels.
-        """
+        """Return a request for each private column, with what is stated of it."""
+        # InputError if a column is named twice, or more is stated of it than its labels.
         stated = [parse_label(text) for text in self.label]
         check_distinct(one.label for one in stated)
         refuse(

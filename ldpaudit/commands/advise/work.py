@@ -145,12 +145,11 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
 
 @dataclass(frozen=True)
 class Tried:
-    """A release that was simulated.
+    """A release that was simulated."""
 
-    ``results``: of the audit of each draw; ``utility``: of each private column; ``why_not``: the
-    first limit that it broke, or why it cannot be made; ``unclear``: an audit cannot tell whether
-    it breaks that.
-    """
+    # ``results``: of the audit of each draw; ``utility``: of each private column; ``why_not``: the
+    # first limit that it broke, or why it cannot be made; ``unclear``: an audit cannot tell whether
+    # it breaks that.
 
     parts: Parts
     results: tuple[AuditResult, ...] = ()
@@ -166,10 +165,9 @@ class Tried:
 
 @dataclass
 class Search:
-    """Simulates releases as far as the time goes, and keeps what it found.
+    """Simulates releases as far as the time goes, and keeps what it found."""
 
-    ``level``: of each interval; ``deadline``: on the clock ``time.monotonic``.
-    """
+    # ``level``: of each interval; ``deadline``: on the clock ``time.monotonic``.
 
     columns: Sequence[Column]
     policy: Policy
@@ -180,11 +178,9 @@ class Search:
     drawn: int = 0
 
     def least_noise(self, line: Line, share: float) -> bool:
-        """Look for the least noise of a line that passes twice; False where the time is over.
-
-        From where the closed form says to start, in ever longer steps to less noise or more, then
-        by halving; ``share``: of the time that is left.
-        """
+        """Look for the least noise of a line that passes twice; False where the time is over."""
+        # From where the closed form says to start, in ever longer steps to less noise or more, then
+        # by halving; ``share``: of the time that is left.
         until = time.monotonic() + share * (self.deadline - time.monotonic())
         low, high, place, step = -1, len(line.parts), line.start, 1
         while high - low > 1:
@@ -307,11 +303,9 @@ class Search:
 
 
 def stops(check: Check) -> bool:
-    """Return whether a check of a simulated release speaks against releasing so.
-
-    The noise is as declared by construction, so of the claim only the audit's power counts; columns
-    that may name people are left out or asked to be kept.
-    """
+    """Return whether a check of a simulated release speaks against releasing so."""
+    # The noise is as declared by construction, so of the claim only the audit's power counts;
+    # columns that may name people are left out or asked to be kept.
     if check.id in (*_AS_DECLARED, "identifiers"):
         return False
     if check.verdict == "fail":
@@ -392,10 +386,8 @@ class _Answer:
         return [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
 
     def _ordered(self, found: list[Tried]) -> list[Tried]:
-        """Return releases, those first that no interval shows to be worse than the best.
-
-        Among these the closed form decides: test rows are few, and the best of them may be luck.
-        """
+        """Return releases, those first that no interval shows to be worse than the best."""
+        # Among these the closed form decides: test rows are few, and the best of them may be luck.
         value = min((costs(one.utility) for one in found), default=0.0)
 
         def key(one: Tried) -> tuple[bool, float]:
@@ -541,10 +533,8 @@ class _Answer:
 
 
 def no_use(utility: Estimate | None, commonest: float) -> Iterator[str]:
-    """Yield a remark where what can be learnt is not shown to beat a constant guess.
-
-    ``commonest`` is the share of the commonest label.
-    """
+    """Yield a remark where what can be learnt is not shown to beat a constant guess."""
+    # ``commonest`` is the share of the commonest label.
     if utility is None or utility.id != "test_accuracy":
         return
     if (utility.value if utility.low is None else utility.low) <= commonest:

@@ -1,8 +1,7 @@
-"""The event that distinguishes two inputs best, chosen on a sample.
+"""The event that distinguishes two inputs best, chosen on a sample."""
 
-Views of the outputs are cut into bins, whose log ratios add up to a score; or boosted trees score
-all entries. An event guesses one input where the score is high, and the other where it is low.
-"""
+# Views of the outputs are cut into bins, whose log ratios add up to a score; or boosted trees score
+# all entries. An event guesses one input where the score is high, and the other where it is low.
 
 import math
 from collections import Counter
@@ -48,12 +47,11 @@ _MARGIN = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A bin for each frequent value, and bin 0 for what was never seen.
+    """A bin for each frequent value, and bin 0 for what was never seen."""
 
-    ``shown``: which values each further bin holds. Values of any hashable type have their
-    ``positions``. Numbers have their ``values``, in order, and then, unless all that were seen are
-    among these, the intervals between ``edges``.
-    """
+    # ``shown``: which values each further bin holds. Values of any hashable type have their
+    # ``positions``. Numbers have their ``values``, in order, and then, unless all that were seen
+    # are among these, the intervals between ``edges``.
 
     shown: tuple[str, ...]
     positions: Mapping[Hashable, int] | None = None
@@ -108,11 +106,10 @@ def _readable(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Outputs as a few columns in bins.
+    """Outputs as a few columns in bins."""
 
-    ``name``: "entries"; "deviations" of entries from the output's median; "outputs" as wholes; or
-    "items", whether each of these occurs anywhere in an output.
-    """
+    # ``name``: "entries"; "deviations" of entries from the output's median; "outputs" as wholes; or
+    # "items", whether each of these occurs anywhere in an output.
 
     name: str
     binnings: tuple[Bins, ...]
@@ -208,11 +205,10 @@ def _items(pooled: OutputTable) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class RatioScore:
-    """The sum over columns of the estimated log ratio of a bin's probabilities.
+    """The sum over columns of the estimated log ratio of a bin's probabilities."""
 
-    The log likelihood ratio itself where the columns are independent given the input, or where
-    there is one. ``tells``: whether the fitting sample distinguished the two inputs at all.
-    """
+    # The log likelihood ratio itself where the columns are independent given the input, or where
+    # there is one. ``tells``: whether the fitting sample distinguished the two inputs at all.
 
     view: View
     used: tuple[int, ...]
@@ -311,10 +307,8 @@ def _g_test(pair: FloatArray) -> float:
 
 
 def _log_ratios(pair: FloatArray, bins: Bins) -> FloatArray:
-    """Return each bin's log ratio; bins with ratios that do not differ are merged.
-
-    Where bins are intervals only neighbours are merged, else those of similar ratio.
-    """
+    """Return each bin's log ratio; bins with ratios that do not differ are merged."""
+    # Where bins are intervals only neighbours are merged, else those of similar ratio.
     seen = np.flatnonzero(pair.sum(axis=0) > 0)
     smooth = pair[:, seen] + _SMOOTHING
     ratios = np.log(smooth[0] / smooth[1])
@@ -344,11 +338,10 @@ def _merged(pair: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A rule that guesses which of two inputs an output came from.
+    """A rule that guesses which of two inputs an output came from."""
 
-    The first where the score is at least ``high``, the second where it is at most ``low``, else
-    none.
-    """
+    # The first where the score is at least ``high``, the second where it is at most ``low``, else
+    # none.
 
     score: Score
     low: float
@@ -374,10 +367,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Goal:
-    """The test that an event is chosen for.
+    """The test that an event is chosen for."""
 
-    ``candidates`` fresh outputs, the one-sided error probability ``alpha``, and the hypothesis' δ.
-    """
+    # ``candidates`` fresh outputs, the one-sided error probability ``alpha``, and the hypothesis'
+    # δ.
 
     candidates: int
     alpha: float
@@ -386,11 +379,10 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class PairChoice:
-    """The best event found for a pair of inputs.
+    """The best event found for a pair of inputs."""
 
-    ``counts`` are those of the sample on which thresholds were chosen: no bound may use them.
-    ``expected`` is roughly the bound to expect of fresh candidates, in nats; may be negative.
-    """
+    # ``counts`` are those of the sample on which thresholds were chosen: no bound may use them.
+    # ``expected`` is roughly the bound to expect of fresh candidates, in nats; may be negative.
 
     first: int
     second: int
@@ -402,11 +394,9 @@ class PairChoice:
 def choose_events(
     tables: Sequence[OutputTable], goal: Goal, rng: np.random.Generator
 ) -> list[PairChoice]:
-    """Choose an event for every pair of inputs, the most promising pair first.
-
-    ``tables`` are outputs of each of k ≥ 2 inputs, of shape (n, d): scores are fitted on the first
-    half of each and thresholds chosen on the second. ``rng``: for the boosted trees.
-    """
+    """Choose an event for every pair of inputs, the most promising pair first."""
+    # ``tables`` are outputs of each of k ≥ 2 inputs, of shape (n, d): scores are fitted on the
+    # first half of each and thresholds chosen on the second. ``rng``: for the boosted trees.
     fitting = [table[: len(table) // 2] for table in tables]
     counted = [
         (view, [
@@ -431,10 +421,8 @@ def choose_events(
 
 
 def delta_event(choice: PairChoice, tables: Sequence[OutputTable], epsilon: float) -> Event:
-    """Return the event of the same score with the largest excess (δ) at a given ε.
-
-    Both guesses where the estimated log ratio is at least ε: the hockey-stick set.
-    """
+    """Return the event of the same score with the largest excess (δ) at a given ε."""
+    # Both guesses where the estimated log ratio is at least ε: the hockey-stick set.
     halves = [tables[i][len(tables[i]) // 2 :] for i in (choice.first, choice.second)]
     n = sum(map(len, halves))
 
@@ -477,11 +465,9 @@ def _best(
     two: FloatArray,
     worth: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
 ) -> tuple[Event, int, int, float]:
-    """Return the event of the largest worth, its right and wrong guesses, and its worth.
-
-    Looks at every pair of thresholds, an infinite one included: then its input is never guessed.
-    ``worth`` is asked for right and wrong guesses, and how many inputs are ever guessed.
-    """
+    """Return the event of the largest worth, its right and wrong guesses, and its worth."""
+    # Looks at every pair of thresholds, an infinite one included: then its input is never guessed.
+    # ``worth`` is asked for right and wrong guesses, and how many inputs are ever guessed.
     one, two = np.sort(one), np.sort(two)
     values = np.unique(np.concatenate([one, two]))
     if len(values) > _THRESHOLDS:

@@ -1,10 +1,9 @@
-"""Outputs of any randomizer as a table of entries, checked and flattened.
+"""Outputs of any randomizer as a table of entries, checked and flattened."""
 
-A list of outputs is first read as a whole: one None among numbers makes objects of all, one output
-of another length makes sets of all. For the test the form is fixed beforehand, so that each output
-is read on its own: in it a guess must depend on its own output alone, or candidates of one call
-would not be independent.
-"""
+# A list of outputs is first read as a whole: one None among numbers makes objects of all, one
+# output of another length makes sets of all. For the test the form is fixed beforehand, so that
+# each output is read on its own: in it a guess must depend on its own output alone, or candidates
+# of one call would not be independent.
 
 from collections.abc import Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -157,11 +156,10 @@ def _uneven(one: int, other: int) -> InputError:
 
 @dataclass(frozen=True)
 class OutputForm:
-    """The form of the outputs on which events were chosen.
+    """The form of the outputs on which events were chosen."""
 
-    ``width`` entries of a numeric ``dtype`` or objects; ``ragged``: read as sets, since some
-    differed in length.
-    """
+    # ``width`` entries of a numeric ``dtype`` or objects; ``ragged``: read as sets, since some
+    # differed in length.
 
     width: int
     dtype: np.dtype[Any]

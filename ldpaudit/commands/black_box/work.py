@@ -1,8 +1,7 @@
-"""The work of a black-box audit: sample, choose an event, test it on fresh outputs.
+"""The work of a black-box audit: sample, choose an event, test it on fresh outputs."""
 
-Outputs are drawn, and events counted, in processes: the randomizer is the user's own code and runs
-with the rights of who starts the audit. A call that does not return is ended.
-"""
+# Outputs are drawn, and events counted, in processes: the randomizer is the user's own code and
+# runs with the rights of who starts the audit. A call that does not return is ended.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -60,11 +59,10 @@ _MOST_WORKERS = 8
 
 @dataclass(frozen=True)
 class DrawTask:
-    """n outputs of one input (``chosen``) to be drawn, and counted where there are ``events``.
+    """n outputs of one input (``chosen``) to be drawn, and counted where there are ``events``."""
 
-    ``key`` names the generator's child; ``used`` are the inputs whose features the events need
-    (None: all). Outputs that do not have the ``form`` on which events were chosen are left out.
-    """
+    # ``key`` names the generator's child; ``used`` are the inputs whose features the events need
+    # (None: all). Outputs that do not have the ``form`` on which events were chosen are left out.
 
     chosen: int
     n: int
@@ -132,12 +130,10 @@ def _drawn_here(task: DrawTask, randomizer: Randomizer) -> Any:
 
 
 def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) -> BlackBoxAudit:
-    """Audit a randomizer by its outputs alone.
-
-    One bound at the full level: pair, event and thresholds are chosen on other outputs. InputError
-    where the function cannot be imported, raises, hangs, ends its process, returns anything but n
-    outputs, or repeats its noise in every call.
-    """
+    """Audit a randomizer by its outputs alone."""
+    # One bound at the full level: pair, event and thresholds are chosen on other outputs.
+    # InputError where the function cannot be imported, raises, hangs, ends its process, returns
+    # anything but n outputs, or repeats its noise in every call.
     progress = progress or NoProgress()
     path = (*request.path, str(Path.cwd()))
     randomizer = Randomizer(request.function, request.features, request.inputs, path)

@@ -1,16 +1,15 @@
-"""Differences between releases, each against the first, with one error budget.
+"""Differences between releases, each against the first, with one error budget."""
 
-Half of the error probability goes to the headlines (the best attack, its advantage, the score on
-test rows), shared evenly among them; the other half to every other attack, shared evenly too. So
-all of these intervals hold together at the given confidence (Bonferroni). Exact numbers need no
-share. Numbers outside the family keep their own level.
-
-Scores of the same rows are paired. Of a stored result no row is at hand, so one interval for each
-is combined, each at half the error probability: that holds however the two depend on each other,
-and is wider. Numeric guesses are compared where both releases declare the same range of labels,
-which is the scale of errors; each mechanism groups labels in its own way, so scores of groups are
-not paired.
-"""
+# Half of the error probability goes to the headlines (the best attack, its advantage, the score on
+# test rows), shared evenly among them; the other half to every other attack, shared evenly too. So
+# all of these intervals hold together at the given confidence (Bonferroni). Exact numbers need no
+# share. Numbers outside the family keep their own level.
+#
+# Scores of the same rows are paired. Of a stored result no row is at hand, so one interval for each
+# is combined, each at half the error probability: that holds however the two depend on each other,
+# and is wider. Numeric guesses are compared where both releases declare the same range of labels,
+# which is the scale of errors; each mechanism groups labels in its own way, so scores of groups are
+# not paired.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,11 +62,10 @@ _PAIRED_NUMBERS: Final = (
 
 @dataclass(frozen=True)
 class Side:
-    """One release of a comparison: its result, and in memory only what was guessed right.
+    """One release of a comparison: its result, and in memory only what was guessed right."""
 
-    ``utility`` has the scores of a model trained on it; ``paired``: whether its rows can be paired
-    with those of the first release.
-    """
+    # ``utility`` has the scores of a model trained on it; ``paired``: whether its rows can be
+    # paired with those of the first release.
 
     letter: str
     result: AuditResult
@@ -77,10 +75,8 @@ class Side:
 
 
 def attack_scores(result: AuditResult, measure: str = "accuracy") -> dict[str, float]:
-    """Return a certified score of each attack on a release by name, references left out.
-
-    Only attacks that use the release have an advantage over the features alone.
-    """
+    """Return a certified score of each attack on a release by name, references left out."""
+    # Only attacks that use the release have an advantage over the features alone.
     attacks = _scores(result, "label-inference", "multiplicative_advantage")
     scored = _scores(result, "label-inference", measure)
     return {n: e.value for n, e in scored.items() if n in attacks and e.kind == "certified"}
@@ -96,10 +92,8 @@ def _scores(result: AuditResult, section: str, measure: str) -> dict[str, Estima
 
 
 def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:
-    """Return the differences of every release against the first.
-
-    All differences of the family hold together at ``confidence``, in (0, 1).
-    """
+    """Return the differences of every release against the first."""
+    # All differences of the family hold together at ``confidence``, in (0, 1).
     first, *others = sides
     family = [(side, one) for side in others for one in _family(first, side)]
     main = sum(one.headline for _, one in family)
@@ -263,23 +257,19 @@ def _counts(result: AuditResult, names: Iterable[str]) -> dict[str, tuple[int, i
 
 
 def count_lower(count: int, n: int, alpha: float) -> float:
-    """Return a lower bound of the mean accuracy of two held-out halves at level 1 − alpha.
-
-    How the right guesses are shared between the halves is not known. Clopper–Pearson's bound is
-    convex in the count, so an equal share gives the smallest mean of their bounds.
-    """
+    """Return a lower bound of the mean accuracy of two held-out halves at level 1 − alpha."""
+    # How the right guesses are shared between the halves is not known. Clopper–Pearson's bound is
+    # convex in the count, so an equal share gives the smallest mean of their bounds.
     return float(betaincinv(count / 2, (n - count) / 2 + 1, alpha / 2)) if count else 0.0
 
 
 def counted_interval(
     a: Mapping[str, tuple[int, int]], b: Mapping[str, tuple[int, int]], alpha: float
 ) -> Interval | None:
-    """Return the difference of the best accuracies, b's less a's, at level 1 − alpha.
-
-    Each end of each side is at alpha/4. The best accuracy is at least each attack's, so its lower
-    end is corrected for choosing among the attacks; it is at most the largest upper end, which
-    needs no correction. None where a side has no counts.
-    """
+    """Return the difference of the best accuracies, b's less a's, at level 1 − alpha."""
+    # Each end of each side is at alpha/4. The best accuracy is at least each attack's, so its lower
+    # end is corrected for choosing among the attacks; it is at most the largest upper end, which
+    # needs no correction. None where a side has no counts.
     if not a or not b:
         return None
     tail, sides = alpha / 4, [list(side.values()) for side in (a, b)]
@@ -291,12 +281,10 @@ def counted_interval(
 
 
 def best_counted(a: AuditResult, b: AuditResult, alpha: float) -> Interval | None:
-    """Return the difference of the best of two results alone.
-
-    An audit in a comparison has no attack that learns from the rows it guesses (those have no
-    accuracy in sample): one of a stored result must neither count for its side alone nor be the
-    best of that side.
-    """
+    """Return the difference of the best of two results alone."""
+    # An audit in a comparison has no attack that learns from the rows it guesses (those have no
+    # accuracy in sample): one of a stored result must neither count for its side alone nor be the
+    # best of that side.
     own = [
         attack_scores(one).keys() - _scores(one, "label-inference", "in_sample.accuracy").keys()
         for one in (a, b)
@@ -311,10 +299,8 @@ def best_counted(a: AuditResult, b: AuditResult, alpha: float) -> Interval | Non
 
 
 def same_classes(a: AuditResult, b: AuditResult) -> bool:
-    """Return whether guesses of classes can be compared.
-
-    Numeric labels are grouped by each mechanism in its own way.
-    """
+    """Return whether guesses of classes can be compared."""
+    # Numeric labels are grouped by each mechanism in its own way.
     grouped = any(result.estimate("numeric.range") is not None for result in (a, b))
     return a.release.classes == b.release.classes and not grouped
 

@@ -1,10 +1,9 @@
-"""What a comparison says: three sentences, and a row for each release on the terminal.
+"""What a comparison says: three sentences, and a row for each release on the terminal."""
 
-On privacy, the advantage over the features alone, and utility. A change is named only where its
-interval leaves its sign in no doubt. Each difference stands with its interval, at one level at
-which all of them hold together. The advantage has a sentence of its own: replaced features reveal
-less by themselves, so an attack can be right less often although the release adds more.
-"""
+# On privacy, the advantage over the features alone, and utility. A change is named only where its
+# interval leaves its sign in no doubt. Each difference stands with its interval, at one level at
+# which all of them hold together. The advantage has a sentence of its own: replaced features reveal
+# less by themselves, so an attack can be right less often although the release adds more.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,12 +34,11 @@ Named = Sequence[tuple[str, AuditResult]]
 
 
 class _Topic(NamedTuple):
-    """What one sentence is about: a number by its id, and what is said up to it.
+    """What one sentence is about: a number by its id, and what is said up to it."""
 
-    ``what`` has a place for the number and for the first release; ``words``: what a smaller and a
-    larger number is called; ``other``: how another release is named; ``unit``: a share in percent,
-    a difference of shares in percentage points, or the number as it is.
-    """
+    # ``what`` has a place for the number and for the first release; ``words``: what a smaller and a
+    # larger number is called; ``other``: how another release is named; ``unit``: a share in
+    # percent, a difference of shares in percentage points, or the number as it is.
 
     id: str
     what: str
@@ -99,11 +97,9 @@ _OF_NUMBERS: Final = "it is measured for labels that are classes, not for number
 def sentences(
     releases: Named, differences: Sequence[Difference], confidence: float
 ) -> tuple[str, ...]:
-    """Return the three sentences.
-
-    ``differences`` are those of the releases in their order; the simultaneous ones hold together
-    at ``confidence``.
-    """
+    """Return the three sentences."""
+    # ``differences`` are those of the releases in their order; the simultaneous ones hold together
+    # at ``confidence``.
     return tuple(
         f"{title}: {_sentence(title, releases, differences, confidence)}." for title in _TOPICS
     )

@@ -1,10 +1,9 @@
-"""The work of ``compare``: read, check that the data are the same, audit, train, subtract.
+"""The work of ``compare``: read, check that the data are the same, audit, train, subtract."""
 
-Whether data are the same is seen without a look at a true label: compared are rows, classes and
-feature columns and, of two files, the features themselves. A mechanism on the label alone leaves
-all features unchanged, double randomized response those of a share 1 − λ. Guesses and scores of
-single rows stay here; the comparison holds counts, estimates and bounds.
-"""
+# Whether data are the same is seen without a look at a true label: compared are rows, classes and
+# feature columns and, of two files, the features themselves. A mechanism on the label alone leaves
+# all features unchanged, double randomized response those of a share 1 − λ. Guesses and scores of
+# single rows stay here; the comparison holds counts, estimates and bounds.
 
 import time
 from collections.abc import Iterator, Sequence
@@ -55,12 +54,11 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class ReleaseInput:
-    """A release to audit, with the notes of its reader.
+    """A release to audit, with the notes of its reader."""
 
-    ``column``: the same column with the test rows, coded like it, and without the other private
-    ones, which are beside it to learn from; None without test rows. ``private``: the names of all
-    private columns, where it declares several.
-    """
+    # ``column``: the same column with the test rows, coded like it, and without the other private
+    # ones, which are beside it to learn from; None without test rows. ``private``: the names of all
+    # private columns, where it declares several.
 
     letter: str
     path: str
@@ -82,10 +80,8 @@ Input = ReleaseInput | ResultInput
 
 
 def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...]:
-    """Read every release and result, in their order.
-
-    One line says what is wrong with which input (InputError).
-    """
+    """Read every release and result, in their order."""
+    # One line says what is wrong with which input (InputError).
     tables = _synthetic_tables(request)
     inputs: list[Input] = []
     for letter, name in zip(LETTERS, request.inputs, strict=False):
@@ -110,10 +106,8 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
 
 
 def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
-    """Return by letter the synthetic table of each release with synthetic features.
-
-    InputError if the number of tables fits neither one for all nor one for each.
-    """
+    """Return by letter the synthetic table of each release with synthetic features."""
+    # InputError if the number of tables fits neither one for all nor one for each.
     named = zip(LETTERS, request.inputs, strict=False)
     double = [letter for letter, name in named if not is_result(name) and _is_double(request, name)]
     tables: list[str | None] = [*request.synthetic]
@@ -172,10 +166,8 @@ def _release(
 
 
 def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
-    """Return what is known of each input's data, and how it differs from the first.
-
-    InputError if some differ and ``request.force`` is not set; fingerprints are in the message.
-    """
+    """Return what is known of each input's data, and how it differs from the first."""
+    # InputError if some differ and ``request.force`` is not set; fingerprints are in the message.
     first = _fingerprint(inputs[0])
     prints = [first, *(_compared(request, inputs[0], first, other) for other in inputs[1:])]
     names = told_apart([print_.name for print_ in prints], request.inputs)
@@ -274,11 +266,9 @@ def _least_share(a: Release, b: Release) -> float:
 
 
 def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
-    """Return the names of released files, all different.
-
-    Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
-    results or tables in memory) that differ, never a whole path, or the names with a letter.
-    """
+    """Return the names of released files, all different."""
+    # Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
+    # results or tables in memory) that differ, never a whole path, or the names with a letter.
     alike = [names.count(name) > 1 for name in names]
     # A table in memory has no place.
     parts = [Path(one).absolute().parts if isinstance(one, str | Path) else () for one in inputs]

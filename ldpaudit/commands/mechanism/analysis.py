@@ -49,12 +49,10 @@ def read_domain(
     prior: Path | None,
     files: FileOptions = AS_FOUND,
 ) -> MechanismOptions:
-    """Return the labels that ``--classes``, ``--labels`` and ``--prior`` state together.
-
-    A range without a step means any number of it, with a prior the step 1; a prior names the labels
-    where nothing else does. ``files``: how its file is written. InputError: labels are stated
-    twice, or are no valid labels, or the prior is not one of theirs.
-    """
+    """Return the labels that ``--classes``, ``--labels`` and ``--prior`` state together."""
+    # A range without a step means any number of it, with a prior the step 1; a prior names the
+    # labels where nothing else does. ``files``: how its file is written. InputError: labels are
+    # stated twice, or are no valid labels, or the prior is not one of theirs.
     twice = classes is not None and labels is not None
     refuse(twice, "Give the labels once: --classes or --labels, not both.")
     table = None if prior is None else read_prior(prior, files)
@@ -91,10 +89,8 @@ def grid(labels: LabelRange) -> LabelRange:
 
 
 def settings(words: Sequence[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` parameters: numbers, ``true`` and ``false``, else text.
-
-    InputError where one is not written so, or a key occurs twice.
-    """
+    """Read ``KEY=VALUE`` parameters: numbers, ``true`` and ``false``, else text."""
+    # InputError where one is not written so, or a key occurs twice.
     read: dict[str, Any] = {}
     truth = {"true": True, "false": False}
     for text in words:
@@ -112,11 +108,9 @@ def settings(words: Sequence[str]) -> dict[str, Any]:
 
 
 def build(name: str, wanted: MechanismOptions) -> Mechanism:
-    """Build a mechanism by its full name.
-
-    InputError where the name is not known, a parameter is missing, unknown or out of range, or the
-    mechanism needs a prior or numeric labels and there are none.
-    """
+    """Build a mechanism by its full name."""
+    # InputError where the name is not known, a parameter is missing, unknown or out of range, or
+    # the mechanism needs a prior or numeric labels and there are none.
     if name not in names():
         choices = sorted(f.traits.name for f in families() if not _elsewhere(f.traits.name))
         near = did_you_mean(name, choices, NOT_HERE)
@@ -210,10 +204,8 @@ def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
 
 
 def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:
-    """Analyse a channel matrix.
-
-    InputError if the matrix is no channel, or the prior is not one of its labels.
-    """
+    """Analyse a channel matrix."""
+    # InputError if the matrix is no channel, or the prior is not one of its labels.
     table = channel_table(request.file, request)
     rows, columns = read_texts(table.classes), read_texts(table.outputs)
     mechanism = ExplicitChannel(Channel(np.array(table.matrix), rows, columns))
@@ -224,12 +216,10 @@ def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:
 def analyse(
     mechanism: Mechanism, prior: FloatArray | None = None, remarks: tuple[str, ...] = ()
 ) -> Analysis:
-    """Return everything that is exactly known of a mechanism.
-
-    ``mechanism``: one whose privacy curve is known. ``prior``, float64 of shape (k,): the
-    probabilities of its labels, summing to 1. ``remarks``: further notes. InputError if its privacy
-    curve is not known.
-    """
+    """Return everything that is exactly known of a mechanism."""
+    # ``mechanism``: one whose privacy curve is known. ``prior``, float64 of shape (k,): the
+    # probabilities of its labels, summing to 1. ``remarks``: further notes. InputError if its
+    # privacy curve is not known.
     privacy, notes = privacy_of(mechanism), mechanism.remarks()
     delta, errors = delta_curve(privacy), label_errors(mechanism)
     finite, losses = mechanism.offers(FiniteMechanism), None
@@ -258,10 +248,9 @@ def analyse(
 
 
 def expected_loss(mechanism: Mechanism, prior: FloatArray, name: Loss) -> float:
-    """Return E[ℓ(ŷ, y)] under a prior, squared being ½(ŷ − y)²; ∞ where it is infinite.
-
-    InputError where labels or outputs are no numbers, or the loss cannot be used with these labels.
-    """
+    """Return E[ℓ(ŷ, y)] under a prior, squared being ½(ŷ − y)²; ∞ where it is infinite."""
+    # InputError where labels or outputs are no numbers, or the loss cannot be used with these
+    # labels.
     numbers = mechanism.offers(NumericMechanism)
     if numbers is None:
         raise InputError("The outputs of this mechanism are not numbers.")

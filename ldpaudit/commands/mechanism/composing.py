@@ -62,10 +62,8 @@ Called = Mapping[Label, str]
 
 @unchanged()
 def compose_releases(request: ComposeRequest, _progress: Progress) -> Analysis:
-    """Analyse the joint release.
-
-    InputError, MissingDependencyError if a release cannot be composed, with the reason.
-    """
+    """Analyse the joint release."""
+    # InputError, MissingDependencyError if a release cannot be composed, with the reason.
     stated = any((request.classes, request.labels, request.prior))
     contents = {
         text: _declaration(text, request)
@@ -149,11 +147,9 @@ def _specified(text: str, domain: MechanismOptions | None, loss: Loss) -> list[M
 
 
 def _over_columns(files: Sequence[ColumnsDeclaration]) -> Analysis:
-    """Return the privacy of everything that files with new noise reveal of a person.
-
-    Columns with noise of their own are composed over the files, each by itself, and their ε is
-    added up; one mechanism for several columns counts by its own ε.
-    """
+    """Return the privacy of everything that files with new noise reveal of a person."""
+    # Columns with noise of their own are composed over the files, each by itself, and their ε is
+    # added up; one mechanism for several columns counts by its own ε.
     over: dict[str, list[Mechanism]] = {}
     parts: list[tuple[str, Analysis]] = []
     for declared in files:
@@ -196,13 +192,11 @@ def _over_columns(files: Sequence[ColumnsDeclaration]) -> Analysis:
 
 
 def analyse_jointly(mechanisms: Sequence[Mechanism], called: Called | None = None) -> Analysis:
-    """Return the privacy of independent releases of the same labels.
-
-    Exact where every release is a finite channel and their product is not too large; else an upper
-    bound. Labels are shown as they are ``called``, where that holds them. InputError if a
-    mechanism's privacy is not known, its ε is infinite where a bound is needed, or the labels
-    differ.
-    """
+    """Return the privacy of independent releases of the same labels."""
+    # Exact where every release is a finite channel and their product is not too large; else an
+    # upper bound. Labels are shown as they are ``called``, where that holds them. InputError if a
+    # mechanism's privacy is not known, its ε is infinite where a bound is needed, or the labels
+    # differ.
     for one in mechanisms:
         refuse(
             one.offers(AnalysedMechanism) is None or one.epsilon is None,
@@ -270,11 +264,9 @@ def _agree(one: tuple[Label, ...], other: tuple[Label, ...]) -> bool:
 
 
 def _product(channels: Sequence[Channel], called: Called) -> tuple[Channel, bool] | None:
-    """Return the product of channels, and whether its outputs are named; None: it is too large.
-
-    Combinations of outputs that tell the same are one output. It is called as the first of them,
-    one output after the other, unless there are too many.
-    """
+    """Return the product of channels, and whether its outputs are named; None: it is too large."""
+    # Combinations of outputs that tell the same are one output. It is called as the first of them,
+    # one output after the other, unless there are too many.
     classes, stands = channels[0].classes, list[Any]([[()]])
     matrix = np.ones((len(classes), 1))
     named = math.prod(len(channel.outputs) for channel in channels) <= _MOST_NAMED
@@ -307,15 +299,14 @@ def _product(channels: Sequence[Channel], called: Called) -> tuple[Channel, bool
 
 
 class UpperBound:
-    """An upper bound of the privacy of independent releases of the same labels.
+    """An upper bound of the privacy of independent releases of the same labels."""
 
-    It goes through privacy loss distributions. A mechanism's exact curve δ(ε) is that of some pair
-    of distributions, which dominates every pair of labels; composing dominating pairs dominates the
-    composition (Zhu et al. 2022, Theorem 10), and connecting the dots of the curve at the points of
-    a grid only raises it (Doroshenko et al. 2022, Algorithm 1). ``releases``: each with a finite ε;
-    at least one. InputError if some ε is infinite. MissingDependencyError if dp-accounting is not
-    installed.
-    """
+    # It goes through privacy loss distributions. A mechanism's exact curve δ(ε) is that of some
+    # pair of distributions, which dominates every pair of labels; composing dominating pairs
+    # dominates the composition (Zhu et al. 2022, Theorem 10), and connecting the dots of the curve
+    # at the points of a grid only raises it (Doroshenko et al. 2022, Algorithm 1). ``releases``:
+    # each with a finite ε; at least one. InputError if some ε is infinite. MissingDependencyError
+    # if dp-accounting is not installed.
 
     def __init__(self, releases: Sequence[Privacy]) -> None:
         refuse(
@@ -339,10 +330,8 @@ class UpperBound:
         return min(float(self._joint.get_delta_for_epsilon(epsilon)), 1.0)
 
     def rdp(self, alpha: float) -> float:
-        """Return the sum of the Rényi parameters at order α > 0, in nats: an upper bound.
-
-        Source: Mironov (2017), Proposition 1.
-        """
+        """Return the sum of the Rényi parameters at order α > 0, in nats: an upper bound."""
+        # Source: Mironov (2017), Proposition 1.
         return min(math.fsum(release.curves.rdp(alpha) for release in self._releases), self.epsilon)
 
 

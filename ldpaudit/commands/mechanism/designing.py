@@ -72,10 +72,8 @@ def design(request: DesignRequest, progress: Progress) -> Design | Analysis:
 
 
 def _invariant(request: DesignRequest) -> Analysis:
-    """Analyse the channel that keeps the prior's shares, and most labels, at ε.
-
-    InputError where there is no public prior, or it, the labels or ε are not valid.
-    """
+    """Analyse the channel that keeps the prior's shares, and most labels, at ε."""
+    # InputError where there is no public prior, or it, the labels or ε are not valid.
     import pandas as pd
 
     refuse(
@@ -125,11 +123,9 @@ def _prior(request: DesignRequest, labels: LabelRange, epsilon: float) -> tuple[
 
 
 def compare_mechanisms(problem: Problem, *, progress: Progress | None = None) -> tuple[Scored, ...]:
-    """Build every candidate and return them, the least expected loss first.
-
-    What is proved to be optimal comes before what only rounding puts below it. InputError if the
-    problem itself is not valid: ε, the prior, or labels below 0 under the Poisson loss.
-    """
+    """Build every candidate and return them, the least expected loss first."""
+    # What is proved to be optimal comes before what only rounding puts below it. InputError if the
+    # problem itself is not valid: ε, the prior, or labels below 0 under the Poisson loss.
     check_epsilon(problem.epsilon)
     check_prior(problem.prior, problem.labels.steps + 1)
     refuse(

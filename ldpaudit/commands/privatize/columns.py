@@ -74,12 +74,11 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class PrivateColumn:
-    """A private column with its mechanism.
+    """A private column with its mechanism."""
 
-    ``field``: the true labels' column. ``mechanism``: of a joint release the column's own, as
-    somebody sees it who sees no other. ``prior``: what a design was made for. ``strata``: the
-    values of the column ``request.by``.
-    """
+    # ``field``: the true labels' column. ``mechanism``: of a joint release the column's own, as
+    # somebody sees it who sees no other. ``prior``: what a design was made for. ``strata``: the
+    # values of the column ``request.by``.
 
     request: ColumnRequest
     field: pa.Field
@@ -106,10 +105,9 @@ def unchanged(codes: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class PrivateColumns:
-    """All private columns of a release, one at least.
+    """All private columns of a release, one at least."""
 
-    ``joint`` is the mechanism that releases all of them together; None: each has its own.
-    """
+    # ``joint`` is the mechanism that releases all of them together; None: each has its own.
 
     each: tuple[PrivateColumn, ...]
     joint: JointMechanism | None = None
@@ -175,10 +173,8 @@ class DeclaredLabels:
 
 
 def declared_labels(request: ColumnRequest, of_prior: tuple[Label, ...] | None) -> DeclaredLabels:
-    """Return the labels that the options state, else those of the prior's file (``of_prior``).
-
-    InputError if they are no range of numbers, or a numeric mechanism is given none.
-    """
+    """Return the labels that the options state, else those of the prior's file (``of_prior``)."""
+    # InputError if they are no range of numbers, or a numeric mechanism is given none.
     mechanism = family(request.mechanism)
     traits = mechanism.traits
     if "matrix" in traits.needs:
@@ -225,10 +221,9 @@ def _points_of_prior(labels: LabelRange, of_prior: tuple[Label, ...]) -> tuple[L
 
 @dataclass(frozen=True, eq=False)
 class StatedColumn:
-    """A private column before any row is read, with the files that its options name.
+    """A private column before any row is read, with the files that its options name."""
 
-    ``channels``: the table of the strata's channels, where there is one.
-    """
+    # ``channels``: the table of the strata's channels, where there is one.
 
     request: ColumnRequest
     labels: DeclaredLabels
@@ -260,11 +255,9 @@ def read_columns(
     source: TableSource,
     progress: Progress,
 ) -> PrivateColumns:
-    """Read the labels of all private columns in one pass, and build their mechanisms.
-
-    InputError if a label is missing or none that its mechanism takes, or a parameter is out of
-    range.
-    """
+    """Read the labels of all private columns in one pass, and build their mechanisms."""
+    # InputError if a label is missing or none that its mechanism takes, or a parameter is out of
+    # range.
     labels: list[tuple[str, LabelCount]] = []
     strata: dict[str, tuple[str, Tally]] = {}
     for one in columns:
@@ -347,11 +340,9 @@ def _by_stratum(
 def build(
     request: ColumnRequest, labels: DeclaredLabels, survey: Survey, table: LabelPrior | None
 ) -> tuple[Mechanism, Prior | None]:
-    """Return the mechanism, and the prior that it was designed for.
-
-    ``table``: the file of the prior. InputError if a parameter is out of range, or ε would be
-    infinite.
-    """
+    """Return the mechanism, and the prior that it was designed for."""
+    # ``table``: the file of the prior. InputError if a parameter is out of range, or ε would be
+    # infinite.
     mechanism = family(request.mechanism)
     prior: Prior | None = None
     options = MechanismOptions(
@@ -393,11 +384,10 @@ def _check_hides(mechanism: Mechanism) -> None:
 
 
 def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> Prior:
-    """Return the prior of the labels that the options state: of a file, the data, or uniform.
-
-    InputError if the file's labels are not the classes, it is no distribution or gives no
-    probability to labels that occur; if a private prior leaves no ε; or if RR-Top-k is given none.
-    """
+    """Return the prior of the labels that the options state: of a file, the data, or uniform."""
+    # InputError if the file's labels are not the classes, it is no distribution or gives no
+    # probability to labels that occur; if a private prior leaves no ε; or if RR-Top-k is given
+    # none.
     classes, asked = survey.domain.classes, request.private_prior
     if table is not None:
         probabilities = prior_over(classes, table)
@@ -446,10 +436,8 @@ def _matrix(request: ColumnRequest) -> Mapping[str, Any]:
 
 
 def _channels(request: ColumnRequest) -> ColumnChannels:
-    """Return the channel of a column, or those of its strata, as its table states them.
-
-    InputError if there is no table, or none of its channels is the column's.
-    """
+    """Return the channel of a column, or those of its strata, as its table states them."""
+    # InputError if there is no table, or none of its channels is the column's.
     if request.channel is None:
         raise InputError(
             f"The mechanism {request.mechanism!r} must be given its matrix with --channel FILE."

@@ -54,11 +54,10 @@ class FeatureRelease:
 
 @dataclass(frozen=True, eq=False)
 class RowSource:
-    """Synthetic rows, ``take``n by position.
+    """Synthetic rows, ``take``n by position."""
 
-    ``labels``: the code of each row's label, int32 of shape (s,); every label occurs. A generator
-    has one position for each label and draws anew each time, so that no row comes twice.
-    """
+    # ``labels``: the code of each row's label, int32 of shape (s,); every label occurs. A generator
+    # has one position for each label and draws anew each time, so that no row comes twice.
 
     labels: IntArray
     take: Callable[[IndexArray], pa.Table]
@@ -67,12 +66,10 @@ class RowSource:
 def labelled_rows(
     path: str, request: ColumnRequest, features: pa.Schema, classes: tuple[Label, ...], role: str
 ) -> tuple[pa.Table, IntArray]:
-    """Read a table that goes along with the data: its features, decoded, and its label codes.
-
-    Other columns that it may have are those of the data that are not released. ``role`` is for
-    messages. InputError if its columns, types or labels are not those of the data; rows are
-    counted.
-    """
+    """Read a table that goes along with the data: its features, decoded, and its label codes."""
+    # Other columns that it may have are those of the data that are not released. ``role`` is for
+    # messages. InputError if its columns, types or labels are not those of the data; rows are
+    # counted.
     table, label = read_whole(open_table(path, request)), request.label
     names = [*features.names, label]
     for name in names:
@@ -202,10 +199,8 @@ def synthetic_rows(
 
 
 def withheld(synthetic: RowSource | None, rng: np.random.Generator | None) -> FeatureRelease:
-    """Return features that are missing, or those of rows drawn independently of the data.
-
-    Source: Busa-Fekete et al. (2023), Mechanism 3.
-    """
+    """Return features that are missing, or those of rows drawn independently of the data."""
+    # Source: Busa-Fekete et al. (2023), Mechanism 3.
 
     def draw(batch: pa.RecordBatch) -> pa.RecordBatch:
         if synthetic is None:
@@ -256,11 +251,9 @@ def unordered(schema: pa.Schema) -> pa.Schema:
 
 
 def without_unused(column: pa.Array) -> pa.Array:
-    """Return a dictionary column whose dictionary holds only values that some row has.
-
-    A category that no row has any more, such as one of rows that were filtered out, would stay in
-    the file's bytes.
-    """
+    """Return a dictionary column whose dictionary holds only values that some row has."""
+    # A category that no row has any more, such as one of rows that were filtered out, would stay in
+    # the file's bytes.
     kind = column.type
     if pa.types.is_nested(kind) and _holds_dictionary(kind):
         return pa.array(column.to_pylist(), kind)  # Slow, and rare.
@@ -284,11 +277,9 @@ def _holds_dictionary(kind: pa.DataType) -> bool:
 def with_gaussian_noise(
     mechanism: NoisyFeatures, project: bool, rng: np.random.Generator | None
 ) -> FeatureRelease:
-    """Return numbers with noise; a list of numbers counts as that many features.
-
-    ``project``: rows longer than the radius are shortened, else refused. ``rng``: a generator for
-    an experiment, None for OpenDP.
-    """
+    """Return numbers with noise; a list of numbers counts as that many features."""
+    # ``project``: rows longer than the radius are shortened, else refused. ``rng``: a generator for
+    # an experiment, None for OpenDP.
 
     def schema(features: pa.Schema) -> pa.Schema:
         fields = []
@@ -360,11 +351,10 @@ def _column(part: FloatArray, kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticSample:
-    """Rows of a generator for each label in turn, so that all labels have equally many.
+    """Rows of a generator for each label in turn, so that all labels have equally many."""
 
-    They are new draws: no row of the sample is in the release or shows which rows are synthetic.
-    ``schema``: the release's without its declaration; decoded for text.
-    """
+    # They are new draws: no row of the sample is in the release or shows which rows are synthetic.
+    # ``schema``: the release's without its declaration; decoded for text.
 
     rows: int
     schema: pa.Schema
@@ -374,11 +364,9 @@ class SyntheticSample:
 def synthetic_sample(
     request: ColumnRequest, survey: Survey, released: pa.Schema, fitted: FittedGenerator | None
 ) -> SyntheticSample | None:
-    """Return the requested sample; None where none is.
-
-    Before a generator is fitted it only checks what is known then. InputError, OutputError if it
-    has fewer rows than labels, or its format cannot hold a column.
-    """
+    """Return the requested sample; None where none is."""
+    # Before a generator is fitted it only checks what is known then. InputError, OutputError if it
+    # has fewer rows than labels, or its format cannot hold a column.
     target, classes = request.synthetic_out, survey.domain.classes
     if target is None:
         return None
@@ -414,10 +402,9 @@ def sample_rows(request: ColumnRequest, survey: Survey) -> int:
 
 @dataclass(eq=False)
 class PublicModel:
-    """Gradient boosted trees of public features, used like a classifier of scikit-learn.
+    """Gradient boosted trees of public features, used like a classifier of scikit-learn."""
 
-    ``known``: the distinct texts of each column, sorted; None for numbers.
-    """
+    # ``known``: the distinct texts of each column, sorted; None for numbers.
 
     classes_: Any
     known: dict[str, pa.Array | None]

@@ -166,10 +166,9 @@ class ClassDomain:
 
 @dataclass(frozen=True, eq=False)
 class NumberDomain:
-    """Numbers of a declared range, on its grid if it has one, or rounded to the points of one.
+    """Numbers of a declared range, on its grid if it has one, or rounded to the points of one."""
 
-    ``rng`` of the rounding: None is the operating system's randomness.
-    """
+    # ``rng`` of the rounding: None is the operating system's randomness.
 
     labels: LabelRange | None
     rounding: Rounding | None = None
@@ -213,12 +212,11 @@ LabelDomain = ClassDomain | NumberDomain
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What the first pass found of n ``rows``, whose labels are all in the ``domain``.
+    """What the first pass found of n ``rows``, whose labels are all in the ``domain``."""
 
-    ``counts``, int64 of shape (k,): rows by label; for a range of real numbers one count of all.
-    ``found``: the distinct labels of the data, none for numbers; ``from_data``: whether the classes
-    were read from them.
-    """
+    # ``counts``, int64 of shape (k,): rows by label; for a range of real numbers one count of all.
+    # ``found``: the distinct labels of the data, none for numbers; ``from_data``: whether the
+    # classes were read from them.
 
     rows: int
     domain: LabelDomain
@@ -228,10 +226,8 @@ class Survey:
 
     @property
     def spelt(self) -> pa.Array:
-        """The labels that a release writes as the data do: of declared ones none.
-
-        Spelt as in the data, "TRUE" among others would show that somebody has that label.
-        """
+        """The labels that a release writes as the data do: of declared ones none."""
+        # Spelt as in the data, "TRUE" among others would show that somebody has that label.
         return self.found if self.from_data else self.found[:0]
 
 
@@ -282,11 +278,10 @@ class Tally:
 
 
 class ClassCount(Tally):
-    """Reads the labels of a mechanism on classes.
+    """Reads the labels of a mechanism on classes."""
 
-    ``classes``: None takes those that occur, at least two and no more than the rows allow;
-    ``hint`` ends the message about labels that are not declared.
-    """
+    # ``classes``: None takes those that occur, at least two and no more than the rows allow;
+    # ``hint`` ends the message about labels that are not declared.
 
     def __init__(self, kind: pa.DataType, classes: Sequence[Label] | None, hint: str = "") -> None:
         super().__init__(kind)
@@ -388,11 +383,10 @@ def _check_complete(name: str, rows: int, missing: int) -> None:
 def outputs_of(
     outputs: Sequence[Label], kind: pa.DataType, found: pa.Array
 ) -> tuple[pa.DataType, Callable[[IntArray], pa.Array]]:
-    """Return the type of a finite mechanism's outputs, and what writes codes of them.
-
-    True labels have type ``kind``; an output that is one of the labels ``found`` is written in the
-    same way. Of a dictionary each batch holds all outputs in the declared order, whatever is drawn.
-    """
+    """Return the type of a finite mechanism's outputs, and what writes codes of them."""
+    # True labels have type ``kind``; an output that is one of the labels ``found`` is written in
+    # the same way. Of a dictionary each batch holds all outputs in the declared order, whatever is
+    # drawn.
     bare = bare_type(kind)
     array = output_array(outputs, bare, found)
     if not pa.types.is_dictionary(kind) or array.type != bare:
@@ -427,11 +421,9 @@ def output_array(outputs: Sequence[Label], kind: pa.DataType, found: pa.Array) -
 
 
 def step_noise_type(mechanism: Any, kind: pa.DataType) -> pa.DataType:
-    """Return the type of labels with discrete noise; it does not depend on the data.
-
-    Clipped labels keep their integer type where it holds the whole declared range; all others are
-    int64 where the grid is whole, else float64.
-    """
+    """Return the type of labels with discrete noise; it does not depend on the data."""
+    # Clipped labels keep their integer type where it holds the whole declared range; all others are
+    # int64 where the grid is whole, else float64.
     labels, bare = mechanism.labels, bare_type(kind)
     if not (labels.low.is_integer() and labels.spacing.is_integer()):
         return pa.float64()

@@ -61,11 +61,10 @@ _WITH: Final = {
 
 @dataclass(frozen=True)
 class StatedRelease:
-    """What is to be released: the private columns, at least one, each with its request.
+    """What is to be released: the private columns, at least one, each with its request."""
 
-    ``joint`` is the full name of the mechanism that releases all of them together, else None; the
-    requests then state no more than each column's labels.
-    """
+    # ``joint`` is the full name of the mechanism that releases all of them together, else None; the
+    # requests then state no more than each column's labels.
 
     columns: tuple[ColumnRequest, ...]
     joint: str | None = None
@@ -73,11 +72,9 @@ class StatedRelease:
 
 
 def stated_release(request: PrivatizeRequest) -> StatedRelease:
-    """Return the requests of all private columns, checked as far as options alone decide.
-
-    InputError, MissingDependencyError if options contradict one another or a plan, a mechanism is
-    missing or cannot be one of several, or an option does not belong to it or is out of range.
-    """
+    """Return the requests of all private columns, checked as far as options alone decide."""
+    # InputError, MissingDependencyError if options contradict one another or a plan, a mechanism is
+    # missing or cannot be one of several, or an option does not belong to it or is out of range.
     _check_company(request)
     refuse(
         request.id_column is not None and request.remember is None and request.secret is None,
@@ -175,10 +172,8 @@ def _check_together(
 
 
 def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:
-    """Return the request of one column: what it states, and the options that are for each.
-
-    A stratum has a request of its own, of which only the channel is used.
-    """
+    """Return the request of one column: what it states, and the options that are for each."""
+    # A stratum has a request of its own, of which only the channel is used.
     name = quoted(one.label)
     if one.by is not None and not one.strata and one.channel is None:
         raise InputError(
@@ -239,11 +234,9 @@ def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
 
 
 def check_column(request: ColumnRequest) -> None:
-    """Check everything that the options of one private column alone decide.
-
-    InputError if the mechanism cannot be applied, or an option does not belong to it, is missing or
-    out of range. MissingDependencyError if it needs PyTorch, and that is not installed.
-    """
+    """Check everything that the options of one private column alone decide."""
+    # InputError if the mechanism cannot be applied, or an option does not belong to it, is missing
+    # or out of range. MissingDependencyError if it needs PyTorch, and that is not installed.
     takes, traits = options_of(request.mechanism), traits_of(request.mechanism)
     every = {option for family in families() for option in family.traits.options}
     for option in _given(request, (f.name for f in fields(request) if f.name in every - {*takes})):
@@ -324,10 +317,8 @@ def _check_amount(request: ColumnRequest, *, synthetic: bool) -> None:
 
 
 def options_of(name: str) -> tuple[str, ...]:
-    """Return the fields of :class:`PrivatizeRequest` that a mechanism uses.
-
-    InputError if there is no such mechanism, or it cannot be applied to a table.
-    """
+    """Return the fields of :class:`PrivatizeRequest` that a mechanism uses."""
+    # InputError if there is no such mechanism, or it cannot be applied to a table.
     choices = applicable()
     refuse(
         name not in names(),
@@ -343,11 +334,9 @@ def options_of(name: str) -> tuple[str, ...]:
 
 
 def labels_of(mechanisms: Mapping[str, Any]) -> tuple[LabelOptions, ...]:
-    """Return the private columns of a Python call.
-
-    ``mechanisms``: from a column to its mechanism, ``"MECHANISM:KEY=VALUE:…"`` or the keys of a
-    plan (InputError as :func:`parse_label` and :func:`read_plan`).
-    """
+    """Return the private columns of a Python call."""
+    # ``mechanisms``: from a column to its mechanism, ``"MECHANISM:KEY=VALUE:…"`` or the keys of a
+    # plan (InputError as :func:`parse_label` and :func:`read_plan`).
     columns = list[LabelOptions]()
     for name in texts_of(mechanisms.keys(), "label"):
         how = mechanisms[name]

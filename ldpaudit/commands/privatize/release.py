@@ -1,7 +1,6 @@
-"""A release ready to be drawn: features and labels of true rows, batch by batch, in their order.
+"""A release ready to be drawn: features and labels of true rows, batch by batch, in their order."""
 
-How a mechanism releases follows from what it offers.
-"""
+# How a mechanism releases follows from what it offers.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,13 +47,12 @@ _Column = tuple[pa.DataType, Callable[[pa.RecordBatch, pa.Array, IntArray], _Dra
 
 @dataclass(frozen=True, eq=False)
 class RowRelease:
-    """Turns a batch of true rows into released ones, in the same order.
+    """Turns a batch of true rows into released ones, in the same order."""
 
-    ``types`` are those of the released labels, column by column. ``draw`` goes from n rows of
-    features, and of each private column the true labels and their int32 codes, to released features
-    and labels; ``schema`` from the features' columns and types to the released ones'. ``model``:
-    the public one that labels are drawn from, where there is one.
-    """
+    # ``types`` are those of the released labels, column by column. ``draw`` goes from n rows of
+    # features, and of each private column the true labels and their int32 codes, to released
+    # features and labels; ``schema`` from the features' columns and types to the released ones'.
+    # ``model``: the public one that labels are drawn from, where there is one.
 
     types: tuple[pa.DataType, ...]
     draw: Callable[
@@ -71,12 +69,10 @@ def row_release(
     features: pa.Schema,
     fitted: FittedGenerator | None = None,
 ) -> RowRelease:
-    """Make the mechanisms of all private columns ready.
-
-    ``features``: those that are released; ``fitted`` makes synthetic rows where there is no table.
-    InputError, MissingDependencyError if a table that one needs is missing or does not fit, or its
-    noise cannot be drawn exactly.
-    """
+    """Make the mechanisms of all private columns ready."""
+    # ``features``: those that are released; ``fitted`` makes synthetic rows where there is no
+    # table. InputError, MissingDependencyError if a table that one needs is missing or does not
+    # fit, or its noise cannot be drawn exactly.
     joint = columns.joint
     if joint is not None:
         rng = request.randomness("release")

@@ -71,11 +71,9 @@ class RememberedAnswers:
         labels: Sequence[pa.Array],
         released: Sequence[pa.Array],
     ) -> list[pa.Array]:
-        """Return released labels, those that are remembered in place of the fresh ones.
-
-        ``ids``: who each row is about (InputError where one is missing); ``features`` with the
-        columns of strata; ``released``: fresh draws of all ``labels``.
-        """
+        """Return released labels, those that are remembered in place of the fresh ones."""
+        # ``ids``: who each row is about (InputError where one is missing); ``features`` with the
+        # columns of strata; ``released``: fresh draws of all ``labels``.
         named = comparable_ids(pa.chunked_array([ids]), "data").to_pylist()
         people = [one if isinstance(one, bytes) else one.encode() for one in named]
         self._people.append(self._hashed(b"", people))
@@ -105,10 +103,8 @@ class RememberedAnswers:
         return answers
 
     def write(self, part: PartFile) -> tuple[str, ...]:
-        """Write all answers, old and new, sorted by their keys; return what was not repeated.
-
-        InputError where a person has several rows.
-        """
+        """Write all answers, old and new, sorted by their keys; return what was not repeated."""
+        # InputError where a person has several rows.
         people = np.concatenate([np.zeros(0, np.uint64), *self._people])
         repeated = len(people) - len(np.unique(people))
         refuse(

@@ -234,11 +234,11 @@ class PrivatizeRequest(FileOptions, DataOptions):
 
 @dataclass(frozen=True)
 class ColumnRequest(PrivatizeRequest):
-    """The options of one private column: all that is asked for, with what is stated of it.
+    """The options of one private column: all that is asked for, with what is stated of it."""
 
-    ``one_of``: how many private columns there are. ``by``: the public column whose values have
-    channels of their own. ``strata``: from these values, as text, to the options of their channels.
-    """
+    # ``one_of``: how many private columns there are. ``by``: the public column whose values have
+    # channels of their own. ``strata``: from these values, as text, to the options of their
+    # channels.
 
     mechanism: str = field(kw_only=True)
     label: str = field(kw_only=True)

@@ -51,11 +51,10 @@ class _Labels:
 
 
 class ReleasedColumns:
-    """Keeps runs of neighbouring rows from every batch, all rows of a small table, and looks.
+    """Keeps runs of neighbouring rows from every batch, all rows of a small table, and looks."""
 
-    ``columns``: the feature columns that are released unchanged. ``rows``: how many rows there will
-    be. ``names``: all columns of the file: messages tell the places of some.
-    """
+    # ``columns``: the feature columns that are released unchanged. ``rows``: how many rows there
+    # will be. ``names``: all columns of the file: messages tell the places of some.
 
     def __init__(
         self, columns: Sequence[str], private: Sequence[str], rows: int, names: Sequence[str]
@@ -308,10 +307,8 @@ def _follows(values: Values, labels: _Labels, *, decides: bool) -> bool:
 
 
 def told_together(arrays: Sequence[Values], labels: IntArray) -> float | None:
-    """Return balanced accuracy, or the AUC of two labels, on rows that nothing was learnt from.
-
-    None with too few rows; rare labels are left out.
-    """
+    """Return balanced accuracy, or the AUC of two labels, on rows that nothing was learnt from."""
+    # None with too few rows; rare labels are left out.
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 

@@ -72,13 +72,12 @@ class _Plan:
 
 @dataclass(frozen=True)
 class PrivatizeSummary(Told):
-    """What was released.
+    """What was released."""
 
-    ``columns`` have their mechanisms, whose ``description`` holds no label. ``warnings`` are
-    sentences; those of them that say that the same labels were drawn a second time are ``again``.
-    ``sample_rows``: rows of the synthetic sample, 0 where none was asked for. ``new_memory``:
-    whether the file of remembered answers is a new one.
-    """
+    # ``columns`` have their mechanisms, whose ``description`` holds no label. ``warnings`` are
+    # sentences; those of them that say that the same labels were drawn a second time are ``again``.
+    # ``sample_rows``: rows of the synthetic sample, 0 where none was asked for. ``new_memory``:
+    # whether the file of remembered answers is a new one.
 
     request: PrivatizeRequest
     columns: PrivateColumns
@@ -265,10 +264,8 @@ def _plan(
 def _write(
     plan: _Plan, request: PrivatizeRequest, progress: Progress, files: WholeFiles
 ) -> tuple[str, ...]:
-    """Write the release, with the true labels and the sample where asked, or nothing at all.
-
-    Returns warnings of columns that reveal more than they should.
-    """
+    """Write the release, with the true labels and the sample where asked, or nothing at all."""
+    # Returns warnings of columns that reveal more than they should.
     progress.step("releasing")
     private, source, survey = plan.columns.names, plan.source, plan.columns.first.survey
     person, dialect = request.id_column, getattr(source, "dialect", None) or USUAL
@@ -330,11 +327,9 @@ def released_schema(
     fields: Iterable[pa.Field],
     fitted: FittedGenerator | None = None,
 ) -> pa.Schema:
-    """Return the release's schema, with the declaration as its only metadata.
-
-    Nothing in its ``provenance`` depends on a single row. With several columns the origin of
-    classes and priors is stated by column.
-    """
+    """Return the release's schema, with the declaration as its only metadata."""
+    # Nothing in its ``provenance`` depends on a single row. With several columns the origin of
+    # classes and priors is stated by column.
 
     def stated(of_columns: Mapping[str, str]) -> Any:
         return of_columns if len(columns.each) > 1 else next(iter(of_columns.values()))
@@ -412,10 +407,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
 
 
 def second_draw(request: PrivatizeRequest, columns: PrivateColumns) -> Iterator[str]:
-    """Yield a sentence where a release, or true labels, of the same columns are replaced.
-
-    Not where its answers are remembered, and not for an experiment, whose draws protect nobody.
-    """
+    """Yield a sentence where a release, or true labels, of the same columns are replaced."""
+    # Not where its answers are remembered, and not for an experiment, whose draws protect nobody.
     remembered = request.remember is not None and request.remember.is_file()
     if not request.overwrite or remembered or request.experimental:
         return

@@ -1,4 +1,3 @@
-"""``ldpaudit run``: the audit of one release.
+"""``ldpaudit run``: the audit of one release."""
 
-In: a request. Out: the report, the stored result and the summary on the terminal.
-"""
+# In: a request. Out: the report, the stored result and the summary on the terminal.

@@ -66,13 +66,10 @@ def run_and_write(
     profile: Profile = "internal",
     details: bool = False,
 ) -> AuditResult:
-    """Audit, write the result and the reports, and print the summary.
-
-    ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
-    the reports are for, ``details`` whether the log of a service may show what was found.
-
-    Ctrl-C ends the audit early: what is finished is written.
-    """
+    """Audit, write the result and the reports, and print the summary."""
+    # ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
+    # the reports are for, ``details`` whether the log of a service may show what was found.
+    # Ctrl-C ends the audit early: what is finished is written.
     discreet = profile == "public" or (others_read() and not details)
     stop = Stop.after(request.timeout)
     with stop.on_signals(), ExitStack() as parts:
@@ -145,11 +142,9 @@ def _places(result: AuditResult, policy: object) -> dict[str, Place]:
 
 
 def _told_service(result: AuditResult, around: Surroundings, *, details: bool) -> Iterator[Said]:
-    """Yield the decision and the exit status, for the service that runs the command.
-
-    On GitHub as an annotation and in the step's summary; with ``details`` both hold the checks
-    and what was measured.
-    """
+    """Yield the decision and the exit status, for the service that runs the command."""
+    # On GitHub as an annotation and in the step's summary; with ``details`` both hold the checks
+    # and what was measured.
     status = around.exit_status(result)
     ended = f"Publish: {PUBLISH[result.decision]}. Exit status {status}."
     if os.environ.get(GITHUB) != "true":
@@ -207,10 +202,8 @@ def render_again(
     policy: Path | None = None,
     profile: Profile = "internal",
 ) -> None:
-    """Render a stored result: as asked for, else as a page beside it.
-
-    InputError where it is no stored result, or was judged by another policy.
-    """
+    """Render a stored result: as asked for, else as a page beside it."""
+    # InputError where it is no stored result, or was judged by another policy.
     result = read_result(stored)
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
@@ -240,10 +233,8 @@ SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 def said_of(
     result: AuditResult, *, quiet: bool, typed: Mapping[str, str] | None = None
 ) -> Iterator[Said]:
-    """Yield the decision, the verdict, what to do next and the checks; quiet: in one line.
-
-    ``typed``: what stands for a result's placeholders in commands, as it was typed.
-    """
+    """Yield the decision, the verdict, what to do next and the checks; quiet: in one line."""
+    # ``typed``: what stands for a result's placeholders in commands, as it was typed.
     steps = []
     for step in result.next_steps:
         before, command, rest = step.partition(_PROGRAM)
@@ -304,11 +295,9 @@ _Written: TypeAlias = tuple[AuditResult, dict[Path, str]]
 
 
 def run_demo(folder: Path, seed: int) -> int:
-    """Write the two releases of the demo, audit both and print the verdicts; return the status.
-
-    0 where the honest release passes and the dishonest one fails, as they should; else 1.
-    LdpAuditError if the files cannot be written, or an audit could not run.
-    """
+    """Write the two releases of the demo, audit both and print the verdicts; return the status."""
+    # 0 where the honest release passes and the dishonest one fails, as they should; else 1.
+    # LdpAuditError if the files cannot be written, or an audit could not run.
     files = write_demo(folder, seed)
     jobs = [(path, files.truth) for path in (files.honest, files.dishonest)]
     with last_words(lambda: "Interrupted; the releases are written, and no report on them."):
@@ -364,10 +353,8 @@ class DemoFiles(NamedTuple):
 
 
 def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
-    """Return the two releases and the truth, made of the embedded sample.
-
-    Both releases declare randomized response with ε = 1; the second was made with ε = 3.
-    """
+    """Return the two releases and the truth, made of the embedded sample."""
+    # Both releases declare randomized response with ε = 1; the second was made with ε = 3.
     import pyarrow as pa
 
     from ldpaudit.datasets.sample import CLASSES, LABEL, affairs

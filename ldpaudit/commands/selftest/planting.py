@@ -1,7 +1,6 @@
-"""Planted releases: people with known labels, what a release declares, and ways to make one.
+"""Planted releases: people with known labels, what a release declares, and ways to make one."""
 
-The self-test, the zoo of faults and their benchmarks plant their releases with this module.
-"""
+# The self-test, the zoo of faults and their benchmarks plant their releases with this module.
 
 import math
 from collections.abc import Callable, Collection, Mapping
@@ -28,10 +27,9 @@ _RADIUS: Final = 4.0
 
 @dataclass(frozen=True)
 class People:
-    """n people: features of everyday kinds, and true labels as codes.
+    """n people: features of everyday kinds, and true labels as codes."""
 
-    Two classes can be told apart by the features with an AUC of about .85.
-    """
+    # Two classes can be told apart by the features with an AUC of about .85.
 
     frame: pd.DataFrame
     codes: IntArray
@@ -110,11 +108,10 @@ def replaced(codes: IntArray, k: int, kept: Any, rng: np.random.Generator) -> In
 
 @dataclass(frozen=True)
 class Planted:
-    """A release as an audit gets it, its true labels, and what is known of it.
+    """A release as an audit gets it, its true labels, and what is known of it."""
 
-    ``options``: options of the audit. ``epsilon``: what it truly reveals about a label, in nats; ∞
-    where labels can be read off.
-    """
+    # ``options``: options of the audit. ``epsilon``: what it truly reveals about a label, in nats;
+    # ∞ where labels can be read off.
 
     table: pa.Table
     truth: pa.Table
@@ -250,17 +247,16 @@ Order = Callable[[pd.DataFrame, Any], IndexArray]
 
 @dataclass(frozen=True)
 class Way:
-    """A way to make a release.
+    """A way to make a release."""
 
-    ``found_by``: the checks that name the leak, also by a warning; empty for an honest way.
-    ``labels``: from setting, people, true labels and generator to released labels. ``columns``:
-    from the places of released and of true labels, and a generator, to further columns. ``order``:
-    from features with released labels, and true labels, to the order of the rows. ``epsilon``: from
-    the setting to what is truly revealed; None: as declared if honest, else ∞. ``equal_rows``: how
-    many rows in sequence have equal features; with ``own_labels`` each has its own label.
-    ``mechanisms``: those that it is planted in; empty: all. ``noise``, ``shared``: whether it is
-    too little noise, and in all rows alike, so that the power is known.
-    """
+    # ``found_by``: the checks that name the leak, also by a warning; empty for an honest way.
+    # ``labels``: from setting, people, true labels and generator to released labels. ``columns``:
+    # from the places of released and of true labels, and a generator, to further columns.
+    # ``order``: from features with released labels, and true labels, to the order of the rows.
+    # ``epsilon``: from the setting to what is truly revealed; None: as declared if honest, else ∞.
+    # ``equal_rows``: how many rows in sequence have equal features; with ``own_labels`` each has
+    # its own label. ``mechanisms``: those that it is planted in; empty: all. ``noise``, ``shared``:
+    # whether it is too little noise, and in all rows alike, so that the power is known.
 
     found_by: frozenset[str] = frozenset()
     labels: Labels = lambda s, _, truth, rng: released_labels(s.made_with(), truth, rng)

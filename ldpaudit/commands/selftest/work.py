@@ -212,11 +212,9 @@ def _held(result: AuditResult, setting: Setting, epsilon: float) -> Iterator[tup
 
 @cache
 def best_accuracy(k: int, epsilon: float) -> float:
-    """Return an accuracy that no attack on randomized response exceeds, up to five in 10⁷.
-
-    The attacker knows how people are drawn, and sees features and released label:
-    E[Σ_z max_y P(y | x) P(z | y)] over drawn people x, with five standard deviations of its mean.
-    """
+    """Return an accuracy that no attack on randomized response exceeds, up to five in 10⁷."""
+    # The attacker knows how people are drawn, and sees features and released label: E[Σ_z max_y P(y
+    # | x) P(z | y)] over drawn people x, with five standard deviations of its mean.
     setting = Setting(0, "as declared", "randomized-response", k, 0, epsilon)
     channel = setting.made_with().label_channel
     assert channel is not None
@@ -289,10 +287,8 @@ class Figure(Frozen):
 def figure(
     name: str, title: str, events: Sequence[bool], stated: float, side: Side, share: float = 1.0
 ) -> Figure:
-    """Compare how often something happened with what is documented.
-
-    ``events``: whether it happened in each release; ``share``: of the chance of a false alarm.
-    """
+    """Compare how often something happened with what is documented."""
+    # ``events``: whether it happened in each release; ``share``: of the chance of a false alarm.
     from scipy.stats import binom
 
     count, n = sum(events), len(events)
@@ -499,10 +495,8 @@ def judged(outcomes: Sequence[Outcome], **about: Any) -> Selftest:
 
 
 def selftest(request: SelftestRequest, progress: Progress) -> Selftest:
-    """Plant releases, audit them, and say whether this installation works as documented.
-
-    Ctrl-C ends it early: what is done by then is counted.
-    """
+    """Plant releases, audit them, and say whether this installation works as documented."""
+    # Ctrl-C ends it early: what is done by then is counted.
     request.check()
     usual = None if request.thorough else 600.0
     stop = Stop.after(usual if request.minutes is None else 60 * request.minutes)

@@ -55,14 +55,13 @@ _BEYOND: Final = "Violation found: the declared ε lies above what the policy al
 
 @dataclass(frozen=True, eq=False)
 class SweepTables:
-    """The data of every point of a sweep.
+    """The data of every point of a sweep."""
 
-    ``seed``: the sweep's root seed. ``everything``: all rows of the data, from which the labels are
-    surveyed. ``training``: the n rows that are released in simulations, with the true label.
-    ``test``: the rows that learners are tested on, or their file. ``columns``: all columns of the
-    data's file, whose places messages name. ``fitted``: what makes synthetic rows where a mechanism
-    needs them and there is no table of them.
-    """
+    # ``seed``: the sweep's root seed. ``everything``: all rows of the data, from which the labels
+    # are surveyed. ``training``: the n rows that are released in simulations, with the true label.
+    # ``test``: the rows that learners are tested on, or their file. ``columns``: all columns of the
+    # data's file, whose places messages name. ``fitted``: what makes synthetic rows where a
+    # mechanism needs them and there is no table of them.
 
     request: SweepRequest
     seed: int
@@ -101,10 +100,8 @@ def read_tables(
     progress: Progress | None = None,
     source: TableSource | None = None,
 ) -> SweepTables:
-    """Read the data and split it; ``seed`` defaults to the request's, else is 0.
-
-    ``source``: the data, where they are read already.
-    """
+    """Read the data and split it; ``seed`` defaults to the request's, else is 0."""
+    # ``source``: the data, where they are read already.
     if source is None:
         source = open_table(request.data, request)
         if source.remark and progress is not None:
@@ -138,10 +135,9 @@ def read_tables(
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A simulated release: features and released labels with the declaration, n rows.
+    """A simulated release: features and released labels with the declaration, n rows."""
 
-    ``seed`` is the point's root seed, for everything done with the table.
-    """
+    # ``seed`` is the point's root seed, for everything done with the table.
 
     point: Point
     mechanism: Mechanism
@@ -184,11 +180,9 @@ def simulate(tables: SweepTables, point: Point) -> Simulation:
 
 
 def synthetic_pool(tables: SweepTables, point: Point) -> pa.Table | str | None:
-    """Return labelled synthetic rows; None where there are none.
-
-    The user's table, which is then the distribution of the synthetic rows; else new rows of the
-    generator that are in no release, equally many of each label.
-    """
+    """Return labelled synthetic rows; None where there are none."""
+    # The user's table, which is then the distribution of the synthetic rows; else new rows of the
+    # generator that are in no release, equally many of each label.
     request = tables.request.privatized(point, 0)
     if request.synthetic is not None or tables.fitted is None or request.generator is None:
         return request.synthetic
@@ -203,11 +197,9 @@ def synthetic_pool(tables: SweepTables, point: Point) -> pa.Table | str | None:
 
 
 def measure(tables: SweepTables, point: Point, policy: Policy | None) -> dict[str, Any]:
-    """Simulate a release, audit it as ``ldpaudit run`` would, and learn from it.
-
-    What the point's file holds: exact ε in nats and λ, the verdict with its sentence, the learner's
-    score on rows held out with the correction of its loss, and the whole audit.
-    """
+    """Simulate a release, audit it as ``ldpaudit run`` would, and learn from it."""
+    # What the point's file holds: exact ε in nats and λ, the verdict with its sentence, the
+    # learner's score on rows held out with the correction of its loss, and the whole audit.
     request, drawn = tables.request, simulate(tables, point)
     mechanism, reading = drawn.mechanism, reading_of(tables, drawn)
     plan = plan_of(request, seed_from(child_generator(drawn.seed, "audit")), threads=1)
@@ -251,10 +243,8 @@ def confidence_of(policy: Policy | None) -> float:
 
 
 def reference(tables: SweepTables, point: Point, level: float) -> Estimate:
-    """Return the score of a learner that is given the true labels.
-
-    Any ``point`` will do: it decides how labels are coded.
-    """
+    """Return the score of a learner that is given the true labels."""
+    # Any ``point`` will do: it decides how labels are coded.
     reading = truth_reading(tables, mechanism_at(tables, point))
     return score(tables, reading, level, tables.seed, true=True).estimate
 

@@ -207,11 +207,9 @@ class Setting(Frozen):
 
     @property
     def leakage(self) -> Mean | None:
-        """The measure of leakage; None where there is none.
-
-        Groups of numeric labels differ between mechanisms, so guesses of numbers are compared by
-        how many lie within 5 % of the declared range.
-        """
+        """The measure of leakage; None where there is none."""
+        # Groups of numeric labels differ between mechanisms, so guesses of numbers are compared by
+        # how many lie within 5 % of the declared range.
         numeric = SQUARED_ERROR in self.means
         return self.means.get("numeric.best.within_5" if numeric else "attack.best.accuracy")
 
@@ -244,11 +242,9 @@ def setting_of(
     failed: Sequence[str],
     level: float,
 ) -> Setting:
-    """Combine the draws of one setting.
-
-    ``contents`` are those of the files of the measured draws, in their order; ``failed`` says why
-    the others could not be measured; ``level``: of the interval of the share that passes.
-    """
+    """Combine the draws of one setting."""
+    # ``contents`` are those of the files of the measured draws, in their order; ``failed`` says why
+    # the others could not be measured; ``level``: of the interval of the share that passes.
     first: Mapping[str, Any] = contents[0] if contents else {}
     counts: Counter[Verdict] = Counter(content["verdict"] for content in contents)
     worst = next((word for word in _WORST_FIRST if word in counts), None)
@@ -353,11 +349,9 @@ class LeastNoise(Frozen):
 
 
 def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> LeastNoise:
-    """Return the least noise of one mechanism at which every draw passed and may be published.
-
-    ``settings``: of this mechanism, the least noise first; ``level``: the confidence of the
-    interval, for all of them together (Bonferroni).
-    """
+    """Return the least noise of one mechanism at which every draw passed and may be published."""
+    # ``settings``: of this mechanism, the least noise first; ``level``: the confidence of the
+    # interval, for all of them together (Bonferroni).
     place = next((i for i, s in enumerate(settings) if s.publishable), None)
     stated = ("parameter", "value", "epsilon", "passes", "draws")
     if place is None:

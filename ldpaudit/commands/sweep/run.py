@@ -203,10 +203,8 @@ def is_finished(content: dict[str, Any] | None) -> bool:
 
 
 def manifest(request: SweepRequest, seed: int, policy_sha256: str | None) -> dict[str, Any]:
-    """Return everything that the numbers of a sweep depend on; it stays in memory.
-
-    Files are known by their digest; the number of processes and the memory change no number.
-    """
+    """Return everything that the numbers of a sweep depend on; it stays in memory."""
+    # Files are known by their digest; the number of processes and the memory change no number.
 
     def plain(value: Any) -> Any:  # The value of an option as JSON can say it.
         if value is None or isinstance(value, bool | int | float | str):
@@ -237,11 +235,10 @@ def _digests(key: str, options: dict[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SweepFolder:
-    """The folder where the points of a sweep are kept; its files can be read by its owner only.
+    """The folder where the points of a sweep are kept; its files can be read by its owner only."""
 
-    Of its options, the data among them, it holds digests made with a random key: without the key
-    no guess of a true label or of a column's name can be tested against them.
-    """
+    # Of its options, the data among them, it holds digests made with a random key: without the key
+    # no guess of a true label or of a column's name can be tested against them.
 
     path: Path
 
@@ -318,10 +315,9 @@ class SweepFolder:
 
 @dataclass
 class SweepRun:
-    """A running sweep: what is ``done``, by its task, and why others ``failed``.
+    """A running sweep: what is ``done``, by its task, and why others ``failed``."""
 
-    A resumed sweep tries these again.
-    """
+    # A resumed sweep tries these again.
 
     request: SweepRequest
     folder: SweepFolder

@@ -1,7 +1,6 @@
-"""How useful a release still is: a model trained on it, scored on test rows.
+"""How useful a release still is: a model trained on it, scored on test rows."""
 
-In: a release and test rows. Out: a certified score, and one number for each test row.
-"""
+# In: a release and test rows. Out: a certified score, and one number for each test row.
 
 from typing import Literal
 

@@ -1,8 +1,7 @@
-"""The other private columns of a release, as a learner of one of them uses them.
+"""The other private columns of a release, as a learner of one of them uses them."""
 
-The released rows hold noisy values of the other columns, the test rows true ones. What a noisy
-value reveals of the true one is known from its channel.
-"""
+# The released rows hold noisy values of the other columns, the test rows true ones. What a noisy
+# value reveals of the true one is known from its channel.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,15 +54,15 @@ _WORDS: Final[Mapping[Way, str]] = {
 
 @dataclass(frozen=True)
 class OtherColumns:
-    """Other private columns of n released rows, and of t test rows.
+    """Other private columns of n released rows, and of t test rows."""
 
-    ``likelihoods``, float64 of shape (n, k): P(released value | true value) at the released values.
-    ``values``, float64 of shape (k, w): what stands for each true value among the features:
-    indicators, or a number. ``true``, float64 of shape (t, w): the same for the true values of the
-    test rows. ``own``, float64 of shape (n, k): P(released label | label) of the column to learn,
-    where it is a class and known. ``together``, float64 of shape (n, c, k): P(all released columns
-    | label, the others' values), where the draws are not independent. ``remark``: what is left out.
-    """
+    # ``likelihoods``, float64 of shape (n, k): P(released value | true value) at the released
+    # values. ``values``, float64 of shape (k, w): what stands for each true value among the
+    # features: indicators, or a number. ``true``, float64 of shape (t, w): the same for the true
+    # values of the test rows. ``own``, float64 of shape (n, k): P(released label | label) of the
+    # column to learn, where it is a class and known. ``together``, float64 of shape (n, c, k):
+    # P(all released columns | label, the others' values), where the draws are not independent.
+    # ``remark``: what is left out.
 
     likelihoods: tuple[FloatArray, ...]
     values: tuple[FloatArray, ...]
@@ -137,11 +136,9 @@ def other_columns(
     *,
     true: bool = False,
 ) -> OtherColumns:
-    """Return the other private columns for a learner of the one at ``position``.
-
-    ``tests``: the test rows with the true values of each column; ``true``: whether to use the true
-    values of the released rows, which must be known.
-    """
+    """Return the other private columns for a learner of the one at ``position``."""
+    # ``tests``: the test rows with the true values of each column; ``true``: whether to use the
+    # true values of the released rows, which must be known.
     columns, declared = file.columns, file.declaration
     if declared is not None and declared.joint is not None and not true:
         joint = joint_claim(declared, [column.classes for column in columns])
@@ -198,10 +195,8 @@ def _of_column(
 
 
 def row_likelihood(column: Release, claim: Mechanism) -> FloatArray | None:
-    """Return P(released | y) at each row's released label for every class, of shape (n, k).
-
-    None where the claim has no channel of the label alone.
-    """
+    """Return P(released | y) at each row's released label for every class, of shape (n, k)."""
+    # None where the claim has no channel of the label alone.
     if (strata := claim.offers(LabelByStratum)) is not None:
         if column.strata is None or set(strata.classes) != set(column.classes):
             return None
@@ -256,12 +251,11 @@ def _places(names: tuple[Label, ...], among: tuple[Label, ...]) -> IntArray:
 
 @dataclass(frozen=True)
 class ColumnToLearn:
-    """A private column, and what a learner of it may use.
+    """A private column, and what a learner of it may use."""
 
-    ``release``: without the other private columns among its features. ``test``: test rows with the
-    same features. ``beside``: the other private columns; None where there are none. ``reading``:
-    what was read. ``position``: which column of several it is.
-    """
+    # ``release``: without the other private columns among its features. ``test``: test rows with
+    # the same features. ``beside``: the other private columns; None where there are none.
+    # ``reading``: what was read. ``position``: which column of several it is.
 
     release: Release
     test: LabelledRows

@@ -67,10 +67,9 @@ _LARGEST_STEP: Final = 0.05
 
 @dataclass(frozen=True)
 class LossCorrection:
-    """How the loss takes the mechanism into account; ``words`` say it to people.
+    """How the loss takes the mechanism into account; ``words`` say it to people."""
 
-    ``likelihood``: P(released | y) of each row, where rows have channels of their own.
-    """
+    # ``likelihood``: P(released | y) of each row, where rows have channels of their own.
 
     noise: Noise | None
     name: Any
@@ -79,10 +78,8 @@ class LossCorrection:
 
 
 def correction_for(release: Release) -> LossCorrection:
-    """Return the correction of a loss of classes that fits the declared mechanism.
-
-    The claim's labels must be those of the release (InputError).
-    """
+    """Return the correction of a loss of classes that fits the declared mechanism."""
+    # The claim's labels must be those of the release (InputError).
     claim = from_declaration(release.declaration, release.classes)
     double, strata = claim.offers(SyntheticFeatures), claim.offers(LabelByStratum)
     if double is not None and release.synthetic is not None:
@@ -101,13 +98,11 @@ def correction_for(release: Release) -> LossCorrection:
 
 
 def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> LossCorrection:
-    """Return the correction of a squared loss that fits a mechanism on numbers.
-
-    Undoing a bias adds variance. A linear model with p ``columns`` on n rows averages over rows:
-    the variance of its labels enters its error p/n times, their squared bias whole. So a bias is
-    undone where that lowers the sum, at the mechanism's exact bias and variance of the ``released``
-    labels, float64 of shape (n,).
-    """
+    """Return the correction of a squared loss that fits a mechanism on numbers."""
+    # Undoing a bias adds variance. A linear model with p ``columns`` on n rows averages over rows:
+    # the variance of its labels enters its error p/n times, their squared bias whole. So a bias is
+    # undone where that lowers the sum, at the mechanism's exact bias and variance of the
+    # ``released`` labels, float64 of shape (n,).
     claim = claim.after_rounding
     try:
         debiased_labels(released, claim)
@@ -124,11 +119,10 @@ def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> Los
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model of classes says of t rows.
+    """What a model of classes says of t rows."""
 
-    ``codes``: the likeliest class, int32 of shape (t,), −1 for an output that is no class;
-    ``probability``: of each class, float64 of shape (t, k).
-    """
+    # ``codes``: the likeliest class, int32 of shape (t,), −1 for an output that is no class;
+    # ``probability``: of each class, float64 of shape (t, k).
 
     codes: IntArray
     probability: FloatArray
@@ -137,13 +131,12 @@ class Answers:
 
 @dataclass(frozen=True)
 class Learner:
-    """A learner from releases.
+    """A learner from releases."""
 
-    ``model``: a network is convolutional where rows are square images. ``device``: where the
-    network runs. ``true``: whether the "released" labels are the true ones, which need no
-    correction. ``loss``: ``"poisson"`` for numbers, or a loss of "iwp"; None: the usual one.
-    ``beside``: the other private columns of the release, which are then no features.
-    """
+    # ``model``: a network is convolutional where rows are square images. ``device``: where the
+    # network runs. ``true``: whether the "released" labels are the true ones, which need no
+    # correction. ``loss``: ``"poisson"`` for numbers, or a loss of "iwp"; None: the usual one.
+    # ``beside``: the other private columns of the release, which are then no features.
 
     model: LearnerKind
     device: DeviceName = "auto"
@@ -158,10 +151,8 @@ class Learner:
         )
 
     def classes(self, release: Release, rows: FeatureTable, rng: np.random.Generator) -> Answers:
-        """Return what a model trained on a release says of t other rows.
-
-        InputError if the model cannot be trained under the mechanism.
-        """
+        """Return what a model trained on a release says of t other rows."""
+        # InputError if the model cannot be trained under the mechanism.
         self._check_loss(*(_IWP_LOSSES if self.model == "iwp" else ()), kind="classes")
         correction = LossCorrection(None, None, _TRUE) if self.true else correction_for(release)
         if correction.name == "unbiased" and self.model in ("logistic", "network"):
@@ -183,11 +174,9 @@ class Learner:
     def _for_double(
         self, release: Release, unbiased: LossCorrection, rng: np.random.Generator
     ) -> LossCorrection:
-        """Return the loss of double RR that does better, by the unbiased log-loss of other rows.
-
-        The unbiased loss has a large variance where λ is large. Its first term alone takes
-        synthetic rows for real ones.
-        """
+        """Return the loss of double RR that does better, by the unbiased log-loss of other rows."""
+        # The unbiased loss has a large variance where λ is large. Its first term alone takes
+        # synthetic rows for real ones.
         double = cast(Mechanism, unbiased.noise).offers(SyntheticFeatures)
         assert double is not None
         assert release.synthetic is not None
@@ -269,10 +258,8 @@ class Learner:
         return known
 
     def _iwp_table(self, release: Release) -> tuple[Float32Array, Matrix, float]:
-        """Return the released rows as a matrix, what makes one of others, and σ of the noise.
-
-        Noise is stated in the units of the features, which are then taken as they are.
-        """
+        """Return the released rows as a matrix, what makes one of others, and σ of the noise."""
+        # Noise is stated in the units of the features, which are then taken as they are.
         noisy = from_declaration(release.declaration, release.classes).offers(NoisyFeatures)
         features = release.features
         if noisy is None:
@@ -406,11 +393,9 @@ def _widened(table: Float32Array, block: FloatArray) -> Float32Array:
 
 
 def _logistic(known: Any) -> Any:
-    """Return a ridge-penalised logistic model, fitted in single precision.
-
-    Its indicators are not standardised: rare levels then count for less, which helps on noisy
-    labels, and fewer steps are needed.
-    """
+    """Return a ridge-penalised logistic model, fitted in single precision."""
+    # Its indicators are not standardised: rare levels then count for less, which helps on noisy
+    # labels, and fewer steps are needed.
     from ldpaudit.models.logistic import ForwardLoss, LogitLoss, Stopping, TargetLoss, fit_logistic
 
     answers = known.answers.astype(np.float32)
@@ -427,12 +412,10 @@ def iwp_model(
     loss: str | None,
     rng: np.random.Generator,
 ) -> Any:
-    """Return an unfitted IWP-SGD model, its step and ball small enough for features and noise.
-
-    ``noise``: what released the labels; ``sigma``: σ of the features' noise, 0 without any;
-    ``matrix``: released features, of shape (n, d); ``loss``: None is quadratic, "squared" is of
-    numbers in [−1, 1].
-    """
+    """Return an unfitted IWP-SGD model, its step and ball small enough for features and noise."""
+    # ``noise``: what released the labels; ``sigma``: σ of the features' noise, 0 without any;
+    # ``matrix``: released features, of shape (n, d); ``loss``: None is quadratic, "squared" is of
+    # numbers in [−1, 1].
     from ldpaudit.learners import IWPClassifier, IWPRegressor
     from ldpaudit.models.iwp_losses import LOSSES
 

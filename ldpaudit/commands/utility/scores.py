@@ -30,14 +30,13 @@ _ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class Utility:
-    """How a model trained on a release does on the test rows.
+    """How a model trained on a release does on the test rows."""
 
-    ``estimate``: ``test_accuracy`` or ``test_squared_error``, certified for this one model.
-    ``beside``: what to compare it with: the best single answer, and the area under the ROC curve
-    or, of a model of counts, the Poisson deviance. ``scores``, float64 of shape (t,): right (1) or
-    wrong (0), or squared errors, row by row; stays in memory. ``reach``: no difference of two
-    scores can exceed it.
-    """
+    # ``estimate``: ``test_accuracy`` or ``test_squared_error``, certified for this one model.
+    # ``beside``: what to compare it with: the best single answer, and the area under the ROC curve
+    # or, of a model of counts, the Poisson deviance. ``scores``, float64 of shape (t,): right (1)
+    # or wrong (0), or squared errors, row by row; stays in memory. ``reach``: no difference of two
+    # scores can exceed it.
 
     estimate: Estimate
     scores: FloatArray
@@ -65,11 +64,10 @@ def utility(
     confidence: float,
     rng: np.random.Generator,
 ) -> Utility:
-    """Train a model on a release and score it on t test rows, coded like the release.
-
-    InputError if the model cannot be trained under the mechanism, or a test label is outside of the
-    declared range; InsufficientDataError if the test rows have fewer than two different labels.
-    """
+    """Train a model on a release and score it on t test rows, coded like the release."""
+    # InputError if the model cannot be trained under the mechanism, or a test label is outside of
+    # the declared range; InsufficientDataError if the test rows have fewer than two different
+    # labels.
     if release.numeric is not None:
         return _of_numbers(release, test, learner, confidence, rng)
     assert test.labels is not None

@@ -1,13 +1,12 @@
-"""What was made from released labels after the noise, and whether true labels are of these rows.
+"""What was made from released labels after the noise, and whether true labels are of these rows."""
 
-Columns computed from released labels: a natural feature goes with the released label through the
-true one, of which the released label is only a noisy copy: given the released label it still goes
-with the other features. A column computed from the released label alone does not; one computed from
-released labels of rows near by reconstructs them. None of it reveals anything of the true labels,
-nor does this: rows selected by their released label, where each column of the channel is scaled by
-one factor; and labels overwritten by a rule on features, where the released label is fixed,
-whatever the true one is.
-"""
+# Columns computed from released labels: a natural feature goes with the released label through the
+# true one, of which the released label is only a noisy copy: given the released label it still goes
+# with the other features. A column computed from the released label alone does not; one computed
+# from released labels of rows near by reconstructs them. None of it reveals anything of the true
+# labels, nor does this: rows selected by their released label, where each column of the channel is
+# scaled by one factor; and labels overwritten by a rule on features, where the released label is
+# fixed, whatever the true one is.
 
 import math
 from collections.abc import Collection, Iterator

@@ -1,10 +1,9 @@
-"""Do features and released label go together given the true label, and which column explains it?
+"""Do features and released label go together given the true label, and which column explains it?"""
 
-Each column is cut into a few bins and tested on its own, and small models take all of them. Two
-kinds of columns tell something of a released label z beyond the true label y. One that was
-computed from z: given z (and the other columns) it says nothing of y. One that the channel uses:
-then it says about as much of y given z as of z given y.
-"""
+# Each column is cut into a few bins and tested on its own, and small models take all of them. Two
+# kinds of columns tell something of a released label z beyond the true label y. One that was
+# computed from z: given z (and the other columns) it says nothing of y. One that the channel uses:
+# then it says about as much of y given z as of z given y.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -328,12 +327,12 @@ def derived_columns(
 
 @dataclass(frozen=True, eq=False)
 class _Models:
-    """Small models of one label from the other, a summary of the other columns, and suspects.
+    """Small models of one label from the other, a summary of the other columns, and suspects."""
 
-    Targets: 0 is the true label given the released one, 1 the other way round, 2 is 0 put
-    otherwise: whether the two differ, given the released one. Trees see at once that rows of a
-    group are in the clear by the last, and that a natural feature goes with the label by the first.
-    """
+    # Targets: 0 is the true label given the released one, 1 the other way round, 2 is 0 put
+    # otherwise: whether the two differ, given the released one. Trees see at once that rows of a
+    # group are in the clear by the last, and that a natural feature goes with the label by the
+    # first.
 
     columns: Columns
     rows: LabelledRows

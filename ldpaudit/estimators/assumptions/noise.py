@@ -1,9 +1,8 @@
-"""Is noise drawn for each row on its own? Bets against independence, of clusters and distances.
+"""Is noise drawn for each row on its own? Bets against independence, of clusters and distances."""
 
-A bet starts with 1 and stakes a part of what it has on each row. Where the assumption holds no
-bet gains on average, so that P(wealth ≥ 1/α) ≤ α whatever it stakes on (Ville 1939): one over the
-wealth is a valid p-value at every sample size, and an average of several wealths is a wealth.
-"""
+# A bet starts with 1 and stakes a part of what it has on each row. Where the assumption holds no
+# bet gains on average, so that P(wealth ≥ 1/α) ≤ α whatever it stakes on (Ville 1939): one over the
+# wealth is a valid p-value at every sample size, and an average of several wealths is a wealth.
 
 from dataclasses import dataclass
 from typing import Final
@@ -218,12 +217,10 @@ def bet_at(
 
 
 def _shape(strength: FloatArray, n: int) -> tuple[int, int]:
-    """Return the period and the run that autocorrelations (distances from 1) look like.
-
-    A period is the first distance that is nearly as strong as any, where its multiples are strong
-    too. At long distances few pairs are left and chance makes some of them look strong, so what is
-    compared is what each correlation is at least.
-    """
+    """Return the period and the run that autocorrelations (distances from 1) look like."""
+    # A period is the first distance that is nearly as strong as any, where its multiples are strong
+    # too. At long distances few pairs are left and chance makes some of them look strong, so what
+    # is compared is what each correlation is at least.
     found = strength > np.sqrt(2 * np.log(n)) + 1.5
     if not found.any():
         return 0, 0
@@ -238,12 +235,10 @@ def _shape(strength: FloatArray, n: int) -> tuple[int, int]:
 
 
 def _run(strength: FloatArray, correlation: FloatArray) -> int:
-    """Return the longest distance at which rows seem to share noise.
-
-    Correlations within blocks of one draw fall in a line: what half of the first is left at half of
-    the block's length is far clearer than where nothing is left. Where they fall otherwise, the run
-    goes on to the first distance that is not clear.
-    """
+    """Return the longest distance at which rows seem to share noise."""
+    # Correlations within blocks of one draw fall in a line: what half of the first is left at half
+    # of the block's length is far clearer than where nothing is left. Where they fall otherwise,
+    # the run goes on to the first distance that is not clear.
     half = int(np.argmax(correlation <= correlation[0] / 2)) or len(correlation)
     run = min(2 * half, len(strength))
     faded = np.flatnonzero(strength[run:] < _SURE_LAG)

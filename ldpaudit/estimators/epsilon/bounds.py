@@ -1,13 +1,12 @@
-"""Certified lower bounds of a label channel's ε from counts of true against released labels.
+"""Certified lower bounds of a label channel's ε from counts of true against released labels."""
 
-Every bound here holds with probability at least 1 − alpha, over the mechanism's randomness, for
-every ε-label-DP channel that is the same for all rows, whatever the true labels are; rows are
-released independently. A channel that depends on the features needs other methods: there a
-released label may reveal features alone.
-
-Bounds take arrays of counts, since power is the share of simulated counts whose bound exceeds a
-limit.
-"""
+# Every bound here holds with probability at least 1 − alpha, over the mechanism's randomness, for
+# every ε-label-DP channel that is the same for all rows, whatever the true labels are; rows are
+# released independently. A channel that depends on the features needs other methods: there a
+# released label may reveal features alone.
+#
+# Bounds take arrays of counts, since power is the share of simulated counts whose bound exceeds a
+# limit.
 
 import math
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
-"""Noise that shows what it is: numbers whose last digits or remainder come through unchanged.
+"""Noise that shows what it is: numbers whose last digits or remainder come through unchanged."""
 
-Coarse bins of a released number hide this. Noise in steps of two keeps the parity of the number;
-noise from a generator with few states has digits by which it is recognised. Both are read off the
-remainder of the released number, which is post-processing: a bound of ε from it holds whatever was
-done to the released numbers.
-"""
+# Coarse bins of a released number hide this. Noise in steps of two keeps the parity of the number;
+# noise from a generator with few states has digits by which it is recognised. Both are read off the
+# remainder of the released number, which is post-processing: a bound of ε from it holds whatever
+# was done to the released numbers.
 
 from dataclasses import dataclass
 from typing import Final
@@ -87,10 +86,8 @@ def _dependence(labels: IndexArray, outputs: IndexArray, q: int) -> float:
 def _by_digits(
     labels: IndexArray, places: FloatArray, learn: IndexArray, test: IndexArray
 ) -> IndexArray:
-    """Return the remainder of the label that the digits of each tested number point to.
-
-    Digits that were not seen on other rows point to none: one more than the largest remainder.
-    """
+    """Return the remainder of the label that the digits of each tested number point to."""
+    # Digits that were not seen on other rows point to none: one more than the largest remainder.
     below = np.floor(places)
     digits = np.rint((places - below) * 1e9).astype(np.int64)
     noise = below.astype(np.int64) - labels

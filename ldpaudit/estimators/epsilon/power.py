@@ -1,8 +1,8 @@
-"""What an audit could have found: the bound on simulated counts.
+"""What an audit could have found: the bound on simulated counts."""
 
-How likely is it that a bound of ε exceeds a limit, if the release was made by a given channel? As
-many releases as are needed are drawn, with a seed of their own, and bounded as the release itself.
-"""
+# How likely is it that a bound of ε exceeds a limit, if the release was made by a given channel? As
+# many releases as are needed are drawn, with a seed of their own, and bounded as the release
+# itself.
 
 import math
 from collections.abc import Callable
@@ -188,10 +188,8 @@ class Claimed:
         )
 
     def _simplified(self) -> tuple[IndexArray, FloatArray, FloatArray]:
-        """Return rows by label, the claimed channel and that in the clear, for a dozen labels.
-
-        More count as two, the commonest and the others, which understates the power.
-        """
+        """Return rows by label, the claimed channel and that in the clear, for a dozen labels."""
+        # More count as two, the commonest and the others, which understates the power.
         sizes, channel = self.sizes, self.channel.matrix
         if len(sizes) <= 12:
             return sizes, channel, clear_channel(self.presumed, sizes)

@@ -1,13 +1,12 @@
-"""A certified lower bound of ε from the release alone: no true label at all.
+"""A certified lower bound of ε from the release alone: no true label at all."""
 
-Where features predict the label well, rows can be put into groups that represent labels, and the
-released labels of a group can only be as unanimous as the channel allows. Groups are rows that a
-model is surest about, or balls of feature space in which an output is unusually frequent. They are
-chosen without the released labels of the rows tested, so every bound for true labels holds for them
-too: whatever rows are put together, each of them was released by one of the channel's rows. Valid
-for every ε-label-DP channel that is the same for all rows; not for one that depends on the
-features, where the released label may follow the features whatever the true label is.
-"""
+# Where features predict the label well, rows can be put into groups that represent labels, and the
+# released labels of a group can only be as unanimous as the channel allows. Groups are rows that a
+# model is surest about, or balls of feature space in which an output is unusually frequent. They
+# are chosen without the released labels of the rows tested, so every bound for true labels holds
+# for them too: whatever rows are put together, each of them was released by one of the channel's
+# rows. Valid for every ε-label-DP channel that is the same for all rows; not for one that depends
+# on the features, where the released label may follow the features whatever the true label is.
 
 from collections.abc import Iterator
 from typing import Any
@@ -101,10 +100,8 @@ def release_only_evidence(
 def _score_tests(
     scores: FloatArray, released: IntArray, share: float, rng: np.random.Generator, ordered: bool
 ) -> Iterator[GroupTest]:
-    """Choose groups on a fifth of one half's rows, and test them on its others.
-
-    A fifth of the error probability is for groups of half as many rows.
-    """
+    """Choose groups on a fifth of one half's rows, and test them on its others."""
+    # A fifth of the error probability is for groups of half as many rows.
     shuffled, cut = rng.permutation(len(scores)), int(0.2 * len(scores))
     chosen, tested = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
     options = []
@@ -132,11 +129,9 @@ def _table(assigned: IntArray, released: IntArray, groups: int, outputs: int) ->
 
 
 def _problems(frequencies: FloatArray, ordered: bool) -> Iterator[IntArray]:
-    """Yield the group that each output stands for, int32 (m,): its own, then one of two.
-
-    Of two groups the second stands for one of the commonest outputs and, where they are in an
-    order, for the low ones up to some output.
-    """
+    """Yield the group that each output stands for, int32 (m,): its own, then one of two."""
+    # Of two groups the second stands for one of the commonest outputs and, where they are in an
+    # order, for the low ones up to some output.
     m = frequencies.shape[-1]
     yield np.arange(m, dtype=np.int32)
     if m <= 2:
@@ -265,10 +260,8 @@ def _ball_table(
     rng: np.random.Generator,
     threads: int,
 ) -> tuple[IndexArray, IntArray, Method]:
-    """Count other rows in the balls that were best among nested ones around random rows.
-
-    At most 100,000 rows are looked at, and 256 anchors among them.
-    """
+    """Count other rows in the balls that were best among nested ones around random rows."""
+    # At most 100,000 rows are looked at, and 256 anchors among them.
     points, released = found
     rows = rng.permutation(len(points))[:100_000]
     origin = points[rows].mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -1,10 +1,9 @@
-"""Certified lower bounds of ε from true against released labels: the stronger of two methods.
+"""Certified lower bounds of ε from true against released labels: the stronger of two methods."""
 
-Which guess and which event bound ε best, and on which rows, is decided from the true labels'
-frequencies and a presumed channel, before any outcome is seen: so the bounds are valid whatever the
-channel really is. Nine tenths of the error probability go to the method expected to be the
-stronger; the other has the rest, in case the presumption is wrong.
-"""
+# Which guess and which event bound ε best, and on which rows, is decided from the true labels'
+# frequencies and a presumed channel, before any outcome is seen: so the bounds are valid whatever
+# the channel really is. Nine tenths of the error probability go to the method expected to be the
+# stronger; the other has the rest, in case the presumption is wrong.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -102,11 +101,9 @@ def best_plan(
 
 
 def _partitions(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield groups of labels and guessed groups: every label on its own, then two groups.
-
-    For each of the outputs that distinguish labels best, the labels that make it likely against
-    those that do not, by that output alone and by the likelihood ratio of the two groups.
-    """
+    """Yield groups of labels and guessed groups: every label on its own, then two groups."""
+    # For each of the outputs that distinguish labels best, the labels that make it likely against
+    # those that do not, by that output alone and by the likelihood ratio of the two groups.
     present = np.flatnonzero(sizes > 0)
     within = channel[present]
     groups = np.full(len(sizes), -1, dtype=np.int32)
@@ -239,11 +236,9 @@ def best_event(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[Ev
 
 
 def _groups(sizes: IndexArray, channel: FloatArray) -> Iterator[IntArray]:
-    """Yield pairs of groups of labels, int32 of shape (k,), that some output may distinguish.
-
-    Of each output the labels of extreme probability, those that are surely so although few rows
-    were seen of them, and those near to the extremes.
-    """
+    """Yield pairs of groups of labels, int32 of shape (k,), that some output may distinguish."""
+    # Of each output the labels of extreme probability, those that are surely so although few rows
+    # were seen of them, and those near to the extremes.
     present = np.flatnonzero(sizes > 0)
     within = channel[present]
     logs = np.log(np.maximum(within, np.maximum(within.max(axis=0) * 1e-6, _IMPOSSIBLE)))
@@ -518,10 +513,8 @@ def subgroup_tests(
 
 
 def _promise(counts: IndexArray, factor: float) -> float:
-    """Return the bound to expect of a group of ``factor`` times as many rows as were counted.
-
-    Of more than a dozen labels, the commonest against all others.
-    """
+    """Return the bound to expect of a group of ``factor`` times as many rows as were counted."""
+    # Of more than a dozen labels, the commonest against all others.
     if np.count_nonzero(np.floor(class_counts(counts) * factor)) < 2:
         return -1.0
     if len(counts) > 12:

@@ -1,10 +1,9 @@
-"""Bounds of proportions: the counts are the primary datum, an interval is a function of them.
+"""Bounds of proportions: the counts are the primary datum, an interval is a function of them."""
 
-Clopper–Pearson bounds; the exact conditional bound of odds ratios, for tables of any size; and
-tails of sums of coins with different odds. If each of n guesses is right with a probability whose
-log-odds are those of a known prior p_i plus at most ε, the number of right guesses is at most
-Poisson-binomial with q_i = p_i e^ε/(1 + p_i(e^ε − 1)). That bounds ε from below, in nats.
-"""
+# Clopper–Pearson bounds; the exact conditional bound of odds ratios, for tables of any size; and
+# tails of sums of coins with different odds. If each of n guesses is right with a probability whose
+# log-odds are those of a known prior p_i plus at most ε, the number of right guesses is at most
+# Poisson-binomial with q_i = p_i e^ε/(1 + p_i(e^ε − 1)). That bounds ε from below, in nats.
 
 import math
 from dataclasses import dataclass
@@ -209,11 +208,9 @@ def _tails(
 
 
 def _solved(cells: FloatArray, log_theta: FloatArray, alpha: float) -> FloatArray:
-    """Return where the tail is alpha by Newton's method, from about there; cells (t, 4).
-
-    The tail's log-odds are nearly linear in log θ; their derivative is the difference of the mean
-    counts in the tail and outside it.
-    """
+    """Return where the tail is alpha by Newton's method, from about there; cells (t, 4)."""
+    # The tail's log-odds are nearly linear in log θ; their derivative is the difference of the mean
+    # counts in the tail and outside it.
     steps, logs, below = _terms(cells, alpha)
     level = math.log(alpha) - math.log1p(-alpha)
     for _ in range(100):
@@ -356,11 +353,9 @@ def shift_upper(priors: FloatArray, correct: int, alpha: float) -> float:
 
 
 def _largest(coins: ShiftedCoins, count: int, alpha: float) -> float:
-    """Return the largest shift at which P(S ≥ count) is at most alpha; −∞ if there is none.
-
-    Normal quantiles of the tail are nearly linear in the shift: a few steps from where the normal
-    approximation puts it are enough.
-    """
+    """Return the largest shift at which P(S ≥ count) is at most alpha; −∞ if there is none."""
+    # Normal quantiles of the tail are nearly linear in the shift: a few steps from where the normal
+    # approximation puts it are enough.
     from scipy.optimize import brentq
 
     def short(shift: float) -> float:

@@ -127,13 +127,11 @@ def _candidates(pilot: FloatArray, n: int, alpha: float) -> FloatArray:
 def _rejected(
     pilot: FloatArray, values: FloatArray, candidates: FloatArray, alpha: float
 ) -> BoolArray:
-    """Return for each candidate m whether "the mean is at most m" is rejected, bool (g,).
-
-    One sequence of bets in [0, 1], against every candidate at once. Values are replaced by two
-    neighbouring levels with weights that keep their mean. The logarithm of the capital is concave
-    in the value, so this only lowers it, and a block of values becomes one row of weights, whatever
-    its length. Levels come from the pilot values, bets from the past.
-    """
+    """Return for each candidate m whether "the mean is at most m" is rejected, bool (g,)."""
+    # One sequence of bets in [0, 1], against every candidate at once. Values are replaced by two
+    # neighbouring levels with weights that keep their mean. The logarithm of the capital is concave
+    # in the value, so this only lowers it, and a block of values becomes one row of weights,
+    # whatever its length. Levels come from the pilot values, bets from the past.
     even, edges = np.linspace(0.0, 1.0, 49), _block_edges(len(values))
     levels = np.unique(np.concatenate([np.quantile(pilot, even), even]))
     weights = _level_weights(values, levels, edges)
@@ -158,11 +156,9 @@ def _rejected(
 
 
 def _hedge_ratio(missing: FloatArray) -> FloatArray:
-    """Return φ(d)/Φ(d), d = Φ⁻¹(w), for the share w = exp(−missing)/1.2 of the payoff held now.
-
-    The value of the option is Φ(d); its relative change per standard deviation of the sum to come
-    is the bet. It is bought for a payoff of 1.2/α, so that an imperfect hedge suffices.
-    """
+    """Return φ(d)/Φ(d), d = Φ⁻¹(w), for the share w = exp(−missing)/1.2 of the payoff held now."""
+    # The value of the option is Φ(d); its relative change per standard deviation of the sum to come
+    # is the bet. It is bought for a payoff of 1.2/α, so that an imperfect hedge suffices.
     log_share = -missing - math.log(1.2)
     d = ndtri(np.exp(log_share))
     return np.asarray(np.exp(-0.5 * d * d - 0.5 * math.log(2 * math.pi) - log_share))

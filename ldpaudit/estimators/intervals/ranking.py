@@ -1,8 +1,7 @@
-"""AUC, and the true-positive rate at a small false-positive rate, with finite-sample bounds.
+"""AUC, and the true-positive rate at a small false-positive rate, with finite-sample bounds."""
 
-Every bound here holds given how many positives and negatives there are, for scores that were fixed
-before the rows were seen, with no other assumption than independent rows.
-"""
+# Every bound here holds given how many positives and negatives there are, for scores that were
+# fixed before the rows were seen, with no other assumption than independent rows.
 
 import math
 from dataclasses import dataclass

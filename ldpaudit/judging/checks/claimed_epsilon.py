@@ -164,10 +164,8 @@ def _measured(case: Case) -> Draft:
 
 
 def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, limit: float) -> str:
-    """Return how much more a group of rows seems to give away than claimed, if one was found.
-
-    What it gives away for certain is not known: the channel may use features within the group.
-    """
+    """Return how much more a group of rows seems to give away than claimed, if one was found."""
+    # What it gives away for certain is not known: the channel may use features within the group.
     bound = evidence.bounds.get(SUBGROUPS)
     found = 0.0 if bound is None else bound(alpha * proofs[SUBGROUPS])
     if found <= limit:

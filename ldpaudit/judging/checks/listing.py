@@ -29,14 +29,13 @@ _SEED_ERROR: Final = 1e-9
 
 @dataclass(frozen=True)
 class Row:
-    """A check: what it asks, and what answers that.
+    """A check: what it asks, and what answers that."""
 
-    ``question``: as a report shows it, where ``look`` asks nothing more exact. ``look``: what is
-    asked of a case by its section of the policy; None where there is nothing to ask. ``audit``: the
-    audit behind it, where it looks at one's numbers alone. ``level``: where no section of the
-    policy asks for it. ``counted``, ``own_error``: as those of a draft. ``where_found``: whether it
-    is there only where its audit found something; where that audit was left out it is open.
-    """
+    # ``question``: as a report shows it, where ``look`` asks nothing more exact. ``look``: what is
+    # asked of a case by its section of the policy; None where there is nothing to ask. ``audit``:
+    # the audit behind it, where it looks at one's numbers alone. ``level``: where no section of the
+    # policy asks for it. ``counted``, ``own_error``: as those of a draft. ``where_found``: whether
+    # it is there only where its audit found something; where that audit was left out it is open.
 
     question: str
     look: Callable[[Case, Any], Draft | None]

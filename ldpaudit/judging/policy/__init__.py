@@ -1,7 +1,7 @@
-"""Policies: what a release may leak, as TOML; their presets, their words, their mistakes.
+"""Policies: what a release may leak, as TOML; their presets, their words, their mistakes."""
 
-In: a file, a text or a preset's name. Out: a :class:`Policy`, or one line that says what is wrong.
-"""
+# In: a file, a text or a preset's name. Out: a :class:`Policy`, or one line that says what is
+# wrong.
 
 from ldpaudit.judging.policy.explaining import explain
 from ldpaudit.judging.policy.lines import check_lines, line_of

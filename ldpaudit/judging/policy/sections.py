@@ -1,7 +1,6 @@
-"""What a policy may say: its sections, the keys of each, and what they mean.
+"""What a policy may say: its sections, the keys of each, and what they mean."""
 
-The descriptions are what ``ldpaudit policy explain`` and the page of policies say.
-"""
+# The descriptions are what ``ldpaudit policy explain`` and the page of policies say.
 
 import datetime
 import math

@@ -1,7 +1,6 @@
-"""The presets: policies that come with the package, one TOML file each.
+"""The presets: policies that come with the package, one TOML file each."""
 
-In: a name such as ``ldpaudit:strict``. Out: its text, or what it says.
-"""
+# In: a name such as ``ldpaudit:strict``. Out: its text, or what it says.
 
 import tomllib
 from functools import cache
