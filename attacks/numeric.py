@@ -35,23 +35,13 @@ _ROWS_PER_POINT: Final = 10
 
 @dataclass(frozen=True)
 class LabelGrid:
-    """The labels that an attacker considers, with their frequencies among other people.
+    """The labels that an attacker considers, with their frequencies among other people."""
 
-    Attributes
-    ----------
-    values : float64 array of shape (g,)
-        Increasing.
-    groups : int32 array of shape (g,)
-        The code of each value in the release's coding of true labels.
-    within : float64 array of shape (g,)
-        P(value | its group), above 0 and summing to 1 over each group.
-    shares : float64 array of shape (c,)
-        P(group).
-    low, high : float
-        The declared range.
-    complete : bool
-        Whether the grid holds every label that there can be.
-    """
+    # ``values``, float64 array of shape (g,): increasing. ``groups``, int32 array of shape (g,):
+    # the code of each value in the release's coding of true labels. ``within``, float64 array of
+    # shape (g,): P(value | its group), above 0 and summing to 1 over each group. ``shares``,
+    # float64 array of shape (c,): P(group). ``low``, ``high``, float: the declared range.
+    # ``complete``, bool: whether the grid holds every label that there can be.
 
     values: FloatArray
     groups: IntArray

@@ -47,33 +47,21 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FoldScore:
-    """The counts of one attack on one fold; no number belongs to one row.
+    """The counts of one attack on one fold; no number belongs to one row."""
 
-    Attributes
-    ----------
-    n, correct : int
-        Rows and right guesses.
-    class_rows, class_correct : int64 arrays of shape (k,)
-        The same for each true label.
-    baseline_correct, gained, lost : int
-        Right guesses of the features-only reference on the same rows; rows that only the attack,
-        and that only the reference, guesses right. All 0 where there is no reference.
-    aucs : float64 array of shape (1, 3) for k = 2, else (k, 3)
-        One-versus-rest AUC with its bounds.
-    rates : tuple of RateInterval, length k
-        The true-positive rate at 1 % false positives of each label against the rest.
-    steps : int64 array of shape (len(SHARES), 2)
-        Rows and right guesses between consecutive shares, most confident first.
-    confidence_rows, confidence_correct : int64 arrays of shape (BINS,)
-        Rows and right guesses in each bin of confidence, the probability of the guess.
-    confidence_sum : float64 array of shape (BINS,)
-        The sum of the confidences in each bin.
-    slices : int64 array of shape (slices, 4)
-        Of each slice of the rows: rows, right guesses, gained, lost.
-    alike : bool
-        Whether rows are independent draws of one law given the attack; False where only their
-        independence is known.
-    """
+    # ``n``, ``correct``, int: rows and right guesses. ``class_rows``, ``class_correct``, int64
+    # arrays of shape (k,): the same for each true label. ``baseline_correct``, ``gained``,
+    # ``lost``, int: right guesses of the features-only reference on the same rows; rows that only
+    # the attack, and that only the reference, guesses right. All 0 where there is no reference.
+    # ``aucs``, float64 array of shape (1, 3) for k = 2, else (k, 3): one-versus-rest AUC with its
+    # bounds. ``rates``, tuple of RateInterval, length k: the true-positive rate at 1 % false
+    # positives of each label against the rest. ``steps``, int64 array of shape (len(SHARES), 2):
+    # rows and right guesses between consecutive shares, most confident first. ``confidence_rows``,
+    # ``confidence_correct``, int64 arrays of shape (BINS,): rows and right guesses in each bin of
+    # confidence, the probability of the guess. ``confidence_sum``, float64 array of shape (BINS,):
+    # the sum of the confidences in each bin. ``slices``, int64 array of shape (slices, 4): of each
+    # slice of the rows: rows, right guesses, gained, lost. ``alike``, bool: whether rows are
+    # independent draws of one law given the attack; False where only their independence is known.
 
     n: int
     correct: int

@@ -80,21 +80,13 @@ _LARGE: Final = 1 << 26
 
 @dataclass(frozen=True)
 class ReadReport:
-    """A release as it was read, and what its reader should know about it.
+    """A release as it was read, and what its reader should know about it."""
 
-    Attributes
-    ----------
-    release : Release
-    warnings : tuple of str
-        Signs of a mistake, such as a true label left among the features. They hold no name and no
-        value, so they may be shown in a report.
-    test : LabelledRows or None
-        The test rows, if any.
-    remarks : tuple of str
-        How files are read, in words, if that was detected and is unusual.
-    people : array of shape (n,) or None
-        What ``keyed`` made of the ids; None where it was not asked for.
-    """
+    # ``release``, Release. ``warnings``, tuple of str: signs of a mistake, such as a true label
+    # left among the features. They hold no name and no value, so they may be shown in a report.
+    # ``test``, LabelledRows or None: the test rows, if any. ``remarks``, tuple of str: how files
+    # are read, in words, if that was detected and is unusual. ``people``, array of shape (n,) or
+    # None: what ``keyed`` made of the ids; None where it was not asked for.
 
     release: Release
     warnings: tuple[str, ...] = ()

@@ -19,15 +19,10 @@ _ALL: Final = "all-"
 
 @dataclass(frozen=True)
 class Picture:
-    """One chart of a result; a notebook shows it.
+    """One chart of a result; a notebook shows it."""
 
-    Attributes
-    ----------
-    figure
-        The chart, with its title, its description and the table of its numbers.
-    private
-        Whether files of it are readable by their owner alone.
-    """
+    # ``figure``: the chart, with its title, its description and the table of its numbers.
+    # ``private``: whether files of it are readable by their owner alone.
 
     figure: Figure
     private: bool = True

@@ -26,12 +26,11 @@ _LEAST_ROWS: Final = 10.0
 
 @dataclass(frozen=True)
 class Told:
-    """The share of labels that a column reveals.
+    """The share of labels that a column reveals."""
 
-    ``share``: in [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the
-    most frequent label; ``error``: its standard error; ``wrong``: how many of the counted rows it
-    tells wrongly; ``derived``: whether it seems to tell more than all labels.
-    """
+    # ``share``: in [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the
+    # most frequent label; ``error``: its standard error; ``wrong``: how many of the counted rows it
+    # tells wrongly; ``derived``: whether it seems to tell more than all labels.
 
     share: float
     error: float
@@ -124,14 +123,13 @@ MOST_ERROR: Final = 0.02  # with a larger standard error, a share says too littl
 
 @dataclass(frozen=True)
 class Scan:
-    """What single columns tell.
+    """What single columns tell."""
 
-    ``best``: the most that a column reveals about the label in its own row; ``deciding``: the
-    columns, by position, that decide the label of their row; ``lagged``: those that decide the
-    label of another row, with the distance to the row of the value; ``flags``: those whose value
-    follows from the label, and that so tell apart groups of labels; ``position``: what the row
-    number reveals; ``rows``: how many rows were looked at.
-    """
+    # ``best``: the most that a column reveals about the label in its own row; ``deciding``: the
+    # columns, by position, that decide the label of their row; ``lagged``: those that decide the
+    # label of another row, with the distance to the row of the value; ``flags``: those whose value
+    # follows from the label, and that so tell apart groups of labels; ``position``: what the row
+    # number reveals; ``rows``: how many rows were looked at.
 
     best: Told
     deciding: tuple[int, ...]
@@ -247,11 +245,10 @@ _FEWEST_PEOPLE: Final = 20
 
 @dataclass(frozen=True)
 class Decided:
-    """What the values of a column decide.
+    """What the values of a column decide."""
 
-    ``share``: of the rows: those with a value that decides their label; ``values``: how many such
-    values there are.
-    """
+    # ``share``: of the rows: those with a value that decides their label; ``values``: how many such
+    # values there are.
 
     share: float
     values: int
@@ -358,12 +355,11 @@ _LEAST_VARIANCE: Final = 1e-9
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often rows at a distance have the same label.
+    """How often rows at a distance have the same label."""
 
-    ``pairs``, ``same``: how many pairs of rows there are, and how many have the same label;
-    ``chance``: the share that has it on average over all orders of the rows; ``z``: by how many
-    standard deviations, over all orders, the number of such pairs differs.
-    """
+    # ``pairs``, ``same``: how many pairs of rows there are, and how many have the same label;
+    # ``chance``: the share that has it on average over all orders of the rows; ``z``: by how many
+    # standard deviations, over all orders, the number of such pairs differs.
 
     pairs: int
     same: int

@@ -127,12 +127,11 @@ SMOOTHING = 0.5
 
 @dataclass(frozen=True)
 class PosteriorBox:
-    """Posteriors of m rows, each with an interval for every label.
+    """Posteriors of m rows, each with an interval for every label."""
 
-    ``estimate``, float64 array of shape (m, k): rows sum to 1, entries strictly inside (0, 1).
-    ``low``, ``high``, float64 arrays of shape (m, k): ends of the intervals; low ≤ estimate ≤ high.
-    ``sizes``, int32 array of shape (m,): the neighbourhoods' sizes.
-    """
+    # ``estimate``, float64 array of shape (m, k): rows sum to 1, entries strictly inside (0, 1).
+    # ``low``, ``high``, float64 arrays of shape (m, k): ends of the intervals; low ≤ estimate ≤
+    # high. ``sizes``, int32 array of shape (m,): the neighbourhoods' sizes.
 
     estimate: FloatArray
     low: FloatArray
@@ -378,13 +377,12 @@ def _least_point(gradient: FloatArray, low: FloatArray, high: FloatArray) -> Flo
 
 @dataclass(frozen=True)
 class ErrorBudget:
-    """How the error probability δ of a bound on J(τ) is spent.
+    """How the error probability δ of a bound on J(τ) is spent."""
 
-    ``total``: δ = ``count`` + ``markov`` + ``prior``; ``count``: δ″, the binomial bound of the
-    share of queries; ``markov``: γ, the event that more than a share ``slack`` of all people have a
-    wrong loss bound; ``prior``: the event that a label's share lies outside its interval;
-    ``slack``: s, taken off the bound.
-    """
+    # ``total``: δ = ``count`` + ``markov`` + ``prior``; ``count``: δ″, the binomial bound of the
+    # share of queries; ``markov``: γ, the event that more than a share ``slack`` of all people have
+    # a wrong loss bound; ``prior``: the event that a label's share lies outside its interval;
+    # ``slack``: s, taken off the bound.
 
     total: float
     count: float
@@ -416,13 +414,12 @@ def smoothness_bias(n: int, k: int, error: float, constant: float, power: float 
 
 @dataclass(frozen=True)
 class Exceedance:
-    """J(τ) on a grid.
+    """J(τ) on a grid."""
 
-    ``grid``, float64 array of shape (g,): τ in nats, ascending, every multiple of 1/2 within its
-    range included; ``value``, float64 array of shape (g,): the share of queries whose estimated
-    loss is at least τ; ``low``, float64 array of shape (g,) or None: a lower confidence bound at
-    each point alone; ``queries``: m.
-    """
+    # ``grid``, float64 array of shape (g,): τ in nats, ascending, every multiple of 1/2 within its
+    # range included; ``value``, float64 array of shape (g,): the share of queries whose estimated
+    # loss is at least τ; ``low``, float64 array of shape (g,) or None: a lower confidence bound at
+    # each point alone; ``queries``: m.
 
     grid: FloatArray
     value: FloatArray

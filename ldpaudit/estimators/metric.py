@@ -37,11 +37,10 @@ _CELLS_AT_ONCE = 16_000_000
 
 @dataclass(frozen=True)
 class ColumnMetric:
-    """Coded columns, or their principal components where the columns are too many.
+    """Coded columns, or their principal components where the columns are too many."""
 
-    ``design``: turns columns into coordinates; ``components``: the projection, None where the
-    coordinates are few; ``description``: what was done to the columns, in words for the report.
-    """
+    # ``design``: turns columns into coordinates; ``components``: the projection, None where the
+    # coordinates are few; ``description``: what was done to the columns, in words for the report.
 
     design: DesignMatrix
     components: Any

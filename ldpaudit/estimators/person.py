@@ -156,12 +156,11 @@ class Tally(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AddedPlan:
-    """What is counted in each release, fixed without a look at what was released.
+    """What is counted in each release, fixed without a look at what was released."""
 
-    ``events``, bool arrays of shape (m,), are the outputs that speak for one label against all
-    others. Releases with the same presumed channel have one code in ``groups``, int64 (t,), and
-    share their counts.
-    """
+    # ``events``, bool arrays of shape (m,), are the outputs that speak for one label against all
+    # others. Releases with the same presumed channel have one code in ``groups``, int64 (t,), and
+    # share their counts.
 
     way: Way
     label: int
@@ -244,12 +243,11 @@ def added_plan(sizes: IndexArray, channels: Sequence[FloatArray]) -> AddedPlan |
 
 @dataclass(frozen=True, eq=False)
 class AnswersEvidence:
-    """What was counted of several answers of each person: a bound at any level.
+    """What was counted of several answers of each person: a bound at any level."""
 
-    ``added``: what adds up, in each stratum; empty where the noise is not independent. ``codes``:
-    all answers as one code, or each pair of columns, in each stratum; ``weights`` are their shares
-    of the error probability, and ``added`` has the rest, in equal shares.
-    """
+    # ``added``: what adds up, in each stratum; empty where the noise is not independent. ``codes``:
+    # all answers as one code, or each pair of columns, in each stratum; ``weights`` are their
+    # shares of the error probability, and ``added`` has the rest, in equal shares.
 
     added: tuple[Callable[[float], EpsilonBound], ...]
     codes: tuple[BoundEvidence, ...]

@@ -34,11 +34,10 @@ LARGEST: Final = 40_000
 
 @dataclass(frozen=True)
 class SharedNoise:
-    """Whether answers share noise: the p-value, or None where too few rows are alike.
+    """Whether answers share noise: the p-value, or None where too few rows are alike."""
 
-    It is valid for all ``tests``, pairs times codings, together (Bonferroni). ``rows`` have another
-    one like them, for the pair with most.
-    """
+    # It is valid for all ``tests``, pairs times codings, together (Bonferroni). ``rows`` have
+    # another one like them, for the pair with most.
 
     p_value: float | None
     tests: int

@@ -50,10 +50,9 @@ _FAR = 25.0
 
 @dataclass(frozen=True)
 class Scores:
-    """Guesses of log dP/dQ, float64 arrays of shapes (n_p,) and (n_q,): rows of P and of Q.
+    """Guesses of log dP/dQ, float64 arrays of shapes (n_p,) and (n_q,): rows of P and of Q."""
 
-    Raise InputError if one is not finite: what cannot be compared would count as "no difference".
-    """
+    # Raise InputError if one is not finite: what cannot be compared would count as "no difference".
 
     p: FloatArray
     q: FloatArray
@@ -68,11 +67,10 @@ class Scores:
 
 @dataclass(frozen=True)
 class CellMap:
-    """The log ratio of counts in cells of the guess, shrunk towards the cell's mean guess.
+    """The log ratio of counts in cells of the guess, shrunk towards the cell's mean guess."""
 
-    With a fixed table the variational bound is a bound on the divergence between the distributions
-    over cells, with all cells counted jointly; grouping only loses divergence.
-    """
+    # With a fixed table the variational bound is a bound on the divergence between the
+    # distributions over cells, with all cells counted jointly; grouping only loses divergence.
 
     edges: FloatArray
     table: FloatArray
@@ -98,15 +96,13 @@ class CellMap:
 
 @dataclass(frozen=True)
 class ClippedCritic:
-    """φ = min(scale · map(guess), clip), kept above −clip − 12, plus a shift for the tangent.
+    """φ = min(scale · map(guess), clip), kept above −clip − 12, plus a shift for the tangent."""
 
-    The floor is so low that it costs nothing, so high that every power is finite.
-
-    ``order``: the order α' for which it is taken. ``tangent``: its form; else Donsker–Varadhan.
-    ``map``: replaces the guess first; None keeps it. ``scale``, ``clip``, ``shift``: fixed before
-    the rows that the bound is taken on. ``foreseen``: the bound at 95 % that tuning rows promise,
-    in nats.
-    """
+    # The floor is so low that it costs nothing, so high that every power is finite.
+    # ``order``: the order α' for which it is taken. ``tangent``: its form; else Donsker–Varadhan.
+    # ``map``: replaces the guess first; None keeps it. ``scale``, ``clip``, ``shift``: fixed before
+    # the rows that the bound is taken on. ``foreseen``: the bound at 95 % that tuning rows promise,
+    # in nats.
 
     order: float
     tangent: bool
@@ -235,10 +231,9 @@ def _log(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class RenyiBound:
-    """A lower bound on D_α for one order, on rows that played no part in its choice.
+    """A lower bound on D_α for one order, on rows that played no part in its choice."""
 
-    ``critic``: with its own order α' ≤ α and its form; ``scores``: the rows it is bounded on.
-    """
+    # ``critic``: with its own order α' ≤ α and its form; ``scores``: the rows it is bounded on.
 
     order: float
     critic: ClippedCritic
@@ -311,11 +306,10 @@ def row_groups(n_p: int, n_q: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class RenyiPoint:
-    """Estimates of D_α in nats at one order.
+    """Estimates of D_α in nats at one order."""
 
-    ``order``: α; ``value``: the estimate to report; ``effective_rows``: rows of Q that the
-    exponential weights e^{αφ} leave: n (E w)²/E w²; ``supported``: whether that is enough (30).
-    """
+    # ``order``: α; ``value``: the estimate to report; ``effective_rows``: rows of Q that the
+    # exponential weights e^{αφ} leave: n (E w)²/E w²; ``supported``: whether that is enough (30).
 
     order: float
     value: float

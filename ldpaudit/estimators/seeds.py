@@ -116,11 +116,10 @@ def written_seeds(counted: int, made_on: datetime.date | None = None) -> list[in
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What the noise did to rows in their order.
+    """What the noise did to rows in their order."""
 
-    ``hits``, bool array of shape (n,): rows of one stratum are hits independently and alike, unless
-    the noise can be computed; ``strata``, int64 array of shape (n,).
-    """
+    # ``hits``, bool array of shape (n,): rows of one stratum are hits independently and alike,
+    # unless the noise can be computed; ``strata``, int64 array of shape (n,).
 
     hits: BoolArray
     strata: IndexArray
@@ -160,13 +159,12 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What explains the outcomes best.
+    """What explains the outcomes best."""
 
-    ``log_p_value``: of "nothing that was tried explains them", corrected for all of it; ``source``:
-    in words, with ``{}`` for the name of the column; ``column``: the column whose checksum it is;
-    ``seeds``, ``columns``: how many seeds of each generator were tried, and checksums of how many
-    columns.
-    """
+    # ``log_p_value``: of "nothing that was tried explains them", corrected for all of it;
+    # ``source``: in words, with ``{}`` for the name of the column; ``column``: the column whose
+    # checksum it is; ``seeds``, ``columns``: how many seeds of each generator were tried, and
+    # checksums of how many columns.
 
     log_p_value: float
     source: str

@@ -45,18 +45,17 @@ def shared(policy: Policy, nodes: int) -> Policy:
 
 @dataclass(frozen=True)
 class NodeCase:
-    """What a node is judged by.
+    """What a node is judged by."""
 
-    ``policy``: with the node's share of the error probability, and what may be declared there.
-    ``words``: what the node and its parts are called. ``epsilon``: what is claimed of it, in nats.
-    ``evidence``: its own numbers. ``records``: its own audits. ``boundable``: whether its ε can be
-    bounded at all; else each part's own bounds count alone. ``odd``: how draws go together where
-    they do not as declared, in words; empty: as usual. ``assumes_draws``: whether the claimed ε
-    holds only if draws go together as declared, as a sum does; that of a joint mechanism is bounded
-    by itself. ``advisable``: whether ``ldpaudit advise`` can take the release with its true labels.
-    ``declared``: all private columns that are declared, where some are not audited. ``audited``:
-    how many columns are.
-    """
+    # ``policy``: with the node's share of the error probability, and what may be declared there.
+    # ``words``: what the node and its parts are called. ``epsilon``: what is claimed of it, in
+    # nats. ``evidence``: its own numbers. ``records``: its own audits. ``boundable``: whether its ε
+    # can be bounded at all; else each part's own bounds count alone. ``odd``: how draws go together
+    # where they do not as declared, in words; empty: as usual. ``assumes_draws``: whether the
+    # claimed ε holds only if draws go together as declared, as a sum does; that of a joint
+    # mechanism is bounded by itself. ``advisable``: whether ``ldpaudit advise`` can take the
+    # release with its true labels. ``declared``: all private columns that are declared, where some
+    # are not audited. ``audited``: how many columns are.
 
     policy: Policy
     words: Words

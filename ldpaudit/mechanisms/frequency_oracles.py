@@ -53,35 +53,20 @@ _ROWS: Final = 1 << 14
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Protocol:
-    """How a protocol makes and reads reports on k labels at ε: a row of the table.
+    """How a protocol makes and reads reports on k labels at ε: a row of the table."""
 
-    Attributes
-    ----------
-    words : str
-        What it reports, for a description.
-    width : int
-        The number of entries of a report.
-    compared : callable
-        Returns the channel of two labels' reports.
-    draw : callable
-        Draws a report for each label code, shape (n, d).
-    read : callable
-        Returns reports of the right width in their own type, and which are possible, (n,).
-    support : callable
-        Returns how far each report supports the label of each code, in ``unit``, shape (n,).
-    unit : float
-        The log likelihood ratio, in nats, of two labels whose support differs by 1.
-    keep : callable
-        Returns P(the most likely label is the true one), ties broken uniformly; None: not known.
-    kind : {"label", "labels", "numbers"}
-        How a released column holds a report.
-    stated : mapping
-        What its declaration states besides labels and ε.
-    own_epsilon : float or None
-        The report's ε in nats where the stated one is only that of its noise.
-    likely : callable or None
-        Returns which labels are the most likely, where not all those of the largest support count.
-    """
+    # ``words``, str: what it reports, for a description. ``width``, int: the number of entries of a
+    # report. ``compared``, callable: returns the channel of two labels' reports. ``draw``,
+    # callable: draws a report for each label code, shape (n, d). ``read``, callable: returns
+    # reports of the right width in their own type, and which are possible, (n,). ``support``,
+    # callable: returns how far each report supports the label of each code, in ``unit``, shape
+    # (n,). ``unit``, float: the log likelihood ratio, in nats, of two labels whose support differs
+    # by 1. ``keep``, callable: returns P(the most likely label is the true one), ties broken
+    # uniformly; None: not known. ``kind``, {"label", "labels", "numbers"}: how a released column
+    # holds a report. ``stated``, mapping: what its declaration states besides labels and ε.
+    # ``own_epsilon``, float or None: the report's ε in nats where the stated one is only that of
+    # its noise. ``likely``, callable or None: returns which labels are the most likely, where not
+    # all those of the largest support count.
 
     words: str
     width: int

@@ -286,17 +286,11 @@ def _factor(system: FloatArray) -> tuple[FloatArray, bool] | None:
 
 @dataclass(frozen=True, eq=False)
 class IntervalColumns:
-    """Outputs with their intervals of labels, in increasing order of output.
+    """Outputs with their intervals of labels, in increasing order of output."""
 
-    Parameters
-    ----------
-    outputs : float64 array of shape (m,)
-        The released values.
-    first, last : int64 arrays of shape (m,)
-        The interval of label codes, both ends included.
-    masses : float64 array of shape (m,)
-        The probability of the output outside its interval.
-    """
+    # ``outputs``, float64 array of shape (m,): the released values. ``first``, ``last``, int64
+    # arrays of shape (m,): the interval of label codes, both ends included. ``masses``, float64
+    # array of shape (m,): the probability of the output outside its interval.
 
     outputs: FloatArray
     first: IndexArray

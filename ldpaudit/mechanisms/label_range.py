@@ -43,15 +43,11 @@ def loss(name: Loss, output: FloatArray, truth: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class LabelRange:
-    """Labels between two bounds: those of a grid, or any number.
+    """Labels between two bounds: those of a grid, or any number."""
 
-    Parameters
-    ----------
-    low, high : float
-        The bounds, both possible labels; declared, never taken from the data.
-    step : float or None
-        The distance of neighbouring labels low, low + step, …, high; None for any real number.
-    """
+    # ``low``, ``high``, float: the bounds, both possible labels; declared, never taken from the
+    # data. ``step``, float or None: the distance of neighbouring labels low, low + step, …, high;
+    # None for any real number.
 
     low: float
     high: float

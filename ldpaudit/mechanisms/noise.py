@@ -71,15 +71,10 @@ _BEYOND: Final = 1 << 48
 
 @dataclass(frozen=True, eq=False)
 class BlockLaw:
-    """A symmetric law on the integers with P(X = x) ∝ block[|x| mod n] e^{−ε ⌊|x|/n⌋}.
+    """A symmetric law on the integers with P(X = x) ∝ block[|x| mod n] e^{−ε ⌊|x|/n⌋}."""
 
-    Parameters
-    ----------
-    block : float64 array of shape (n,)
-        Positive weights of one block.
-    epsilon : float
-        The decay from block to block, in nats.
-    """
+    # ``block``, float64 array of shape (n,): positive weights of one block. ``epsilon``, float: the
+    # decay from block to block, in nats.
 
     block: FloatArray
     epsilon: float
@@ -160,25 +155,15 @@ class BlockLaw:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeFamily(Family):
-    """A family of mechanisms on labels of a declared range: a row of the table of noise.
+    """A family of mechanisms on labels of a declared range: a row of the table of noise."""
 
-    Parameters
-    ----------
-    law : callable
-        The law of noise on n steps at ε with a shape.
-    shape : str
-        The name of the parameter that shapes the noise; "" without one.
-    settle : callable
-        Returns the checked value of that parameter, or its best one, for n steps at ε.
-    by_scale : bool
-        Whether ``scale``, (high − low)/ε, may be declared for ε.
-    clips : bool
-        Whether outputs may be clipped to the range.
-    default_step : float or None
-        The labels' step where none is declared.
-    in_steps : callable
-        What releases the labels of a mechanism on any number of the range, on 1,024 steps of it.
-    """
+    # ``law``, callable: the law of noise on n steps at ε with a shape. ``shape``, str: the name of
+    # the parameter that shapes the noise; "" without one. ``settle``, callable: returns the checked
+    # value of that parameter, or its best one, for n steps at ε. ``by_scale``, bool: whether
+    # ``scale``, (high − low)/ε, may be declared for ε. ``clips``, bool: whether outputs may be
+    # clipped to the range. ``default_step``, float or None: the labels' step where none is
+    # declared. ``in_steps``, callable: what releases the labels of a mechanism on any number of the
+    # range, on 1,024 steps of it.
 
     stated: Callable[[MechanismOptions], dict[str, Any]] = lambda options: (
         options.stated() | options.stated_range()

@@ -28,20 +28,13 @@ REQUIRED: Final = object()
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a declaration.
+    """A parameter of a declaration."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in the declaration.
-    check : callable or None
-        Returns the declared value in the field's type, or raises an InputError; None where the
-        mechanism itself checks it.
-    field : str
-        The mechanism's field with the value, by default of the same name.
-    default : object
-        The value where none is declared, or a function that computes it from the fields before.
-    """
+    # ``name``, str: its name in the declaration. ``check``, callable or None: returns the declared
+    # value in the field's type, or raises an InputError; None where the mechanism itself checks it.
+    # ``field``, str: the mechanism's field with the value, by default of the same name.
+    # ``default``, object: the value where none is declared, or a function that computes it from the
+    # fields before.
 
     name: str
     check: Callable[[Any], Any] | None = None

@@ -200,17 +200,11 @@ StatedNoise = Noise | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class LabelNoise:
-    """The part of a mechanism that a classifier corrects for.
+    """The part of a mechanism that a classifier corrects for."""
 
-    Attributes
-    ----------
-    channel : Channel
-        The label's channel.
-    double : SyntheticFeatures or None
-        The whole mechanism where some released features are synthetic.
-    gaussian : bool
-        Whether the released features carry Gaussian noise.
-    """
+    # ``channel``, Channel: the label's channel. ``double``, SyntheticFeatures or None: the whole
+    # mechanism where some released features are synthetic. ``gaussian``, bool: whether the released
+    # features carry Gaussian noise.
 
     channel: Channel
     double: SyntheticFeatures | None = None

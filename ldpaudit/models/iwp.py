@@ -37,24 +37,15 @@ StepSize = Callable[[int], float]
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised, and where: the mean of f(y θᵀx) of a label y = ±1, plus a ridge.
+    """What is minimised, and where: the mean of f(y θᵀx) of a label y = ±1, plus a ridge."""
 
-    A row's label is given by its soft labels (of −1, of +1), an array of shape (b, 2). With the
-    quadratic loss the soft labels (1 ∓ t)/2 give the squared loss ½(θᵀx − t)² of a number t, up to
-    a constant (Dufraiche et al., appendix E.2).
-
-    Attributes
-    ----------
-    loss : MarginLoss
-    sigma : float
-        σ ≥ 0 of the features' noise.
-    ridge : float
-        The constant of ridge/2·‖θ‖²; the intercept is free.
-    radius : float
-        The parameters, intercept included, stay in the ball of this radius.
-    intercept : bool
-        Whether the last parameter is an intercept, which meets no noise.
-    """
+    # A row's label is given by its soft labels (of −1, of +1), an array of shape (b, 2). With the
+    # quadratic loss the soft labels (1 ∓ t)/2 give the squared loss ½(θᵀx − t)² of a number t, up
+    # to a constant (Dufraiche et al., appendix E.2).
+    # ``loss``, MarginLoss. ``sigma``, float: σ ≥ 0 of the features' noise. ``ridge``, float: the
+    # constant of ridge/2·‖θ‖²; the intercept is free. ``radius``, float: the parameters, intercept
+    # included, stay in the ball of this radius. ``intercept``, bool: whether the last parameter is
+    # an intercept, which meets no noise.
 
     loss: MarginLoss
     sigma: float
@@ -104,16 +95,11 @@ class Objective:
 
 
 class Iterate(NamedTuple):
-    """How far a descent has come.
+    """How far a descent has come."""
 
-    Attributes
-    ----------
-    theta : float64 array of shape (d,)
-        The parameters after the last step.
-    mean : float64 array of shape (d,)
-        Their average over the steps, the t-th with a weight proportional to t.
-    steps : int
-    """
+    # ``theta``, float64 array of shape (d,): the parameters after the last step. ``mean``, float64
+    # array of shape (d,): their average over the steps, the t-th with a weight proportional to t.
+    # ``steps``, int.
 
     theta: FloatArray
     mean: FloatArray

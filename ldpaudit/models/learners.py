@@ -117,23 +117,14 @@ class Fitted(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows whose labels are ready for a corrected loss.
+    """Rows whose labels are ready for a corrected loss."""
 
-    Attributes
-    ----------
-    matrix : float64 array of shape (n, d)
-        Features.
-    answers : float64 array of shape (n, k)
-        T[y, z] of each label for the forward loss, else soft labels of any sign.
-    weights : float64 array of shape (n,)
-        Rows' weights; the soft labels do not include them.
-    forward : bool
-        Which of the two ``answers`` is.
-    codes : int32 array of shape (n,)
-        The released labels.
-    transition : float64 array of shape (k, m)
-        The channel that the forward loss assumes.
-    """
+    # ``matrix``, float64 array of shape (n, d): features. ``answers``, float64 array of shape (n,
+    # k): T[y, z] of each label for the forward loss, else soft labels of any sign. ``weights``,
+    # float64 array of shape (n,): rows' weights; the soft labels do not include them. ``forward``,
+    # bool: which of the two ``answers`` is. ``codes``, int32 array of shape (n,): the released
+    # labels. ``transition``, float64 array of shape (k, m): the channel that the forward loss
+    # assumes.
 
     matrix: FloatArray
     answers: FloatArray

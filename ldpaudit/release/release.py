@@ -54,17 +54,11 @@ class SyntheticTable:
 
 @dataclass(frozen=True)
 class Slices:
-    """The rows of a release grouped by one column.
+    """The rows of a release grouped by one column."""
 
-    Attributes
-    ----------
-    column : str
-        The column's name; shown only where names may be.
-    names : tuple of str, length s
-        What the slices are, the largest first; shown only where names may be.
-    codes : int32 array of shape (n,)
-        The slice of each row.
-    """
+    # ``column``, str: the column's name; shown only where names may be. ``names``, tuple of str,
+    # length s: what the slices are, the largest first; shown only where names may be. ``codes``,
+    # int32 array of shape (n,): the slice of each row.
 
     column: str
     names: tuple[str, ...]
@@ -77,16 +71,11 @@ class Slices:
 
 @dataclass(frozen=True)
 class Strata:
-    """Which rows have which channel, where the mechanism has one for each value of a column.
+    """Which rows have which channel, where the mechanism has one for each value of a column."""
 
-    Attributes
-    ----------
-    codes : int32 array of shape (n,)
-        The stratum of each row, 0 … count − 1, in the declaration's order; the column that tells
-        them is public, and a feature.
-    count : int
-        The number of declared strata; some may have no row.
-    """
+    # ``codes``, int32 array of shape (n,): the stratum of each row, 0 … count − 1, in the
+    # declaration's order; the column that tells them is public, and a feature. ``count``, int: the
+    # number of declared strata; some may have no row.
 
     codes: IntArray
     count: int

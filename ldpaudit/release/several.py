@@ -14,25 +14,16 @@ from ldpaudit.release.release import Release
 
 @dataclass(frozen=True)
 class FileColumns:
-    """Several private columns of the same n rows.
+    """Several private columns of the same n rows."""
 
-    Attributes
-    ----------
-    columns : tuple of Release, length d ≥ 2
-        One for each private column, in the order of the declaration, n rows each in the same order.
-        The other released columns are among its features, as an attacker has them.
-    others : tuple of tuple of int, length d
-        For each column: the places of the other released columns among the arrays of its features,
-        numeric ones first (as :meth:`FeatureTable.without` takes them).
-    declaration : ColumnsDeclaration or None
-        The claim; None where nothing was declared.
-    name : str
-        The file's base name, for the report.
-    sha256 : str or None
-        The released file's digest.
-    declared : DeclaredColumns or None
-        All private columns that the file declares, where some of them are not audited.
-    """
+    # ``columns``, tuple of Release, length d ≥ 2: one for each private column, in the order of the
+    # declaration, n rows each in the same order. The other released columns are among its features,
+    # as an attacker has them. ``others``, tuple of tuple of int, length d: for each column: the
+    # places of the other released columns among the arrays of its features, numeric ones first (as
+    # :meth:`FeatureTable.without` takes them). ``declaration``, ColumnsDeclaration or None: the
+    # claim; None where nothing was declared. ``name``, str: the file's base name, for the report.
+    # ``sha256``, str or None: the released file's digest. ``declared``, DeclaredColumns or None:
+    # all private columns that the file declares, where some of them are not audited.
 
     columns: tuple[Release, ...]
     others: tuple[tuple[int, ...], ...]
@@ -71,20 +62,13 @@ def _moved(column: ColumnSurvey, gone: tuple[int, ...]) -> ColumnSurvey:
 
 @dataclass(frozen=True)
 class ColumnReleases:
-    """Releases of one private column of the same people, and which row is whose.
+    """Releases of one private column of the same people, and which row is whose."""
 
-    Attributes
-    ----------
-    releases : tuple of Release, length t ≥ 2
-        In the order in which they were given.
-    rows : int64 array of shape (p, t)
-        The row of each person in each release, −1 where there is none. People whose id repeats
-        within a release are left out.
-    by_id : bool
-        Whether rows were joined on an id; else they are in the same order in all releases.
-    repeated : int
-        People who were left out as their id repeats within a release.
-    """
+    # ``releases``, tuple of Release, length t ≥ 2: in the order in which they were given. ``rows``,
+    # int64 array of shape (p, t): the row of each person in each release, −1 where there is none.
+    # People whose id repeats within a release are left out. ``by_id``, bool: whether rows were
+    # joined on an id; else they are in the same order in all releases. ``repeated``, int: people
+    # who were left out as their id repeats within a release.
 
     releases: tuple[Release, ...]
     rows: IndexArray
@@ -145,18 +129,12 @@ class ColumnReleases:
 
 @dataclass(frozen=True)
 class ReleasedFiles:
-    """Released files of the same people, each with one private column or several.
+    """Released files of the same people, each with one private column or several."""
 
-    Attributes
-    ----------
-    files : tuple of Release or FileColumns, length t ≥ 2
-        In the order in which they were given.
-    rows : int64 array of shape (p, t)
-        The row of each person in each file, −1 where there is none. People whose id repeats
-        within a file are left out.
-    by_id, repeated
-        As of :class:`ColumnReleases`.
-    """
+    # ``files``, tuple of Release or FileColumns, length t ≥ 2: in the order in which they were
+    # given. ``rows``, int64 array of shape (p, t): the row of each person in each file, −1 where
+    # there is none. People whose id repeats within a file are left out. ``by_id``, ``repeated``: as
+    # of :class:`ColumnReleases`.
 
     files: tuple[Release | FileColumns, ...]
     rows: IndexArray

@@ -44,18 +44,17 @@ _MOST_COLUMNS: Final = 64
 
 @dataclass(frozen=True)
 class ColumnEvidence:
-    """What was found out about the feature columns.
+    """What was found out about the feature columns."""
 
-    ``derived``: the array columns computed from the released label, or so it seems. ``p_value``:
-    with true labels: valid, of "given the true label, the other columns say nothing of the released
-    one". ``doubtful``: with true labels: whether the mechanism may have used some of the derived
-    columns instead. ``ordered``: with true labels: whether the order of the rows was made from
-    released labels, too. ``rows_in_doubt``: with true labels: whether rows that are alike may share
-    noise, which would explain what features seem to say. ``fixed``: with true labels: the rows
-    whose released label their features fix, whatever the true one is, where that explains what
-    features say of the released label. ``bound_with``: without true labels: the bound of ε, in
-    nats, that the derived columns would give.
-    """
+    # ``derived``: the array columns computed from the released label, or so it seems. ``p_value``:
+    # with true labels: valid, of "given the true label, the other columns say nothing of the
+    # released one". ``doubtful``: with true labels: whether the mechanism may have used some of the
+    # derived columns instead. ``ordered``: with true labels: whether the order of the rows was made
+    # from released labels, too. ``rows_in_doubt``: with true labels: whether rows that are alike
+    # may share noise, which would explain what features seem to say. ``fixed``: with true labels:
+    # the rows whose released label their features fix, whatever the true one is, where that
+    # explains what features say of the released label. ``bound_with``: without true labels: the
+    # bound of ε, in nats, that the derived columns would give.
 
     derived: tuple[int, ...] = ()
     p_value: float | None = None

@@ -72,12 +72,12 @@ def signals(
 
 @dataclass(frozen=True, eq=False)
 class Signals:
-    """What columns say of the released label, and how that goes together.
+    """What columns say of the released label, and how that goes together."""
 
-    ``features``: n rows; ``released``, ``side``, int32 arrays of shape (n,): codes of the released
-    label, and that label as 0 or 1; ``halves``: the two halves of the rows; ``made``, float64 array
-    of shape (n, c): the log-odds of side 1 that each column adds; ``seed``: of the models.
-    """
+    # ``features``: n rows; ``released``, ``side``, int32 arrays of shape (n,): codes of the
+    # released label, and that label as 0 or 1; ``halves``: the two halves of the rows; ``made``,
+    # float64 array of shape (n, c): the log-odds of side 1 that each column adds; ``seed``: of the
+    # models.
 
     features: FeatureTable
     released: IntArray

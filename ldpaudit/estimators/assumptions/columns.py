@@ -104,12 +104,11 @@ def rates(outcomes: IntArray, codes: IndexArray, learn: IndexArray) -> FloatArra
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns as boosting takes them.
+    """Columns as boosting takes them."""
 
-    ``matrix``, float32 array of shape (n, c). ``categorical``, bool array of shape (c,).
-    ``places``, int64 array of shape (c,): the array column of the features that each is, the
-    numeric ones first; -1 for others.
-    """
+    # ``matrix``, float32 array of shape (n, c). ``categorical``, bool array of shape (c,).
+    # ``places``, int64 array of shape (c,): the array column of the features that each is, the
+    # numeric ones first; -1 for others.
 
     matrix: Float32Array
     categorical: BoolArray
@@ -188,12 +187,11 @@ Counts = npt.NDArray[np.signedinteger[Any]]
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """What a test of conditional independence is given.
+    """What a test of conditional independence is given."""
 
-    ``features``: n rows; ``truth``, ``released``, int32 arrays of shape (n,); ``sides``, tuple of
-    two int32 arrays of shape (n,): the true and the released label as 0 or 1: in which half of the
-    labels they are; ``halves``: where to learn and where to test; ``seed``: of the models.
-    """
+    # ``features``: n rows; ``truth``, ``released``, int32 arrays of shape (n,); ``sides``, tuple of
+    # two int32 arrays of shape (n,): the true and the released label as 0 or 1: in which half of
+    # the labels they are; ``halves``: where to learn and where to test; ``seed``: of the models.
 
     features: FeatureTable
     truth: IntArray
@@ -205,12 +203,11 @@ class LabelledRows:
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How clearly features and released label go together given the true label.
+    """How clearly features and released label go together given the true label."""
 
-    ``columns``, float64 array of shape (c,): the logarithm of each array column's wealth; 0 where
-    none was bet. ``staked``: the columns that share the stake: those bet on, chosen on learning
-    rows, or left out. ``joint``: that of all columns together, by boosting.
-    """
+    # ``columns``, float64 array of shape (c,): the logarithm of each array column's wealth; 0 where
+    # none was bet. ``staked``: the columns that share the stake: those bet on, chosen on learning
+    # rows, or left out. ``joint``: that of all columns together, by boosting.
 
     columns: FloatArray
     staked: list[int]

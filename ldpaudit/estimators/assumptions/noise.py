@@ -113,13 +113,12 @@ _SURE_LAG: Final = 3.0
 
 @dataclass(frozen=True)
 class LagTest:
-    """Whether outcomes go together with those of rows a fixed distance away.
+    """Whether outcomes go together with those of rows a fixed distance away."""
 
-    ``p_value``: valid for all distances at once. ``period``: the distance after which noise seems
-    to repeat, again and again; 0 where it does not. ``run``: the longest distance at which rows
-    seem to share noise where it does not repeat. ``strongest``: the distance at which the bets
-    gained the most.
-    """
+    # ``p_value``: valid for all distances at once. ``period``: the distance after which noise seems
+    # to repeat, again and again; 0 where it does not. ``run``: the longest distance at which rows
+    # seem to share noise where it does not repeat. ``strongest``: the distance at which the bets
+    # gained the most.
 
     p_value: float
     period: int = 0

@@ -35,11 +35,10 @@ _STEEPEST, _LIKE, _LEFT = 1.2, 2.0, 0.5
 
 @dataclass(frozen=True)
 class Stretch:
-    """The rows from ``start`` up to ``stop`` that differ most clearly from what is usual.
+    """The rows from ``start`` up to ``stop`` that differ most clearly from what is usual."""
 
-    ``p_value``: valid for all stretches that were looked at; ``inside``, ``usual``: what was
-    measured there, and what is usual.
-    """
+    # ``p_value``: valid for all stretches that were looked at; ``inside``, ``usual``: what was
+    # measured there, and what is usual.
 
     p_value: float = 1.0
     start: int = 0
@@ -258,12 +257,11 @@ ORDER_SHARES: Final = {LAGS: 0.25, STRETCH: 0.125, BLOCKS: 0.125}
 
 @dataclass(frozen=True)
 class NoiseTest:
-    """Whether rows share noise, and which.
+    """Whether rows share noise, and which."""
 
-    ``by_clusters``: the p-value of each kind of cluster, were it the only one; ``shares``: the
-    share of the error probability of each kind, and of each test of the order; ``order``: what
-    noise shows along the file.
-    """
+    # ``by_clusters``: the p-value of each kind of cluster, were it the only one; ``shares``: the
+    # share of the error probability of each kind, and of each test of the order; ``order``: what
+    # noise shows along the file.
 
     by_clusters: Mapping[str, float]
     shares: Mapping[str, float]

@@ -26,12 +26,11 @@ _OWN: Final = 0.8
 
 @dataclass(frozen=True)
 class Consistency:
-    """How counts agree with a claim.
+    """How counts agree with a claim."""
 
-    ``p_value``: valid: if the claim holds it is at most α with probability at most α; ``cells``:
-    the probabilities that were compared; ``inconsistent``: how many lie outside their simultaneous
-    confidence intervals at the given level.
-    """
+    # ``p_value``: valid: if the claim holds it is at most α with probability at most α; ``cells``:
+    # the probabilities that were compared; ``inconsistent``: how many lie outside their
+    # simultaneous confidence intervals at the given level.
 
     p_value: float
     cells: int
@@ -167,12 +166,11 @@ def _mixture_exists(released: IndexArray, channel: FloatArray, alpha: float) -> 
 
 @dataclass(frozen=True)
 class RareClass:
-    """The output of a rare class that its channel explains least.
+    """The output of a rare class that its channel explains least."""
 
-    ``label``, ``output``: their codes; ``people``, ``count``: how many people have the label, and
-    how many of them the output; ``chance``: of so many or more, under the claim; ``all_alike``: the
-    chance that everybody gets the usual output: what a full disclosure would look like.
-    """
+    # ``label``, ``output``: their codes; ``people``, ``count``: how many people have the label, and
+    # how many of them the output; ``chance``: of so many or more, under the claim; ``all_alike``:
+    # the chance that everybody gets the usual output: what a full disclosure would look like.
 
     label: int
     output: int
@@ -189,11 +187,10 @@ class RareClass:
 
 @dataclass(frozen=True)
 class RareClasses:
-    """All rare classes of a release.
+    """All rare classes of a release."""
 
-    ``p_value``: valid for all of them together: if the claim holds it is at most α with probability
-    at most α; ``classes``: the least likely first.
-    """
+    # ``p_value``: valid for all of them together: if the claim holds it is at most α with
+    # probability at most α; ``classes``: the least likely first.
 
     p_value: float
     classes: tuple[RareClass, ...]

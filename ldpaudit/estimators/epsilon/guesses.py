@@ -29,12 +29,11 @@ _LARGEST = 40.0  # nats: far more than any number of guesses supports
 
 @dataclass(frozen=True)
 class GuessCounts:
-    """The outcome of guessing the inputs of fresh candidates.
+    """The outcome of guessing the inputs of fresh candidates."""
 
-    ``candidates``: N, each with one of two inputs by a fair coin. ``right``, ``wrong``: guesses
-    that were right and wrong; the rest are abstentions. ``sides``: 1 where only one of the two
-    inputs is ever guessed, else 2.
-    """
+    # ``candidates``: N, each with one of two inputs by a fair coin. ``right``, ``wrong``: guesses
+    # that were right and wrong; the rest are abstentions. ``sides``: 1 where only one of the two
+    # inputs is ever guessed, else 2.
 
     candidates: int
     right: int

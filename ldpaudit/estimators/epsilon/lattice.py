@@ -22,12 +22,11 @@ _MOST_ROWS: Final = 200_000
 
 @dataclass(frozen=True, eq=False)
 class LatticeEvidence:
-    """What the remainders of released numbers say about the true ones, counted on half of the rows.
+    """What remainders of released numbers say about the true ones, counted on half of the rows."""
 
-    ``step``: between neighbouring labels. ``modulus``: the divisor, in steps, whose remainder was
-    counted; None where released numbers lie between labels and the noise is recognised by its
-    digits. ``right``: the share of the counted rows whose true remainder is read off.
-    """
+    # ``step``: between neighbouring labels. ``modulus``: the divisor, in steps, whose remainder was
+    # counted; None where released numbers lie between labels and the noise is recognised by its
+    # digits. ``right``: the share of the counted rows whose true remainder is read off.
 
     bounds: BoundEvidence
     step: float

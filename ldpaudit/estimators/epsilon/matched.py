@@ -39,13 +39,12 @@ RATIOS: Final = (1, 4, 16)  # controls per case: many where the target label is 
 
 @dataclass(frozen=True)
 class Matching:
-    """Cases and controls, fixed by features and true labels alone.
+    """Cases and controls, fixed by features and true labels alone."""
 
-    ``ratio``: controls per case, r; ``cases``, int64 array of shape (m,): rows with their group's
-    target label; ``controls``, int64 array of shape (m · r,): rows with other labels: r for each
-    case, of the same group; ``targets``, int32 array of shape (g,): the target label of each group,
-    −1 for a group without cases.
-    """
+    # ``ratio``: controls per case, r; ``cases``, int64 array of shape (m,): rows with their group's
+    # target label; ``controls``, int64 array of shape (m · r,): rows with other labels: r for each
+    # case, of the same group; ``targets``, int32 array of shape (g,): the target label of each
+    # group, −1 for a group without cases.
 
     ratio: int
     cases: IndexArray
@@ -184,14 +183,12 @@ def expected_two_sided(
 
 @dataclass(frozen=True)
 class ModelBasedFamily:
-    """Model-based randomized response of one model and floor, whatever its λ: what power is for.
+    """Model-based randomized response of one model and floor, whatever its λ: what power is for."""
 
-    A row in which the model gives the released label the probability p has the ratio
-    1 + (1 − λ)/(λp), and the worst one that the floor allows has 1 + (1 − λ)/(λf) = e^ε. So at
-    another ε' of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
-
-    ``floor``: f in (0, 1/k], the least probability that a label is drawn with.
-    """
+    # A row in which the model gives the released label the probability p has the ratio 1 + (1 −
+    # λ)/(λp), and the worst one that the floor allows has 1 + (1 − λ)/(λf) = e^ε. So at another ε'
+    # of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
+    # ``floor``: f in (0, 1/k], the least probability that a label is drawn with.
 
     floor: float
 

@@ -106,12 +106,11 @@ def worth_looking_for(channel: Channel) -> Channel:
 
 @dataclass(frozen=True, eq=False)
 class Claimed:
-    """What is claimed of a release with true labels, and how it is bounded.
+    """What is claimed of a release with true labels, and how it is bounded."""
 
-    ``sizes``, int64 array of shape (k,): rows of each true label. ``channel``: the claimed one, by
-    which all rows are released unless something else is said. ``limit``: the claimed ε in nats;
-    what is found is above it.
-    """
+    # ``sizes``, int64 array of shape (k,): rows of each true label. ``channel``: the claimed one,
+    # by which all rows are released unless something else is said. ``limit``: the claimed ε in
+    # nats; what is found is above it.
 
     sizes: IndexArray
     channel: Channel

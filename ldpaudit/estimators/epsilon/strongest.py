@@ -46,12 +46,12 @@ LowerBound = Callable[[FloatArray, FloatArray, float], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class AccuracyPlan:
-    """A guess of a (merged) label, and the rows on which it is scored.
+    """A guess of a (merged) label, and the rows on which it is scored."""
 
-    ``groups``, int32 array of shape (k,): the group of each label, −1 for a label that is left out.
-    ``guess``, int32 array of shape (m,): the group guessed at each output, −1 for none. ``keep``,
-    int64 array of shape (k,): rows of each label to count; which ones is drawn at random.
-    """
+    # ``groups``, int32 array of shape (k,): the group of each label, −1 for a label that is left
+    # out. ``guess``, int32 array of shape (m,): the group guessed at each output, −1 for none.
+    # ``keep``, int64 array of shape (k,): rows of each label to count; which ones is drawn at
+    # random.
 
     groups: IntArray
     guess: IntArray
@@ -160,13 +160,13 @@ def _best_rows(
 
 @dataclass(frozen=True, eq=False)
 class EventPlan:
-    """Two groups of labels and the event that is to distinguish them, fixed beforehand.
+    """Two groups of labels and the event that is to distinguish them, fixed beforehand."""
 
-    ``groups``, int32 array of shape (k,): 1 for labels that make the event likelier, 0 for the
-    others, −1 for labels left out. ``guess``, int32 array of shape (m,): 1 for the outputs of the
-    event, 0 for all others, −1 for outputs left out (with share 0). ``share``: of the error
-    probability, for how often the event happens in group 0. With 0 only the odds ratio is bounded.
-    """
+    # ``groups``, int32 array of shape (k,): 1 for labels that make the event likelier, 0 for the
+    # others, −1 for labels left out. ``guess``, int32 array of shape (m,): 1 for the outputs of the
+    # event, 0 for all others, −1 for outputs left out (with share 0). ``share``: of the error
+    # probability, for how often the event happens in group 0. With 0 only the odds ratio is
+    # bounded.
 
     groups: IntArray
     guess: IntArray
@@ -283,12 +283,11 @@ def _expected_rates(hits: FloatArray, rows: FloatArray, alpha: float) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class BoundDesign:
-    """How the outcomes of a table will be turned into bounds, fixed before they are seen.
+    """How the outcomes of a table will be turned into bounds, fixed before they are seen."""
 
-    ``plan``, ``pair``, ``odds``: what "accuracy", "two-sided" and "odds-ratio" count. ``primary``:
-    the method expected to be strongest. ``weights``: the shares of the error probability; they sum
-    to 1, but for an odds ratio that is the event's own.
-    """
+    # ``plan``, ``pair``, ``odds``: what "accuracy", "two-sided" and "odds-ratio" count.
+    # ``primary``: the method expected to be strongest. ``weights``: the shares of the error
+    # probability; they sum to 1, but for an odds ratio that is the event's own.
 
     plan: AccuracyPlan
     pair: EventPlan
@@ -350,12 +349,11 @@ def design_bounds(
 
 @dataclass(frozen=True, eq=False)
 class BoundEvidence:
-    """The outcomes that the bounds need, all randomness already drawn: a function of alpha.
+    """The outcomes that the bounds need, all randomness already drawn: a function of alpha."""
 
-    ``counts``, integer array of shape (k, m): rows by true label and output; ``correct``: right
-    guesses of the plan; ``methods``: the methods that may be believed; ``share``: of the error
-    probability.
-    """
+    # ``counts``, integer array of shape (k, m): rows by true label and output; ``correct``: right
+    # guesses of the plan; ``methods``: the methods that may be believed; ``share``: of the error
+    # probability.
 
     design: BoundDesign
     counts: CountTable

@@ -232,11 +232,10 @@ _PRECISION: Final = 1e-5
 
 @dataclass(frozen=True)
 class ShiftedCoins:
-    """Coins by the log-odds of their priors, all shifted by one number.
+    """Coins by the log-odds of their priors, all shifted by one number."""
 
-    ``odds``, float64 array of shape (l,): distinct log-odds. ``counts``, float64 array of shape
-    (l,): how many coins have each; whole numbers.
-    """
+    # ``odds``, float64 array of shape (l,): distinct log-odds. ``counts``, float64 array of shape
+    # (l,): how many coins have each; whole numbers.
 
     odds: FloatArray
     counts: FloatArray

@@ -190,10 +190,9 @@ MIN_ROWS = 40  # with fewer rows in a fold no difference is given
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference with its two-sided interval and the interval's own level.
+    """A difference with its two-sided interval and the interval's own level."""
 
-    ``n`` rows are behind it.
-    """
+    # ``n`` rows are behind it.
 
     value: float
     low: float
@@ -204,10 +203,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Folds:
-    """Row-wise differences, b less a, of each held-out fold.
+    """Row-wise differences, b less a, of each held-out fold."""
 
-    ``reach``: no difference can lie outside of [−reach, reach].
-    """
+    # ``reach``: no difference can lie outside of [−reach, reach].
 
     parts: tuple[FloatArray, ...]
     reach: float = 1.0
