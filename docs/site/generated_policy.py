@@ -17,12 +17,12 @@ decide, and how sure the audit has to be. The exit status of `run` is its verdic
 ```console
 $ ldpaudit policy init gate.toml                  # a starter to edit
 $ ldpaudit policy check gate.toml                 # refuses what run would refuse, without data
-$ ldpaudit policy explain                         # every key, check and rule; with a name: that one
+$ ldpaudit policy explain claimed-epsilon         # a key, check or rule of this page; or all
 $ ldpaudit policy show ldpaudit:strict            # a preset, as it is
 $ ldpaudit run release.parquet --truth truth.parquet --policy gate.toml
 ```
 
-This page repeats `ldpaudit policy explain`. [What a verdict advises](verdict.md).
+[What a verdict advises](verdict.md).
 
 """
 GRID = (
@@ -50,10 +50,10 @@ def policy_page() -> str:
     parts = (
         ("Presets", presets()),
         (TITLES["merging"], RULES["merging"]),
-        (TITLES["exit-status"], f"{grid}\n{RULES['exit-status']}"),
+        (TITLES["exit-status"], f"{grid}\n{not_in_grid(RULES['exit-status'])}"),
         (TITLES["several-checks"], RULES["several-checks"]),
         (TITLES["waiving"], f"{RULES['waiving']}\n\n{example()}"),
-        ("Keys", table(("key", "means"), coded(keys()))),
+        ("Keys", listed(keys())),
         ("Checks", checks()),
     )
     return HEAD + "\n".join(f"## {title}\n\n{text.rstrip()}\n" for title, text in parts)
@@ -98,7 +98,7 @@ def checks() -> str:
     parts = [f"Each check has a `level`. {of_check(next(iter(CHECKS)))['level']}\n"]
     for name, text in CHECKS.items():
         own = {key: words for key, words in of_check(name).items() if key != "level"}
-        keys = f"\n{table(('key', 'means'), coded(own))}" if own else ""
+        keys = f"\n{listed(own)}" if own else ""
         parts.append(f"### {name}\n\n{text}\n{keys}")
     return "\n".join(parts)
 
@@ -109,9 +109,15 @@ def of_check(name: str) -> dict[str, str]:
     return {key.removeprefix(start): words for key, words in every if key.startswith(start)}
 
 
-def coded(words: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return rows of a table with the names as code."""
-    return [(f"`{name}`", text) for name, text in words.items()]
+def listed(words: Mapping[str, str]) -> str:
+    """Return a list of names and what they mean."""
+    return "".join(f"- `{name}`: {text}\n" for name, text in words.items())
+
+
+def not_in_grid(rule: str) -> str:
+    """Return the rule of exit statuses without what each status means."""
+    start = "The worst check of level error decides."
+    return rule[rule.index(start) :]
 
 
 def table(head: tuple[str, ...], rows: Any) -> str:

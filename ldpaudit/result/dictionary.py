@@ -34,8 +34,8 @@ ESTIMATES: Final = {
     "mechanism.feature_epsilon": "ε of the noise on the features, as declared.",
     "mechanism.epsilon_lower": "The strongest lower bound of ε from true against released labels.",
     "mechanism.epsilon_lower.<method>": "The same by one method alone, at its own level.",
-    "mechanism.subgroup_epsilon_lower": "A lower bound of ε within groups of rows that features "
-    "tell apart: finds a part of the rows released as it is.",
+    "mechanism.subgroup_epsilon_lower": "A lower bound of ε within groups of rows with similar "
+    "features: finds a part of the rows that was released in the clear.",
     "mechanism.lattice_epsilon_lower": "A lower bound of ε from remainders and digits of numbers: "
     "finds noise on a lattice.",
     "mechanism.shared_noise_epsilon_lower": "What the noise of a neighbouring row reveals.",
@@ -160,7 +160,7 @@ ESTIMATES: Final = {
     "power.detectable_epsilon": "The smallest ε that would be found to lie above 0.",
     "power.smallest_clear_share": "The smallest share of rows in the clear that would be found.",
     "power.smallest_clear_group": "The smallest group of rows in the clear that would be found.",
-    "power.with_truth.min_detectable_excess": "The excess that true labels would let find.",
+    "power.with_truth.min_detectable_excess": "The excess that would be found with true labels.",
     "power.with_truth.rows_needed": "Further rows that would be needed with true labels.",
     "person.people": "People in any of several releases.",
     "person.people_in_all": "People in all of them.",

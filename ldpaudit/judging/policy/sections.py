@@ -138,23 +138,21 @@ class ClaimSection(_Section):
     )
     epsilon: _Epsilon | None = Field(
         default=None,
-        description="The largest ε that may be declared, in nats; above 0. Of several columns or "
-        "releases: the largest that all that was given may add up to.",
+        description="The largest ε that may be declared, in nats: for several columns or releases, "
+        "their sum.",
     )
     epsilon_per_release: _Epsilon | None = Field(
         default=None,
-        description="The largest ε that one release may declare, all its private columns added up.",
+        description="The largest ε that one release may declare, over all its private columns.",
     )
     epsilon_total: _Epsilon | None = Field(
         default=None,
-        description="The largest ε that all private columns of all given releases may add up to "
-        "for a person.",
+        description="The largest ε for a person, over all private columns of all releases.",
     )
     lambda_: Annotated[float, AfterValidator(_within)] | None = Field(
         default=None,
         alias="lambda",
-        description="In place of epsilon, for randomized response: the probability that a label is "
-        "redrawn.",
+        description="For randomized response, instead of epsilon: how often a label is redrawn.",
     )
 
     _limit: Limit | None = None
@@ -230,14 +228,13 @@ class AuditSection(_Section):
         default=0.95,
         gt=0.5,
         lt=1,
-        description="Of all checks of one level together. At 0.95 at most one honest release in 20 "
-        "fails by chance, at 0.99 one in 100: the better choice for a gate that runs often.",
+        description="Of all checks of one level together: at 0.95 at most one honest release in 20 "
+        "fails by chance, at 0.99 one in 100 (better for a gate that runs often).",
     )
     correction: Literal["holm", "bonferroni", "none"] = Field(
         default="holm",
-        description='How several checks share the error probability: "holm" (Holm\'s step-down '
-        'procedure), "bonferroni" (equal parts) or "none" (each has all of it, so that the '
-        "confidence is that of each check alone).",
+        description='How checks share the error probability: "holm" (step-down), "bonferroni" '
+        '(equal parts) or "none" (each check has all of it).',
     )
     min_rows: int | None = Field(
         default=None,
@@ -246,7 +243,7 @@ class AuditSection(_Section):
     )
     max_undetected_excess: _Allowed = Field(
         default=AllowedExcess(),
-        description="How much more than the claimed ε may go unnoticed (at 90 % power) before "
+        description="The excess over the claimed ε that may go unnoticed (at 90 % power) before "
         'claimed-epsilon is inconclusive: nats (0.5), a share of the claim ("50%"), the larger of '
         'two ([0.5, "50%"], the default), or "any".',
     )
@@ -257,8 +254,8 @@ class DecisionSection(_Section):
 
     not_yet: Literal["fail", "pass"] = Field(
         default="pass",
-        description='The exit status where nothing is violated and the decision is "not yet": '
-        '"pass" is 0, "fail" is 3. The option --not-yet overrules it.',
+        description='The exit status of "not yet" if nothing is violated: "pass" is 0, "fail" is '
+        "3. The option --not-yet overrules it.",
     )
 
 
@@ -356,48 +353,45 @@ class ChecksSection(_Section):
         description="Tests, with true labels, whether the labels of each class with at most 50 "
         "people were released as the claimed mechanism releases them: labels in the clear above "
         "all. It fails when the exact p-value of all such classes is below 1 % and below one "
-        "minus the confidence, and is inconclusive when it is below 5 %: then there are too few "
-        "people to be sure.",
+        "minus the confidence; below 5 % it is inconclusive, because people are too few.",
     )
     features_reveal_label: RevealSection | None = Field(
         default=None,
-        description="Looks at what the features reveal without the released label: the accuracy, "
-        "balanced over labels, and the AUC of an attacker who learns from other people's labels, "
-        "and the same for the best single column and for the order of the rows. It fails when one "
-        "measured value lies above 'max', a column reveals 98 % of the labels of its own row or of "
-        "one near by, or rows near each other agree clearly more often than by chance: noise on "
-        "the label does not hide that. With true labels it also fails when the values of one "
-        "column decide the labels of more than 'max_decided' of the people, as target encoding "
-        "does, or missing values filled in by class.",
+        description="Looks at what the features reveal without the released label. It fails when "
+        "the balanced accuracy or the AUC of an attacker who learns from other people's labels, of "
+        "the best single column or of the row order lies above 'max', when a column reveals 98 % "
+        "of the labels of its own or a nearby row, or when nearby rows agree clearly more often "
+        "than by chance. With true labels it also fails when the values of one column decide the "
+        "labels of more than 'max_decided' of the people, as target encoding does, or filling in "
+        "missing values by class.",
     )
     identifiers: CountSection | None = Field(
         default=None,
         description="Counts columns that may lead back to a person: those that number the rows, "
-        "are different in (nearly) every row, or hold free text or exact dates. It fails when "
-        "there are more than 'max' (default 0).",
+        "differ in (nearly) every row, or hold free text or exact dates. It fails when there are "
+        "more than 'max'.",
     )
     guessable_seed: CheckSection | None = Field(
         default=None,
         description="Tries the seeds that people choose with common random generators, and "
-        "checksums of columns. It fails when one of them explains the noise: anybody can then "
-        "recover every true label. Without true labels it is then inconclusive: true labels "
-        "simulated with that seed look the same.",
+        "checksums of columns. It fails when one explains the noise: anybody can then recover "
+        "every true label. Without true labels it is then inconclusive: labels simulated with that "
+        "seed look the same.",
     )
     shared_noise: CheckSection | None = Field(
         default=None,
         description="Tests, with true labels, whether what noise did to one row reveals what it "
         "did to another: at any distance in the file, in equal or nearly equal rows, in groups "
-        "(--group), in rows of equal rank within a column's values; and whether a stretch of the "
-        "file or blocks of rows have other noise. Without: whether released labels relate to the "
-        "features in the same way along the file. It fails when the p-value is below one minus the "
-        "confidence. Where rows share noise, bounds of ε count one row of each group.",
+        "(--group), in rows of equal rank within a column's values; and whether a stretch or blocks of the "
+        "file have other noise. Without: whether released labels relate to the features in the "
+        "same way along the file. It fails when the p-value is below one minus the "
+        "confidence; bounds of ε then count one row of each group.",
     )
     composition: CheckSection | None = Field(
         default=None,
         description="Looks for people with several rows, each with noise of its own: groups "
         "(--group) whose rows have one true label, or, with true labels, rows with equal features "
-        "and equal labels. It fails where there are some: ε is then that of a row times the rows "
-        "of a person.",
+        "and equal labels. It fails when there are any: ε is then that of a row times the rows of a person.",
     )
     instance_loss_exceedance: ExceedanceSection | None = Field(
         default=None,
@@ -408,13 +402,13 @@ class ChecksSection(_Section):
     label_inference_advantage: AdvantageSection | None = Field(
         default=None,
         description="Looks at the strongest label-inference attack's gain in accuracy over an "
-        "attacker who sees the features alone. It fails when the certified interval lies wholly "
-        "above 'max', and passes when it lies wholly within.",
+        "attacker who sees the features alone. It fails when the certified interval lies above "
+        "'max', and passes when it lies below.",
     )
     label_inference_accuracy: LimitSection | None = Field(
         default=None,
         description="Looks at the strongest label-inference attack's accuracy. It fails when the "
-        "certified interval lies wholly above 'max', and passes when it lies wholly within.",
+        "certified interval lies above 'max', and passes when it lies below.",
     )
     renyi_epsilon: RenyiSection | None = Field(
         default=None,
@@ -455,18 +449,14 @@ class Waiver(_Section):
     no longer decides the exit status. A waiver covers violations, not inconclusive checks.
     """
 
-    check: str = Field(
-        description="The id of a check that the policy asks for; another is an error."
-    )
+    check: str = Field(description="The id of a check that the policy asks for.")
     release_sha256: Annotated[str, BeforeValidator(_digest)] = Field(
-        description="The SHA-256 of the released file, 64 hexadecimal digits (sha256sum FILE; "
-        "results state it). Violations of several releases together need the one that the result "
-        "states for all of them. One changed byte ends the waiver."
+        description="The SHA-256 of the released file, 64 hexadecimal digits (sha256sum FILE; it "
+        "is in results). A violation of several releases together needs the one that the result "
+        "shows for all of them."
     )
-    reason: _OneLine = Field(description="Why it is accepted; it is repeated in results and pages.")
-    approved_by: _OneLine = Field(
-        description="Who answers for it; it is repeated in results and pages."
-    )
+    reason: _OneLine = Field(description="Why it is accepted; shown in every result.")
+    approved_by: _OneLine = Field(description="Who answers for it; shown in every result.")
     expires: Annotated[datetime.date, BeforeValidator(_date)] = Field(
         description="The last day on which it counts, by UTC: 2026-12-31."
     )
@@ -488,8 +478,7 @@ class Policy(_Section):
     )
     extends: Annotated[str, AfterValidator(preset_name)] | None = Field(
         default=None,
-        description="The preset to start from; every key that the policy states itself wins over "
-        "the preset's.",
+        description="The preset to start from.",
     )
     claim: ClaimSection | None = None
     audit: AuditSection = AuditSection()
