@@ -382,16 +382,17 @@ class ChecksSection(_Section):
         default=None,
         description="Tests, with true labels, whether what noise did to one row reveals what it "
         "did to another: at any distance in the file, in equal or nearly equal rows, in groups "
-        "(--group), in rows of equal rank within a column's values; and whether a stretch or blocks of the "
-        "file have other noise. Without: whether released labels relate to the features in the "
-        "same way along the file. It fails when the p-value is below one minus the "
+        "(--group), in rows of equal rank within a column's values; and whether a stretch or "
+        "blocks of the file have other noise. Without: whether released labels relate to the "
+        "features in the same way along the file. It fails when the p-value is below one minus the "
         "confidence; bounds of ε then count one row of each group.",
     )
     composition: CheckSection | None = Field(
         default=None,
         description="Looks for people with several rows, each with noise of its own: groups "
         "(--group) whose rows have one true label, or, with true labels, rows with equal features "
-        "and equal labels. It fails when there are any: ε is then that of a row times the rows of a person.",
+        "and equal labels. It fails when there are any: ε is then that of a row times the rows of "
+        "a person.",
     )
     instance_loss_exceedance: ExceedanceSection | None = Field(
         default=None,
