@@ -137,7 +137,7 @@ ESTIMATES: Final = {
     "columns.told": "The share of labels that the best single column reveals.",
     "columns.position": "The share of labels that the row number reveals.",
     "columns.row_order": "Rows near each other with the same label, beyond chance.",
-    "columns.ordered": "Whether the order of the rows reveals labels (1: yes).",
+    "columns.ordered": "Whether the row order reveals labels beyond the features (1: yes).",
     "features.distortion": "How far distances of projected sparse rows are off, as measured.",
     "features.distortion_bound": "The same, as a bound over the drawing of the projection.",
     "assumptions.feature_blind": "Whether released labels depend on true labels alone (p-value).",
