@@ -12,7 +12,7 @@ import typer
 
 from ldpaudit.cli.parameters import parameters_of, recorded_command
 from ldpaudit.commands.advise.request import AdviseRequest
-from ldpaudit.commands.outputs import Outputs, ReportOutputs
+from ldpaudit.commands.outputs import DesignOutputs, Outputs, ReportOutputs
 from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.requests import (
     BlackBoxRequest,
@@ -27,6 +27,7 @@ from ldpaudit.commands.requests import (
     SelftestRequest,
 )
 from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, Option
 
 if TYPE_CHECKING:
@@ -368,13 +369,18 @@ def compose(request: ComposeRequest, outputs: Outputs, _debug: Debug = False) ->
 
 def design(
     request: DesignRequest,
-    outputs: Outputs,
+    outputs: DesignOutputs,
     quiet: Annotated[bool, Option("Show no progress.")] = False,
     _debug: Debug = False,
 ) -> None:
     """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
     from ldpaudit.commands.mechanism.designing import design
     from ldpaudit.commands.shell import carry_out
+
+    refuse(
+        outputs.channel_out is not None and not request.invariant,
+        "--channel-out belongs to --invariant.",
+    )
 
     carry_out(design, request, outputs, quiet=quiet)
 

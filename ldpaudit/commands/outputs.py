@@ -68,7 +68,9 @@ class Outputs:
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
         """Refuse places that cannot be written to, and those of inputs."""
         # OutputError with what is wrong with which file.
-        streamed = [f"--{name}" for name, place in self.asked.items() if place == STREAM]
+        streamed = [
+            f"--{name.replace('_', '-')}" for name, place in self.asked.items() if place == STREAM
+        ]
         if len(streamed) > 1:
             raise OutputError(
                 f"{' and '.join(streamed)} both go to standard output (-); only one of them can."
@@ -108,6 +110,15 @@ class ReportOutputs(Outputs):
     sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None
     junit: Annotated[Path | None, Option("The checks as JUnit XML (test reports).")] = None
     markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
+
+
+@dataclass(frozen=True)
+class DesignOutputs(Outputs):
+    """Where a design and the channel that was found are written; all or nothing."""
+
+    channel_out: Annotated[
+        Path | None, Option("Where to write the channel of --invariant, for privatize --channel.")
+    ] = None
 
 
 def read_result(path: Path) -> "AuditResult":

@@ -420,9 +420,6 @@ class DesignRequest(FileOptions):
         bool,
         Option("Keep the prior's shares among released labels, and most labels (invariant PRAM)."),
     ] = False
-    channel_out: Annotated[
-        Path | None, Option("Where to write the channel of --invariant, for privatize --channel.")
-    ] = None
     prior: Prior = None
     loss: Annotated[
         Literal["squared", "absolute", "poisson"], Option("What is minimised in expectation.")

@@ -29,7 +29,6 @@ from ldpaudit.mechanisms.parameters import check_epsilon, check_prior
 from ldpaudit.mechanisms.registry import candidates
 from ldpaudit.mechanisms.response import ExplicitChannel
 from ldpaudit.release import FloatArray
-from ldpaudit.work.files import write_whole
 from ldpaudit.work.progress import NoProgress, Progress
 
 # How much smaller, relatively, another loss may be than one that is proved to be the least.
@@ -44,10 +43,8 @@ def design(request: DesignRequest, progress: Progress) -> Design | Analysis:
     """Compare all mechanisms, or analyse the invariant channel (InputError: not valid options)."""
     if request.invariant:
         return _invariant(request)
-    if request.labels is None or request.channel_out is not None:
-        raise InputError(
-            "Give the labels (--labels LO:HI:STEP); --channel-out belongs to --invariant."
-        )
+    if request.labels is None:
+        raise InputError("Give the labels: --labels LO:HI:STEP.")
     labels = grid(LabelRange.parse(request.labels))
     refuse(
         labels.steps >= MOST_LABELS,
@@ -74,8 +71,6 @@ def design(request: DesignRequest, progress: Progress) -> Design | Analysis:
 def _invariant(request: DesignRequest) -> Analysis:
     """Analyse the channel that keeps the prior's shares, and most labels, at ε."""
     # InputError where there is no public prior, or it, the labels or ε are not valid.
-    import pandas as pd
-
     refuse(
         request.prior is None or request.private_epsilon is not None or request.data is not None,
         "--invariant needs a public prior (--prior FILE), and no private one.",
@@ -84,10 +79,9 @@ def _invariant(request: DesignRequest) -> Analysis:
     assert domain.classes is not None
     assert domain.prior is not None
     channel = invariant_channel(domain.classes, domain.prior, request.epsilon)
-    if request.channel_out is not None:
-        frame = pd.DataFrame(channel.matrix, channel.classes, channel.outputs)
-        write_whole(request.channel_out, frame.to_csv(index_label="label"))
-    return analyse(ExplicitChannel(channel), domain.prior, (_INVARIANT,))
+    found = analyse(ExplicitChannel(channel), domain.prior, (_INVARIANT,))
+    found._designed = channel
+    return found
 
 
 def best(candidates: tuple[Scored, ...], *, unbiased: bool = False) -> int | None:

@@ -1,11 +1,11 @@
 """What is exactly known of a mechanism: as JSON, on the terminal and on its page."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.mechanisms.analysis import (
@@ -167,6 +167,16 @@ class Analysis(Stored):
     shown_channel: StoredChannel | None = Field(None, alias="channel")
     notes: tuple[str, ...] = ()
     columns: tuple[ColumnAnalysis, ...] = ()
+    _designed: Channel | None = PrivateAttr(None)
+
+    def makers(self) -> Mapping[str, Callable[[], str]]:
+        """Return what makes the result, the page and the table of a channel that was designed."""
+        if (made := self._designed) is None:
+            return super().makers()
+        import pandas as pd
+
+        table = pd.DataFrame(made.matrix, made.classes, made.outputs)
+        return {**super().makers(), "channel_out": lambda: str(table.to_csv(index_label="label"))}
 
     @property
     def channel(self) -> Channel | None:

@@ -1,5 +1,6 @@
 """True labels as codes, counted in the first pass; and released codes as labels of their type."""
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,7 +78,9 @@ def label_values(found: pa.Array) -> tuple[Label, ...]:
         values = [float(str(np.float32(value))) for value in values]
     if not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         return tuple(values)
-    return tuple(map(int if all(value == int(value) for value in values) else float, values))
+    # Infinite ones are refused as true labels, with their number, and are no label of others.
+    whole = all(math.isfinite(value) and value == int(value) for value in values)
+    return tuple(map(int if whole else float, values))
 
 
 class CompletedTable(TableSource):

@@ -205,3 +205,14 @@ def test_an_invariant_design_is_an_analysis_and_a_matrix_for_privatize(result, p
     assert "--invariant" in refused(
         "mechanism", "design", "--prior", file, "--epsilon", 1, "--channel-out", matrix
     )
+
+
+def test_the_channel_of_a_design_replaces_no_input_and_no_other_output(prior, tmp_path):
+    file, matrix = prior(INVARIANT, INVARIANT.values()), tmp_path / "matrix.csv"
+    words = ("mechanism", "design", "--invariant", "--prior", file, "--epsilon", 1)
+    for more, said in (
+        (("--channel-out", file), "is an input"),
+        (("--channel-out", matrix, "--json", matrix), "must be two files"),
+        (("--channel-out", tmp_path / "nowhere" / "matrix.csv", "--json", matrix), "folder"),
+    ):
+        assert said in refused(*words, *more, folder=tmp_path)

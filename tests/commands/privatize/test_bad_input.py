@@ -68,6 +68,7 @@ TABLES = {
     "no-yes": lambda f: f[f["label"] != "yes"],
     "maybe": lambda f: f.assign(label=["maybe", *f["label"][1:]]),
     "unlabelled": lambda f: f.drop(columns="label"),
+    "infinite-label": lambda f: f.assign(label=np.where(f["flag"], np.inf, 1.0)),
     "people": lambda f: f.assign(person=[f"P{i:04d}" for i in range(len(f))]),
     "twice": lambda f: f.assign(person=["P1", "P1", *[f"P{i:04d}" for i in range(2, len(f))]]),
     "nobody": lambda f: f.assign(person=[None, *[f"P{i:04d}" for i in range(1, len(f))]]),
@@ -269,6 +270,7 @@ BESIDE = {
     "maybe": "1 of 2000 rows",
     "no-rows": "no rows",
     "unlabelled": "must have the label's column",
+    "infinite-label": "one of the 3 labels",
 }
 """Tables that cannot go along with the usual one."""
 for _name, _word in BESIDE.items():

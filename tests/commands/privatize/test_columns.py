@@ -480,6 +480,10 @@ PLANS = {
         },
         "'town' is private",
     ),
+    "stratum infinite": (
+        {"labels": [{"label": "flag", "by": "none", "strata": {"1": RR, "2": RR}}]},
+        "one of the 2 strata in the column 'none'",
+    ),
     "stratum absent": (
         {"labels": [{"label": "flag", "by": "towm", "strata": {"oslo": RR}}]},
         "did you mean '",
@@ -490,6 +494,8 @@ PLANS = {
 @pytest.mark.parametrize("case", PLANS)
 def test_plans_that_are_refused(case, here):
     plan, word = PLANS[case]
+    if case == "stratum infinite":
+        frame().assign(none=np.inf).to_parquet("data.parquet")
     with pytest.raises(InputError, match=word):
         applied(plan=plan)
 
