@@ -9,6 +9,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Context
 from functools import cached_property
 from typing import Any, Final
 
@@ -31,9 +32,9 @@ from ldpaudit.commands.sweep.request import Point
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole
-from ldpaudit.datasets.names import missing_column
+from ldpaudit.datasets.names import called, missing_column, shown_type
 from ldpaudit.datasets.reading import open_source
-from ldpaudit.errors import LdpAuditError, refuse
+from ldpaudit.errors import InputError, LdpAuditError, PolicyError, refuse
 from ldpaudit.estimators.advantage import advantage_ceiling
 from ldpaudit.estimators.instance_loss import mean_loss
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
@@ -328,7 +329,7 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
             (missing := set(training.schema.names) - set(test.schema.names)),
             f"The test rows (--test) lack columns of the table: {len(missing)}.",
         )
-        test = test.select(training.schema.names).cast(training.schema)
+        test = _as_types(test.select(training.schema.names), training.schema)
     share = len(test) / (len(training) + len(test))
     rng = child_generator(tables.seed, "advise", "rows")
 
@@ -342,6 +343,19 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
     # Each column draws noise of its own.
     seed = tables.seed + place
     return Column(one, replace(tables, training=training, test=test, seed=seed), audited)
+
+
+def _as_types(test: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return test rows in the types of the table (InputError where some value is of no such)."""
+    for place, (name, kind) in enumerate(zip(schema.names, schema.types, strict=True)):
+        try:
+            test = test.set_column(place, name, test.column(place).cast(kind))
+        except pa.ArrowException:
+            raise InputError(
+                f"{called(name, schema.names).capitalize()} of the test rows (--test) must be of "
+                f"the table's type {shown_type(kind)}. Got {shown_type(test.schema.types[place])}."
+            ) from None
+    return test
 
 
 def left_out(
@@ -477,20 +491,30 @@ def lines(columns: Sequence[Column], policy: Policy, *, hopeless: bool) -> list[
     """Return what to simulate: for one private column the best mechanisms, each at every ε."""
     # For several columns the best mechanism of each, with ε shared out among them. ``hopeless``: no
     # noise on the label alone helps, so double randomized response is left, given a public table.
-    most = largest_epsilon(policy, len(columns[0].release.classes))
+    most, claim = largest_epsilon(policy, len(columns[0].release.classes)), policy.of_all().claim
     grid = [epsilon for epsilon in GRID if epsilon <= most]
     grid += [most] if most < GRID[-1] and most not in grid else []
+    names = applicable()
+    # What is claimed by name, or by λ, is what the release is held against.
+    if claim is not None and (claim.mechanism is not None or claim.lambda_ is not None):
+        names = (claim.declaration().name,)
+        grid = [most] if claim.lambda_ is not None else grid
     made: list[tuple[Parts, ...]] = []
     if not hopeless:
-        ranked = [_ranked(column, grid) for column in columns]
+        ranked = [_ranked(column, names, grid) for column in columns]
         if len(columns) == 1:
             made = [tuple((point,) for point in one) for one in ranked[0]]
         else:
             made = [_together(columns, [one[0] for one in ranked if one], grid, most)]
         made = [_no_dearer(columns, one) for one in made if one]
     if len(columns) == 1 and columns[0].request.public is not None:
-        for name in filter(replaces_features, applicable()):
+        for name in filter(replaces_features, names):
             made.append(tuple((Point(name, "epsilon", epsilon, 1),) for epsilon in grid))
+    if not made and len(names) == 1 and not hopeless:
+        raise PolicyError(
+            f"The policy claims the mechanism {names[0]!r}, which advise cannot simulate on these "
+            "labels, or which leaves nothing to learn; leave it out of [claim] to compare others."
+        )
     return [Line(one, _start(columns, one, policy, most)) for one in made]
 
 
@@ -507,19 +531,23 @@ def _no_dearer(columns: Sequence[Column], line: tuple[Parts, ...]) -> tuple[Part
 
 
 def largest_epsilon(policy: Policy, classes: int) -> float:
-    """Return the most ε that a policy allows the whole release; ∞ where it states none."""
+    """Return the most ε that a policy allows the whole release; ∞ where it states none.
+
+    Rounded down to what is printed: a command must not ask for more.
+    """
     claim = policy.of_all().claim
     stated = {} if claim is None else claim.declaration().parameters
+    most = float(stated.get("epsilon", math.inf))
     if "lambda" in stated:
-        return math.log1p(classes * (1 - stated["lambda"]) / stated["lambda"])
-    return float(stated.get("epsilon", math.inf))
+        most = math.log1p(classes * (1 - stated["lambda"]) / stated["lambda"])
+    return most if math.isinf(most) else float(Context(6, ROUND_FLOOR).create_decimal(repr(most)))
 
 
-def _ranked(column: Column, grid: Sequence[float]) -> list[list[Point]]:
+def _ranked(column: Column, names: Sequence[str], grid: Sequence[float]) -> list[list[Point]]:
     """Return the mechanisms that the labels allow at every ε, the most useful for its ε first."""
     usual = max(len([epsilon for epsilon in grid if epsilon <= _USUAL]) - 1, 0)
     found = []
-    for name in applicable():
+    for name in names:
         traits = traits_of(name)
         if (
             traits.swept

@@ -248,7 +248,7 @@ def _frontier(advice: Advice) -> Section:
         f"less; further {'up' if use == 'classification' else 'down'}, the release is worth more. "
         "Filled: it met the policy; orange: it broke a limit."
     )
-    able = [one for one in advice.candidates if one.utility is not None]
+    able = [one for one in advice.candidates if None not in (one.utility, one.accuracy)]
     able.sort(key=lambda one: -one.epsilon)
     names = list(dict.fromkeys(one.mechanism for one in able))[:MOST_LINES]
     spots = {name: list[Spot]() for name in names}

@@ -62,6 +62,7 @@ POLICIES = {
     "weak": CLAIM.format(0.1, 0.3),
     "leaking": LEAKING,
 }
+CLAIMED = 'mechanism = "laplace"\nepsilon = 1.0\n'
 QUICK = ("--minutes", "0.000001")
 
 
@@ -152,12 +153,14 @@ REFUSED = {
     "rows": (("people.csv", "--label", "ill", "--truth", "labels.csv"), "row by row"),
     "mechanism": (("both.csv", "--label", "ill:rr:epsilon=1"), "advise chooses the mechanism"),
     "twice": (("both.csv", "--label", "ill", "--label", "ill"), "twice"),
+    "words": (("people.csv", "--label", "ill", "--test", "words.csv"), "Column 2 of the test rows"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_advised_on_is_one_line(case, place):
     (place / "labels.csv").write_text("ill\nno\n")
+    (place / "words.csv").write_text("x 1,y,ill\n" + "1.5,many,no\n1.5,few,yes\n" * 20)
     words, expected = REFUSED[case]
     status, printed = called("advise", *words)
     assert (status, expected in printed) == (2, True), printed
@@ -335,13 +338,32 @@ def test_the_error_of_shares_is_that_of_draws():
     ("claim", "most"),
     [
         ("", math.inf),
-        ("[claim]\nepsilon = 0.7\n", 0.7),
-        ('[claim]\nmechanism = "randomized-response"\nlambda = 0.5\n', math.log1p(3)),
+        ("[claim]\nepsilon = 0.29\n", 0.29),
+        ("[claim]\nepsilon = 0.7654329\n", 0.765432),  # A command says no more.
+        ('[claim]\nmechanism = "randomized-response"\nlambda = 0.5\n', 1.38629),
     ],
 )
 def test_a_claim_is_a_largest_epsilon(claim, most):
     policy = parse_policy(f'schema = 1\nextends = "ldpaudit:default"\n{claim}')
-    assert largest_epsilon(policy, 3) == pytest.approx(most)
+    assert largest_epsilon(policy, 3) == most
+
+
+@pytest.mark.parametrize(
+    ("claim", "found"),
+    [
+        ('mechanism = "rr-top-k"\nepsilon = 0.7654329\n', [("rr-top-k", 0.765432)]),
+        ("lambda = 0.1\n", [("randomized-response", 2.94443)]),
+    ],
+)
+def test_a_claimed_mechanism_is_the_only_one_and_a_lambda_the_only_noise(claim, found, place):
+    Path("named.toml").write_text(f'schema = 1\nextends = "ldpaudit:default"\n[claim]\n{claim}')
+    words = ("people.csv", "--label", "ill", "--for", "counts", "--policy", "named.toml", *QUICK)
+    made = asked(*words)[1]["recommendations"]
+    assert [(one["mechanism"], one["epsilon"]) for one in made] == found
+    assert f"--epsilon {found[0][1]}" in made[0]["command"]
+    Path("named.toml").write_text(Path("named.toml").read_text().replace(claim, CLAIMED))
+    status, printed = called("advise", *words)
+    assert (status, "claims the mechanism 'laplace'" in printed) == (2, True), printed
 
 
 @pytest.mark.parametrize(
