@@ -328,7 +328,8 @@ class BlackBoxRequest:
         n, claimed, delta = len(self.inputs), self.claim.epsilon, self.claim.delta
         twice = any(a == b for i, a in enumerate(self.inputs[:INPUTS]) for b in self.inputs[:i])
         finite = claimed is None or (claimed >= 0 and math.isfinite(claimed))
-        positive = self.timeout > 0 and self.max_excess > 0 and (self.processes or 1) >= 1
+        processes = 1 if self.processes is None else self.processes
+        positive = self.timeout > 0 and self.max_excess > 0 and processes > 0
         for wrong, message in (
             (n < 2, f"There must be at least two inputs. Got {n} instead."),
             (n > INPUTS, f"There must be at most {INPUTS:,} inputs. Got {n:,}."),

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ldpaudit.commands.privatize.columns import PrivateColumns
-from ldpaudit.commands.privatize.labels import bare_labels, bare_type, label_values
+from ldpaudit.commands.privatize.labels import bare_labels, label_values
 from ldpaudit.datasets.companions import comparable_ids
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
@@ -77,29 +77,31 @@ class RememberedAnswers:
         named = comparable_ids(pa.chunked_array([ids]), "data").to_pylist()
         people = [one if isinstance(one, bytes) else one.encode() for one in named]
         self._people.append(self._hashed(b"", people))
-        texts, answers = [_texts(label) for label in labels], []
+        texts, answers = [_forms(label) for label in labels], []
         for j, (column, fresh) in enumerate(zip(self._columns.each, released, strict=True)):
             # A joint mechanism answers anew where any label changed.
             told = texts if self._columns.joint is not None else [texts[j]]
             by = column.request.by
-            material = [people, *told, *([] if by is None else [_texts(features.column(by))])]
-            keys = self._hashed(self._salts[j], *material)
+            told = told if by is None else [*told, _forms(features.column(by))]
+            material = ([one.encode() for one in text.to_pylist()] for text in told)
+            keys = self._hashed(self._salts[j], people, *material)
             places = np.searchsorted(self._keys, keys)
             known = np.append(self._keys, np.uint64(0))[places] == keys
             known &= places < len(self._keys)
-            drawn = fresh.cast(bare_type(fresh.type)).cast(_TEXT)
+            drawn = _forms(fresh)
             self._hits[j] += int(known.sum())
             self._fresh.append((keys[~known], drawn.filter(pa.array(~known))))
-            again = drawn
-            if known.any():
-                stored = self._answers.take(pa.array(np.where(known, places, 0)))
-                again = pc.if_else(pa.array(known), stored, drawn)
+            if not known.any():
+                answers.append(fresh)
+                continue
+            stored = self._answers.take(pa.array(np.where(known, places, 0)))
+            again = pc.if_else(pa.array(known), stored, drawn)
             if pa.types.is_dictionary(fresh.type):
-                codes = pc.index_in(again, value_set=fresh.dictionary.cast(_TEXT))
+                codes = pc.index_in(again, value_set=_forms(fresh.dictionary))
                 codes = codes.cast(fresh.type.index_type)
                 answers.append(pa.DictionaryArray.from_arrays(codes, fresh.dictionary))
             else:
-                answers.append(again.cast(fresh.type) if known.any() else fresh)
+                answers.append(again.cast(fresh.type))
         return answers
 
     def write(self, part: PartFile) -> tuple[str, ...]:
@@ -157,8 +159,8 @@ def _read(path: Path, *, new: bool) -> tuple[bytes, Keys, pa.Array]:
     )
 
 
-def _texts(column: pa.Array) -> list[bytes]:
-    """Return labels in the form by which they are matched, whatever their type."""
+def _forms(column: pa.Array) -> pa.Array:
+    """Return labels as texts in the form by which they are matched, whatever their type."""
     encoded = bare_labels(column).dictionary_encode()
-    forms = [canonical(value).encode() for value in label_values(encoded.dictionary)]
-    return [forms[code] for code in encoded.indices.to_pylist()]
+    forms = [canonical(value) for value in label_values(encoded.dictionary)]
+    return pa.array(forms, _TEXT).take(encoded.indices)

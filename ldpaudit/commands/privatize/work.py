@@ -120,9 +120,11 @@ class PrivatizeSummary(Told):
             prior = f"; ε = {spent:.6g} of it went into private priors" if spent > 0 else ""
             yield f"Releasing {which} reveals up to {total} about a person{prior}."
         if request.remember is not None:
+            prior = f", except that each spends the prior's ε = {spent:.6g} again" if spent else ""
             yield (
-                "Over all releases that share the remembered answers that is all they reveal about "
-                "a person whose labels stay the same; a changed answer shows that a label changed."
+                "Releases by the same mechanism that share the remembered answers reveal no more "
+                f"than that about a person whose labels stay the same{prior}; a changed answer "
+                "shows that a label changed."
             )
         if request.experimental:
             yield "An experiment: its draws can be repeated, so it protects nobody."

@@ -243,6 +243,7 @@ def _is_gone(pid):
         ({"inputs": (1,)}, "at least two inputs"),
         ({"inputs": (1, 2, 1)}, "given twice"),
         ({"samples": 10}, "at least 200 samples"),
+        ({"processes": 0}, "the processes must be above 0"),
         ({"confidence": 1.0}, "confidence"),
         ({"timeout": 0.0}, "time limit"),
     ],

@@ -214,6 +214,25 @@ def test_types_stay(people):
     pd.testing.assert_frame_equal(applied(label=labels), applied(label=labels))
 
 
+def test_another_type_of_number_repeats_the_same_answers(people):
+    label = "weeks:rr:epsilon=0.1:classes=0,1,2,3,4,5,6,7,8,9,10"
+    first = applied(label=label)["weeks"]
+    table = pa.Table.from_pandas(people, preserve_index=False)
+    place = table.schema.get_field_index("weeks")
+    for kind in (pa.decimal128(21, 2), pa.int8(), pa.float64()):
+        pq.write_table(table.set_column(place, "weeks", table["weeks"].cast(kind)), "typed.parquet")
+        again = applied("typed.parquet", label=label)
+        assert (again["weeks"].astype(float) == first).all(), kind
+
+
+def test_what_a_private_prior_costs_in_each_release_is_said(people):
+    words = ("data.parquet", "--label", "label:rr-top-k:epsilon=1.5:private-prior=0.5")
+    for name in ("a.csv", "b.csv"):
+        printed = ran(*words, "-o", name, "--remember", MEMORY, "--id", "person")[1]
+        assert "same mechanism" in printed
+        assert "each spends the prior's ε = 0.5 again" in printed
+
+
 def test_a_joint_mechanism_answers_anew_where_any_label_changed(people):
     options = {"joint": "rs-fd", "label": ("label", "flag"), "epsilon": 0.5}
     first = applied(**options)
