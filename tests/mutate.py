@@ -100,7 +100,8 @@ def functions(file: Path) -> dict[str, str]:
 
 def changes_more_than_a_text(name: str) -> bool:
     module, _, function = name.rpartition(".")
-    file = COPY / "mutants" / Path(*module.split(".")).with_suffix(".py")
+    folder = COPY / "mutants" / Path(*module.split("."))
+    file = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
     known = functions(file)
     original = re.sub(r"__mutmut_\d+$", "__mutmut_orig", function)
     return known.get(function) != known.get(original)
