@@ -67,7 +67,7 @@ def next_steps(decision: Decision, case: Case, checks: Sequence[Check]) -> tuple
         first = TEXTS["say_waived" if refuted else "keep_waiver"]
         return first, TEXTS["fix_before"].format(expires=expires), TEXTS["not_again"]
     if decision == "publish":
-        return tuple(_to_publish(case))[:MOST]
+        return tuple(_to_publish(case, checks))[:MOST]
     grave, facts = holding_up(checks), facts_of(case, checks)
     steps = _after_failure if decision == "do not publish" else _to_decide
     found = list(steps(case, facts, grave))
@@ -80,7 +80,7 @@ def next_steps(decision: Decision, case: Case, checks: Sequence[Check]) -> tuple
     return with_advice(found, advice, MOST)
 
 
-def _to_publish(case: Case) -> Iterator[str]:
+def _to_publish(case: Case, checks: Sequence[Check]) -> Iterator[str]:
     ordered, claim = case.evidence.estimates.get(ORDERED), case.claim
     changes = [TEXTS["shuffle"]] if ordered is not None and ordered.value else []
     changes += case.known.changes
@@ -97,6 +97,10 @@ def _to_publish(case: Case) -> Iterator[str]:
     yield TEXTS["not_again"]
     if not case.known.truth:
         yield TEXTS["look_closer"]
+    for check in checks:
+        if check.verdict == "inconclusive":  # And only warns.
+            for step in said(case, facts_of(case, checks), check):
+                yield f"{TEXTS['still_open']} {step}"
 
 
 def _after_failure(case: Case, facts: Mapping[str, Any], grave: Sequence[Check]) -> Iterator[str]:

@@ -50,9 +50,19 @@ def test_a_release_to_publish_has_its_steps_too():
     result = judged(evidence(power(0.1), p_value(CHANNEL, 0.4), epsilon=1.0))
     assert "Publish this very file" in result.next_steps[0]
     assert "fresh noise" in result.next_steps[1]
-    assert len(result.next_steps) == 2
+    assert "still open: Remove the check" in result.next_steps[2]  # One that only warns.
     found = evidence(power(0.1), p_value(CHANNEL, 0.4), epsilon=1.0)
     assert "--truth" in judged(found, truth=False).next_steps[2]
+
+
+def test_a_check_that_is_open_and_only_warns_has_its_step():
+    asked = parse_policy(
+        'schema = 1\nextends = "ldpaudit:default"\n[checks.instance-loss-exceedance]\n'
+        'level = "warn"\nat = 6.0\nmax = 0.05\n'
+    )
+    result = judged(evidence(power(0.1), p_value(CHANNEL, 0.4), epsilon=1.0), asked)
+    assert result.verdict == "pass"
+    assert "For the check that is still open: " in result.next_steps[2]
 
 
 @pytest.mark.parametrize("word", ["private", "safe", "anonymous", "guarantee"])
