@@ -32,16 +32,22 @@ _SCHEMA: Final = pa.schema([("key", pa.uint64()), ("answer", _TEXT)])
 
 
 class RememberedAnswers:
-    """Repeats what a file, if it is there, remembers of people's answers, and remembers new ones.
+    """Repeats what a file remembers of people's answers, if it is there, and remembers new ones."""
 
-    An answer is found by a keyed hash of the person, the column, its mechanism, and the true label:
-    people whose label has not changed get the same answer, and a new one if label, stratum or
-    mechanism changed. The file holds its key, and is as confidential as the true labels. InputError
-    where the file is none of these, or a mechanism's answers cannot be given again by themselves.
-    """
+    # An answer is found by a keyed hash of the person, the column, its mechanism, the stratum and
+    # the true label. The file holds the key: it is as confidential as the true labels. InputError:
+    # the file is none of these, or a mechanism's answers cannot be given again by themselves.
 
     def __init__(self, path: Path, columns: PrivateColumns) -> None:
-        for one in columns.each:
+        self.new = not path.exists()  # Nor what a link names.
+        empty = secrets.token_bytes(32), np.zeros(0, np.uint64), pa.array([], _TEXT)
+        self._secret, self._keys, self._answers = empty if self.new else _read(path)
+        self._columns, declared = columns, columns.declaration()
+        self._repeated, self._salts = set[str](), list[bytes]()
+        self._people, self._fresh = list[Keys](), list[tuple[Keys, pa.Array]]()
+        # What an experiment drew can be drawn again by its seed: no release repeats it.
+        drawn = b"experiment" if columns.first.request.experimental else b"release"
+        for one, label in zip(columns.each, declared.labels, strict=True):
             traits = one.mechanism.traits
             uses = traits.label_depends_on_features and one.strata is None
             refuse(
@@ -49,31 +55,18 @@ class RememberedAnswers:
                 f"The answers of the mechanism {one.mechanism.name!r} cannot be remembered: it "
                 "changes or uses the features of the row.",
             )
-        self.new = not path.exists()  # Nor what a link names.
-        self._columns = columns
-        self._secret, self._keys, self._answers = _read(path, new=self.new)
-        declared = columns.declaration()
-        # What an experiment drew can be drawn again by its seed: no release repeats it.
-        drawn = b"experiment" if columns.first.request.experimental else b"release"
-        self._salts = []
-        for one, label in zip(columns.each, declared.labels, strict=True):
             own = declared if columns.joint is not None else ColumnsDeclaration((label,))
             stated = b"\0".join([drawn, one.name.encode(), declared_content(own)])
             self._salts.append(self._digest(stated))
-        self._hits = [0] * len(columns.each)
-        self._people: list[Keys] = []
-        self._fresh: list[tuple[Keys, pa.Array]] = []
 
     def repeat(
         self,
-        ids: pa.Array,
-        features: pa.RecordBatch,
+        ids: pa.Array,  # Who each row is about (InputError where one is missing).
+        features: pa.RecordBatch,  # With the columns of strata.
         labels: Sequence[pa.Array],
-        released: Sequence[pa.Array],
+        released: Sequence[pa.Array],  # Fresh draws of all labels.
     ) -> list[pa.Array]:
         """Return released labels, those that are remembered in place of the fresh ones."""
-        # ``ids``: who each row is about (InputError where one is missing); ``features`` with the
-        # columns of strata; ``released``: fresh draws of all ``labels``.
         named = comparable_ids(pa.chunked_array([ids]), "data").to_pylist()
         people = [one if isinstance(one, bytes) else one.encode() for one in named]
         self._people.append(self._hashed(b"", people))
@@ -86,49 +79,43 @@ class RememberedAnswers:
             material = ([one.encode() for one in text.to_pylist()] for text in told)
             keys = self._hashed(self._salts[j], people, *material)
             places = np.searchsorted(self._keys, keys)
-            known = np.append(self._keys, np.uint64(0))[places] == keys
-            known &= places < len(self._keys)
+            new = np.append(self._keys, ~keys[-1:])[places] != keys
             drawn = _forms(fresh)
-            self._hits[j] += int(known.sum())
-            self._fresh.append((keys[~known], drawn.filter(pa.array(~known))))
-            if not known.any():
+            self._fresh.append((keys[new], drawn.filter(pa.array(new))))
+            if new.all():
                 answers.append(fresh)
                 continue
-            stored = self._answers.take(pa.array(np.where(known, places, 0)))
-            again = pc.if_else(pa.array(known), stored, drawn)
-            if pa.types.is_dictionary(fresh.type):
-                codes = pc.index_in(again, value_set=_forms(fresh.dictionary))
-                codes = codes.cast(fresh.type.index_type)
+            self._repeated.add(column.name)
+            again = pc.coalesce(self._answers.take(pa.array(places, mask=new)), drawn)
+            if pa.types.is_dictionary(kind := fresh.type):
+                codes = pc.index_in(again, value_set=_forms(fresh.dictionary)).cast(kind.index_type)
                 answers.append(pa.DictionaryArray.from_arrays(codes, fresh.dictionary))
             else:
-                answers.append(again.cast(fresh.type))
+                answers.append(again.cast(kind))
         return answers
 
     def write(self, part: PartFile) -> tuple[str, ...]:
         """Write all answers, old and new, sorted by their keys; return what was not repeated."""
         # InputError where a person has several rows.
-        people = np.concatenate([np.zeros(0, np.uint64), *self._people])
-        repeated = len(people) - len(np.unique(people))
+        people = np.concatenate(self._people)
         refuse(
-            repeated,
-            f"Every person must have one row, where answers are remembered; {repeated:,} of "
+            (twice := len(people) - len(np.unique(people))),
+            f"Every person must have one row, where answers are remembered; {twice:,} of "
             f"{len(people):,} rows repeat an id (--id).",
         )
         keys = np.concatenate([self._keys, *(keys for keys, _ in self._fresh)])
         answers = pa.concat_arrays([self._answers, *(own for _, own in self._fresh)])
         order = np.argsort(keys, kind="stable")
         stated = json.dumps({"version": 1, "secret": self._secret.hex()}).encode()
-        table = pa.table([pa.array(keys[order]), answers.take(pa.array(order))], schema=_SCHEMA)
+        schema = _SCHEMA.with_metadata({_METADATA: stated})
         with part.writing():
-            pq.write_table(table.replace_schema_metadata({_METADATA: stated}), part.stream)
-        names = [c.name for c, hits in zip(self._columns.each, self._hits, strict=True) if not hits]
-        if not len(self._keys) or not names:
-            return ()
+            table = pa.table([pa.array(keys[order]), answers.take(pa.array(order))], schema=schema)
+            pq.write_table(table, part.stream)
+        none = ", ".join(quoted(one) for one in self._columns.names if one not in self._repeated)
         return (
-            f"No answer of {', '.join(map(quoted, names))} is repeated: the file remembers none of "
-            "these people, labels and mechanisms. New answers add their ε to that of the "
-            "release before.",
-        )
+            f"No answer of {none} is repeated: the file remembers none of these people, labels and "
+            "mechanisms. New answers add their ε to that of the release before.",
+        ) * bool(none and not self.new)
 
     def _digest(self, *parts: bytes) -> bytes:
         whole = b"".join(len(part).to_bytes(4, "little") + part for part in parts)
@@ -140,10 +127,8 @@ class RememberedAnswers:
         return np.frombuffer(rows, dtype="<u8").astype(np.uint64)
 
 
-def _read(path: Path, *, new: bool) -> tuple[bytes, Keys, pa.Array]:
+def _read(path: Path) -> tuple[bytes, Keys, pa.Array]:
     """Return the key of the hashes, the hashes in increasing order, and their answers."""
-    if new:
-        return secrets.token_bytes(32), np.zeros(0, np.uint64), pa.array([], _TEXT)
     with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         check_regular(path)
         table = pq.read_table(path)
@@ -151,8 +136,7 @@ def _read(path: Path, *, new: bool) -> tuple[bytes, Keys, pa.Array]:
         secret = bytes.fromhex(stated["secret"])
         if table.schema.remove_metadata().equals(_SCHEMA) and stated["version"] == 1:
             keys = table.column("key").to_numpy().astype(np.uint64)
-            answers = [pa.array([], _TEXT), *table.column("answer").chunks]
-            return secret, keys, pa.concat_arrays(answers)
+            return secret, keys, table.column("answer").combine_chunks()
     raise InputError(
         f"The file {quoted(path.name)} is none of remembered answers (--remember); name one that "
         "an earlier release wrote, or one that is not there yet."
