@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from ldpaudit.result import Check, Estimate, Frozen, Kind, Number
 from ldpaudit.result.numbers import as_percent, number
@@ -18,36 +18,16 @@ _WORTH: Final = {
 
 
 class Limit(Frozen):
-    """A limit of the policy, and what a simulated release of a recommendation does about it.
+    """A limit of the policy, and what a simulated release of a recommendation does about it."""
 
-    Attributes
-    ----------
-    check
-        The policy's check.
-    title
-        What is limited.
-    level
-        How grave a violation is: error or warn.
-    unit
-        The unit of the value.
-    value
-        What is reached.
-    limit
-        What is allowed.
-    kind
-        How sure the value is.
-    passes
-        Whether it is within the limit, as the audit judged it.
-    """
-
-    check: str
-    title: str
-    level: str
-    unit: str
-    value: Number
-    limit: Number
-    kind: Kind
-    passes: bool
+    check: str = Field(description="The policy's check.")
+    title: str = Field(description="What is limited.")
+    level: str = Field(description="How grave a violation is: error or warn.")
+    unit: str = Field(description="The unit of the value.")
+    value: Number = Field(description="What is reached.")
+    limit: Number = Field(description="What is allowed.")
+    kind: Kind = Field(description="How sure the value is.")
+    passes: bool = Field(description="Whether it is within the limit, as the audit judged it.")
 
     @classmethod
     def of(cls, check: Check) -> "Limit | None":
@@ -68,39 +48,26 @@ class Limit(Frozen):
 
 
 class Choice(Frozen):
-    """A mechanism for one private column.
+    """A mechanism for one private column."""
 
-    Attributes
-    ----------
-    mechanism
-        Its name.
-    parameter
-        The parameter that states its noise.
-    value
-        The value of that parameter; null for several columns.
-    epsilon
-        ε in nats, all costs included; of several columns their sum.
-    utility
-        What the release is good for; null for several columns, and where it was not simulated.
-    leakage
-        What an attacker learns, by id; null for several columns.
-    limits
-        The policy's limits; null for several columns.
-    simulated
-        Whether a release was simulated, audited and learnt from.
-    kind
-        How sure the least sure of the numbers is.
-    """
-
-    mechanism: str
-    parameter: str = "epsilon"
-    value: Number | None
-    epsilon: Number
-    utility: Estimate | None
-    leakage: dict[str, Estimate] | None
-    limits: list[Limit] | None
-    simulated: bool
-    kind: Kind
+    mechanism: str = Field(description="Its name.")
+    parameter: str = Field("epsilon", description="The parameter that states its noise.")
+    value: Number | None = Field(
+        description="The value of that parameter; null for several columns."
+    )
+    epsilon: Number = Field(
+        description="ε in nats, all costs included; of several columns their sum."
+    )
+    utility: Estimate | None = Field(
+        description="What the release is good for; null for several columns, and where it was not "
+        "simulated."
+    )
+    leakage: dict[str, Estimate] | None = Field(
+        description="What an attacker learns, by id; null for several columns."
+    )
+    limits: list[Limit] | None = Field(description="The policy's limits; null for several columns.")
+    simulated: bool = Field(description="Whether a release was simulated, audited and learnt from.")
+    kind: Kind = Field(description="How sure the least sure of the numbers is.")
 
     @property
     def numbers(self) -> dict[str, Estimate]:
@@ -120,18 +87,16 @@ def least_sure(kinds: Iterable[Kind]) -> Kind:
 
 
 class Recommendation(Choice):
-    """What to release.
+    """What to release."""
 
-    Attributes
-    ----------
-    labels
-        Of several private columns each one's mechanism, in the order of --label.
-    command
-        The command that makes it; it names the columns and the file as they were typed.
-    """
-
-    labels: list[Choice] | None = None
-    command: str
+    labels: list[Choice] | None = Field(
+        None,
+        description="Of several private columns each one's mechanism, in the order of --label.",
+    )
+    command: str = Field(
+        description="The command that makes it; it names the columns and the file as they were "
+        "typed."
+    )
 
     @property
     def choices(self) -> list[Choice]:
@@ -140,62 +105,36 @@ class Recommendation(Choice):
 
 
 class Candidate(Frozen):
-    """A release that was simulated, or one whose closed form says to try it first.
+    """A release that was simulated, or one whose closed form says to try it first."""
 
-    Attributes
-    ----------
-    mechanism
-        Its name; independent for several columns.
-    parameter
-        The parameter that states its noise.
-    value
-        The value of that parameter, of several columns the sum.
-    epsilon
-        ε in nats.
-    passes
-        Whether simulated releases of it met the policy.
-    utility
-        What a learner made of it, of several columns of the first; null where that is not
-        known.
-    accuracy
-        The share of labels that an attacker guesses right, of several columns of the first;
-        null where it cannot be made.
-    kind
-        How sure these numbers are.
-    why_not
-        Why it is not recommended; empty where it met the policy.
-    """
-
-    mechanism: str
-    parameter: str = "epsilon"
-    value: Number
-    epsilon: Number
-    passes: bool
-    utility: Number | None
-    accuracy: Number | None
-    kind: Kind
-    why_not: str
+    mechanism: str = Field(description="Its name; independent for several columns.")
+    parameter: str = Field("epsilon", description="The parameter that states its noise.")
+    value: Number = Field(description="The value of that parameter, of several columns the sum.")
+    epsilon: Number = Field(description="ε in nats.")
+    passes: bool = Field(description="Whether simulated releases of it met the policy.")
+    utility: Number | None = Field(
+        description="What a learner made of it, of several columns of the first; null where that "
+        "is not known."
+    )
+    accuracy: Number | None = Field(
+        description="The share of labels that an attacker guesses right, of several columns of "
+        "the first; null where it cannot be made."
+    )
+    kind: Kind = Field(description="How sure these numbers are.")
+    why_not: str = Field(description="Why it is not recommended; empty where it met the policy.")
 
 
 class Dropped(Frozen):
-    """Feature columns to leave out.
+    """Feature columns to leave out."""
 
-    Attributes
-    ----------
-    columns
-        How many.
-    reason
-        Why.
-    before
-        What the features alone reveal with them, by id.
-    after
-        What the features alone reveal without them, by id.
-    """
-
-    columns: int
-    reason: str
-    before: dict[str, Estimate]
-    after: dict[str, Estimate]
+    columns: int = Field(description="How many.")
+    reason: str = Field(description="Why.")
+    before: dict[str, Estimate] = Field(
+        description="What the features alone reveal with them, by id."
+    )
+    after: dict[str, Estimate] = Field(
+        description="What the features alone reveal without them, by id."
+    )
     _names: tuple[str, ...] = PrivateAttr(())
 
     @classmethod
@@ -219,33 +158,20 @@ class Dropped(Frozen):
 
 
 class AdviceRun(Frozen):
-    """How the advice came about.
+    """How the advice came about."""
 
-    Attributes
-    ----------
-    seed
-        The root of all randomness.
-    rows
-        The rows of the table.
-    reported
-        The rows that utility and leakage were measured on, which nothing was learnt from.
-    level
-        The confidence of all intervals together.
-    simulated
-        How many releases were simulated.
-    use
-        What the release is for: classification, regression or counts.
-    policy_sha256
-        The digest of the policy file; null for a preset.
-    """
-
-    seed: int
-    rows: int
-    reported: int
-    level: float
-    simulated: int
-    use: str
-    policy_sha256: str | None
+    seed: int = Field(description="The root of all randomness.")
+    rows: int = Field(description="The rows of the table.")
+    reported: int = Field(
+        description="The rows that utility and leakage were measured on, which nothing was learnt "
+        "from."
+    )
+    level: float = Field(description="The confidence of all intervals together.")
+    simulated: int = Field(description="How many releases were simulated.")
+    use: str = Field(description="What the release is for: classification, regression or counts.")
+    policy_sha256: str | None = Field(
+        description="The digest of the policy file; null for a preset."
+    )
 
 
 def found_words(best: Recommendation) -> str:

@@ -4,207 +4,113 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import Field
+
 from ldpaudit.commands.shell import Said, Stored
 from ldpaudit.result import Frozen, Kind, Number, Side, Verdict
 from ldpaudit.result.numbers import number, percent
 
 
 class Claimed(Frozen):
-    """What was claimed of the function.
+    """What was claimed of the function."""
 
-    Attributes
-    ----------
-    epsilon
-        The claimed ε in nats; null without a claim.
-    delta
-        The claimed δ.
-    """
-
-    epsilon: Number | None
-    delta: float
+    epsilon: Number | None = Field(description="The claimed ε in nats; null without a claim.")
+    delta: float = Field(description="The claimed δ.")
 
 
 class Value(Frozen):
-    """A number, and how sure it is.
+    """A number, and how sure it is."""
 
-    Attributes
-    ----------
-    value
-        The number; for a bound the bound itself.
-    kind
-        Certified, or estimated.
-    """
-
-    value: Number
-    kind: Kind
+    value: Number = Field(description="The number; for a bound the bound itself.")
+    kind: Kind = Field(description="Certified, or estimated.")
 
 
 class Bound(Value):
-    """A certified lower bound.
+    """A certified lower bound."""
 
-    Attributes
-    ----------
-    low
-        The bound.
-    side
-        Which end is bounded.
-    level
-        The confidence of both bounds together.
-    """
-
-    low: Number
-    side: Side = "lower"
-    level: float
-    kind: Kind = "certified"
+    low: Number = Field(description="The bound.")
+    side: Side = Field("lower", description="Which end is bounded.")
+    level: float = Field(description="The confidence of both bounds together.")
+    kind: Kind = Field("certified", description="Always certified.")
 
 
 class DeltaBound(Bound):
-    """A certified lower bound of δ.
+    """A certified lower bound of δ."""
 
-    Attributes
-    ----------
-    epsilon
-        The claimed ε, in nats, at which δ is bounded.
-    """
-
-    epsilon: Number
+    epsilon: Number = Field(description="The claimed ε, in nats, at which δ is bounded.")
 
 
 class EpsilonBound(Bound):
-    """A certified lower bound of ε.
+    """A certified lower bound of ε."""
 
-    Attributes
-    ----------
-    unit
-        The unit: nats.
-    n
-        Fresh outputs that could be guessed of.
-    count
-        Guesses that were right.
-    method
-        How it was computed.
-    assumptions
-        What it assumes.
-    reference
-        The source, with its theorem.
-    """
-
-    unit: str = "nats"
-    n: int
-    count: int
-    method: str = "right guesses of which of two inputs was given, event chosen beforehand"
-    assumptions: tuple[str, ...] = (
-        "the outputs of the function are independent and identically distributed",
+    unit: str = Field("nats", description="The unit: nats.")
+    n: int = Field(description="Fresh outputs that could be guessed of.")
+    count: int = Field(description="Guesses that were right.")
+    method: str = Field(
+        "right guesses of which of two inputs was given, event chosen beforehand",
+        description="How it was computed.",
     )
-    reference: str = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
+    assumptions: tuple[str, ...] = Field(
+        ("the outputs of the function are independent and identically distributed",),
+        description="What it assumes.",
+    )
+    reference: str = Field(
+        "Steinke, Nasr & Jagielski (2023), Theorem 5.2", description="The source, with its theorem."
+    )
 
 
 class Power(Frozen):
-    """What the audit could have found.
+    """What the audit could have found."""
 
-    Attributes
-    ----------
-    detectable_epsilon
-        The smallest ε that would have refuted the claim; null without a claim.
-    probability
-        With which probability.
-    max_undetected_excess
-        The excess that may go unnoticed; a weaker audit is inconclusive.
-    """
-
-    detectable_epsilon: Number | None
-    probability: float = 0.9
-    max_undetected_excess: Number
+    detectable_epsilon: Number | None = Field(
+        description="The smallest ε that would have refuted the claim; null without a claim."
+    )
+    probability: float = Field(0.9, description="With which probability.")
+    max_undetected_excess: Number = Field(
+        description="The excess that may go unnoticed; a weaker audit is inconclusive."
+    )
 
 
 class Witness(Frozen):
-    """The rule that tells two inputs apart, and how often it was right.
+    """The rule that tells two inputs apart, and how often it was right."""
 
-    Attributes
-    ----------
-    inputs
-        The two inputs.
-    candidates
-        Fresh outputs.
-    guesses
-        Outputs for which the rule guesses an input.
-    right
-        Guesses that were right.
-    event
-        The rule.
-    """
-
-    inputs: list[Any]
-    candidates: int
-    guesses: int
-    right: int
-    event: dict[str, Any]
+    inputs: list[Any] = Field(description="The two inputs.")
+    candidates: int = Field(description="Fresh outputs.")
+    guesses: int = Field(description="Outputs for which the rule guesses an input.")
+    right: int = Field(description="Guesses that were right.")
+    event: dict[str, Any] = Field(description="The rule.")
 
 
 class PairFound(Frozen):
-    """Two inputs, and about how well they can be told apart.
+    """Two inputs, and about how well they can be told apart."""
 
-    Attributes
-    ----------
-    inputs
-        The two inputs.
-    epsilon
-        The ε that the rule would show, in nats.
-    guessed
-        The share of outputs for which the rule guesses.
-    """
-
-    inputs: list[Any]
-    epsilon: Value
-    guessed: Value
+    inputs: list[Any] = Field(description="The two inputs.")
+    epsilon: Value = Field(description="The ε that the rule would show, in nats.")
+    guessed: Value = Field(description="The share of outputs for which the rule guesses.")
 
 
 class BlackBoxAudit(Stored):
-    """The outcome of a black-box audit of a function.
+    """The outcome of a black-box audit of a function."""
 
-    Attributes
-    ----------
-    schema_version
-        The version of this form.
-    verdict
-        Whether the claim is refuted.
-    function
-        The function's name.
-    inputs
-        The inputs that were compared.
-    samples
-        Outputs of each input of the tested pair, about.
-    seed
-        The seed of the audit's randomness.
-    claim
-        What was claimed.
-    epsilon_lower
-        The bound of ε.
-    delta_lower
-        The bound of δ at the claimed ε; null without a claim.
-    power
-        What the audit could have found.
-    witness
-        The evidence, which anybody can check.
-    pairs
-        Every pair of inputs, the one that tells most first.
-    opaque_entries
-        Entries of outputs that never repeat, of which nothing was learnt.
-    """
-
-    schema_version: str = "1.0"
-    verdict: Verdict
-    function: str
-    inputs: list[Any]
-    samples: int
-    seed: int
-    claim: Claimed
-    epsilon_lower: EpsilonBound
-    delta_lower: DeltaBound | None
-    power: Power
-    witness: Witness
-    pairs: list[PairFound]
-    opaque_entries: int
+    schema_version: str = Field("1.0", description="The version of this form.")
+    verdict: Verdict = Field(description="Whether the claim is refuted.")
+    function: str = Field(description="The function's name.")
+    inputs: list[Any] = Field(description="The inputs that were compared.")
+    samples: int = Field(description="Outputs of each input of the tested pair, about.")
+    seed: int = Field(description="The seed of the audit's randomness.")
+    claim: Claimed = Field(description="What was claimed.")
+    epsilon_lower: EpsilonBound = Field(description="The bound of ε.")
+    delta_lower: DeltaBound | None = Field(
+        description="The bound of δ at the claimed ε; null without a claim."
+    )
+    power: Power = Field(description="What it could have found, by its samples.")
+    witness: Witness = Field(description="The evidence, which anybody can check.")
+    pairs: list[PairFound] = Field(
+        description="Every pair of inputs, the one that tells most first."
+    )
+    opaque_entries: int = Field(
+        description="Entries of outputs that never repeat, of which nothing was learnt."
+    )
 
     def said(self, *, quiet: bool) -> Iterator[Said]:
         """Yield the outcome, the verdict first."""

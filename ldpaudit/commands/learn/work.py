@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from pydantic import Field
+
 from ldpaudit.api import seed_of
 from ldpaudit.commands.requests import LearnRequest
 from ldpaudit.commands.shell import Said, Stored
@@ -24,64 +26,32 @@ _DIGITS: Final = 5
 
 
 class StoredRelease(Frozen):
-    """What was learnt from.
+    """What was learnt from."""
 
-    Attributes
-    ----------
-    name
-        The file's name.
-    rows
-        Its rows.
-    """
-
-    name: str
-    rows: int
+    name: str = Field(description="The file's name.")
+    rows: int = Field(description="Its rows.")
 
 
 class Learnt(Stored):
-    """The score of a learner on test rows.
+    """The score of a learner on test rows."""
 
-    Attributes
-    ----------
-    access
-        Who may see it.
-    schema_version
-        The version of this form.
-    release
-        What was learnt from.
-    mechanism
-        The name of its mechanism.
-    learner
-        The learner.
-    correction
-        How its loss is corrected for the noise, in words.
-    test_rows
-        Rows that it was tested on.
-    score
-        Its accuracy, or its squared error.
-    reference
-        The same of that learner on the true labels; null where they were not given.
-    constant
-        What the best constant answer reaches.
-    beside
-        The constant's score, the area under the ROC curve of classes, and the Poisson deviance
-        where the model was trained for it.
-    warnings
-        Sentences for people.
-    """
-
-    access: str = CONFIDENTIAL
-    schema_version: str = "1.0"
-    release: StoredRelease
-    mechanism: str
-    learner: str
-    correction: str
-    test_rows: int
-    score: Estimate
-    reference: Estimate | None
-    constant: float
-    beside: tuple[Estimate, ...]
-    warnings: tuple[str, ...]
+    access: str = Field(CONFIDENTIAL, description="Who may see it.")
+    schema_version: str = Field("1.0", description="The version of this form.")
+    release: StoredRelease = Field(description="The release that was learnt from.")
+    mechanism: str = Field(description="The name of its mechanism.")
+    learner: str = Field(description="The learner.")
+    correction: str = Field(description="How its loss is corrected for the noise, in words.")
+    test_rows: int = Field(description="Rows that it was tested on.")
+    score: Estimate = Field(description="Its accuracy, or its squared error.")
+    reference: Estimate | None = Field(
+        description="The same of that learner on the true labels; null where they were not given."
+    )
+    constant: float = Field(description="What the best constant answer reaches.")
+    beside: tuple[Estimate, ...] = Field(
+        description="The constant's score, the area under the ROC curve of classes, and the "
+        "Poisson deviance where the model was trained for it."
+    )
+    warnings: tuple[str, ...] = Field(description="Sentences for people.")
 
     def said(self, *, quiet: bool) -> Iterator[Said]:
         """Yield the score, and what to compare it with; quiet: the score only."""

@@ -27,71 +27,47 @@ UNITS: Final = {"squared": "½(ŷ − y)²", "absolute": "|ŷ − y|", "poisson"
 
 
 class StoredGrid(Frozen):
-    """The labels: numbers at equal steps.
+    """The labels: numbers at equal steps."""
 
-    Attributes
-    ----------
-    low
-        The smallest label.
-    high
-        The largest label.
-    step
-        The distance of neighbouring labels.
-    count
-        How many labels there are.
-    """
-
-    low: Number
-    high: Number
-    step: Number
-    count: int
+    low: Number = Field(description="The smallest label.")
+    high: Number = Field(description="The largest label.")
+    step: Number = Field(description="The distance of neighbouring labels.")
+    count: int = Field(description="How many labels there are.")
 
 
 class Scored(Frozen):
-    """A mechanism that was compared, and what it costs.
-
-    Attributes
-    ----------
-    mechanism
-        Its name.
-    variant
-        Which of its forms; empty where it has one only.
-    epsilon
-        Its exact ε in nats, never above the one asked for; null where it could not be built.
-    loss
-        Its expected loss under the prior; null where it is not defined.
-    max_bias
-        How far the released label is off on average, for the label where that is most.
-    unbiased
-        Whether the released label is right on average, whatever the label.
-    outputs
-        How many outputs it has.
-    seconds
-        What building and scoring it took.
-    optimal
-        Whether it is proved to be the best of some kind of mechanism.
-    optimal_among
-        Of which kind.
-    reason
-        Why its loss is infinite or not defined.
-    declaration
-        What a release that was made with it declares.
-    """
+    """A mechanism that was compared, and what it costs."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    mechanism: str
-    variant: str
-    epsilon: Number | None = None
-    loss: Number | None = None
-    max_bias: Number | None = None
-    unbiased: bool = False
-    outputs: Number | None = None
-    seconds: float
-    optimal: bool = False
-    optimal_among: str | None = None
-    reason: str | None = None
-    declaration: dict[str, Any] | None = None
+    mechanism: str = Field(description="Its name.")
+    variant: str = Field(description="Which of its forms; empty where it has one only.")
+    epsilon: Number | None = Field(
+        None,
+        description="Its exact ε in nats, never above the one asked for; null where it could not "
+        "be built.",
+    )
+    loss: Number | None = Field(
+        None, description="Its expected loss under the prior; null where it is not defined."
+    )
+    max_bias: Number | None = Field(
+        None,
+        description="How far the released label is off on average, for the label where that is "
+        "most.",
+    )
+    unbiased: bool = Field(
+        False, description="Whether the released label is right on average, whatever the label."
+    )
+    outputs: Number | None = Field(None, description="How many outputs it has.")
+    seconds: float = Field(description="What building and scoring it took.")
+    optimal: bool = Field(
+        False, description="Whether it is proved to be the best of some kind of mechanism."
+    )
+    optimal_among: str | None = Field(None, description="Of which kind.")
+    reason: str | None = Field(None, description="Why its loss is infinite or not defined.")
+    declaration: dict[str, Any] | None = Field(
+        None, description="What a release that was made with it declares."
+    )
     made: Mechanism | None = Field(None, exclude=True)
     errors: LabelErrors | None = Field(None, exclude=True)
 

@@ -54,45 +54,31 @@ Curve = tuple[str, Points]
 
 
 class StoredChannel(Frozen):
-    """A channel: what is released with which probability, for each label.
+    """A channel: what is released with which probability, for each label."""
 
-    Attributes
-    ----------
-    labels
-        Names of the rows.
-    outputs
-        Names of the columns.
-    matrix
-        The probability of each output (column) given each label (row).
-    """
-
-    labels: list[Any]
-    outputs: list[Any]
-    matrix: list[list[Number]]
+    labels: list[Any] = Field(description="Names of the rows.")
+    outputs: list[Any] = Field(description="Names of the columns.")
+    matrix: list[list[Number]] = Field(
+        description="The probability of each output (column) given each label (row)."
+    )
 
 
 class ColumnAnalysis(Frozen):
-    """One of several columns that a mechanism releases together.
+    """One of several columns that a mechanism releases together."""
 
-    Attributes
-    ----------
-    labels
-        How many labels it has.
-    epsilon_within
-        ε of its label in nats, the others' labels known to the attacker.
-    epsilon_alone
-        ε in nats for somebody who sees this released column only.
-    keep_probability
-        The probability that the released label is the true one.
-    frequency_error
-        √n times the standard error of a rare label's estimated share from n rows.
-    """
-
-    labels: int
-    epsilon_within: Number
-    epsilon_alone: Number
-    keep_probability: Number
-    frequency_error: Number
+    labels: int = Field(description="How many labels it has.")
+    epsilon_within: Number = Field(
+        description="ε of its label in nats, the others' labels known to the attacker."
+    )
+    epsilon_alone: Number = Field(
+        description="ε in nats for somebody who sees this released column only."
+    )
+    keep_probability: Number = Field(
+        description="The probability that the released label is the true one."
+    )
+    frequency_error: Number = Field(
+        description="√n times the standard error of a rare label's estimated share from n rows."
+    )
 
 
 class Analysis(Stored):

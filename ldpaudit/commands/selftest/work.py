@@ -64,41 +64,29 @@ Finding = Literal["as documented", "refuted", "too few"]
 
 
 class Outcome(Frozen):
-    """How the audit of one planted release ended.
-
-    Attributes
-    ----------
-    setting
-        What was planted.
-    verdict
-        Of the result; "error" where the audit could not run.
-    failed
-        Checks of level error that failed.
-    warned
-        Checks of level warn that failed.
-    held
-        Whether each certified bound with a known truth held.
-    power
-        The smallest excess that the audit says it would find with 90 % probability, in nats.
-    true_epsilon
-        What the release truly reveals about a label, in nats.
-    seconds
-        How long it took.
-    reason
-        Of the first check that failed, or why the audit could not run.
-    """
+    """How the audit of one planted release ended."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
-    setting: Setting
-    verdict: str
-    failed: tuple[str, ...] = ()
-    warned: tuple[str, ...] = ()
-    held: Mapping[str, bool] = Field(default_factory=dict)
-    power: float | None = None
-    true_epsilon: float = math.inf
-    seconds: float = 0.0
-    reason: str = ""
+    setting: Setting = Field(description="What was planted.")
+    verdict: str = Field(description='Of the result; "error" where the audit could not run.')
+    failed: tuple[str, ...] = Field((), description="Checks of level error that failed.")
+    warned: tuple[str, ...] = Field((), description="Checks of level warn that failed.")
+    held: Mapping[str, bool] = Field(
+        default_factory=dict, description="Whether each certified bound with a known truth held."
+    )
+    power: float | None = Field(
+        None,
+        description="The smallest excess that the audit says it would find with 90 % probability, "
+        "in nats.",
+    )
+    true_epsilon: float = Field(
+        math.inf, description="What the release truly reveals about a label, in nats."
+    )
+    seconds: float = Field(0.0, description="How long it took.")
+    reason: str = Field(
+        "", description="Of the first check that failed, or why the audit could not run."
+    )
 
     @property
     def leaking(self) -> bool:
@@ -240,48 +228,24 @@ def posterior(k: int) -> FloatArray:
 
 
 class Figure(Frozen):
-    """How often something happened, against what is documented.
+    """How often something happened, against what is documented."""
 
-    Attributes
-    ----------
-    id
-        A stable name, such as ``false_alarms``.
-    title
-        What is counted.
-    count
-        How often it happened.
-    n
-        Of how many releases.
-    value
-        The observed share; null where there was no release.
-    low
-        The lower end of its Clopper–Pearson interval.
-    high
-        The upper end.
-    level
-        The interval's confidence.
-    stated
-        The share that is documented.
-    side
-        What the documented share is of the true one.
-    p_value
-        How likely a count this bad is where the documented share is true.
-    finding
-        Whether the count fits what is documented; "too few" if no count could refute it.
-    """
-
-    id: str
-    title: str
-    count: int
-    n: int
-    value: float | None
-    low: float
-    high: float
-    level: float = LEVEL
-    stated: float
-    side: Side
-    p_value: float
-    finding: Finding
+    id: str = Field(description="A stable name, such as false_alarms.")
+    title: str = Field(description="What is counted.")
+    count: int = Field(description="How often it happened.")
+    n: int = Field(description="Of how many releases.")
+    value: float | None = Field(description="The observed share; null where there was no release.")
+    low: float = Field(description="The lower end of its Clopper–Pearson interval.")
+    high: float = Field(description="The upper end.")
+    level: float = Field(LEVEL, description="The interval's confidence.")
+    stated: float = Field(description="The share that is documented.")
+    side: Side = Field(description="What the documented share is of the true one.")
+    p_value: float = Field(
+        description="How likely a count this bad is where the documented share is true."
+    )
+    finding: Finding = Field(
+        description="Whether the count fits what is documented; too few if none could refute it."
+    )
 
 
 def figure(
@@ -355,33 +319,17 @@ def _counted(
 
 
 class Row(Frozen):
-    """How the audits of one group of releases ended.
+    """How the audits of one group of releases ended."""
 
-    Attributes
-    ----------
-    group
-        What they have in common: mechanism, rows, labels, made or truth.
-    name
-        Its value.
-    leaking
-        Whether they leak.
-    n
-        How many there are.
-    ended
-        How many audits ended with each verdict.
-    found
-        Of leaks: in how many a check that names the leak failed.
-    warned
-        In how many a check of level warn failed.
-    """
-
-    group: str
-    name: str
-    leaking: bool
-    n: int
-    ended: dict[str, int]
-    found: int
-    warned: int
+    group: str = Field(
+        description="What they have in common: mechanism, rows, labels, made or truth."
+    )
+    name: str = Field(description="Its value.")
+    leaking: bool = Field(description="Whether they leak.")
+    n: int = Field(description="How many there are.")
+    ended: dict[str, int] = Field(description="How many audits ended with each verdict.")
+    found: int = Field(description="Of leaks: in how many a check that names the leak failed.")
+    warned: int = Field(description="In how many a check of level warn failed.")
 
 
 _GROUPS: Final[Mapping[str, Callable[[Setting], Any]]] = {
@@ -412,45 +360,25 @@ def _rows(outcomes: Collection[Outcome]) -> Iterator[Row]:
 
 
 class Selftest(Stored):
-    """What a self-test found.
+    """What a self-test found."""
 
-    Attributes
-    ----------
-    schema_version
-        The version of this form.
-    verdict
-        Whether this installation works as documented.
-    sentence
-        The same for people.
-    chance
-        How often a good installation is said not to work.
-    figures
-        Coverage, false alarms and power.
-    rows
-        How audits ended, group by group.
-    releases
-        Each planted release: what it was, and how its audit ended.
-    planned
-        Releases of the plan; fewer were audited where it ended early.
-    seed
-        The seed of all releases and audits.
-    thorough
-        Whether it is the long plan.
-    seconds
-        How long it took.
-    """
-
-    schema_version: str = "1.0"
-    verdict: Literal["pass", "fail", "inconclusive"]
-    sentence: str
-    chance: float = CHANCE
-    figures: tuple[Figure, ...]
-    rows: tuple[Row, ...]
-    releases: tuple[Outcome, ...]
-    planned: int
-    seed: int
-    thorough: bool
-    seconds: float
+    schema_version: str = Field("1.0", description="The version of this form.")
+    verdict: Literal["pass", "fail", "inconclusive"] = Field(
+        description="Whether this installation works as documented."
+    )
+    sentence: str = Field(description="The same for people.")
+    chance: float = Field(CHANCE, description="How often a good installation is said not to work.")
+    figures: tuple[Figure, ...] = Field(description="Coverage, false alarms and power.")
+    rows: tuple[Row, ...] = Field(description="How audits ended, group by group.")
+    releases: tuple[Outcome, ...] = Field(
+        description="Each planted release: what it was, and how its audit ended."
+    )
+    planned: int = Field(
+        description="Releases of the plan; fewer were audited where it ended early."
+    )
+    seed: int = Field(description="The seed of all releases and audits.")
+    thorough: bool = Field(description="Whether it is the long plan.")
+    seconds: float = Field(description="How long it took.")
 
     def said(self, *, quiet: bool) -> Iterator[Said]:
         """Yield whether the installation works, and each figure; quiet: the sentence only."""

@@ -46,37 +46,21 @@ Ended = Verdict | Literal["failed"]
 
 
 class Mean(Frozen):
-    """A number of the audits of one setting, averaged over its draws.
+    """A number of the audits of one setting, averaged over its draws."""
 
-    Attributes
-    ----------
-    title
-        What people call it.
-    kind
-        How sure it is.
-    unit
-        The unit of the value.
-    value
-        The mean.
-    low
-        The mean of the lower ends: by the union bound they hold at ``level`` together.
-    high
-        The mean of the upper ends.
-    level
-        The confidence of the interval, one minus the sum of the draws' errors; null where that
-        is not above one half, and there is no interval.
-    repeats
-        The number of each draw.
-    """
-
-    title: str
-    kind: Kind
-    unit: Unit
-    value: Number
-    low: Number | None
-    high: Number | None
-    level: float | None
-    repeats: list[Number]
+    title: str = Field(description="What people call it.")
+    kind: Kind = Field(description="How sure it is.")
+    unit: Unit = Field(description="The unit of the value.")
+    value: Number = Field(description="The mean.")
+    low: Number | None = Field(
+        description="The mean of the lower ends: by the union bound they hold at level together."
+    )
+    high: Number | None = Field(description="The mean of the upper ends.")
+    level: float | None = Field(
+        description="The confidence of the interval, one minus the sum of the draws' errors; null "
+        "where that is not above one half, and there is no interval."
+    )
+    repeats: list[Number] = Field(description="The number of each draw.")
 
     @classmethod
     def of(cls, estimates: Sequence[Mapping[str, Any]]) -> "Mean":
@@ -102,39 +86,19 @@ class Mean(Frozen):
 
 
 class Ends(Frozen):
-    """The probability that a draw passes, by an interval.
+    """The probability that a draw passes, by an interval."""
 
-    Attributes
-    ----------
-    low
-        The lower end.
-    high
-        The upper end.
-    level
-        The confidence of the interval.
-    """
-
-    low: float
-    high: float
-    level: float
+    low: float = Field(description="The lower end.")
+    high: float = Field(description="The upper end.")
+    level: float = Field(description="The confidence of the interval.")
 
 
 class Share(Ends):
-    """The share of draws that pass.
+    """The share of draws that pass."""
 
-    Attributes
-    ----------
-    value
-        The share.
-    n
-        The draws that were measured.
-    count
-        Those that pass.
-    """
-
-    value: float
-    n: int
-    count: int
+    value: float = Field(description="The share.")
+    n: int = Field(description="The draws that were measured.")
+    count: int = Field(description="Those that pass.")
 
 
 def _interval(passes: int, measured: int, level: float) -> dict[str, float]:
@@ -149,51 +113,31 @@ def value_text(parameter: str, value: float) -> str:
 
 
 class Setting(Frozen):
-    """A mechanism at one amount of noise; what audits and learners measured stands under its id.
-
-    Attributes
-    ----------
-    mechanism
-        Its name.
-    parameter
-        Which parameter was set: lambda or epsilon.
-    value
-        Its value.
-    epsilon
-        ε in nats, exact.
-    noise
-        λ, exact, where it has one.
-    verdict
-        The worst verdict of the draws; failed where one could not be measured.
-    decision
-        Whether a release made this way may be published, by the worst draw.
-    verdicts
-        How many draws have which verdict.
-    sentence
-        The worst verdict in words.
-    pass_share
-        The share of draws that pass; null where none could be measured.
-    failed
-        Why draws could not be measured.
-    correction
-        How the learner's loss is corrected for the noise.
-    """
+    """A mechanism at one amount of noise; what audits and learners measured stands under its id."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
     __pydantic_extra__: dict[str, Mean] = Field(init=False)
 
-    mechanism: str
-    parameter: Parameter
-    value: Number
-    epsilon: Number | None
-    noise: Annotated[Number | None, Field(alias="lambda")]
-    verdict: Ended
-    decision: Decision
-    verdicts: dict[Verdict, int]
-    sentence: str
-    pass_share: Share | None
-    failed: list[str]
-    correction: str
+    mechanism: str = Field(description="Its name.")
+    parameter: Parameter = Field(description="Which parameter was set: lambda or epsilon.")
+    value: Number = Field(description="Its value.")
+    epsilon: Number | None = Field(description="ε in nats, exact.")
+    noise: Annotated[
+        Number | None, Field(alias="lambda", description="λ, exact, where it has one.")
+    ]
+    verdict: Ended = Field(
+        description="The worst verdict of the draws; failed where one could not be measured."
+    )
+    decision: Decision = Field(
+        description="Whether a release made this way may be published, by the worst draw."
+    )
+    verdicts: dict[Verdict, int] = Field(description="How many draws have which verdict.")
+    sentence: str = Field(description="The worst verdict in words.")
+    pass_share: Share | None = Field(
+        description="The share of draws that pass; null where none could be measured."
+    )
+    failed: list[str] = Field(description="Why draws could not be measured.")
+    correction: str = Field(description="How the learner's loss is corrected for the noise.")
 
     @property
     def means(self) -> dict[str, Mean]:
@@ -276,24 +220,12 @@ def setting_of(
 
 
 class Neighbour(Frozen):
-    """The next setting of the grid with less, or more, noise.
+    """The next setting of the grid with less, or more, noise."""
 
-    Attributes
-    ----------
-    value
-        The value of its parameter.
-    verdict
-        Its worst verdict.
-    passes
-        Draws that pass.
-    draws
-        Draws that were measured.
-    """
-
-    value: Number
-    verdict: Ended
-    passes: int
-    draws: int
+    value: Number = Field(description="The value of its parameter.")
+    verdict: Ended = Field(description="Its worst verdict.")
+    passes: int = Field(description="Draws that pass.")
+    draws: int = Field(description="Draws that were measured.")
 
     @classmethod
     def of(cls, setting: Setting | None) -> "Neighbour | None":
@@ -306,46 +238,27 @@ class LeastNoise(Frozen):
     """The least noise of one mechanism at which every draw passed and may be published.
 
     That more noise passes too is checked, never assumed: draws are random, and an audit of little
-    power may be inconclusive at any noise.
+    power may be inconclusive at any noise."""
 
-    Attributes
-    ----------
-    mechanism
-        Its name.
-    parameter
-        Which parameter was set; null where no setting passes, or none may be published.
-    value
-        Its value.
-    epsilon
-        ε in nats.
-    passes
-        Draws that pass.
-    draws
-        Draws that were measured.
-    pass_share
-        The probability that a draw passes there, valid for all settings of the mechanism
-        together, since one of them is chosen by its verdicts.
-    less_noise
-        The next setting with less noise.
-    more_noise
-        The next setting with more noise.
-    more_noise_that_does_not_pass
-        Values with more noise at which draws do not pass all the same.
-    sentence
-        The answer in words.
-    """
-
-    mechanism: str
-    parameter: str | None
-    value: Number | None
-    epsilon: Number | None
-    passes: int | None
-    draws: int | None
-    pass_share: Ends | None
-    less_noise: Neighbour | None
-    more_noise: Neighbour | None
-    more_noise_that_does_not_pass: list[Number]
-    sentence: str
+    mechanism: str = Field(description="Its name.")
+    parameter: str | None = Field(
+        description="Which parameter was set; null where no setting passes, or none may be "
+        "published."
+    )
+    value: Number | None = Field(description="Its value.")
+    epsilon: Number | None = Field(description="ε in nats.")
+    passes: int | None = Field(description="Draws that pass.")
+    draws: int | None = Field(description="Draws that were measured.")
+    pass_share: Ends | None = Field(
+        description="The probability that a draw passes there, valid for all settings of the "
+        "mechanism together, since one of them is chosen by its verdicts."
+    )
+    less_noise: Neighbour | None = Field(description="The next setting with less noise.")
+    more_noise: Neighbour | None = Field(description="The next setting with more noise.")
+    more_noise_that_does_not_pass: list[Number] = Field(
+        description="Values with more noise at which draws do not pass all the same."
+    )
+    sentence: str = Field(description="The answer in words.")
 
 
 def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> LeastNoise:
@@ -412,24 +325,10 @@ def _outcome(setting: Setting) -> str:
 
 
 class Facts(Frozen):
-    """How to repeat the sweep.
+    """How to repeat the sweep."""
 
-    Attributes
-    ----------
-    seed
-        The root of all randomness.
-    rows
-        Rows of each simulated release.
-    test_rows
-        Rows that learners were tested on.
-    repeats
-        Draws of each setting.
-    learner
-        The learner.
-    """
-
-    seed: int
-    rows: int
-    test_rows: int | None
-    repeats: int
-    learner: str
+    seed: int = Field(description="The root of all randomness.")
+    rows: int = Field(description="Rows of each simulated release.")
+    test_rows: int | None = Field(description="Rows that learners were tested on.")
+    repeats: int = Field(description="Draws of each setting.")
+    learner: str = Field(description="The learner.")
