@@ -6,6 +6,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
@@ -18,7 +19,14 @@ import pyarrow.compute as pc
 from ldpaudit.datasets.domains import EncodedLabels, read_numbers
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
 from ldpaudit.datasets.formats import open_table
-from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, decoded, is_any
+from ldpaudit.datasets.formats.tables import (
+    NUMBERS,
+    MemoryTable,
+    TableSource,
+    decoded,
+    is_any,
+    stored,
+)
 from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import (
     DEFAULT_LABEL,
@@ -170,7 +178,7 @@ def matching_rows(
 
 def comparable_ids(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
     """Return ids as text, so that 7 in one file matches ``7`` in the other (but not ``07``)."""
-    ids = decoded(ids)
+    ids = decoded(stored(ids))
     try:
         if is_any(ids.type, "fixed_size_binary", "binary"):
             ids = ids.cast(pa.large_binary())
@@ -378,19 +386,36 @@ def _stacked(
 
 
 def _joined(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
-    kinds, target = {column.type for column in columns}, columns[0].type
-    if len(kinds) > 1:
-        if all(is_categorical(kind) for kind in kinds):
-            target = pa.large_string()
-        elif all(is_any(kind, "integer", "floating", "boolean", "null") for kind in kinds):
-            target = pa.float64()
-        try:
-            columns = [column.cast(target) for column in columns]
-        except pa.ArrowException:
-            raise ColumnError(
-                "must hold the same kind of values in the release and in its companion tables."
-            ) from None
+    try:
+        target = _common([column.type for column in columns])
+        columns = [column.cast(target) if column.type != target else column for column in columns]
+    except pa.ArrowException:
+        raise ColumnError(
+            "must hold the same kind of values in the release and in its companion tables."
+        ) from None
     return pa.chunked_array(list(chain.from_iterable(c.chunks for c in columns)), target)
+
+
+def _common(types: Sequence[pa.DataType]) -> pa.DataType:
+    """Return a type that holds the values of all types; a column of missing values has any."""
+    kinds = [kind for kind in dict.fromkeys(types) if not pa.types.is_null(kind)] or types[:1]
+    if len(kinds) == 1:
+        return kinds[0]
+    if all(map(is_categorical, kinds)):
+        return pa.large_string()
+    if all(is_any(kind, "date", "timestamp") for kind in kinds):
+        zones = [getattr(kind, "tz", None) for kind in kinds]
+        if len({zone is None for zone in zones}) > 1:
+            raise pa.ArrowInvalid("times with a zone and without one")
+        fine = any(getattr(kind, "unit", "") == "ns" for kind in kinds)
+        return pa.timestamp("ns" if fine else "us", zones[0])
+    whole = all(map(pa.types.is_integer, kinds))
+    if not whole and all(is_any(kind, *NUMBERS, "boolean") for kind in kinds):
+        return pa.float64()
+    schemas = [pa.schema([("", kind)]) for kind in kinds]
+    with suppress(pa.ArrowException):
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    return kinds[0]
 
 
 def with_companions(release: Release, parts: Parts) -> tuple[Release, LabelledRows | None]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.tables import LISTS, check_complete, decoded, is_any
+from ldpaudit.datasets.formats.tables import LISTS, TEXTS, check_complete, decoded, is_any
 from ldpaudit.datasets.labels import (
     LabelColumn,
     canonical,
@@ -267,7 +267,10 @@ def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
     try:
         if is_any(column.type, "boolean", "temporal"):
             raise pa.ArrowInvalid
-        numbers = column.cast(pa.float64())
+        if is_any(column.type, *TEXTS):
+            column = pc.utf8_trim_whitespace(column)
+        # No mechanism has labels among the integers that float64 rounds.
+        numbers = column.cast(pa.float64(), safe=not pa.types.is_integer(column.type))
     except pa.ArrowException:
         raise InputError(
             f"The declared mechanism releases numbers, so every {role} label must be a number."

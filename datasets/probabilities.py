@@ -316,7 +316,7 @@ def numeric_column(
     column = next(table.columns([name]))[1]
     if not is_any(column.type, *NUMBERS):
         raise InputError(f"The column {quoted(name)} must hold numbers.")
-    values = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     check_complete(int(np.isnan(values).sum()), len(values), "a label")
     return values
 

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -161,7 +162,9 @@ def _csv_cells(column: pa.Array, mark: str, decimal: str) -> pa.Array:
     column = decoded(pa.chunked_array([column])).combine_chunks()
     texts = column.cast(_TEXT)
     if pa.types.is_decimal(column.type) and column.type.scale > 0:
-        texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
+        # Zeros at the end go, but not those of an exponent: 1E-10.
+        zeros = r"^(-?[0-9]+)(\.[0-9]*[1-9])?\.?0*$"
+        texts = pc.replace_substring_regex(texts, zeros, r"\1\2")
     if is_any(column.type, "floating", "decimal") and decimal == ",":
         texts = pc.replace_substring(texts, ".", ",")
     if not is_any(column.type, *TEXTS) and decimal != mark:
@@ -176,7 +179,7 @@ def _csv_cells(column: pa.Array, mark: str, decimal: str) -> pa.Array:
 
 
 def _json_rows(batch: pa.RecordBatch) -> str:
-    """Return an object a row; what is no number in JSON is null."""
+    """Return an object a row; what is no number in JSON is null, and whole decimals are ints."""
     columns = []
     for column in batch.columns:
         kind = value_type(column.type)
@@ -193,6 +196,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list):
         return [_plain(entry) for entry in value]
+    if isinstance(value, Decimal):
+        return int(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -78,7 +78,8 @@ class CsvFile(TableSource):
         self.names = tuple(next(iter(self.rows()), ()))
         check_width(len(self.names), self.name)
         if not self.names:
-            raise InputError(f"The file {quoted(self.name)} is empty.")
+            some = f"The first line of {quoted(self.name)} must name the columns; it is empty."
+            raise InputError(some if sample.strip() else f"The file {quoted(self.name)} is empty.")
         if named and not stated.header:
             rows: list[list[str]] = []
             with contextlib.suppress(InputError):  # A row that cannot be read: its reader says why.

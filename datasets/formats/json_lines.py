@@ -18,6 +18,8 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _STEPS: Final = np.zeros(256, dtype=np.int8)
 _STEPS[[*b"[{"]], _STEPS[[*b"]}"]] = 1, -1
 _OBJECT: Final = re.compile(rb"\s*\{")
+# A whole number that the reader might take for a float, which merges neighbours.
+_LONG: Final = re.compile(rb"[:\[,]\s*(-?[0-9]{19,})(?=\s*[,\]}])")
 _ONE_A_LINE: Final = "must hold one JSON object a line"
 
 
@@ -66,6 +68,8 @@ class JsonLines(TableSource):
                 text.decode()  # The reader does not look at the letters of names.
                 if not _OBJECT.match(text):  # The reader would end the process at null.
                     raise InputError(f"The file {quoted(self.name)} {_ONE_A_LINE}.")
+                if schema is None and _LONG.search(text):
+                    _check_whole_numbers(_STRING.sub(b"", text), self.name)
                 try:
                     block = pyarrow.json.read_json(pa.BufferReader(text), read, parse)
                 except pa.ArrowInvalid as error:
@@ -88,6 +92,15 @@ def _check_shape(text: bytes, name: str) -> None:
         for line in text.splitlines():
             if line.count(b":") > COLUMNS:
                 check_width(_STRING.sub(b"", line).count(b":"), name)
+
+
+def _check_whole_numbers(text: bytes, name: str) -> None:
+    """Refuse whole numbers that are no int64, in a text without strings."""
+    if any(not -(1 << 63) <= int(number) < 1 << 63 for number in _LONG.findall(text)):
+        raise InputError(
+            f"Whole numbers in {quoted(name)} must be below 2⁶³, which has 19 digits; write longer "
+            "ones, such as ids, as texts."
+        )
 
 
 def _depth(text: bytes) -> int:

@@ -76,7 +76,10 @@ def _arrays(file: Any, name: str) -> tuple[pa.Table, str]:
         raise InputError(f"The arrays of {quoted(name)} must all have one entry for each row.")
     columns = {}
     for key, array in arrays.items():
-        columns[key] = pa.array(np.ascontiguousarray(array).ravel())
+        flat = np.ascontiguousarray(array).ravel()
+        texts = flat.dtype.kind in "SU"  # Of arrays of these pyarrow reads up to the first NUL.
+        native = flat.tolist() if texts else flat.astype(flat.dtype.newbyteorder("="), copy=False)
+        columns[key] = pa.array(native)
         if array.ndim > 1:
             width = int(np.prod(array.shape[1:]))
             columns[key] = pa.FixedSizeListArray.from_arrays(columns[key], width)
@@ -91,7 +94,12 @@ def _check_claim(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) ->
         read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
         shape, _, kind = read(file)
         claimed = math.prod(shape) * kind.itemsize
-        if not kind.hasobject and claimed != entry.file_size - file.tell():
+        if kind.hasobject:
+            raise InputError(
+                f"An array of {quoted(name)} holds Python objects; write numbers, or texts as an "
+                "array of str."
+            )
+        if claimed != entry.file_size - file.tell():
             raise InputError(f"The file {quoted(name)} is damaged: an array is not of its size.")
 
 

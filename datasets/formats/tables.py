@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -318,6 +319,12 @@ def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
         series = series.astype(object).map(str, na_action="ignore")  # Of pandas.cut.
     try:
         array = pa.Array.from_pandas(series)
+        if series.dtype == object and is_any(array.type, "date", "timestamp"):
+            # Days among times would lose their hours, and times of no zone would be of UTC.
+            values = series.dropna()
+            kinds = {(isinstance(v, datetime), getattr(v, "tzinfo", None) is None) for v in values}
+            if len(kinds) > 1:
+                raise TypeError
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InputError(
             f"Column {place} mixes types or holds objects; give every column one type."

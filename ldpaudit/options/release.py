@@ -68,7 +68,10 @@ class FileOptions:
             mark = _NAMED.get(mark.lower(), mark)
             if len(mark) != 1 or mark.isalnum() or not mark.isascii() or mark in "\"'\r\n.+-_":
                 raise InputError("--separator must be one mark, such as ';' or tab.")
-        if decimal is not None and (decimal := _MARKS.get(decimal.lower(), decimal)) not in ".,":
+        if decimal is not None and (decimal := _MARKS.get(decimal.lower(), decimal)) not in (
+            ".",
+            ",",
+        ):
             raise InputError("--decimal must be '.' or ','.")
         try:
             if encoding is not None and "a".encode(encoding):

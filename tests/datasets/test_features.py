@@ -295,6 +295,54 @@ def test_kinds_of_numbers_and_of_texts_may_differ():
     assert (release.original.categorical == release.features.categorical).all()
 
 
+DAY, HOUR = pa.timestamp("s"), pa.timestamp("us")
+JOINED = {
+    "days and times": (pa.date32(), [18_000], HOUR, [432_001 * 3_600_000_000], 1 / 24),
+    "seconds and microseconds": (DAY, [60], HOUR, [60_000_001], 1 / 86.4e9),
+    "short and long floats": (
+        pa.list_(pa.float32()),
+        [[0.5]],
+        pa.list_(pa.float64()),
+        [[0.1]],
+        0.4,
+    ),
+    "decimals and floats": (pa.decimal128(5, 2), [Decimal("1.50")], pa.float64(), [1.254], 0.246),
+    "short and long integers": (
+        pa.int32(),
+        [1],
+        pa.int64(),
+        [(1 << 53) + 1],
+        1.0,
+    ),  # the column is scaled
+}
+
+
+@pytest.mark.parametrize("case", JOINED)
+@pytest.mark.parametrize("turned", [False, True])
+def test_no_value_is_cut_where_types_differ(case, turned):
+    one, first, two, second, gap = JOINED[case]
+    tables = [pa.table({"x": pa.array(v * 30, k)}) for k, v in ((one, first), (two, second))]
+    released, original = reversed(tables) if turned else tables
+    released = released.append_column("label", [["a", "b"] * 15])
+    release = read_release(released, original=original).release
+    apart = release.original.numeric.astype(float) - release.features.numeric
+    np.testing.assert_allclose(np.abs(apart), gap, rtol=1e-5)
+
+
+def test_a_column_without_a_value_has_any_type():
+    released = frame().assign(town=None)
+    release = read_release(released, original=frame()).release
+    assert set(release.features.categorical[:, 0]) == {-1}
+    assert release.original.categorical.max() == 2
+
+
+def test_times_with_a_zone_and_without_are_not_mixed():
+    day = pa.array([0, 1] * 15, HOUR)
+    released = pa.table({"x": day, "label": ["a", "b"] * 15})
+    with pytest.raises(InputError, match="same kind"):
+        read_release(released, original=pa.table({"x": day.cast(pa.timestamp("us", "UTC"))}))
+
+
 def test_original_is_joined_on_the_id():
     released = frame().assign(id=np.arange(60))
     shuffled = released.drop(columns="label").sample(frac=1, random_state=1)

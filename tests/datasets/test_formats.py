@@ -1,7 +1,9 @@
 """JSON lines, Feather, Excel and NumPy files: the same release as from Parquet."""
 
+import datetime
 import gzip
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -102,6 +104,8 @@ BAD = {
     "l.ods": (b"zzz", "save it as .xlsx or CSV"),
     "m.json": (b"[]", "one object a line"),
     "n.sav": (b"zzz", "export the table"),
+    "p.jsonl": (b'{"a": 18446744073709551615}\n', "below 2⁶³"),
+    "q.csv": (b"\n\nzzz,b\n1,2\n", "first line of 'q.csv' must name the columns; it is empty"),
     "o.csv.gz": (gzip.compress(b"a,b\n" + b"zzz,1\n" * 9000)[:-9], "is truncated"),
 }
 
@@ -126,8 +130,11 @@ def test_arrays_of_numpy(tmp_path):
         with pytest.raises(InputError, match="arrays of"):
             open_table(tmp_path / "t.npz")
     np.savez(tmp_path / "t.npz", x=np.array([{}, {}], dtype=object))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="Python objects"):
         open_table(tmp_path / "t.npz")
+    np.savez(tmp_path / "t.npz", x=np.array([1, 2], dtype=">i8"), y=np.array([b"a\0b", b"a\0c"]))
+    found = read_whole(open_table(tmp_path / "t.npz")).to_pydict()
+    assert found == {"x": [1, 2], "y": [b"a\0b", b"a\0c"]}
 
 
 def sheet(path, *sheets):
@@ -296,7 +303,8 @@ def test_a_contradiction_in_a_later_block(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "word"),
-    [({"separator": "ab"}, "--separator"), ({"decimal": ";"}, "--decimal")]
+    [({"separator": "ab"}, "--separator")]
+    + [({"decimal": mark}, "--decimal") for mark in (";", "", ".,")]
     + [({"encoding": name}, "--encoding") for name in ("nonsense", "hex", "rot13")],
 )
 def test_options_that_say_nothing(options, word, tmp_path):
@@ -326,6 +334,26 @@ def test_what_is_written_is_read(tmp_path):
     path = write_release(declare(TABLE, claim, "label"), tmp_path / "r.parquet")
     assert read_release(path).release.declaration == claim
     assert [p.name for p in tmp_path.iterdir()] == ["r.parquet"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_decimals_are_written_as_the_numbers_that_they_are(name, tmp_path):
+    texts = ["1E-10", "0", "100", "-100.5", "12345678.0000000001"]
+    fine = pa.array(map(Decimal, texts), pa.decimal128(24, 10))
+    table = pa.table({"fine": fine, "whole": fine.cast(pa.decimal128(24, 0), safe=False)})
+    with WholeFiles() as files:
+        written = TableFile(files.add(tmp_path / name), table.schema)
+        written.write(*table.to_batches())
+    found = read_whole(open_table(tmp_path / name)).to_pydict()
+    assert found == {"fine": [*map(float, texts)], "whole": [0, 0, 100, -100, 12345678]}
+
+
+@pytest.mark.parametrize("zone", [None, datetime.UTC])
+def test_days_and_times_in_one_column_are_refused(zone):
+    times = [datetime.date(2020, 1, 2)] if zone is None else [datetime.datetime(2020, 1, 2)]
+    times.append(datetime.datetime(2020, 1, 1, 5, tzinfo=zone))
+    with pytest.raises(InputError, match="Column 1 mixes"):
+        read_whole(open_table(pd.DataFrame({"t": pd.Series(times, dtype=object)})))
 
 
 def test_a_file_is_replaced_only_on_request(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpaudit.datasets.column_survey import survey_column
-from ldpaudit.datasets.domains import encode_labels, find_domains
+from ldpaudit.datasets.domains import encode_labels, find_domains, read_numbers
 from ldpaudit.datasets.labels import (
     LabelColumn,
     canonical,
@@ -135,6 +135,12 @@ def test_booleans_match_zero_and_one_alone():
     assert positions(["0", "1"], [False, True]).tolist() == [0, 1]
     assert positions([True, False], [0, 1, 2]).tolist() == [-1, -1]
     assert positions([1, 2], [True, False]).tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("values", [[" 1.5", "9007199254740993 "], [1, (1 << 53) + 1]])
+def test_numbers_are_read_from_texts_and_long_integers(values):
+    found = read_numbers(pa.chunked_array([pa.array(values)]), "released")
+    assert found.tolist() == [float(values[0]), float(1 << 53)]
 
 
 def test_order():

@@ -60,6 +60,13 @@ def test_truth_files(suffix, release_suffix, joined, tmp_path):
     assert (true_labels(report), report.release.features.columns) == (TRUE, 1)
 
 
+def test_ids_may_be_of_an_extension_type():
+    ids = pa.array([i.to_bytes(16) for i in range(N)], pa.uuid())
+    released = pa.table({"id": ids, "income": RELEASED})
+    report = read(pa.table({"id": ids, "income": TRUE}), released, id_column="id")
+    assert true_labels(report) == TRUE
+
+
 @given(st.permutations(range(N)), st.sampled_from(["int", "text", "float", "category"]))
 def test_joins_are_exact_in_any_order(order, kind):
     cast = {
