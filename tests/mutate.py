@@ -28,7 +28,7 @@ SETTINGS = """
 [tool.mutmut]
 source_paths = ["ldpaudit"]
 only_mutate = {files}
-also_copy = ["README.md", "docs", "benchmarks", "examples"]
+also_copy = ["README.md", "CONTRIBUTING.md", "docs", "benchmarks", "examples"]
 pytest_add_cli_args = ["-q", "-m", "not validate", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
 pytest_add_cli_args_test_selection = {tests}
 """
@@ -74,6 +74,8 @@ def mutmut(*words: str) -> str:
         ran = subprocess.run(
             command, cwd=COPY, stdout=subprocess.PIPE, stderr=log, text=True, check=False
         )
+    if "failed to collect stats" in ran.stdout:
+        sys.exit(f"The tests fail before any fault is made:\n{ran.stdout[-2000:]}")
     return ran.stdout
 
 
