@@ -10,7 +10,7 @@
 #
 # Each iterate is strictly dual feasible, so its dual value is a bound for every interval mechanism.
 # The steps are Mehrotra's predictor and corrector (Mehrotra 1992) for c_I · slack_I = τ, on a 2k ×
-# 2k system. See ``docs/mechanisms/optimal-unbiased.md``.
+# 2k system. See ``benchmarks/results/optimal_unbiased.md``.
 
 import math
 from collections.abc import Callable

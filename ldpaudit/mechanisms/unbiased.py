@@ -3,7 +3,7 @@
 # Among all ε-DP channels with E[ŷ | y] = y for every label it has the least expected loss under a
 # prior. Squared loss: a closed form where it is optimal, else the exact program over intervals of
 # labels (:mod:`ldpaudit.mechanisms.interval_program`). Poisson log loss: the program. Derivation,
-# proofs and numerical checks: ``docs/mechanisms/optimal-unbiased.md``.
+# proofs and numerical checks: ``benchmarks/results/optimal_unbiased.md``.
 
 import math
 from collections import defaultdict
