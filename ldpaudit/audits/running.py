@@ -146,8 +146,9 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
     try:
         with _watched(name):
             if "order" in needs and context.views.every_row is not None:
+                known: dict[str, Any] = context.once("in order", dict)
                 views = replace(context.views, every_row=None)
-                context = replace(context, release=context.views.every_row, views=views)
+                context = context.of(context.views.every_row, views=views, known=known)
             if counts == "people":
                 context = one_row_of_each_group(context)
             if name not in BUILT_IN:

@@ -1,6 +1,6 @@
 """Large releases: which rows audits look at, and what counts all of them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,10 +9,11 @@ from worlds import feature_table
 
 from ldpaudit.audits.assumptions.standing import over_all_rows
 from ldpaudit.audits.interface import AuditContext, Plan, in_part
-from ldpaudit.audits.running import part_note
+from ldpaudit.audits.running import part_note, run_audits
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline.audit import audit
-from ldpaudit.release import Release, ReleasedLabels, Slices, TrueLabels
+from ldpaudit.release import Declaration, Release, ReleasedLabels, Slices, TrueLabels
+from ldpaudit.result import Finding
 from ldpaudit.work.memory import rows_looked_at
 
 N = 9_000
@@ -93,6 +94,40 @@ def test_neighbours_are_looked_for_among_all_rows() -> None:
     said = words(audit(release(), Plan(seed=3), only=["instance-loss"]))
     assert "among 4500 other people" in said
     assert "4,096 of the 9,000 rows" in said
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_seeds_are_tried_on_the_first_rows(told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpaudit.work.memory.FIRST_ROWS", 2048)
+    truth = release().truth if told else None
+    stated = Declaration(CLAIM.name, {"epsilon": 1.0}, "api")
+    made = replace(release(), truth=truth, declaration=stated)
+    result = audit(made, Plan(seed=3, seeds_tried=0), only=["mechanism", "seeds"])
+    assert {record.status for record in result.audits} == {"ran"}
+    assert (result["seeds.p_value"].value < 1e-9) >= told
+
+
+@dataclass(frozen=True)
+class OfAllRows:
+    id: str = "of-all-rows"
+    needs: tuple[str, ...] = ("order",)
+    counts: str = "rows"
+
+    def unavailable(self, context: AuditContext) -> None: ...
+
+    def run(self, context: AuditContext) -> Finding:
+        assert len(context.halves()) == len(context.release) == N
+        return Finding()
+
+
+ALL_ROWS = OfAllRows()
+
+
+def test_an_audit_of_the_rows_in_order_sees_all_of_them() -> None:
+    context = in_part(AuditContext(release(), CLAIM, Plan(seed=3)))
+    context.halves()
+    records, _ = run_audits({"of-all-rows": f"{__name__}:ALL_ROWS"}, context)
+    assert [record.status for record in records] == ["ran"]
 
 
 @pytest.mark.parametrize(("epsilon", "found"), [(1.0, False), (3.0, True)])
