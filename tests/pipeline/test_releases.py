@@ -122,6 +122,7 @@ def test_votes_are_scored_beside_their_references():
     assert scores["vote"] > scores["released-label"] + 0.05
     curve = result.curve("person.accuracy_by_releases")
     assert curve.value[-1] > curve.value[0]
+    assert curve.kind == result["attack.vote.accuracy"].kind
     exact = result.curve("person.best_guess")
     assert len(exact.x) == 4
 

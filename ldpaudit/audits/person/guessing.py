@@ -14,8 +14,9 @@ import numpy as np
 
 from ldpaudit.arrays import BoolArray, FloatArray
 from ldpaudit.attacks.interface import conditioned
+from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
 from ldpaudit.audits.label_inference.runs import one_of_each_group
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.person.answers import Answers
@@ -135,7 +136,8 @@ def votes(answers: Answers, *, once: bool) -> Iterator[Part]:
         yield Curve(
             id="person.accuracy_by_releases",
             title="Labels guessed right by vote, over the number of releases used",
-            kind="certified",
+            kind=kind,
+            assumptions=assumptions,
             x=tuple(range(1, t + 1)),
             value=values,
             low=lows,
@@ -182,19 +184,19 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         scored.append(rows if some is None else rows[some])
     gains = (others[rows].astype(float) - alone[rows] for rows in scored)
     found, every = paired_interval(Folds(tuple(gains)), 1 - level), np.concatenate(scored)
-    yield Estimate.interval(
+    gain = Estimate.interval(
         "companions.attack_gain",
         "What an attack gains by the other released columns",
         found.value,
         (found.low, found.high),
         level,
-        kind="certified",
         unit="proportion",
         n=found.n,
         method=_ATTACK,
         assumptions=(INDEPENDENT,),
         reference="Waudby-Smith & Ramdas (2024)",
     )
+    yield as_it_stands(context, collected([gain]))
     for name, title, hits in (
         ("companions.accuracy_with", "Accuracy with the other released columns", others[every]),
         ("companions.accuracy_without", "Accuracy without them", alone[every]),

@@ -9,6 +9,7 @@ from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, v
 from ldpaudit.audits.interface import AuditContext, Companions, Plan, Views
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.audit import AUDIT
+from ldpaudit.audits.person.guessing import OTHER_COLUMNS
 from ldpaudit.audits.person.noise import columns_noise
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
@@ -162,3 +163,17 @@ def test_a_column_with_one_true_label_is_no_fault():
 def test_the_audit_is_for_several_columns():
     alone = replace(context_of(released_vector(100)), views=Views())
     assert AUDIT.unavailable(alone) == "the release has one private column"
+
+
+def test_a_gain_is_an_estimate_where_rows_share_noise():
+    rng = np.random.default_rng(0)
+    labels, x = true_vectors(200, rng)
+    noisy = [
+        by_inverse(response(len(k), 1.0), labels[:, j], rng.random(200))
+        for j, k in enumerate(CLASSES)
+    ]
+    for times, kind in ((1, "certified"), (5, "estimated")):
+        many = [np.repeat(part, times, axis=0) for part in (labels, np.stack(noisy, axis=1), x)]
+        file = vector_of(many[0], list(many[1].T), many[2], (1.0, 1.0, 1.0))
+        gain = OTHER_COLUMNS.run(context_of(file)).estimates[0]
+        assert (gain.id, gain.kind) == ("companions.attack_gain", kind)
