@@ -21,7 +21,7 @@ from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.models.corrections import forward_loss, forward_losses, nearest_source
 from ldpaudit.models.counts import clean_prior
-from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix
+from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix, LevelsByColumn, Limits
 from ldpaudit.models.logistic import LogisticModel, fit_forward_logistic
 from ldpaudit.models.screening import (
     MOST_COLUMNS,
@@ -41,6 +41,15 @@ MOST_ROWS: Final = 200_000
 # With fewer rows the class frequencies are the model.
 _FEWEST: Final = 20
 _BATCH: Final = 100_000
+# With fewer rows those held out do not tell whether more, or other, models are worth their while.
+_TELLING: Final = 2_000
+# Boosting goes on, up to three times as long, while ten rounds take two percent off the loss.
+_LONGEST, _LATELY, _WORTH_GOING_ON = 3, 10, 0.02
+_NUMBERS: Final = Limits(LevelsByColumn(0), marked_from=1 << 62)
+_NORMAL_ROWS: Final = 20_000
+# Normal numbers count where they take such a share, and so many standard errors, off the loss of
+# so many held-out rows.
+_CLEARLY, _SURELY, _SOME = 0.01, 3.0, 5_000
 # Entries of a table from which boosting gains more by threads than it loses by their barriers.
 _WORTH_THREADS: Final = 1_000_000
 _HELD_OUT: Final = 40_000
@@ -171,6 +180,24 @@ class Boosted:
 
 
 @dataclass(frozen=True)
+class Normal:
+    """Numbers that are normal given the label, with means and variances (m, d) (naive Bayes)."""
+
+    design: DesignMatrix
+    base: FloatArray
+    means: FloatArray
+    variances: FloatArray
+
+    def predict(self, features: FeatureTable) -> FloatArray:
+        x = self.design.transform(features)
+        logs = [
+            -(((x - mean) ** 2 / variance).sum(axis=1) + np.log(variance).sum()) / 2
+            for mean, variance in zip(self.means, self.variances, strict=True)
+        ]
+        return np.asarray(softmax(np.log(self.base) + np.stack(logs, axis=1), axis=1))
+
+
+@dataclass(frozen=True)
 class Blend:
     """softmax(Σ w_i log p_i) of the class frequencies and of models of the label in the rows."""
 
@@ -209,6 +236,8 @@ class Blend:
             elif isinstance(part, Boosted):
                 again = _boosted(encoded, codes, outputs, rng, part.model.n_iter_)
                 parts.append(again or part)
+            elif isinstance(part, Normal):
+                parts.append(_normal(encoded, codes, outputs) or part)
         return replace(self, values=values, base=_base(codes, outputs), parts=tuple(parts))
 
 
@@ -233,7 +262,20 @@ def _fit(
     boosted = _boosted(encoded, codes[training], outputs, rng)
     parts: list[Part] = [*linear, *([] if boosted is None else [boosted])]
     blend = Blend(screen, values, base, tuple(parts), np.eye(1 + len(parts))[0])
-    weights = blend_weights(blend.logs(asked), right)
+    logs = blend.logs(asked)
+    weights = blend_weights(logs, right)
+    normal = _normal(encoded, codes[training], outputs) if n >= _TELLING else None
+    if normal is not None:
+        wider = np.append(logs, replace(blend, parts=(normal,)).logs(asked)[1:], axis=0)
+        more = blend_weights(wider[:, :_SOME], right[:_SOME])
+        with_them, without = (
+            forward_losses(blended(mixed, each[:, :_SOME]), right[:_SOME])
+            for mixed, each in ((more, wider), (weights, logs))
+        )
+        gain = without - with_them
+        clear = max(_CLEARLY * without.mean(), _SURELY * gain.std() / np.sqrt(len(gain)))
+        if gain.mean() > clear:
+            parts, weights = [*parts, normal], blend_weights(wider, right)
     kept = [i for i in range(len(parts)) if weights[1 + i] > _UNUSED]
     blend = replace(
         blend,
@@ -335,8 +377,34 @@ def _boosted(
         early_stopping=rounds is None,
         n_iter_no_change=8,
         random_state=integer_seed(rng),
+        warm_start=True,
     )
-    return Boosted(design, model.fit(design.transform(features), codes), outputs)
+    matrix = design.transform(features)
+    model.fit(matrix, codes)
+    may_go_on = rounds is None and len(rows) >= _TELLING
+    while may_go_on and model.n_iter_ == model.max_iter < _LONGEST * most:
+        before, last = model.validation_score_[[-1 - _LATELY, -1]]
+        if last - before <= -_WORTH_GOING_ON * last:
+            break
+        model.max_iter += most
+        model.fit(matrix, codes)
+    return Boosted(design, model, outputs)
+
+
+def _normal(features: FeatureTable, codes: IntArray, outputs: int) -> Normal | None:
+    """Return normal numbers; None where none varies, or they or the labels are many."""
+    design = DesignMatrix.fit(features, _NUMBERS)
+    if not 0 < design.width <= TREE_COLUMNS or outputs > _BOOSTED_CLASSES:
+        return None
+    rows = np.arange(0, len(codes), len(codes) // _NORMAL_ROWS + 1)
+    x, labels = (
+        design.transform(features.take(rows)).astype(np.float64),
+        np.eye(outputs)[codes[rows]],
+    )
+    # Each label has one row more, as usual as any.
+    counts = labels.sum(axis=0)[:, None] + 1
+    means = labels.T @ x / counts
+    return Normal(design, _base(codes, outputs), means, (labels.T @ x**2 + 1) / counts - means**2)
 
 
 def _thinned(n: int, work_per_row: float, rng: np.random.Generator) -> IndexArray:

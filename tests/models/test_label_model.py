@@ -3,6 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.naive_bayes import GaussianNB
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms import RandomizedResponse
@@ -60,6 +62,30 @@ def test_learns_an_interaction_that_a_linear_model_misses():
     model = fit_posterior(table.take(np.arange(4000)), truth[:4000], 2, rng, 1)
     posterior = model.predict(table.take(np.arange(4000, 6000)))[:, 1]
     assert np.sqrt(np.mean((posterior - eta[4000:]) ** 2)) < 0.12
+
+
+def two_scales(rng):
+    label = rng.random(6000) < 0.5
+    values = rng.normal(size=(6000, 10)) * np.where(label[:, None], 1.6, 1.0)
+    return values + 0.2 * label[:, None], label
+
+
+def households(rng):
+    home, label = rng.permutation(6000) // 8, rng.random(750) < 0.5
+    return rng.normal(size=(750, 6))[home] + rng.normal(0, 0.02, (6000, 6)), label[home]
+
+
+@pytest.mark.parametrize(
+    ("world", "simple"),
+    [(two_scales, GaussianNB()), (households, HistGradientBoostingClassifier())],
+)
+def test_guesses_as_well_as_the_simple_model_that_is_right(world, simple):
+    values, label = world(np.random.default_rng(4))
+    train, test, truth = np.arange(3000), np.arange(3000, 6000), label.astype(np.int32)
+    table, theirs = numeric_table(values), simple.fit(values[train], truth[train])
+    model = fit_posterior(table.take(train), truth[train], 2, np.random.default_rng(5), 1)
+    right = model.predict(table.take(test)).argmax(axis=1) == truth[test]
+    assert right.mean() > (theirs.predict(values[test]) == truth[test]).mean() - 0.01
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
