@@ -11,12 +11,12 @@ from ldpaudit.work import limits
 
 def page() -> str:
     """Return the page of all limits on what is read."""
-    rows = "\n".join(f"| {what} | {value} |" for what, value in rows_of(limits))
+    rows = "\n".join(f"- {what}: {value}" for what, value in rows_of(limits))
     return (
         "# Limits\n\n"
-        "Whatever is larger is refused with one line and exit status 2, before memory or minutes\n"
+        "Larger input is refused with one line and exit status 2, before memory or minutes\n"
         "are spent on it.\n\n"
-        f"| what | at most |\n|---|---|\n{rows}\n"
+        f"At most:\n\n{rows}\n"
     )
 
 
