@@ -89,11 +89,14 @@ def best_plan(
     sizes: IndexArray, channel: FloatArray, alpha: float, lower: LowerBound = trials_lower
 ) -> tuple[AccuracyPlan, float]:
     """Return the plan with the largest expected bound under a presumed channel, and that bound."""
-    options = list(_partitions(sizes, channel))
+    different = dict[bytes, tuple[IntArray, IntArray]]()
+    for option in _partitions(sizes, channel):
+        different.setdefault(_named(*option), option)
+    options = list(different.values())
     if len(options) > _FINALISTS:
         roughly = [_best_rows(*one, sizes, channel, alpha, score_lower)[1] for one in options]
         options = [options[i] for i in sorted(np.argsort(roughly)[::-1][:_FINALISTS])]
-    plans = [_best_rows(*option, sizes, channel, alpha, lower) for option in options]
+    plans = [_best_rows(*one, sizes, channel, alpha, lower) for one in options]
     best = plans[0]
     for plan in plans[1:]:
         best = plan if plan[1] > best[1] + 1e-9 else best
@@ -123,6 +126,13 @@ def _partitions(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArr
             likelier = (rows[1] > rows[0]).astype(np.int32)
             if not np.array_equal(likelier, alone):
                 yield groups, likelier
+
+
+def _named(groups: IntArray, guess: IntArray) -> bytes:
+    """Return a key that stays when two groups change their names: their expected bounds are one."""
+    both = np.concatenate([groups, guess])
+    swapped = groups.max() == 1 and both[both >= 0][0] == 1
+    return np.where(swapped & (both >= 0), 1 - both, both).tobytes()
 
 
 def _pair(sizes: IndexArray, present: IndexArray, one: BoolArray, other: BoolArray) -> IntArray:
