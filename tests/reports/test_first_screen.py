@@ -19,6 +19,7 @@ from small_tables import small_table
 import ldpaudit
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.reports import render
+from ldpaudit.reports.pages.page import LARGEST
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult
@@ -181,6 +182,8 @@ def test_words_are_counted_as_they_are_seen():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_short_before_it_is_unfolded(kind):
     assert 300 < len(Read(page(kind)).words) <= MOST_WORDS
+    assert len(page(kind).encode()) < LARGEST
+    assert "<script" not in page(kind)
 
 
 @pytest.mark.parametrize("kind", PAGES)

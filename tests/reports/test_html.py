@@ -103,6 +103,7 @@ def test_page_is_small_promises_nothing_and_has_every_number(page, any_result):
     assert page.index('class="verdict') < places[0]
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("name", NAMES)
 def test_every_recorded_page_is_small(name):
     text = recorded(name).to_html()

@@ -84,9 +84,10 @@ def test_a_rare_output_of_another_kind_does_not_change_how_the_others_are_read()
     assert 0.6 < min(bounds) < max(bounds) < 1.15
 
 
-def test_the_number_of_processes_changes_nothing():
-    one, two = (audit("grr", 21_000, processes=p).model_dump() for p in (1, 2))
-    assert one == two
+def test_the_number_of_processes_changes_nothing(request):
+    two = audit("grr", 21_000, processes=2)
+    request.getfixturevalue("here")
+    assert audit("grr", 21_000) == two
 
 
 @pytest.mark.usefixtures("here")

@@ -4,6 +4,9 @@ The same is done with the system's calls, for every command, in ``test_fault_cam
 """
 
 import errno
+import multiprocessing
+import os
+import random
 import re
 import shutil
 import subprocess
@@ -20,6 +23,7 @@ from security.output.campaign import CASES
 from security.output.failing import Failing, failing_calls
 
 import ldpaudit
+from ldpaudit import cli
 from ldpaudit.errors import OutputError
 from ldpaudit.work.files import WholeFiles, write_all
 
@@ -324,24 +328,31 @@ def test_in_python_it_is_a_warning(tmp_path):
     assert [any(one) for one in told] == [False, True]
 
 
+def at_once(*commands):
+    """Carry out commands side by side, each in a child of this process; return their statuses."""
+
+    def go(words):
+        os.urandom = random._urandom = random.Random(str(words)).randbytes  # Each has its own.
+        sys.argv = ["ldpaudit", *map(str, words)]
+        cli.main()
+
+    start = multiprocessing.get_context("fork").Process
+    children = [start(target=go, args=(words,)) for words in commands]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    return [child.exitcode for child in children]
+
+
+RR = ("--mechanism", "rr", "--epsilon", "1", "--quiet", "--drop", "other")
+
+
 def test_two_runs_at_once_remember_one_draw(tmp_path, table_of_second_draw):
     """Two draws of the same people would be twice their ε."""
-    words = [
-        "privatize",
-        table_of_second_draw,
-        "--mechanism",
-        "rr",
-        "--epsilon",
-        "1",
-        "--quiet",
-        "--id",
-        "person",
-    ]
-    words += ["--drop", "other", "--remember", tmp_path / "m", "-o"]
+    words = ("privatize", table_of_second_draw, *RR, "--id", "person", "--remember", tmp_path / "m")
     names = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
-    command = [sys.executable, "-m", "ldpaudit", *map(str, words)]
-    runs = [subprocess.Popen([*command, str(name)]) for name in names]
-    assert [run.wait(60) for run in runs] == [0, 0]
+    assert at_once(*((*words, "-o", name) for name in names)) == [0, 0]
     one, two = map(pd.read_parquet, names)
     assert one.equals(two)
 
@@ -350,13 +361,10 @@ def test_two_runs_at_once_leave_one_pair(tmp_path, table_of_second_draw):
     """A release of one run beside the true labels of another would audit as a leak, or as none."""
     rows = pd.read_csv(table_of_second_draw)
     pair = tmp_path / "r.parquet", tmp_path / "s.parquet"
-    words = ["--mechanism", "rr", "--epsilon", "1", "--quiet", "--drop", "other", "--overwrite"]
-    words += ["-o", str(pair[0]), "--secret", str(pair[1])]
-    runs = []
-    for k in (1, 2):
-        rows.iloc[: len(rows) // k].to_parquet(tmp_path / f"{k}.parquet")
-        command = [sys.executable, "-m", "ldpaudit", "privatize", str(tmp_path / f"{k}.parquet")]
-        runs.append(subprocess.Popen([*command, *words]))
-    assert 0 in [run.wait(60) for run in runs]
+    words = (*RR, "--overwrite", "-o", pair[0], "--secret", pair[1])
+    tables = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    for part, table in enumerate(tables, 1):
+        rows.iloc[: len(rows) // part].to_parquet(table)
+    assert 0 in at_once(*(("privatize", table, *words) for table in tables))
     release, secret = map(pd.read_parquet, pair)
     assert len(release) == len(secret)
