@@ -1,5 +1,6 @@
 """Samples to event to bound, in one process: levels held and leaks found."""
 
+import contextlib
 from fractions import Fraction
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import randomizers
 from scipy.stats import binom
 
+from ldpaudit.commands.black_box import work
 from ldpaudit.commands.black_box.events import Goal, choose_events, fit_binning, fit_views
 from ldpaudit.commands.black_box.outputs import (
     OutputForm,
@@ -18,6 +20,7 @@ from ldpaudit.commands.black_box.work import audit_black_box
 from ldpaudit.commands.requests import BlackBoxRequest
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
+from ldpaudit.work.tasks import Pool
 
 
 def bound(function, n, seed, features=None, inputs=(0, 24), alpha=0.01, **settings):
@@ -304,7 +307,8 @@ def test_outputs_too_large_for_the_audit_are_refused(tmp_path, monkeypatch):
     """Each call within its limit, those of many inputs took all memory."""
     code = "def wide(value, n, rng):\n    return rng.random((n, 50))\n"
     (tmp_path / "wide.py").write_text(code)
-    monkeypatch.setattr("ldpaudit.commands.black_box.work._MOST_ENTRIES", 4_000)
+    monkeypatch.setattr(work, "_MOST_ENTRIES", 4_000)
+    monkeypatch.setattr(work, "processes", lambda *_, **__: contextlib.nullcontext(Pool(1)))
     request = BlackBoxRequest("wide:wide", (0, 1), 400, path=(str(tmp_path),), processes=1)
     with pytest.raises(InputError, match="one takes 400 bytes, and 100 of each of 2 inputs"):
         audit_black_box(request)

@@ -181,11 +181,11 @@ LABELS = pa.array(["a", "b"] * 200)
 
 
 def _repeated(kind):
-    """Return what writes one text of 2 MiB 400 times, in a dictionary or as views."""
+    """Return what writes one text of 400 KiB 400 times, in a dictionary or as views."""
 
     def make(path):
         codes = pa.array(np.zeros(400, np.int32))
-        texts = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * (2 << 20)]))
+        texts = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * (400 << 10)]))
         table = pa.table({"label": LABELS, "x": texts})
         if kind == "parquet":
             pq.write_table(table, path, store_schema=False, compression="zstd")
@@ -201,27 +201,27 @@ def _repeated(kind):
 
 
 def _long_list(path):
-    values = pa.array(np.zeros(1 << 26, np.int8))
+    values = pa.array(np.zeros(1 << 24, np.int8))
     lists = pa.ListArray.from_arrays(np.array([0] + [len(values)] * 400, np.int32), values)
     pq.write_table(pa.table({"label": LABELS, "x": lists}), path, compression="zstd")
 
 
 def _long_text(path):
-    texts = pa.array(["x" * (400 << 20), *["y"] * 399])
+    texts = pa.array(["x" * (100 << 20), *["y"] * 399])
     pq.write_table(pa.table({"label": LABELS, "x": texts}), path, compression="zstd")
 
 
 def _many_rows(path):
     schema = pa.schema([("label", pa.int8()), ("x", pa.int8())])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        zeros = pa.array(np.zeros(15_000_000, np.int8))
+        zeros = pa.array(np.zeros(4_000_000, np.int8))
         for _ in range(2):
-            writer.write_table(pa.table([zeros, zeros], schema=schema), row_group_size=15_000_000)
+            writer.write_table(pa.table([zeros, zeros], schema=schema), row_group_size=4_000_000)
 
 
 def _packed_batch(path):
-    table = pa.table({"label": np.zeros(1 << 26, np.int64), "x": np.zeros(1 << 26, np.int8)})
-    feather.write_feather(table, path, compression="zstd", chunksize=1 << 26)
+    table = pa.table({"label": np.zeros(1 << 24, np.int64), "x": np.zeros(1 << 24, np.int8)})
+    feather.write_feather(table, path, compression="zstd", chunksize=1 << 24)
 
 
 def _packed_arrays(path):
@@ -230,7 +230,7 @@ def _packed_arrays(path):
             with archive.open(f"{name}.npy", "w") as out:
                 np.lib.format.write_array(out, np.zeros(1 << 22, np.int8))
         archive.writestr("noise", np.random.default_rng(0).bytes(1 << 22))
-        archive.writestr("zeros", bytes(650 << 20))
+        archive.writestr("zeros", bytes(160 << 20))
 
 
 def _shared_text(path):
@@ -252,11 +252,12 @@ BOMBS = {
     "a batch": ("t.feather", _packed_batch),
     "arrays": ("t.npz", _packed_arrays),
 }
-MEMORY = 640 << 20
+MEMORY = 128 << 20
 
 
 @pytest.mark.parametrize("case", BOMBS)
-def test_a_small_file_takes_no_more_than_the_memory(case, tmp_path):
+def test_a_small_file_takes_no_more_than_the_memory(case, tmp_path, monkeypatch):
+    monkeypatch.setattr("ldpaudit.work.memory.LEAST", MEMORY)
     name, make = BOMBS[case]
     make(tmp_path / name)
     claim = ("--mechanism", "rr", "--epsilon", "1")
