@@ -75,7 +75,8 @@ QUICK = {
     ],
 )
 def test_columns_that_tell_the_label_are_warned_of(case: str, insider: bool) -> None:
-    epsilon = 1.0 if insider else 3.0  # Without the truth, through the channel.
+    # Without the truth, through the channel: bins of eight rows need labels that are hardly noisy.
+    epsilon = 1.0 if insider else 5.0 if case == "sum with an offset" else 3.0
     table = released(TRUTH, epsilon, 1, secret=REVEALING[case])
     result = audited(table, TRUTH if insider else None)
     found = check(result, "features-reveal-label")
