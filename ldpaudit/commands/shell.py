@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from pydantic import Field
+
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.options import input_files
 from ldpaudit.plugins import staying
@@ -59,6 +61,13 @@ class Stored(Frozen, Told):
     def makers(self) -> Mapping[str, Callable[[], str]]:
         """Return what makes the result and the page."""
         return {"json": lambda: as_json(self.stored()), "html": self.page}
+
+
+class Confidential(Stored):
+    """What a command found out about people, as its JSON file holds it."""
+
+    access: str = Field(CONFIDENTIAL, description="Who may see it.")
+    schema_version: str = Field("1.0", description="The version of this form.")
 
 
 def carry_out(

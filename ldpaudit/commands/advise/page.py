@@ -10,12 +10,11 @@ from ldpaudit.commands.advise.result import (
     Outcome,
     Recommendation,
 )
-from ldpaudit.commands.shell import Said, Stored
+from ldpaudit.commands.shell import Confidential, Said
 from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
 from ldpaudit.result import Estimate
-from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import number, percent, rows
 
 if TYPE_CHECKING:
@@ -70,15 +69,11 @@ _USES: Final = {
 }
 
 
-class Advice(Stored):
+class Advice(Confidential):
     """A recommended release that meets a policy.
 
     Attributes
     ----------
-    access
-        Who may see it.
-    schema_version
-        The version of this form.
     ldpaudit_version
         The version that wrote it.
     outcome
@@ -97,8 +92,6 @@ class Advice(Stored):
         How it came about.
     """
 
-    access: str = CONFIDENTIAL
-    schema_version: str = "1.0"
     ldpaudit_version: str
     outcome: Outcome
     sentence: str

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ldpaudit.api import seed_of
 from ldpaudit.commands.requests import LearnRequest
-from ldpaudit.commands.shell import Said, Stored
+from ldpaudit.commands.shell import Confidential, Said
 from ldpaudit.commands.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.commands.utility.scores import utility
@@ -17,7 +17,6 @@ from ldpaudit.mechanisms import UNKNOWN
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import ReleasedLabels
 from ldpaudit.result import Estimate, Frozen
-from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import number, percent
 from ldpaudit.work.progress import Progress
 
@@ -32,11 +31,9 @@ class StoredRelease(Frozen):
     rows: int = Field(description="Its rows.")
 
 
-class Learnt(Stored):
+class Learnt(Confidential):
     """The score of a learner on test rows."""
 
-    access: str = Field(CONFIDENTIAL, description="Who may see it.")
-    schema_version: str = Field("1.0", description="The version of this form.")
     release: StoredRelease = Field(description="The release that was learnt from.")
     mechanism: str = Field(description="The name of its mechanism.")
     learner: str = Field(description="The learner.")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ldpaudit.commands.shell import Said, Stored
+from ldpaudit.commands.shell import Confidential, Said
 from ldpaudit.commands.sweep.result import (
     SIMULATED,
     Facts,
@@ -21,7 +21,6 @@ from ldpaudit.reports.charts.planes import MOST_LINES, Outcome, Path, Spot, fron
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
 from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.result import Estimate
-from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.numbers import DIGITS, exactly, number, percent, rows
 
 if TYPE_CHECKING:
@@ -45,13 +44,11 @@ _AUDIT: Final = (
 )
 
 
-class Sweep(Stored):
+class Sweep(Confidential):
     """Mechanisms over a grid of noise: simulated, audited, and learnt from.
 
     Attributes
     ----------
-    access
-        Who may see it.
     ldpaudit_version
         The version that made it.
     points
@@ -66,7 +63,6 @@ class Sweep(Stored):
         How to repeat it.
     """
 
-    access: str = CONFIDENTIAL
     ldpaudit_version: str
     points: list[Setting]
     least_noise: dict[str, LeastNoise]
