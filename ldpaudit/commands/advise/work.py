@@ -78,37 +78,7 @@ _FOUND: Final = {
     "attack.best.advantage": "advice.advantage",
 }
 _LOSSES: Final = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
-_JOIN: Final = (
-    "The true labels are in a file of their own, so the commands say TABLE: put the true labels "
-    "into the table first, in place of the released ones."
-)
-_AMONG: Final = (
-    "The leakage and utility of each column count the other columns' released values among its "
-    "features, as one simulated release has them."
-)
-_SHARED_OUT: Final = (
-    "The policy's ε is for all private columns together; it was shared out where a nat is worth "
-    "most."
-)
 _ONE_DRAW: Final = "passed one simulated audit, which may be luck: the time was up before a second."
-_NO_POLICY: Final = (
-    "No policy was given: ldpaudit:default limits neither ε nor what attackers learn. Give your "
-    "limits with --policy."
-)
-_TIME_UP: Final = "The time was up before the search for less noise was done (--minutes)."
-_HOPELESS: Final = (
-    "Nothing in reach passes: the features alone reveal the label, and no noise on the label "
-    "changes that. Do not release these features with this label."
-)
-_DOUBLE: Final = (
-    " Double randomized response replaces features, too: with --public FILE, a public labelled "
-    "table, advise simulates it."
-)
-_OF_DOUBLE: Final = (
-    "Where features are replaced, too, what an attacker learns is measured by the audit of the "
-    "first simulated release, each number at the audit's own level, and held against what the "
-    "released features reveal alone."
-)
 
 
 @unchanged()
@@ -119,7 +89,10 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     policy = policy_of(PlanOptions(policy=request.policy)) or default_policy()
     request = checked(request)
     if request.apart:
-        progress.remark(_JOIN)
+        progress.remark(
+            "The true labels are in a file of their own, so the commands say TABLE: put the true "
+            "labels into the table first, in place of the released ones."
+        )
     progress.step("reading the table")
     columns = [read_column(request, i, progress) for i in range(len(request.columns()))]
     # Of each column: three numbers of every release that is looked at, and what features reveal.
@@ -405,7 +378,15 @@ class _Answer:
             return found_words(found[0]) + left
         if self.hopeless and self.done:
             offered = len(columns) > 1 or columns[0].release.numeric is not None or self.ways
-            return _HOPELESS + ("" if offered else _DOUBLE)
+            double = (
+                " Double randomized response replaces features, too: with --public FILE, a public "
+                "labelled table, advise simulates it."
+            )
+            return (
+                "Nothing in reach passes: the features alone reveal the label, and no noise on the "
+                "label changes that. Do not release these features with this label."
+                f"{'' if offered else double}"
+            )
         failed = [one for one in self.search.tried.values() if one.why_not]
         most = min(failed, key=lambda one: spent(one.parts), default=None)
         why = f" With the most noise that was tried: {most.why_not.rstrip('.')}." if most else ""
@@ -426,9 +407,12 @@ class _Answer:
     def _notes(self, best: Sequence[Tried], found: Sequence[Recommendation]) -> Iterator[str]:
         columns = self.search.columns
         if self.request.policy is None:
-            yield _NO_POLICY
+            yield (
+                "No policy was given: ldpaudit:default limits neither ε nor what attackers learn. "
+                "Give your limits with --policy."
+            )
         if not self.done:
-            yield _TIME_UP
+            yield "The time was up before the search for less noise was done (--minutes)."
             for way in self.ways:
                 if way.parts[way.start] not in self.search.tried:
                     yield f"Not simulated: {words(way.parts[way.start])}."
@@ -439,13 +423,23 @@ class _Answer:
             for failed in [one for one in self._known(way) if not one.passes][:1]:
                 yield f"{words(failed.parts)} was left out: {failed.why_not}"
         if any(replaces_features(one.parts[0].mechanism) for one in best):
-            yield _OF_DOUBLE
+            yield (
+                "Where features are replaced, too, what an attacker learns is measured by the "
+                "audit of the first simulated release, each number at the audit's own level, and "
+                "held against what the released features reveal alone."
+            )
         if len(columns[0].audited) < columns[0].rows:
             yield f"Simulations release {MOST_ROWS:,} of the {columns[0].rows:,} rows, at random."
         if len(columns) > 1 and found:
-            yield _AMONG
+            yield (
+                "The leakage and utility of each column count the other columns' released values "
+                "among its features, as one simulated release has them."
+            )
             if (claim := self.search.policy.of_all().claim) and claim.epsilon is not None:
-                yield _SHARED_OUT
+                yield (
+                    "The policy's ε is for all private columns together; it was shared out where "
+                    "a nat is worth most."
+                )
         if len(columns) == 1 and found:
             yield from no_use(found[0].utility, float(columns[0].prior.max()))
 

@@ -288,22 +288,6 @@ def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
 
 
 _AUDIT = "comparison"
-_MISMATCH = (
-    "The data differ, and the comparison was forced: differences may come from the data rather "
-    "than from the mechanisms, and no row was paired."
-)
-_STORED = (
-    "A stored result holds no row, so its differences are not paired: their intervals are wider "
-    "than those of releases that are audited together."
-)
-_ORDER = (
-    "Whether the rows are in the same order could not be seen from the features; pairing takes it "
-    "for granted."
-)
-_ONE_SIDED = (
-    "These attacks ran on some of the releases only: {}. The strongest is chosen among those that "
-    "ran on each; why one was left out is said for each release."
-)
 
 
 @unchanged()
@@ -338,7 +322,11 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     results = tuple(side.result for side in sides)
     ran = [set(attack_scores(result)) for result in results]
     if missing := sorted(ran[0].union(*ran) - ran[0].intersection(*ran)):
-        notes.append(Note.info(_AUDIT, _ONE_SIDED.format(", ".join(missing))))
+        text = (
+            f"These attacks ran on some of the releases only: {', '.join(missing)}. The strongest "
+            "is chosen among those that ran on each; why one was left out is said for each release."
+        )
+        notes.append(Note.info(_AUDIT, text))
     names = {print_.letter: print_.name for print_ in prints}
     differences = tuple(
         d.model_copy(update={"a_name": names[d.a], "b_name": names[d.b]})
@@ -435,9 +423,21 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
 
 def _notes(prints: tuple[Fingerprint, ...]) -> Iterator[Note]:
     if any(print_.mismatch for print_ in prints):
-        yield Note.warning(_AUDIT, _MISMATCH)
+        yield Note.warning(
+            _AUDIT,
+            "The data differ, and the comparison was forced: differences may come from the data "
+            "rather than from the mechanisms, and no row was paired.",
+        )
     if any(print_.source == "result" for print_ in prints):
-        yield Note.info(_AUDIT, _STORED)
+        yield Note.info(
+            _AUDIT,
+            "A stored result holds no row, so its differences are not paired: their intervals are "
+            "wider than those of releases that are audited together.",
+        )
     unsure = [p for p in prints[1:] if pairable(p) and p.shared_rows is None]
     if unsure and prints[0].source == "data":
-        yield Note.warning(_AUDIT, _ORDER)
+        yield Note.warning(
+            _AUDIT,
+            "Whether the rows are in the same order could not be seen from the features; pairing "
+            "takes it for granted.",
+        )
