@@ -17,7 +17,7 @@ STORED: Final = {
     "learn": ("ldpaudit.commands.learn.work", "Learnt", "1.0"),
     "selftest": ("ldpaudit.commands.selftest.work", "Selftest", "1.0"),
     "describe": ("ldpaudit.commands.mechanism.result", "Analysis", "1.0"),
-    "design": ("ldpaudit.commands.mechanism.design_result", "Design", "1.0"),
+    "design": ("ldpaudit.commands.mechanism.designing", "Design", "1.0"),
     "audit": ("ldpaudit.commands.black_box.result", "BlackBoxAudit", "1.0"),
 }
 
