@@ -330,6 +330,15 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
             f"The test rows (--test) lack columns of the table: {len(missing)}.",
         )
         test = _as_types(test.select(training.schema.names), training.schema)
+        point = Point(asked.mechanisms[0], "epsilon", 1.0, 1)
+        _, survey = tables.survey(asked.privatized(point, 0))
+        labels = test.column(asked.label).chunks
+        outside = sum(int((survey.domain.codes(some) < 0).sum()) for some in labels)
+        refuse(
+            outside,
+            "Every label of the test rows (--test) must be one of the table's labels; "
+            f"{outside:,} of {len(test):,} rows hold another value or none.",
+        )
     share = len(test) / (len(training) + len(test))
     rng = child_generator(tables.seed, "advise", "rows")
 

@@ -368,8 +368,11 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
         if epsilon > _LARGE_EPSILON:
             share = ""
             if channel is not None and channel.outputs == channel.classes:
-                kept = float(channel.matrix.diagonal().mean())
-                part = "nearly all" if kept >= 0.9995 else f"{100 * kept:.1f} % of"
+                kept, most = (100 * end(channel.matrix.diagonal()) for end in (np.min, np.max))
+                part = (
+                    f"{kept:.1f} % of" if most - kept < 0.05 else f"{kept:.1f} to {most:.1f} % of"
+                )
+                part = "nearly all" if kept >= 99.95 else part
                 share = f": {part} labels are released as they are"
             yield (
                 f"{about}With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller "

@@ -153,6 +153,10 @@ REFUSED = {
     "rows": (("people.csv", "--label", "ill", "--truth", "labels.csv"), "row by row"),
     "mechanism": (("both.csv", "--label", "ill:rr:epsilon=1"), "advise chooses the mechanism"),
     "twice": (("both.csv", "--label", "ill", "--label", "ill"), "twice"),
+    "labels": (
+        ("people.csv", "--label", "ill", "--test", "others.csv"),
+        "1 of 20 rows hold another value or none",
+    ),
     "words": (("people.csv", "--label", "ill", "--test", "words.csv"), "Column 2 of the test rows"),
 }
 
@@ -160,6 +164,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_advised_on_is_one_line(case, place):
     (place / "labels.csv").write_text("ill\nno\n")
+    (place / "others.csv").write_text("x 1,y,ill\n1,2,maybe\n" + "1.5,2,no\n" * 19)
     (place / "words.csv").write_text("x 1,y,ill\n" + "1.5,many,no\n1.5,few,yes\n" * 20)
     words, expected = REFUSED[case]
     status, printed = called("advise", *words)
