@@ -18,8 +18,13 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.channel import Channel, two_rows
-from ldpaudit.mechanisms.exact_sampling import BitSource, Randomness, bit_source
+from ldpaudit.mechanisms.channel import Channel, step_rows, two_rows
+from ldpaudit.mechanisms.exact_sampling import (
+    BitSource,
+    Randomness,
+    bit_source,
+    randomized_response,
+)
 from ldpaudit.mechanisms.finite import Family, Made, check_codes
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
 from ldpaudit.mechanisms.label_range import LabelRange
@@ -33,7 +38,7 @@ from ldpaudit.mechanisms.parameters import (
     fields_of,
     required,
 )
-from ldpaudit.mechanisms.response import RandomizedResponse
+from ldpaudit.mechanisms.response import RandomizedResponse, lambda_of_epsilon
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
 
 # Reports of n people, shape (n, d); the protocol defines the d entries.
@@ -44,6 +49,8 @@ ReportKind = Literal["label", "labels", "numbers"]
 HASH: Final = "xxhash32"
 # The longest text that is hashed, in bytes.
 LONGEST: Final = 15
+# Hash values are int32.
+_MOST_BUCKETS: Final = (1 << 31) - 1
 _PRIMES: Final = tuple(
     np.uint32(prime) for prime in (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 )
@@ -209,12 +216,14 @@ def _subset(k: int, epsilon: float, size: Any) -> Protocol:
     # distribution estimation.
     best = min(max(1, round(k / (math.exp(epsilon) + 1))), k - 1)
     w, rest = check_whole("size", best if size is None else size, 1, k - 1), k - 1
-    p = 1 / (1 + math.exp(-epsilon) / (w / (k - w)))
-    one, other = p * (rest - w + 1) / rest, (1 - p) * w / rest
+    # P(the true one is not among them) by itself: 1 − p has no digits left at large ε.
+    absent = 1 / (1 + math.exp(epsilon) * w / (k - w))
+    p = 1 - absent
+    one, other = p * (rest - w + 1) / rest, absent * w / rest
 
     def draw(codes: IntArray, source: BitSource) -> Reports:
         reports = np.empty((len(codes), w), dtype=np.int32)
-        threshold = np.uint64(math.floor(math.ldexp(p, 64)))
+        threshold = _threshold_of_the_rest(absent)
         for start in range(0, len(codes), _ROWS):
             block = codes[start : start + _ROWS]
             # Half-words leave room for a first and a last place; ties have probability 2⁻⁶³.
@@ -234,7 +243,7 @@ def _subset(k: int, epsilon: float, size: Any) -> Protocol:
     return Protocol(
         words=f"{w} of them, the true one among them with probability {p:.6g}",
         width=w,
-        compared=lambda: two_rows(one, other, p * (w - 1) / rest, (1 - p) * (rest - w) / rest),
+        compared=lambda: two_rows(one, other, p * (w - 1) / rest, absent * (rest - w) / rest),
         draw=draw,
         read=read,
         support=lambda reports, codes: (reports == codes[:, None]).any(axis=1),
@@ -245,19 +254,25 @@ def _subset(k: int, epsilon: float, size: Any) -> Protocol:
     )
 
 
-def _bits(k: int, p: float, q: float, **more: Any) -> Protocol:
-    """k independent bits: that of the true label is 1 with probability p, another with q < p."""
-    # SUE: p = e^{ε/2}/(e^{ε/2} + 1), q = 1 − p; OUE: p = 1/2, q = 1/(e^ε + 1).
+def _threshold_of_the_rest(chance: float) -> np.uint64:
+    """Return below which word, of probability 1 − ``chance`` rounded towards privacy, it is not."""
+    return np.uint64((1 << 64) - math.ceil(math.ldexp(chance, 64)))
+
+
+def _bits(k: int, absent: float, q: float, **more: Any) -> Protocol:
+    """k independent bits: that of the true label is 0 with probability a, another is 1 with q."""
+    # SUE: a = q = 1/(e^{ε/2} + 1); OUE: a = 1/2, q = 1/(e^ε + 1).
     # Erlingsson, Pihur & Korolova (2014), RAPPOR; Wang et al. (2017), section 4.3.
+    p = 1 - absent
 
     def keep() -> float:
         others = np.arange(k)
         shares = binom.pmf(others, k - 1, q) / (1 + others)
-        return float(p * shares.sum() + (1 - p) * math.exp((k - 1) * math.log1p(-q)) / k)
+        return float(p * shares.sum() + absent * math.exp((k - 1) * math.log1p(-q)) / k)
 
     def draw(codes: IntArray, source: BitSource) -> Reports:
         reports = np.empty((len(codes), k), dtype=np.bool_)
-        true, other = (np.uint64(math.floor(math.ldexp(chance, 64))) for chance in (p, q))
+        true, other = _threshold_of_the_rest(absent), np.uint64(math.ceil(math.ldexp(q, 64)))
         for start in range(0, len(codes), _ROWS):
             block = codes[start : start + _ROWS]
             words = source.words(block.size * k).reshape(len(block), k)
@@ -266,7 +281,7 @@ def _bits(k: int, p: float, q: float, **more: Any) -> Protocol:
             reports[start : start + _ROWS] = bits
         return reports
 
-    unit = (math.log(p) - math.log1p(-p)) - (math.log(q) - math.log1p(-q))
+    unit = (math.log(p) - math.log(absent)) - (math.log(q) - math.log1p(-q))
     words = f"a true bit is 1 with probability {p:.6g}, another with {q:.6g}"
     held: dict[str, Any] = {
         "words": words,
@@ -276,7 +291,7 @@ def _bits(k: int, p: float, q: float, **more: Any) -> Protocol:
         "draw": draw,
     } | more
     return Protocol(
-        compared=lambda: two_rows(p * (1 - q), (1 - p) * q, p * q, (1 - p) * (1 - q)),
+        compared=lambda: two_rows(p * (1 - q), absent * q, p * q, absent * (1 - q)),
         read=lambda table: (table.astype(np.bool_), ((table == 0) | (table == 1)).all(axis=1)),
         keep=keep,
         **held,
@@ -303,10 +318,10 @@ def _thresholded(k: int, epsilon: float, threshold: Any) -> Protocol:
     at = best_threshold(epsilon) if threshold is None else check_finite("threshold", threshold)
     if not 0.5 < at <= 1:
         raise InputError(f"The 'threshold' must lie in (1/2, 1]. Got {at:g}.")
-    p, q = 1 - math.exp(epsilon * (at - 1) / 2) / 2, math.exp(-epsilon * at / 2) / 2
+    absent, q = math.exp(epsilon * (at - 1) / 2) / 2, math.exp(-epsilon * at / 2) / 2
     words = f"Laplace noise of scale {2 / epsilon:.6g}, threshold {at:.6g}"
-    unit = _bits(k, p, q).unit
-    return _bits(k, p, q, words=words, stated={"threshold": at}, own_epsilon=unit)
+    unit = _bits(k, absent, q).unit
+    return _bits(k, absent, q, words=words, stated={"threshold": at}, own_epsilon=unit)
 
 
 def _summed(k: int, epsilon: float) -> Protocol:
@@ -387,8 +402,9 @@ def _hashing(k: int, epsilon: float, buckets: Any = 2, **held: Any) -> Protocol:
     if (held["hash"] or HASH) != HASH:
         raise InputError(f"The 'hash' of local hashing must be {HASH!r}.")
     best = round(math.exp(min(epsilon, 20.0))) + 1
-    g = check_whole("buckets", best if buckets is None else buckets, 2)
-    response = RandomizedResponse.from_epsilon(tuple(range(g)), epsilon)
+    g = check_whole("buckets", best if buckets is None else buckets, 2, _MOST_BUCKETS)
+    noise = lambda_of_epsilon(epsilon, g)
+    p = 1 - noise + noise / g
 
     def hashes(seeds: npt.NDArray[np.int64], codes: IntArray) -> npt.NDArray[np.int64]:
         """Return the hash of each row's label under its seed."""
@@ -407,14 +423,13 @@ def _hashing(k: int, epsilon: float, buckets: Any = 2, **held: Any) -> Protocol:
 
     def draw(codes: IntArray, source: BitSource) -> Reports:
         seeds = (source.words(len(codes)) >> np.uint64(32)).astype(np.int64)
-        values = response.sample(hashes(seeds, codes).astype(np.int32), source)
+        values = randomized_response(hashes(seeds, codes).astype(np.int32), noise, g, source)
         return np.column_stack([seeds, values.astype(np.int64)])
 
-    p = response.keep_probability
     return Protocol(
         words=f"{HASH} into {g} values, the true label's with probability {p:.6g}",
         width=2,
-        compared=lambda: response.compared,
+        compared=lambda: step_rows(epsilon, 1 - noise),
         draw=draw,
         read=read,
         support=lambda reports, codes: np.asarray(hashes(reports[:, 0], codes) == reports[:, 1]),
@@ -428,7 +443,7 @@ def _hashing(k: int, epsilon: float, buckets: Any = 2, **held: Any) -> Protocol:
 PROTOCOLS: Final[Mapping[str, tuple[Callable[..., Protocol], tuple[str, ...]]]] = {
     "GRR": (_generalized, ()),
     "SS": (_subset, ("size",)),
-    "SUE": (lambda k, e: _bits(k, 1 / (1 + math.exp(-e / 2)), 1 / (1 + math.exp(e / 2))), ()),
+    "SUE": (lambda k, e: _bits(k, *(1 / (1 + math.exp(e / 2)),) * 2), ()),
     "OUE": (lambda k, e: _bits(k, 0.5, 1 / (1 + math.exp(e))), ()),
     "THE": (_thresholded, ("threshold",)),
     "SHE": (_summed, ()),

@@ -38,6 +38,25 @@ def test_epsilon_is_that_of_the_law(protocol: str, epsilon: float) -> None:
     assert made.rdp(2) < made.epsilon
 
 
+@pytest.mark.parametrize("epsilon", [22.0, 36.0, 50.0])
+def test_epsilon_is_that_of_the_law_and_of_the_draws_where_it_is_large(
+    protocol: str, epsilon: float
+) -> None:
+    made = oracle(protocol, epsilon)
+    assert made.compared.epsilon == pytest.approx(made.epsilon, rel=1e-12)
+    assert made.law.width < 10  # Not one entry for each of e^ε hash values.
+
+    class Lowest:
+        """The words that are the least likely: who draws 0 has drawn what is possible at all."""
+
+        def words(self, n: int) -> Any:
+            return np.zeros(n, dtype=np.uint64)
+
+    reports = made.check(made.sample(np.zeros(1, np.int32), Lowest()))
+    if protocol in ("SUE", "OUE", "THE"):
+        assert reports.all()  # A bit of another label is never impossible.
+
+
 def test_reports_follow_the_law(protocol: str) -> None:
     # Every tolerance is five standard errors: a false alarm has probability below 1e-6.
     made, rng = oracle(protocol), np.random.default_rng(2)
