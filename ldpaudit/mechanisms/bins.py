@@ -8,6 +8,7 @@ biased. Debiased randomized response stretches the outputs until E[ŷ | y] = y.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ class _OnOutputs(FiniteMechanism):
     def weights(self) -> WeightTable:
         """The channel as integers; their own ε is never above the target."""
         k, d = self.channel.matrix.shape
-        low = math.ceil(TOTAL / (lowered_growth(self.target_epsilon) + d))
+        low = math.ceil(TOTAL / (Fraction(lowered_growth(self.target_epsilon)) + d))
         table = np.full((k, d), low, dtype=np.uint64)
         table[np.arange(k), self.bins] = TOTAL - (d - 1) * low
         return WeightTable(table)

@@ -25,6 +25,8 @@ TOTAL: Final = 1 << 63
 
 _BLOCK: Final = 1 << 16
 _MAXIMAL_CELLS: Final = 1 << 25
+# Rarer outcomes of a :class:`WeightTable`, in units of 2⁻⁶³, are rounded up.
+_RARE: Final = 1 << 40
 
 # Above it outputs have probabilities below 2⁻⁵⁷, too small for a table of 64-bit integers.
 LARGEST_EPSILON: Final = 40.0
@@ -127,7 +129,7 @@ def randomized_response(labels: IntArray, noise: float, k: int, rng: Randomness)
 
 
 def integer_weights(probabilities: FloatArray) -> WordArray:
-    """Turn rows of probabilities into integers that sum to exactly 2⁶³."""
+    """Turn rows of probabilities into integers that sum to exactly 2⁶³, no possible one to 0."""
     rows = np.ascontiguousarray(probabilities, dtype=np.float64)
     scaled = np.ldexp(rows, 63)
     weights = scaled.astype(np.uint64)
@@ -143,6 +145,12 @@ def integer_weights(probabilities: FloatArray) -> WordArray:
     ordered = np.take_along_axis(weights, order, axis=1)
     ordered += (np.arange(rows.shape[1]) < rest[:, None]).astype(np.uint64)
     np.put_along_axis(weights, order, ordered, axis=1)
+    # What is rare for one label tells it from others the more the rarer it is, and surely where it
+    # is rounded away: it is rounded up, towards privacy.
+    row, column = np.nonzero((weights < _RARE) & (rows > 0))
+    more = np.maximum(np.ceil(scaled[row, column]).astype(np.uint64), weights[row, column])
+    np.subtract.at(weights, (row, order[row, 0]), more - weights[row, column])
+    weights[row, column] = more
     return weights
 
 

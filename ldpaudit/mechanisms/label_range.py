@@ -156,8 +156,8 @@ class LabelRange:
 
 
 def plain_numbers(values: FloatArray) -> tuple[int | float, ...]:
-    """Return the numbers of an array; integers if all are whole."""
-    whole = bool(np.all(values == np.rint(values)))
+    """Return the numbers of an array; integers if all are whole, and no larger than 2⁵³."""
+    whole = bool(np.all((values == np.rint(values)) & (np.abs(values) <= 2.0**53)))
     return tuple(values.astype(np.int64).tolist() if whole else values.tolist())
 
 

@@ -16,12 +16,14 @@ from ldpaudit.mechanisms import (
     ExplicitChannel,
     LabelProportions,
     RandomizedResponse,
+    RandomizedResponseTopK,
     UnknownMechanism,
     from_declaration,
 )
 from ldpaudit.mechanisms.analysis import delta_curve, privacy_of
 from ldpaudit.mechanisms.bins import RROnBins, debiased_outputs
 from ldpaudit.mechanisms.channel import compose, largest_log_ratios
+from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.finite import codes_of
 from ldpaudit.mechanisms.frequency_oracles import ORACLES, FrequencyOracle, best_threshold, xxh32
 from ldpaudit.mechanisms.gaussian import (
@@ -31,8 +33,14 @@ from ldpaudit.mechanisms.gaussian import (
     gaussian_sigma,
 )
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
-from ldpaudit.mechanisms.label_range import LabelRange, between, loss, nearest
-from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace, check_prior_budget, prior_budget
+from ldpaudit.mechanisms.label_range import LabelRange, between, loss, nearest, plain_numbers
+from ldpaudit.mechanisms.noise import (
+    DiscreteLaplace,
+    Exponential,
+    Laplace,
+    check_prior_budget,
+    prior_budget,
+)
 from ldpaudit.mechanisms.response import conditional_rdp_floor
 from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.mechanisms.view import numeric_view, point_channel
@@ -248,7 +256,7 @@ def test_the_least_budget_of_a_prior_is_named_and_enough(k: int, n: int) -> None
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, math.log(3), 7.3, 20.0])
-@pytest.mark.parametrize("d", [2, 3, 7])
+@pytest.mark.parametrize("d", [2, 3, 7, 1500])
 def test_integer_weights_never_exceed_the_stated_epsilon(epsilon: float, d: int) -> None:
     """Exactly: the ratio of two whole numbers against e^ε with 60 digits."""
     mechanism = RROnBins(tuple(range(d)), epsilon, tuple(range(d)), tuple(map(float, range(d))))
@@ -256,6 +264,24 @@ def test_integer_weights_never_exceed_the_stated_epsilon(epsilon: float, d: int)
     with mpmath.workdps(60):
         ratio, limit = mpmath.mpf(max(row)) / min(row), mpmath.exp(mpmath.mpf(epsilon))
         assert limit * (1 - mpmath.mpf("1e-10")) <= ratio <= limit
+
+
+@pytest.mark.parametrize("epsilon", [20.0, 36.0, 40.0, 50.0])
+def test_draws_keep_epsilon_where_it_is_so_large_that_integers_are_few(epsilon: float) -> None:
+    exponential = Exponential(LabelRange(0, 10, 1), epsilon)
+    kept = RandomizedResponseTopK((0, 1, 2), (0, 1), epsilon)
+    for table in (exponential.weights.weights, kept.weights.weights):
+        assert all(sum(map(int, row)) == TOTAL for row in table)
+        assert math.log(max(int(z.max()) / int(z.min()) for z in table.T)) <= epsilon + 1e-11
+    assert all(
+        table.weights.min() > 0
+        for table in DiscreteLaplace(LabelRange(0, 10, 1), epsilon).law._tables
+    )
+
+
+def test_numbers_beyond_all_whole_ones_stay_as_they_are() -> None:
+    assert plain_numbers(np.array([-2.0, 3e20])) == (-2.0, 3e20)
+    assert plain_numbers(np.array([-2.0, 3e15])) == (-2, 3_000_000_000_000_000)
 
 
 def test_a_channel_of_more_probabilities_than_the_limit_is_refused() -> None:
