@@ -25,6 +25,8 @@ from ldpaudit.mechanisms.label_range import loss as loss_of
 from ldpaudit.mechanisms.parameters import (
     Parameter,
     check_epsilon,
+    check_list,
+    check_number,
     check_numeric_classes,
     check_prior,
 )
@@ -97,16 +99,15 @@ def _check_bins(
         raise InputError("The outputs of the bins must be finite and distinct.")
 
 
-def _codes(starts: Any) -> tuple[int, ...]:
-    if not all(isinstance(v, int) and not isinstance(v, bool) for v in starts):
+def _codes(starts: Any) -> tuple[Any, ...]:
+    codes = check_list("bins' starts", starts)
+    if not all(isinstance(v, int) and not isinstance(v, bool) for v in codes):
         raise InputError("The bins must start at label codes, which are integers.")
-    return tuple(starts)
+    return codes
 
 
 def _numbers(outputs: Any) -> tuple[float, ...]:
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in outputs):
-        raise InputError("The outputs of the bins must be numbers.")
-    return tuple(map(float, outputs))
+    return tuple(check_number("outputs", v) for v in check_list("bins' outputs", outputs))
 
 
 def _described(m: FiniteMechanism) -> str:

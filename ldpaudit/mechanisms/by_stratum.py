@@ -12,7 +12,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.finite import Family, FiniteMechanism, Made, check_codes
 from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.parameters import Parameter, check_classes, only_known, required
+from ldpaudit.mechanisms.parameters import Parameter, check_list, only_known, required
 from ldpaudit.mechanisms.registry import family
 from ldpaudit.release import FloatArray, IntArray, Label
 
@@ -120,14 +120,14 @@ def _read(parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> Mapping[
     strata = required(parameters, "strata", name)
     if isinstance(strata, str) or not isinstance(strata, Sequence):
         raise InputError("The 'strata' must be a list of values with their mechanisms.")
-    stated = tuple(parameters.get("classes") or ())
+    stated = check_list("classes", parameters.get("classes") or ())
     built = [_stratum(stratum, stated, classes) for stratum in strata]
     values, mechanisms = tuple(v for v, _ in built), tuple(one for _, one in built)
     _check(values, mechanisms)
     held = mechanisms[0].channel
     for key, own in (("classes", held.classes), ("outputs", held.outputs)):
         common = parameters.get(key)
-        if common and (check_classes(common) if key == "classes" else tuple(common)) != own:
+        if common and check_list(key, common) != own:
             raise InputError(f"The stated '{key}' must be those of the strata, in their order.")
     return {"values": values, "mechanisms": mechanisms}
 

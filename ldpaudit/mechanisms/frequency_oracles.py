@@ -457,7 +457,7 @@ class _Oracles(Family):
         self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
     ) -> FrequencyOracle:
         protocol = required(parameters, "protocol", self.traits.name)
-        if protocol not in PROTOCOLS:
+        if not isinstance(protocol, str) or protocol not in PROTOCOLS:
             raise InputError(f"The 'protocol' must be one of {', '.join(PROTOCOLS)}.")
         stated = (
             Parameter("classes", check_classes),

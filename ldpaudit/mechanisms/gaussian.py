@@ -56,13 +56,18 @@ def gaussian_delta(sigma: float, sensitivity: float, epsilon: float) -> float:
     Balle and Wang (2018), Theorem 8.
     """
     half, slope = sensitivity / (2 * sigma), epsilon * sigma / sensitivity
+    if math.isinf(slope):
+        return 0.0 if slope > 0 else 1.0
     first, second = float(log_ndtr(half - slope)), float(log_ndtr(-half - slope))
     # In the form Φ(a)(1 − ratio) a small δ keeps its digits.
     return math.exp(first) * -math.expm1(min(epsilon + second - first, 0.0))
 
 
 def gaussian_epsilon(sigma: float, sensitivity: float, delta: float) -> float:
-    """Return the smallest ε ≥ 0 in nats with δ(ε) ≤ δ, to a relative 1e-12, rounded up."""
+    """Return the smallest ε ≥ 0 in nats with δ(ε) ≤ δ, to a relative 1e-12, rounded up.
+
+    ∞ beyond 1e9 nats.
+    """
     check_positive("sigma", sigma)
     check_positive("sensitivity", sensitivity)
     check_delta(delta)
@@ -72,10 +77,12 @@ def gaussian_epsilon(sigma: float, sensitivity: float, delta: float) -> float:
 
 
 def _least(delta_at: Callable[[float], float], delta: float) -> float:
-    """Return the least x > 0 with ``delta_at(x)`` ≤ δ, which falls, to a relative 1e-12."""
+    """Return the least x > 0 with ``delta_at(x)`` ≤ δ, which falls, to a relative 1e-12; or ∞."""
     low = high = 1.0
     while delta_at(high) > delta and high < _LARGEST:
         high *= 2
+    if delta_at(high) > delta:
+        return math.inf
     while delta_at(low) <= delta and low > 1 / _LARGEST:
         low /= 2
     root = float(brentq(lambda x: delta_at(x) - delta, low, high, xtol=_TOLERANCE * low))

@@ -51,7 +51,8 @@ def fields_of(
     """Return the fields of a mechanism called ``name`` from a declaration, all checked."""
     # ``classes`` are the labels where the declaration states none.
     only_known(parameters, {p.name for p in declared}, name)
-    stated = {**parameters, "classes": parameters.get("classes") or classes}
+    held = parameters.get("classes")
+    stated = {**parameters, "classes": held if isinstance(held, np.ndarray) else held or classes}
     fields: dict[str, Any] = {}
     for p in declared:
         if stated.get(p.name) is not None or p.default is REQUIRED:
@@ -106,7 +107,7 @@ def check_proportion(name: str, value: float) -> float:
 def check_whole(name: str, value: Any, low: int, high: float = math.inf) -> int:
     """Return a parameter that must be a whole number from ``low`` to ``high``."""
     number = check_number(name, value)
-    if number != math.floor(number) or not low <= number <= high:
+    if not number.is_integer() or not low <= number <= high:
         upto = "" if math.isinf(high) else f" to {high}"
         raise InputError(
             f"The '{name}' parameter must be a whole number from {low}{upto}. Got {number:g} "
@@ -122,15 +123,21 @@ def _within(name: str, value: float, holds: Callable[[float], bool], words: str)
     return number
 
 
+def check_list(name: str, values: Any) -> tuple[Label, ...]:
+    """Return a list of labels, or of other texts, numbers or booleans."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise InputError(f"The {name} must be a list. Got {type(values).__name__}.")
+    labels = tuple(values.tolist() if isinstance(values, np.ndarray) else values)
+    if any(not isinstance(one, str | int | float | np.generic) or one != one for one in labels):
+        raise InputError(f"The {name} must be texts, numbers or booleans.")
+    return labels
+
+
 def check_classes(classes: Sequence[Label] | npt.NDArray[Any]) -> tuple[Label, ...]:
     """Return the labels of a mechanism: at least two, distinct."""
-    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
-        raise InputError(f"The classes must be a list of labels. Got {type(classes).__name__}.")
-    labels = tuple(classes.tolist() if isinstance(classes, np.ndarray) else classes)
+    labels = check_list("classes", classes)
     if len(labels) < 2:
         raise InputError(f"A mechanism must have at least two classes. Got {len(labels)} instead.")
-    if any(not isinstance(one, str | int | float | np.generic) or one != one for one in labels):
-        raise InputError("The labels of a mechanism must be texts, numbers or booleans.")
     if len(set(labels)) < len(labels):
         raise InputError("The labels of a mechanism must be distinct.")
     return labels

@@ -8,7 +8,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ from ldpaudit.mechanisms.parameters import (
     Parameter,
     check_classes,
     check_epsilon,
+    check_list,
     check_prior,
     either_epsilon,
     only_known,
@@ -290,12 +291,6 @@ def _check_kept(classes: tuple[Label, ...], kept: tuple[Label, ...], **_: Any) -
         raise InputError("The kept labels must be among the mechanism's labels.")
 
 
-def _label_tuple(kept: Any) -> tuple[Label, ...]:
-    if isinstance(kept, str) or not isinstance(kept, Sequence):
-        raise InputError("The kept labels must be a list of labels.")
-    return tuple(kept)
-
-
 def _best_kept(
     classes: tuple[Label, ...],
     prior: FloatArray,
@@ -327,7 +322,7 @@ RandomizedResponseTopK: Final[Family] = Family(
     ),
     parameters=(
         Parameter("classes", check_classes),
-        Parameter("kept", _label_tuple),
+        Parameter("kept", partial(check_list, "kept labels")),
         Parameter("epsilon", check_epsilon, "budget"),
     ),
     channel=_kept_channel,
@@ -352,7 +347,7 @@ one with probability 1/m. Ghazi et al. (2021), Algorithms 2 and 3; Ghazi et al. 
 def _matrix(value: Any) -> FloatArray:
     try:
         matrix = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("A channel's matrix must be a rectangle of numbers.") from None
     refuse(matrix.size > CHANNEL_CELLS, f"A channel has at most {CHANNEL_CELLS:,} probabilities.")
     return matrix
@@ -363,8 +358,9 @@ def _read_matrix(parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> M
     only_known(parameters, {"classes", "outputs", "matrix"}, "channel")
     if "matrix" not in parameters:
         raise InputError("A declared channel must give its matrix.")
-    rows = tuple(parameters.get("classes") or classes)
-    return {**parameters, "classes": rows, "outputs": tuple(parameters.get("outputs") or rows)}
+    rows = check_list("classes", parameters.get("classes") or classes)
+    outputs = check_list("outputs", parameters.get("outputs") or rows)
+    return {**parameters, "classes": rows, "outputs": outputs}
 
 
 CHANNEL: Final = Family(

@@ -159,7 +159,7 @@ def _check(
 def _numbers(dimensions: int, values: Any) -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("The outputs, intervals and masses must be lists of numbers.") from None
     if array.ndim != dimensions or not np.isfinite(array).all():
         raise InputError("The outputs, intervals and masses must be lists of finite numbers.")

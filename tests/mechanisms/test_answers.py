@@ -1,6 +1,7 @@
 """Every mechanism answers for itself, and nobody else answers for it."""
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -127,6 +128,20 @@ def test_errors_bins_and_likelihoods_of_numbers(name: str) -> None:
     likelihood = mechanism.likelihood(np.array([0.0, 3.0]), errors.labels)
     assert likelihood.shape == (2, 7)
     assert (likelihood >= 0).all()
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_parameter_of_any_other_type_is_taken_or_refused(name: str) -> None:
+    stated = dict(_built(name).declaration())
+    odd: tuple[Any, ...] = (5, True, "x", [None], [[1]], [{}], {}, math.inf, 1e-308, 10**400)
+    for key in (*stated, "rows", "width", "size", "outputs"):
+        for value in odd:
+            try:
+                made = from_declaration(Declaration(name, {**stated, key: value}), WORDS)
+            except InputError:
+                continue
+            assert made.description
+            assert made.declaration() is not None
 
 
 def test_an_epsilon_outside_of_the_limits_is_refused() -> None:

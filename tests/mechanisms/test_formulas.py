@@ -62,6 +62,7 @@ POINTS = np.array([0.0, 1.0, 4.0])
 FEW, MANY = (DiscreteLaplace(LabelRange(0.0, top, 1.0), 1.0, True) for top in (9.0, 999.0))
 DOMAINS = ((0, 1), (0, 1, 2, 3, 4))
 UNLIKE = np.array([[1.0, 0.0], [0.5, 0.5]])
+FEATURES = {"radius": 1.0, "feature_epsilon": 1.0, "feature_delta": 1e-5}
 NEGATIVE = ExplicitChannel(Channel(UNLIKE, (1, 2), (1.0, -1.0)))
 
 
@@ -277,6 +278,16 @@ def test_draws_keep_epsilon_where_it_is_so_large_that_integers_are_few(epsilon: 
         table.weights.min() > 0
         for table in DiscreteLaplace(LabelRange(0, 10, 1), epsilon).law._tables
     )
+
+
+def test_features_with_next_to_no_noise_have_an_infinite_epsilon() -> None:
+    mechanism = built("gaussian-rr", **{"lambda": 0.5}, **FEATURES, sigma=1e-7)
+    assert mechanism.exact_feature_epsilon == math.inf
+    assert not mechanism.claim_holds()
+    assert "ε = inf by adding the two, and δ = 0 exactly" in mechanism.remarks()[1]
+    assert gaussian_delta(1e300, 1e-300, 1.0) == 0
+    assert gaussian_delta(1e300, 1e-300, -1.0) == 1
+    assert RandomizedResponse(np.array(AB), 0.5) == RandomizedResponse(AB, 0.5)
 
 
 def test_numbers_beyond_all_whole_ones_stay_as_they_are() -> None:
