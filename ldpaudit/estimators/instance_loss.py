@@ -33,6 +33,9 @@ from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 
+_FEW_DIGITS = 1e-4
+
+
 def mean_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray | None) -> FloatArray:
     """Return ν(x) = E[ν(Y, Z, x) | x] for each posterior, in nats.
 
@@ -62,9 +65,14 @@ def mean_loss(posterior: FloatArray, prior: FloatArray, channel: FloatArray | No
     batch = max(1, 4_000_000 // matrix.shape[1])
     for start in range(0, len(posterior), batch):
         part = posterior[start : start + batch]
+        every = part @ matrix
         for y in range(k):
-            others = np.delete(part, y, axis=1) @ np.delete(matrix, y, axis=0)
-            result[start : start + batch] += rel_entr(part[:, y, None] * matrix[y], others).sum(1)
+            own = part[:, y, None] * matrix[y]
+            others = every - own
+            # Where little is left the difference has few digits.
+            few = (others < _FEW_DIGITS * every).any(axis=1)
+            others[few] = np.delete(part[few], y, axis=1) @ np.delete(matrix, y, axis=0)
+            result[start : start + batch] += rel_entr(own, others).sum(1)
     return np.asarray(result)
 
 

@@ -91,7 +91,9 @@ class BoostedReleased:
 
     def predict(self, matrix: FloatArray) -> FloatArray:
         released = np.zeros((len(matrix), self.transition.shape[1]))
-        released[:, self.model.classes_] = self.model.predict_proba(matrix)
+        labels = self.model.classes_
+        # Of a single label scikit-learn has two columns, the first its own.
+        released[:, labels] = self.model.predict_proba(matrix)[:, : len(labels)]
         return nearest_source(released, self.transition)
 
 

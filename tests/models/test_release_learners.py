@@ -118,6 +118,13 @@ def test_values_and_codes_are_the_same_rows():
     assert list(two.classes_) == [0, 1]
 
 
+@pytest.mark.parametrize("correction", ["forward", "backward", None])
+def test_boosting_takes_labels_that_are_all_alike(correction):
+    learner = ReleaseClassifier(DECLARED, model="boosting", correction=correction)
+    learner.fit(np.arange(40.0)[:, None], np.ones(40, dtype=int))
+    np.testing.assert_allclose(learner.predict_proba([[3.0]]), [[0, 1]], atol=1e-6)
+
+
 def test_weights_drop_rows():
     rng = np.random.default_rng(2)
     X, _, released, mechanism = binary(400, 2.0, rng)

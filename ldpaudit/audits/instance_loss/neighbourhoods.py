@@ -33,6 +33,8 @@ REFUTED = 0.001  # A declared channel is not used where the counts disagree with
 MIN_ROWS = 100  # With fewer rows neither half is of any use.
 # Rows that ask by default: chance moves a share of them by .35 percentage points (one sd).
 QUERIES: Final = 20_000
+# With hundreds of labels fewer: queries times labels times outputs, and the fewest all the same.
+_MOST_TERMS, _FEWEST_QUERIES = 500_000_000, 500
 # Of larger halves a random sample of so many rows is scored: more would not make bounds tighter
 # than a thousandth. Up to so many rows in all, every row is scored once for all audits.
 _MOST_SCORED, _SHARED_UP_TO, _BLOCK = 4_000_000, 1_000_000, 250_000
@@ -200,7 +202,8 @@ def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
     if plan.metric == "learned" and has_features(context):
         rows = context.rng("instance-loss", "learned").permutation(scored_rows(context))
         index, queries = np.sort(rows[: len(rows) // 2]), np.sort(rows[len(rows) // 2 :])
-    wanted = QUERIES if plan.queries is None else plan.queries
+    fewer = max(_MOST_TERMS // (len(labels.classes) * labels.outputs), _FEWEST_QUERIES)
+    wanted = min(QUERIES, fewer) if plan.queries is None else plan.queries
     if wanted != "all":
         if wanted < 1:
             raise InputError(f"The number of queries must be at least 1. Got {wanted} instead.")
