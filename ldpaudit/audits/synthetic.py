@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.standing import as_estimate
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.renyi.curves import as_matrix, replaced_rows
 from ldpaudit.audits.synthetic_attacks import attack_estimates
@@ -248,7 +249,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
             f"Synthetic features need at least {FEWEST} rows whose released features differ "
             "from the original ones."
         )
-    estimates = (
+    found = (
         replaced_share(len(rows), len(release), context.plan.confidence),
         _own_row_estimate(context, original, rows),
         *_copies(as_matrix(release.features.take(rows))[0], as_matrix(original)[0]),
@@ -257,8 +258,10 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         *_held_out_estimates(context, rows),
         *attack_estimates(context, original, rows),
     )
-    yield from estimates
-    yield from _notes(context, estimates)
+    if release.groups is not None:  # Rows of one person are alike, and so are pairs with them.
+        found = tuple(as_estimate(e) if _POPULATION[0] in e.assumptions else e for e in found)
+    yield from found
+    yield from _notes(context, found)
 
 
 AUDIT = BuiltIn(AUDIT_ID, _parts, _unavailable)
@@ -302,10 +305,14 @@ def _notes(context: AuditContext, estimates: tuple[Estimate, ...]) -> Iterator[N
         "Synthetic rows are nearer to audited rows than to held-out ones more often than chance "
         "explains: if both are rows of one population, their generator has seen audited rows. The "
         "guarantee of double randomized response assumes that it has not, or that its training "
-        "had a privacy budget of its own.": seen is not None and seen.value > 0,
+        "had a privacy budget of its own.": (
+            seen is not None and seen.kind == "certified" and seen.value > 0
+        ),
         "Synthetic rows single out or link audited people more often than held-out ones: their "
         "generator has seen audited rows, if both are of one population.": any(
-            (one.low or 0.0) > 0 for name, one in values.items() if name.endswith(".risk")
+            one.kind == "certified" and (one.low or 0.0) > 0
+            for name, one in values.items()
+            if name.endswith(".risk")
         ),
     }
     remarks = {
@@ -313,6 +320,8 @@ def _notes(context: AuditContext, estimates: tuple[Estimate, ...]) -> Iterator[N
         "adds to the risk of singling out and linking them: that needs held-out rows of the same "
         "population (--held-out). Exact copies alone prove nothing where rows repeat.": seen
         is None,
+        "Rows belong together (--group), so what they reveal of the generator's training is an "
+        "estimate.": seen is not None and seen.kind == "estimated",
         "No mechanism is declared; rows whose features differ were taken as synthetic ones.": (
             context.claim.traits.features == "unknown"
         ),

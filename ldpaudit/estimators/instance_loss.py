@@ -32,7 +32,6 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, cloppe
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
-
 _FEW_DIGITS = 1e-4
 
 

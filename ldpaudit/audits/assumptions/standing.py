@@ -325,13 +325,14 @@ def as_it_stands(context: AuditContext, finding: Finding) -> Finding:
         return finding
     return replace(
         finding,
-        estimates=tuple(_estimated(one) for one in finding.estimates),
-        curves=tuple(_estimated(one) for one in finding.curves),
+        estimates=tuple(as_estimate(one) for one in finding.estimates),
+        curves=tuple(as_estimate(one) for one in finding.curves),
         bounds=dict.fromkeys(finding.bounds, lambda _: -math.inf),
     )
 
 
-def _estimated(one: Any) -> Any:
+def as_estimate(one: Any) -> Any:
+    """Return a certified number or curve as one whose rows are not independent."""
     if one.kind != "certified":
         return one
     kept = tuple(text for text in one.assumptions if text != INDEPENDENT)

@@ -179,3 +179,17 @@ def test_held_out_rows_need_the_features() -> None:
 def test_a_generator_of_private_rows_is_a_remark(trained_on: str, remarks: int) -> None:
     remarks_made = remarks_on({"generator": {"name": "gan", "trained_on": trained_on}})
     assert sum("private rows" in text for text in remarks_made) == remarks
+
+
+def test_of_rows_that_belong_together_the_training_is_no_bound() -> None:
+    """Of ten equal rows of each person an honest generator was certified to have seen a fifth."""
+    made = release(made="copies")
+    alone, grouped = (
+        audited(one) for one in (made, replace(made, groups=np.arange(1500, dtype=np.int64) // 2))
+    )
+    for finding, kind in ((alone, "certified"), (grouped, "estimated")):
+        kinds = {e.id: e.kind for e in finding.estimates}
+        trained = ("synthetic.memorisation_share", "synthetic.training_epsilon_lower", *RISKS)
+        assert {kinds[name] for name in trained} == {kind}
+        assert kinds["synthetic.replaced_share"] == "certified"
+        assert (SEEN in warned(finding)) == (kind == "certified")
