@@ -83,7 +83,11 @@ class ClassMixture:
     def sample(self, n: int, rng: np.random.Generator) -> tuple[Float32Array, IntArray]:
         which = rng.choice(len(self.weights), n, p=self.weights)
         noise = rng.standard_normal((n, self.means.shape[1]))
-        scores = self.means[which] + np.einsum("nij,nj->ni", self.roots[which], noise)
+        scores = self.means[which]
+        # A root for each row would take f² numbers a row.
+        for place, root in enumerate(self.roots):
+            rows = np.flatnonzero(which == place)
+            scores[rows] += noise[rows] @ root.T
         numbers = self.center + scores @ self.factors
         numbers += self.residual * rng.standard_normal(numbers.shape)
         codes = np.zeros((n, len(self.tables)), dtype=np.int32)
