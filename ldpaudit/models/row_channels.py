@@ -128,6 +128,6 @@ def _frequencies(likelihood: FloatArray) -> FloatArray:
     """Return the class frequencies behind released labels by EM, float64 of shape (k,)."""
     k = likelihood.shape[1]
     prior = np.full(k, 1 / k)
-    for _ in range(_PRIOR_ROUNDS):
+    for _ in range(_PRIOR_ROUNDS if len(likelihood) else 0):
         prior = conditioned(np.tile(prior, (len(likelihood), 1)), likelihood).mean(axis=0)
     return np.asarray(prior / prior.sum())

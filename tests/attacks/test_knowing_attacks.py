@@ -24,12 +24,12 @@ def generated(rng, labels, spread, grid):
     return np.clip(np.round(values), -1, 1) if grid else values
 
 
-def double_release(n, seed, *, known="table", grid=False):
+def double_release(n, seed, *, known="table", grid=False, noise=NOISE):
     """Double randomized response of two Gaussian classes, and which rows are original."""
     rng = np.random.default_rng(seed)
     truth = (rng.random(n) < 0.4).astype(np.int32)
     made = rng.integers(0, 2, 3000).astype(np.int32)
-    rows, mechanism = generated(rng, made, 0.9, grid), DoubleRR((0, 1), NOISE)
+    rows, mechanism = generated(rng, made, 0.9, grid), DoubleRR((0, 1), noise)
     drawn = mechanism.sample(truth, made, rng)
     original = drawn.synthetic_rows < 0
     features = generated(rng, truth, 1.0, grid)
@@ -68,6 +68,15 @@ KNOWN = {
     "other rows of the generator": (4000, 1, {"known": "generator"}, "released-label", -0.01),
     "equal rows of few values": (4000, 2, {"grid": True}, "released-label", -0.01),
 }
+
+
+def test_where_every_row_is_synthetic_features_reveal_nothing():
+    release, mechanism, _ = double_release(300, 3, noise=1.0)
+    right, attack = accuracy(
+        "synthetic-aware", Knowledge(mechanism.label_channel, claim=mechanism), release
+    )
+    assert np.ptp(attack.posterior(without_truth(release)), axis=0).max() < 1e-9
+    assert right < 0.7
 
 
 @pytest.mark.parametrize("case", KNOWN)
