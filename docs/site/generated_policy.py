@@ -122,8 +122,8 @@ def not_in_grid(rule: str) -> str:
 
 def table(head: tuple[str, ...], rows: Any) -> str:
     """Return a table."""
-    lines = (head, ("---",) * len(head), *rows)
-    return "".join("| " + " | ".join(map(escaped, row)) + " |\n" for row in lines)
+    first, *others = ("| " + " | ".join(map(escaped, row)) + " |\n" for row in (head, *rows))
+    return first + "|" + "---|" * len(head) + "\n" + "".join(others)
 
 
 def escaped(cell: str) -> str:

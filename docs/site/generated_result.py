@@ -20,14 +20,12 @@ COMMAND --schema` prints that of {others}. This page lists the ids.
 This is schema {version}. Results of {earlier} are read and rendered as before. A minor version adds
 fields that have a default; ids keep their meaning.
 
-| to find | read |
-|---|---|
-| whether to publish, and why | `decision`, `verdict`, `sentence`, `next_steps` |
-| the answer of a check | `checks`, by `id`: `verdict`, `observed` against `limit`, `reason` |
-| a number | `estimates`, by `id`: `value`, `low`, `high`, `level`, \
-[`kind`](explanation/kinds-of-numbers.md), `unit` |
-| the parts of a result | `labels` (private columns), `releases`, `strata`: each a result |
-| remarks and warnings | `notes`, of level `info` or `warning` |
+- whether to publish, and why: `decision`, `verdict`, `sentence`, `next_steps`
+- the answer of a check: `checks`, by `id`: `verdict`, `observed` against `limit`, `reason`
+- a number: `estimates`, by `id`: `value`, `low`, `high`, `level`, `unit`, \
+[`kind`](explanation/kinds-of-numbers.md)
+- the parts of a result: `labels` (private columns), `releases`, `strata`: each a result
+- remarks and warnings: `notes`
 """
 
 
