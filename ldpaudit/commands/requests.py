@@ -301,7 +301,7 @@ class BlackBoxRequest:
     inputs: Annotated[
         tuple[Any, ...],
         Option(
-            "The values to tell apart: A,B,… (0 is a number) or a JSON list.",
+            "The values to compare: A,B,… (0 is a number) or a JSON list.",
             type=str,
             read=parse_inputs,
         ),

@@ -19,7 +19,7 @@ UNPACKED_TIMES: Final = 200
 UNPACKED_FREE: Final = 64 << 20
 """… where that is more than so many bytes."""
 LOADED_BYTES: Final = 4 << 30
-"""Bytes of a workbook or an .npz file, unpacked: these are read whole."""
+"""Bytes of a workbook or an .npz file, unpacked: these are read into memory."""
 SHEET_ROWS: Final = 1_048_576
 """Rows of a sheet, as many as Excel has."""
 SHEET_CELLS: Final = 1 << 26

@@ -141,7 +141,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
     ] = None
     epsilon: Annotated[
         float | None,
-        Option("ε in nats of each column; with --private-prior or --joint of the whole."),
+        Option("ε in nats of each column; with --private-prior or --joint the total."),
     ] = None
     noise: Annotated[
         float | None,
