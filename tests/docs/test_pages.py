@@ -76,7 +76,6 @@ def test_what_is_not_run_is_listed_here():
     left = {name: len(found(text, run=False)) for name, text in PAGES.items()}
     assert {name: count for name, count in left.items() if count} == {
         "ci.md": 1,  # needs Docker
-        "explanation/zoo.md": 1,  # takes minutes
         "how-to/cluster.md": 3,  # needs a scheduler, several machines, Kubernetes
         "open.md": 1,  # waits for somebody to end it
         "selftest.md": 1,  # takes two minutes
