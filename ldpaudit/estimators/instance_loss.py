@@ -97,7 +97,8 @@ def row_loss(
     -------
     float64 array of shape (n,)
         log η_y T[y,z] − log Σ_{j≠y} η_j T[j,z] − logit p_y; for two labels Theorem 6.4 (with its
-        misprint corrected). Infinite where (x, z) leave one label only.
+        misprint corrected). Infinite where (x, z) leave one label only; 0 where the channel
+        excludes z, whatever the label is.
     """
     rows = np.arange(len(posterior))
     weights = np.array(posterior, dtype=np.float64)
@@ -105,9 +106,10 @@ def row_loss(
         weights *= np.asarray(channel, dtype=np.float64).T[released]
     weight = weights[rows, labels]
     weights[rows, labels] = 0
-    with np.errstate(divide="ignore"):
-        odds = np.log(weight) - np.log(weights.sum(axis=1))
-    return np.asarray(odds - logit(np.asarray(prior))[labels])
+    rest = weights.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = np.log(weight) - np.log(rest) - logit(np.asarray(prior))[labels]
+    return np.where((weight > 0) | (rest > 0), losses, 0.0)
 
 
 def features_mean(posterior: FloatArray, prior: FloatArray) -> float:
@@ -313,8 +315,11 @@ def row_loss_lower(
     others = np.array(likelihood)
     others[rows, labels] = 0.0
     rest = (others * _least_point(-others, low, high)).sum(axis=1)
-    with np.errstate(divide="ignore"):
-        odds = np.log(least * likelihood[rows, labels]) - np.log(rest)
+    own = likelihood[rows, labels]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.log(least * own) - np.log(rest)
+    # What no other label explains proves y, also where its share may be 0.
+    odds = np.where(rest > 0, odds, np.where(own > 0, np.inf, -np.inf))
     return np.asarray(odds - logit(np.asarray(prior_high))[labels])
 
 

@@ -75,6 +75,7 @@ def of_guesses(sides: int) -> list[tuple[str, Any, Any]]:
         ("ε", epsilon_lower(counts, 0.05).epsilon, approx(math.log(level / (1 - level)))),
         ("ε at δ", epsilon_lower(counts, 0.05, 0.01).epsilon, approx(bound)),
         ("δ", delta_lower(counts, 0.7, 0.05), approx(delta)),
+        ("δ beyond all floats", delta_lower(counts, 800.0, 0.05), 0.0),
         ("no δ", delta_lower(counts, 9.0, 0.05), 0.0),
     ]
 

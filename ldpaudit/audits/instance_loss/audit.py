@@ -261,8 +261,6 @@ class _Loss:
         for y in range(len(prior)):
             every = np.full(len(released), y, dtype=np.int32)
             losses[:, y] = row_loss(box.estimate, every, released, prior, channel)
-        # A released label that the claim excludes reveals nothing: 0 − 0 likelihoods give NaN.
-        losses = np.where(np.isnan(losses), 0.0, losses)
         return expected_exceedance(losses, weights, loss_grid(losses[weights > 0]))
 
     def means(self) -> Iterator[Estimate]:

@@ -427,7 +427,7 @@ def delta_event(choice: PairChoice, tables: Sequence[OutputTable], epsilon: floa
     n = sum(map(len, halves))
 
     def excess(right: FloatArray, wrong: FloatArray, sides: FloatArray) -> FloatArray:
-        return (right - math.exp(epsilon) * wrong) / n * 2 / sides
+        return (right - math.exp(min(epsilon, 700.0)) * wrong) / n * 2 / sides
 
     one, two = map(choice.event.score.of, halves)
     return _best(choice.event.score, one, two, excess)[0]

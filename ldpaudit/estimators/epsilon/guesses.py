@@ -68,7 +68,7 @@ def delta_lower(counts: GuessCounts, epsilon: float, alpha: float) -> float:
     """
     right = float(clopper_pearson_lower(counts.right, counts.candidates, alpha / 2))
     wrong = float(clopper_pearson_upper(counts.wrong, counts.candidates, alpha / 2))
-    return max((right - math.exp(epsilon) * wrong) * 2 / counts.sides, 0.0)
+    return max((right - math.exp(min(epsilon, 700.0)) * wrong) * 2 / counts.sides, 0.0)
 
 
 def detectable_epsilon(

@@ -48,10 +48,12 @@ def lattice_evidence(
     LatticeEvidence or None
         None where the true numbers lie on no grid, or there are fewer than 100 rows.
     """
+    if len(truth) < 100:
+        return None
     values = np.unique(truth)
     step = float(np.diff(values).min(initial=np.inf))
     steps, places = (truth - values[0]) / step, (released - values[0]) / step
-    if len(truth) < 100 or not 0 < np.ptp(steps) < 1e9 or not _whole(steps).all():
+    if not 0 < np.ptp(steps) < 1e9 or not _whole(steps).all():
         return None
     labels, rows = np.rint(steps).astype(np.int64), rng.permutation(len(truth))[:_MOST_ROWS]
     learn, test = rows[: len(rows) // 2], rows[len(rows) // 2 :]

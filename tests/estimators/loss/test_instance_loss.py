@@ -183,6 +183,18 @@ def test_never_above_the_loss_of_a_posterior_in_the_box(
         assert (bound <= losses + 1e-9)[held].all()
 
 
+def test_a_proof_is_a_proof_whatever_the_neighbours_say_and_an_excluded_label_none() -> None:
+    channel, prior = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]), np.array([0.5, 0.5])
+    box = PosteriorBox.from_counts(np.array([[9, 0]] * 4), np.full(4, 9), 0.01)
+    labels, released = (np.array(codes, np.int32) for codes in ((1, 0, 1, 0), (1, 1, 2, 0)))
+    with np.errstate(all="raise"):
+        losses = row_loss(box.estimate, labels, released, prior, channel)
+        lower = row_loss_lower(box, labels, released, prior, channel)
+    assert losses[:3].tolist() == [np.inf, -np.inf, 0]
+    assert lower[:3].tolist() == [np.inf, -np.inf, -np.inf]
+    assert -np.inf < lower[3] <= losses[3] < np.inf
+
+
 def test_two_labels_take_the_exact_minimum_at_the_worse_prior() -> None:
     box, _ = drawn(2, 80, 40, 1)
     channel = channel_of(2, 1.5)
