@@ -28,7 +28,7 @@ from scipy.special import logit, rel_entr
 from scipy.stats import beta
 
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, trials_lower, trials_upper
 from ldpaudit.models.corrections import onto_simplex
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
@@ -168,9 +168,9 @@ class PosteriorBox:
 
         Notes
         -----
-        Given the features a count is a sum of independent indicators with different probabilities.
-        Clopper–Pearson remains valid for their mean (Hoeffding 1956: such a sum is less spread out
-        than the binomial with the same mean).
+        Given the features a count is a sum of independent indicators with different probabilities;
+        the bounds of :func:`~ldpaudit.estimators.intervals.binomial.trials_lower` hold for their
+        mean.
         """
         counts = np.asarray(counts)
         k = counts.shape[1]
@@ -182,7 +182,7 @@ class PosteriorBox:
         distinct, place = np.unique(pairs, return_inverse=True)
         low, high = (
             end(distinct >> 32, distinct & 0xFFFFFFFF, tail)[place].reshape(counts.shape)
-            for end in (clopper_pearson_lower, clopper_pearson_upper)
+            for end in (trials_lower, trials_upper)
         )
         return cls(estimate, np.minimum(low, estimate), np.maximum(high, estimate), sizes[:, 0])
 

@@ -183,6 +183,12 @@ def test_never_above_the_loss_of_a_posterior_in_the_box(
         assert (bound <= losses + 1e-9)[held].all()
 
 
+def test_one_neighbour_may_hold_the_whole_mean() -> None:
+    # With one neighbour of five that has the label by chance p, it is counted with probability p.
+    box = PosteriorBox.from_counts(np.array([[4, 1], [1, 4]]), np.full(2, 5), 0.1)
+    assert 5 * max(box.low[0, 1], 1 - box.high[1, 1]) <= 0.05 + 1e-12
+
+
 def test_a_proof_is_a_proof_whatever_the_neighbours_say_and_an_excluded_label_none() -> None:
     channel, prior = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]), np.array([0.5, 0.5])
     box = PosteriorBox.from_counts(np.array([[9, 0]] * 4), np.full(4, 9), 0.01)
