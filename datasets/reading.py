@@ -299,9 +299,11 @@ def read_release(
                 sketch=sketch,
                 strata=strata,
                 places=looked_at,
-                # How many private columns the file declares, where not all of them are audited.
+                # The private columns that the file declares, where not all of them are audited.
                 declared=(
-                    DeclaredColumns(len(others)) if {*others} - {roles.label, *private} else None
+                    DeclaredColumns(dict.fromkeys((name,) for name in others))
+                    if {*others} - {roles.label, *private}
+                    else None
                 ),
             ),
             parts,

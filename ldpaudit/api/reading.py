@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +20,7 @@ from ldpaudit.options import (
     option_name,
     texts_of,
 )
-from ldpaudit.release import ColumnsDeclaration, FileColumns, Release
+from ldpaudit.release import ColumnsDeclaration, DeclaredColumns, FileColumns, Release
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
@@ -95,14 +96,22 @@ def read_columns(
 def _with_epsilon(release: T, declared: ColumnsDeclaration | None) -> T:
     """Return a release with the ε of all columns that its file declares, if some are left out."""
     from ldpaudit.mechanisms.joint import from_declaration
+    from ldpaudit.mechanisms.registry import from_declaration as one_column
 
     if release.declared is None or declared is None:
         return release
-    try:
-        epsilon = from_declaration(declared, [()] * len(declared.labels)).epsilon
-    except InputError:  # A claim that is not audited may lack labels.
-        epsilon = None
-    return replace(release, declared=replace(release.declared, epsilon=epsilon))
+    together, labels = declared.joint is not None, declared.labels
+    claims: dict[tuple[str, ...], float | None] = {}
+    for part in [labels] if together else [(one,) for one in labels]:
+        names = tuple(one.label for one in part)
+        claims[names] = None
+        with suppress(InputError):  # A claim that is not audited may lack labels.
+            claims[names] = (
+                from_declaration(declared, [()] * len(part)).epsilon
+                if together
+                else one_column(part[0].mechanism, ()).epsilon
+            )
+    return replace(release, declared=DeclaredColumns(claims))
 
 
 def opened(release: Any, options: ReleaseOptions) -> tuple[Any, ColumnsDeclaration | None]:

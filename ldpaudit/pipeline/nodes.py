@@ -5,7 +5,7 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -129,7 +129,7 @@ def nodes_of(files: ReleasedFiles, noise: Noise | None = None) -> Node:
         noise=noise,
         files=files,
     )
-    return replace(node, epsilon=_everything(node))
+    return replace(node, epsilon=everything(node, epsilon_of))
 
 
 def _over(releases: ColumnReleases, noise: Noise | None, key: str) -> Node:
@@ -165,16 +165,17 @@ def _digest(digests: Sequence[str | None]) -> str | None:
     return hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
 
 
-def _epsilon(node: Node) -> float | None:
+def epsilon_of(node: Node) -> float | None:
+    """Return what is claimed of a node, in nats."""
     return claim_of(node.leaves[0]).epsilon if node.kind == "column" else node.epsilon
 
 
-def _everything(node: Node) -> float | None:
-    """Return what is claimed of everything that was released of a person, in nats."""
+def everything(node: Node, of: Callable[[Node], float | None]) -> float | None:
+    """Return what is claimed of everything of a person, in nats; ``of``: of one of its parts."""
     # Columns with noise of their own add up, each over the releases; one mechanism for several
     # columns counts by its own ε, once for each release or, remembered, once for each set of
     # columns.
-    each = [_epsilon(release) for release in node.releases]
+    each = [of(release) for release in node.releases]
     if node.drawn_jointly and node.noise == "remembered":
         sets: dict[frozenset[str], list[float | None]] = {}
         for release, epsilon in zip(node.releases, each, strict=True):
@@ -183,18 +184,28 @@ def _everything(node: Node) -> float | None:
     if node.drawn_jointly:
         return _sum(each)
     over = {column.leaves[-1].label for column in node.columns}
-    alone = [claim_of(leaf).epsilon for leaf in node.leaves if leaf.label not in over]
-    return _sum([*(column.epsilon for column in node.columns), *alone])
+    alone = (node_of(leaf) for leaf in node.leaves if leaf.label not in over)
+    return _sum([of(column) for column in (*node.columns, *alone)])
 
 
 def _declared(files: Sequence[Node], noise: Noise | None) -> DeclaredColumns | None:
     """Return what files declare of a person together; None where all columns are audited."""
-    counts = [file.declared.count for file in files if file.declared is not None]
-    if not counts:
+    # What was drawn together counts once for each file or, remembered, once.
+    if all(file.declared is None for file in files):
         return None
-    each = [_epsilon(f) if f.declared is None else f.declared.epsilon for f in files]
-    together = _largest(each) if noise == "remembered" else _sum(each)
-    return DeclaredColumns(max(counts), together)
+    claims: dict[tuple[str, ...], list[float | None]] = {}
+    for file in files:
+        for names, epsilon in (file.declared or _audited(file)).claims.items():
+            claims.setdefault(names, []).append(epsilon)
+    together = _largest if noise == "remembered" else _sum
+    return DeclaredColumns({names: together(each) for names, each in claims.items()})
+
+
+def _audited(file: Node) -> DeclaredColumns:
+    """Return what a file declares of which all columns are audited."""
+    if file.drawn_jointly:
+        return DeclaredColumns({file.names: file.epsilon})
+    return DeclaredColumns({(leaf.label,): claim_of(leaf).epsilon for leaf in file.leaves})
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -21,7 +21,14 @@ from ldpaudit.judging.policy.explaining import CHECKS
 from ldpaudit.judging.policy.sections import Loss
 from ldpaudit.mechanisms import UNKNOWN, Mechanism
 from ldpaudit.options.allowed_excess import AllowedExcess
-from ldpaudit.pipeline.nodes import Node, claim_of, mechanism_info, node_of, release_info
+from ldpaudit.pipeline.nodes import (
+    Node,
+    claim_of,
+    everything,
+    mechanism_info,
+    node_of,
+    release_info,
+)
 from ldpaudit.release import Release, ReleasedLabels
 from ldpaudit.result import AuditResult, MechanismInfo, PublicFacts, Question
 from ldpaudit.work.progress import Stopped
@@ -87,13 +94,15 @@ def public_facts_of(
 
 def claimed_alone(node: Node) -> float | None:
     """Return the claimed ε of a node with parts without a look at true labels."""
-    # Where a claim depends on them, that of the parts added up, or the largest where answers are
-    # remembered.
+    # Where a claim depends on them, that of the parts added up, or the largest where answers of one
+    # column are remembered.
     if all(map(_states_labels, node.leaves)) and node.kind != "column":
         return node.epsilon
     if node.kind == "column":
         claim = _claim(released_alone(node.leaves[0]))
         return None if claim is None else claim.epsilon
+    if node.kind == "person":
+        return everything(node, claimed_alone)
     parts = node.releases or node.columns or tuple(map(node_of, node.leaves))
     known = [claimed_alone(part) for part in parts]
     if None in known:
@@ -162,7 +171,7 @@ def questions(
 def _plain(value: Any) -> float | str:
     """Return a limit as a number, or as a policy spells it."""
     if isinstance(value, AllowedExcess):
-        spelt = (value.nats, f"{value.nats:g}"), (value.share, f"{value.share:.0%} of ε")
+        spelt = (value.nats, f"{value.nats:g}"), (value.share, f"{100 * value.share:g}% of ε")
         of_both = " or ".join(text for number, text in spelt if number)
         return "any" if math.isinf(value.nats) else of_both or "0"
     if isinstance(value, Loss):

@@ -1,5 +1,6 @@
 """What is declared about the mechanism that made one released column, or several."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -54,13 +55,23 @@ class DeclaredColumns:
 
     Attributes
     ----------
-    count : int
-    epsilon : float or None
-        What all of them claim together, in nats; None where that is not known.
+    claims : mapping from columns to float or None
+        ε, in nats, of what was drawn together: of one column, or of all columns of a joint
+        mechanism; None where that is not known.
     """
 
-    count: int
-    epsilon: float | None = None
+    claims: Mapping[tuple[str, ...], float | None]
+
+    @property
+    def count(self) -> int:
+        """How many columns there are."""
+        return sum(map(len, self.claims))
+
+    @property
+    def epsilon(self) -> float | None:
+        """What all of them claim together, in nats; None where that is not known."""
+        known = [epsilon for epsilon in self.claims.values() if epsilon is not None]
+        return math.fsum(known) if len(known) == len(self.claims) else None
 
 
 @dataclass(frozen=True)

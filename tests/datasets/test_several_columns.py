@@ -132,7 +132,7 @@ def test_each_column_has_the_others_among_its_features(tmp_path):
 def test_one_of_several_can_be_read_alone():
     report = read_release(declared(TWO), label="b", **KNOWN)
     release = report.release
-    assert release.declared == DeclaredColumns(2)
+    assert release.declared == DeclaredColumns({("a",): None, ("b",): None})
     assert release.declaration.parameters == {"classes": [1, 2, 3], "epsilon": 1.0}
     with pytest.raises(InputError, match="declares 2 private columns; say which"):
         read_release(declared(TWO), **KNOWN)

@@ -1,5 +1,6 @@
 """Columns × releases: everything of a person in one call, one total, one verdict."""
 
+import json
 from functools import cache
 
 import numpy as np
@@ -126,6 +127,31 @@ def test_columns_that_were_left_out_count_in_what_is_declared(tmp_path):
     result = audited(made, None, **asked)
     assert result.verdict == "fail"
     assert "ε = 3.6 is declared of all 3 private columns over 2 releases" in result.sentence
+
+
+def test_columns_that_were_left_out_count_once_where_answers_are_remembered(tmp_path):
+    one, two = (files(n=300, columns=("income", other))[0] for other in ("illness", "benefit"))
+    asked = {"label": "income", "answers": "remembered"}
+    for limit, says in ((1.7, "ε = 1.8 is declared of all 3 private columns"), (1.9, "")):
+        asked["policy"] = policy(tmp_path, f"epsilon = {limit}")
+        result = audited([one[0], two[1]], None, **asked)
+        assert says in result.sentence
+        assert (result.verdict == "fail") == bool(says)
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), [("remembered", 1.8), ("fresh", 2.4)])
+def test_the_public_claim_is_that_of_everything_where_classes_are_found_in_the_data(
+    answers, epsilon
+):
+    made = []
+    for year, other in enumerate(("illness", "benefit")):
+        claim = {"mechanism": {"name": "randomized-response", "epsilon": 0.6}}
+        labels = [{"label": name} | claim for name in ("income", other)]
+        made.append(files(n=300, columns=("income", other))[0][year].copy())
+        made[-1].attrs = {"ldpaudit": json.dumps({"version": 2, "labels": labels})}
+    result = audited(made, None, answers=answers)
+    assert result.mechanism.epsilon == pytest.approx(epsilon)
+    assert result.public.mechanism.epsilon == pytest.approx(epsilon)
 
 
 def test_remembered_answers_count_once():

@@ -470,7 +470,7 @@ def test_what_there_is_not_is_refused(build):
     ("given", "shown"),
     [
         ("0.5", "0.5"),
-        ("'50%'", "50% of ε"),
+        ("'12.5%'", "12.5% of ε"),
         ("[0.5, '50%']", "0.5 or 50% of ε"),
         ("'any'", "any"),
     ],
