@@ -1,5 +1,6 @@
 """The way of every command: check the places, work, write the files, print what was found."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -27,7 +28,7 @@ _KEPT: Final = (
 )
 
 
-class Told:
+class Told(ABC):
     """What a command found; ``access``: who may see it, where that is stated."""
 
     @property
@@ -35,9 +36,9 @@ class Told:
         """Whether it is for those alone who may see the true labels."""
         return getattr(self, "access", "") == CONFIDENTIAL
 
+    @abstractmethod
     def said(self, *, quiet: bool) -> Iterator[Said]:
         """Yield what is printed; only the answer when ``quiet``."""
-        raise NotImplementedError
 
     def makers(self) -> Mapping[str, Callable[[], str]]:
         """Return what makes each format, by its name among the outputs."""
@@ -54,13 +55,21 @@ class Stored(Frozen, Told):
         """Return what the JSON file holds."""
         return self.model_dump(by_alias=True)
 
+    def makers(self) -> Mapping[str, Callable[[], str]]:
+        """Return what makes the JSON file."""
+        return {"json": lambda: as_json(self.stored())}
+
+
+class Paged(Stored):
+    """What a command found, with a page."""
+
+    @abstractmethod
     def page(self) -> str:
         """Return its page, as HTML."""
-        raise NotImplementedError
 
     def makers(self) -> Mapping[str, Callable[[], str]]:
-        """Return what makes the result and the page."""
-        return {"json": lambda: as_json(self.stored()), "html": self.page}
+        """Return what makes the JSON file and the page."""
+        return {**super().makers(), "html": self.page}
 
 
 class Confidential(Stored):

@@ -1,5 +1,6 @@
 """What an audit of a training procedure found."""
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -30,6 +31,15 @@ def _written(text: str, path: Path | str | None) -> str:
     if path is not None:
         write_whole(Path(path), text, private=True)
     return text
+
+
+def _ends(share: Estimate, digits: int) -> str:
+    """Return the level of an interval and its ends in percent, rounded outwards."""
+    low, high = share.low, share.high
+    assert low is not None
+    assert high is not None
+    ends = number(100 * low, "down", digits), number(100 * high, "up", digits)
+    return f"{percent(share.level or 0.0)}: {' to '.join(ends)}"
 
 
 class OfAModel(Frozen):
@@ -67,17 +77,17 @@ class OfAModel(Frozen):
         raise KeyError(name)
 
     @property
+    @abstractmethod
     def sentence(self) -> str:
         """The answer in one sentence or two."""
-        raise NotImplementedError
 
     @property
-    def _tiles(self) -> tuple[Tile, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def _tiles(self) -> tuple[Tile, ...]: ...
 
     @property
-    def _sections(self) -> tuple[Section, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def _sections(self) -> tuple[Section, ...]: ...
 
     def epsilons(self, name: str) -> tuple[str, str]:
         """Return a lower bound and the claim for people, in their order; "" where none claims."""
@@ -212,12 +222,9 @@ class ModelAudit(OfAModel):
     @property
     def _guesses(self) -> Section:
         right = self["model.guesses"]
-        assert right.low is not None
-        assert right.high is not None
         said = (
             f"{right.count or 0:,} of {right.n or 0:,} guesses were right: "
-            f"{number(100 * right.value)} % ({percent(right.level or 0.0)}: "
-            f"{number(100 * right.low)} to {number(100 * right.high)} %). Features reveal nothing "
+            f"{number(100 * right.value)} % ({_ends(right, 3)} %). Features reveal nothing "
             "about a coin, so whatever is above 50 % comes from the labels that the model was "
             "trained on.",
             f"Guessed was {self.rule}. The rule was chosen on a quarter of the coins and tested on "
@@ -264,14 +271,10 @@ class PredictionsAudit(OfAModel):
         """The answer: what is guessed with the model and without, and ε if labels were drawn."""
         gain, accuracy = self["predictions.gain"], self["predictions.accuracy"]
         alone = self["predictions.features_accuracy"]
-        assert gain.low is not None
-        assert gain.high is not None
-        ends = f"{100 * gain.low:.1f} to {100 * gain.high:.1f}"
         said = (
             f"With the model's probabilities {100 * accuracy.value:.1f} % of its training "
             f"labels are guessed, from the features alone {100 * alone.value:.1f} %: "
-            f"a difference of {100 * gain.value:.1f} points ({percent(gain.level or 0.0)}: {ends}, "
-            "by estimate). "
+            f"a difference of {100 * gain.value:.1f} points ({_ends(gain, 1)}, by estimate). "
         )
         if not self.canaries:
             return f"{said}ε of the training was not measured: that needs labels drawn for it."
@@ -321,8 +324,7 @@ class PredictionsAudit(OfAModel):
             f"The strongest attack with the probabilities: {self['predictions.accuracy'].method}. "
             f"Without them: {self['predictions.features_accuracy'].method}.",
             f"What the probabilities add: {100 * gain.value:.1f} points "
-            f"({percent(gain.level or 0.0)}: {100 * (gain.low or 0.0):.1f} to "
-            f"{100 * (gain.high or 0.0):.1f}, estimated). The model may have stored labels, or "
+            f"({_ends(gain, 1)}, estimated). The model may have stored labels, or "
             "know better than the attacker without it how labels depend on features; the "
             "difference does not tell which, and is no bound of ε.",
         )

@@ -108,6 +108,16 @@ def test_a_forest_on_labels_as_they_are_is_found(forest: tuple[pd.DataFrame, ...
     assert found.to_frame().loc["predictions.gain", "kind"] == "estimated"
 
 
+def test_the_ends_of_an_interval_are_rounded_outwards(forest: tuple[pd.DataFrame, ...]) -> None:
+    said, train, _ = forest
+    found = ldpaudit.audit_predictions(said, train, label="bought")
+    gain = found["predictions.gain"].model_copy(update={"low": 0.12361, "high": 0.98341})
+    estimates = tuple(gain if e.id == gain.id else e for e in found.estimates)
+    shown = found.model_copy(update={"estimates": estimates})
+    assert "12.3 to 98.4, by estimate" in shown.sentence
+    assert "12.3 to 98.4, estimated" in shown.to_html()
+
+
 def test_without_drawn_labels_nothing_is_said_of_epsilon(forest: tuple[pd.DataFrame, ...]) -> None:
     said, train, _ = forest
     found = ldpaudit.audit_predictions(said.to_numpy(), train, "rr", label="bought", epsilon=1.0)

@@ -10,7 +10,7 @@ from ldpaudit.commands.advise.result import (
     Outcome,
     Recommendation,
 )
-from ldpaudit.commands.shell import Confidential, Said
+from ldpaudit.commands.shell import Confidential, Paged, Said
 from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
@@ -69,7 +69,7 @@ _USES: Final = {
 }
 
 
-class Advice(Confidential):
+class Advice(Confidential, Paged):
     """A recommended release that meets a policy.
 
     Attributes

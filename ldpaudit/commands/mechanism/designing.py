@@ -18,7 +18,7 @@ from ldpaudit.commands.mechanism.analysis import (
 from ldpaudit.commands.mechanism.result import ERROR_AXES, Analysis, Curve, error_points
 from ldpaudit.commands.priors import prior_over
 from ldpaudit.commands.requests import DesignRequest
-from ldpaudit.commands.shell import Said, Stored
+from ldpaudit.commands.shell import Paged, Said
 from ldpaudit.datasets.probabilities import numeric_column, read_prior
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.analysis import (
@@ -114,7 +114,7 @@ class Scored(Frozen):
         return f"{self.mechanism} ({self.variant})" if self.variant else self.mechanism
 
 
-class Design(Stored):
+class Design(Paged):
     """All mechanisms compared for a prior, a loss and ε, the best first.
 
     Attributes

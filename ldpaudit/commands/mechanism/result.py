@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from ldpaudit.commands.shell import Said, Stored
+from ldpaudit.commands.shell import Paged, Said
 from ldpaudit.mechanisms.analysis import (
     LabelErrors,
 )
@@ -81,7 +81,7 @@ class ColumnAnalysis(Frozen):
     )
 
 
-class Analysis(Stored):
+class Analysis(Paged):
     """Everything exactly known of one mechanism, a channel, or several releases together.
 
     Attributes

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ldpaudit.commands.shell import Confidential, Said
+from ldpaudit.commands.shell import Confidential, Paged, Said
 from ldpaudit.commands.sweep.result import (
     SIMULATED,
     Facts,
@@ -44,7 +44,7 @@ _AUDIT: Final = (
 )
 
 
-class Sweep(Confidential):
+class Sweep(Confidential, Paged):
     """Mechanisms over a grid of noise: simulated, audited, and learnt from.
 
     Attributes
