@@ -101,8 +101,8 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
         where = f" in the first of {staged.stages} stages, the only one bounded"
     text = (
         f"nothing contradicts the claimed ε = {claimed_epsilon}{where}, which allows a released "
-        f"label to shift the odds between two true labels at most {fold(epsilon)} (certified: at "
-        f"least ε = {observed}); "
+        f"label to shift the odds between two true labels at most {fold(epsilon, 'up')} "
+        f"(certified: at least ε = {observed}); "
     )
     if math.isinf(noticed):
         return f"{text}but this audit would have noticed no excess, however large, {how}"

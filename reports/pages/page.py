@@ -2,12 +2,13 @@
 
 import base64
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ldpaudit import __version__
 from ldpaudit.reports.charts.figure import Figure, Table
@@ -16,6 +17,7 @@ from ldpaudit.reports.text.wording import MARKS, WORDS
 
 Pair = tuple[str, str]
 """A term and its text."""
+_OPTION: Final = re.compile(r"(?<![\w-])--[a-z]+(-[a-z]+)*")
 LARGEST: Final = 300_000
 """Bytes of a page; the contract's limit."""
 
@@ -118,6 +120,12 @@ GLOSSARY: Final = Section("glossary", "Ten words", pairs=WORDS)
 """The ten words that a reader of any page needs."""
 
 
+def unbroken(text: str) -> Markup:
+    """Return text as HTML in which no line ends within the name of an option."""
+    named = _OPTION.sub(r"<kbd>\g<0></kbd>", str(escape(text)))
+    return Markup(named)  # escaped # nosec B704
+
+
 def render_page(page: Page) -> str:
     """Return the page as HTML."""
     loader = _environment().loader
@@ -145,6 +153,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["marks"] = MARKS
+    environment.filters["unbroken"] = unbroken
     return environment
 
 

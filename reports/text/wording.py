@@ -251,7 +251,7 @@ def promise(claimed: float | None, claim: str, several: bool) -> str:
     shifting = "a released label shifts the odds between two true labels"
     if several:
         shifting = "all that is released of a person shifts the odds between any true labels"
-    return f"The claim is ε = {claim}: {shifting} at most {fold(claimed)}."
+    return f"The claim is ε = {claim}: {shifting} at most {fold(claimed, 'up')}."
 
 
 def audit_name(identifier: str) -> str:

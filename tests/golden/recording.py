@@ -111,6 +111,7 @@ def _table(table: pa.Table) -> dict[str, Any]:
 
 def _page(html: str) -> list[str]:
     """Return the visible lines of a page, without pictures, seconds, versions and the date."""
+    html = re.sub(r"</?kbd>", "", html)
     html = re.sub(r"(?s)<(style|script|svg)\b.*?</\1>", "", html)
     lines = (" ".join(line.split()) for line in re.sub(r"<[^>]*>", "\n", html).split("\n"))
     other = r"[\d.]+ s\b|\d+\.\d+\.\d\S*|^\d{4}-\d\d-\d\d$"

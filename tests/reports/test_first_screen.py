@@ -38,7 +38,7 @@ def audited(made, rows=1500, seed=1, **options):
 
 
 def words(page):
-    page = re.sub(r"(?s)<(style|svg)\b.*?</\1>", " ", page)
+    page = re.sub(r"(?s)<(style|svg)\b.*?</\1>", " ", re.sub("</?kbd>", "", page))
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 

@@ -10,13 +10,14 @@ from golden.results import NAMES, recorded
 
 from ldpaudit.errors import InputError
 from ldpaudit.reports import embed, render
-from ldpaudit.reports.pages.page import LARGEST
+from ldpaudit.reports.pages.page import LARGEST, unbroken
+from ldpaudit.reports.text.wording import promise
 from ldpaudit.result import Estimate
 from ldpaudit.result.numbers import number
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 ALLOWED = """html head meta title style body header main footer section div p h1 h2 h3 ul ol li dl
-dt dd span strong bdi aside a nav code pre details summary figure figcaption table thead tbody tr
+dt dd span strong bdi kbd aside a nav code pre details summary figure figcaption table thead tbody tr
 th td svg desc g path symbol use line rect text circle tspan"""
 
 
@@ -125,6 +126,19 @@ def test_charts_need_no_style_sheet_and_speak(page):
         assert figure.count('role="img"') == pictures
         assert figure.count(' display="none"') == pictures - 1
         assert "<table>" in figure
+
+
+def test_no_line_ends_within_the_name_of_an_option():
+    text = "Give --truth-column <b>, or --id; a--b, --2 and ---x are none: --only."
+    assert unbroken(text) == (
+        "Give <kbd>--truth-column</kbd> &lt;b&gt;, or <kbd>--id</kbd>; a--b, --2 and ---x are none: "
+        "<kbd>--only</kbd>."
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(0.25, "1.29"), (1.0, "2.72"), (2.0, "7.39")])
+def test_a_claim_promises_no_more_than_it_says(epsilon, most):
+    assert f"at most {most}-fold." in promise(epsilon, "", several=False)
 
 
 def test_hostile_strings_are_text(hostile):
