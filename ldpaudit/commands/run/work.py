@@ -307,7 +307,7 @@ def run_demo(folder: Path, seed: int) -> int:
     with words_only():
         for (release, truth), made_with, result in zip(jobs, MADE_WITH, results, strict=True):
             say(f"\n{release.name}: declares ε = 1 and was made with ε = {made_with:g}")
-            say(f"$ ldpaudit run {release} --truth {truth}")
+            say(f"$ ldpaudit run {shlex.quote(str(release))} --truth {shlex.quote(str(truth))}")
             tell(said_of(result, quiet=False))
             ReportOutputs().or_beside(str(release), "audit").announce()
         page = ReportOutputs().or_beside(str(files.dishonest), "audit").html
