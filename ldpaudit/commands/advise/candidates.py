@@ -520,9 +520,12 @@ def lines(columns: Sequence[Column], policy: Policy, *, hopeless: bool) -> list[
         for name in filter(replaces_features, names):
             made.append(tuple((Point(name, "epsilon", epsilon, 1),) for epsilon in grid))
     if not made and len(names) == 1 and not hopeless:
+        why = "cannot be simulated on these labels, or leaves nothing to learn"
+        if replaces_features(names[0]):
+            why = "is simulated for one private column, with a public table (--public FILE)"
         raise PolicyError(
-            f"The policy claims the mechanism {names[0]!r}, which advise cannot simulate on these "
-            "labels, or which leaves nothing to learn; leave it out of [claim] to compare others."
+            f"The policy claims the mechanism {names[0]!r}, which {why}; leave it out of [claim] "
+            "to compare others."
         )
     return [Line(one, _start(columns, one, policy, most)) for one in made]
 
