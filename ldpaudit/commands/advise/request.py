@@ -112,11 +112,6 @@ class AdviseRequest(FileOptions):
         """The table with the true labels; of two files the one with the features."""
         return self.data if self.truth is None or self.apart else self.truth
 
-    @property
-    def shown_table(self) -> str:
-        """What a command calls the table: a word in capitals where there is no such file."""
-        return "TABLE" if self.apart else self.table
-
     def columns(self) -> "tuple[AdviseRequest, ...]":
         """Return a request for each private column, with what is stated of it."""
         # InputError if a column is named twice, or more is stated of it than its labels.

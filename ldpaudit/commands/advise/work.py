@@ -185,9 +185,9 @@ class Search:
         try:
             while len(known.results) < draws and known.passes:
                 numbered = [replace(one, repeat=len(known.results) + 1) for one in parts]
-                self.drawn += 1
                 if (result := self._audited(numbered, until)) is None:
                     return None
+                self.drawn += 1
                 checks = (one for part in (result, *result.labels) for one in part.checks)
                 stopping = next(filter(stops, checks), None)
                 known = replace(known, results=(*known.results, result))
@@ -512,7 +512,9 @@ class _Answer:
         """Return the command that makes a release."""
         request = self.request
         name = f"{stem_of(request.data)}.released.parquet"
-        out = ["ldpaudit", "privatize", request.shown_table, "-o", name]
+        # A word in capitals where there is no such file.
+        table = "TABLE" if request.apart else request.table
+        out = ["ldpaudit", "privatize", table, "-o", name]
         for column, point in zip(self.search.columns, parts, strict=True):
             out += _label_words(column, point.mechanism, point.value, alone=len(parts) == 1)
         given = {"drop": (*request.drop, *self._gone), "keep": request.keep}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.plugins import NOT_HERE
 from ldpaudit.release import FloatArray, Label
 from ldpaudit.work.progress import Progress
-
-if TYPE_CHECKING:
-    pass
 
 # Of an exact analysis.
 MOST_LABELS: Final = 4096
