@@ -47,10 +47,10 @@ _TELLING: Final = 2_000
 # Boosting goes on, up to three times as long, while ten rounds take two percent off the loss.
 _LONGEST, _LATELY, _WORTH_GOING_ON = 3, 10, 0.02
 _NUMBERS: Final = Limits(LevelsByColumn(0), marked_from=1 << 62)
-_NORMAL_ROWS: Final = 20_000
+_NORMAL_ROWS: Final = 5_000
 # Normal numbers count where they take such a share, and so many standard errors, off the loss of
 # so many held-out rows.
-_CLEARLY, _SURELY, _SOME = 0.01, 3.0, 5_000
+_CLEARLY, _SURELY, _SOME = 0.01, 3.0, 2_000
 # Entries of a table from which boosting gains more by threads than it loses by their barriers.
 _WORTH_THREADS: Final = 1_000_000
 _HELD_OUT: Final = 40_000
@@ -397,14 +397,12 @@ def _boosted(
 
 def _normal(features: FeatureTable, codes: IntArray, outputs: int) -> Normal | None:
     """Return normal numbers; None where none varies, or they or the labels are many."""
+    rows = np.arange(0, len(codes), len(codes) // _NORMAL_ROWS + 1)
+    features = features.take(rows)
     design = DesignMatrix.fit(features, _NUMBERS)
     if not 0 < design.width <= TREE_COLUMNS or outputs > _BOOSTED_CLASSES:
         return None
-    rows = np.arange(0, len(codes), len(codes) // _NORMAL_ROWS + 1)
-    x, labels = (
-        design.transform(features.take(rows)).astype(np.float64),
-        np.eye(outputs)[codes[rows]],
-    )
+    x, labels = design.transform(features).astype(np.float64), np.eye(outputs)[codes[rows]]
     # Each label has one row more, as usual as any.
     counts = labels.sum(axis=0)[:, None] + 1
     means = labels.T @ x / counts
