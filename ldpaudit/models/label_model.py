@@ -8,7 +8,6 @@
 # Columns of many values, and pairs of columns that say together what none of them says alone, are
 # numbers to both models: the log-odds of the labels among other rows of the same value.
 
-import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -31,6 +30,7 @@ from ldpaudit.models.screening import (
     many_valued,
     most_bins,
     screened,
+    tried_out,
 )
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
@@ -64,7 +64,7 @@ _ROWS_PER_WEIGHT: Final = 50
 _WORK: Final = 4e8
 _BOOSTED_CLASSES: Final = 12
 _ROUNDS: Final = 100
-_FEW_ROUNDS: Final = 12  # To try things out, with LDPAUDIT_EFFORT=small.
+_FEW_ROUNDS: Final = 12  # To try things out.
 _UNUSED: Final = 0.02
 _ANCHOR_ROWS: Final = 25.0
 
@@ -361,7 +361,7 @@ def _boosted(
     labels = len(np.unique(codes))
     trees = 1 if labels == 2 else labels
     most = int(np.clip(300 // trees, 20, _ROUNDS))
-    if os.environ.get("LDPAUDIT_EFFORT") == "small":
+    if tried_out():
         most = _FEW_ROUNDS
     rows = _thinned(len(codes), min(features.width, TREE_COLUMNS) * trees * most, rng)
     features, codes = features.take(rows), codes[rows]

@@ -20,7 +20,14 @@ from ldpaudit.models.label_model import (
     floored,
 )
 from ldpaudit.models.logistic import ForwardLoss, fit_logistic
-from ldpaudit.models.screening import MOST_COLUMNS, TREE_COLUMNS, Screen, most_bins, screened
+from ldpaudit.models.screening import (
+    MOST_COLUMNS,
+    TREE_COLUMNS,
+    Screen,
+    most_bins,
+    screened,
+    tried_out,
+)
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray
 
@@ -32,6 +39,7 @@ _FLOOR = 1e-6
 _BOOSTED_CLASSES = 12
 _EM_ROUNDS = 3
 _ITERATIONS = 40
+_FEW_ITERATIONS, _FEW_BINS = 12, 32  # To try things out.
 _LEAF = 40
 _PRIOR_ROUNDS = 100
 
@@ -107,13 +115,17 @@ def _boosted(
     labels = np.repeat(np.arange(k), n)
     stacked, seed = np.tile(matrix, (k, 1)), integer_seed(rng)
     posterior = conditioned(start, likelihood)
+    rounds, bins = _ITERATIONS, most_bins(design.width, design.categorical())
+    if tried_out():
+        levels = np.nanmax(matrix[:, design.categorical()], initial=0)
+        rounds, bins = _FEW_ITERATIONS, min(bins, max(_FEW_BINS, int(levels) + 2))
     for _ in range(_EM_ROUNDS):
         model = HistGradientBoostingClassifier(
-            max_iter=_ITERATIONS,
+            max_iter=rounds,
             min_samples_leaf=_LEAF * k,
             l2_regularization=1.0,
             categorical_features=design.categorical(),
-            max_bins=most_bins(design.width, design.categorical()),
+            max_bins=bins,
             early_stopping=False,
             random_state=seed,
         )

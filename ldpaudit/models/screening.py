@@ -4,6 +4,7 @@
 # fitted on: what is scored later is as new to it as it is to the model. No bound rests on the
 # choice.
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -191,6 +192,11 @@ def screened(
     screen = Screen.fit(features, codes, most)
     design = kind.fit(screen.transform(features))
     return design if screen.columns is None else ScreenedDesign(screen, design)
+
+
+def tried_out() -> bool:
+    """Return whether models are to be small, to try things out: ``LDPAUDIT_EFFORT=small``."""
+    return os.environ.get("LDPAUDIT_EFFORT") == "small"
 
 
 def most_bins(width: int, categorical: Any = None) -> int:
