@@ -13,7 +13,7 @@ import pyarrow as pa
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.csv_file import small_csv
 from ldpaudit.datasets.formats.tables import NUMBERS, check_complete, is_any
-from ldpaudit.datasets.labels import MOST_CLASSES, forms, read_texts
+from ldpaudit.datasets.labels import MOST_CLASSES, forms, positions, read_texts
 from ldpaudit.datasets.names import check_unique, missing_column, quoted
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -360,18 +360,20 @@ def _class_columns(source: Any, release: Release, whose: str, files: FileOptions
     """Return a table's columns in the order of the release's classes, float64 (n, k)."""
     values, shape = source, (len(release), len(release.classes))
     if not isinstance(source, np.ndarray):
-        table, names = open_table(source, files), [str(label) for label in release.classes]
-        missing = sum(name not in table.names for name in names)
+        table = open_table(source, files)
+        places = positions(release.classes, table.names)
+        missing = int((places < 0).sum())
         if missing:
             raise InputError(
-                f"{whose} table must have a column named after each of {len(names)} classes; "
+                f"{whose} table must have a column named after each of {len(places)} classes; "
                 f"{missing} are missing."
             )
-        try:
-            columns = [column.to_numpy().astype(np.float64) for _, column in table.columns(names)]
-        except (TypeError, ValueError):
-            raise InputError(f"{whose} table must hold numbers.") from None
-        values = np.stack(columns, axis=1)
+        names = [table.names[place] for place in places]
+        values = np.stack([column.to_numpy() for _, column in table.columns(names)], axis=1)
+    try:
+        values = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{whose} table must hold numbers.") from None
     if release.places is not None:  # Those rows were read of the release.
         values = values[release.places[release.places < len(values)]]
     if values.shape != shape:
@@ -379,7 +381,7 @@ def _class_columns(source: Any, release: Release, whose: str, files: FileOptions
             f"{whose} table must have {shape[0]} rows, in the release's order, and a probability "
             f"for each of {shape[1]} classes. Got shape {values.shape} instead."
         )
-    return np.asarray(values.astype(np.float64))
+    return np.asarray(values)
 
 
 def _distributions(values: FloatArray, whose: str) -> FloatArray:

@@ -284,9 +284,11 @@ def write_into(table: Any, declaration: bytes, output: Path | None) -> None:
 
 def _holds_metadata(table: Any) -> bool:
     """Return whether a file is written again with its declaration; a large one alone is not."""
+    # But for one that holds a declaration already: another beside it would not be read.
     if isinstance(table, ParquetFiles):
-        return len(table.location.paths) > 1 or table.location.size() <= _REWRITTEN
-    return isinstance(table, ArrowFile) and not table.is_stream
+        several = len(table.location.paths) > 1
+        return several or bool(table.embedded) or table.location.size() <= _REWRITTEN
+    return isinstance(table, ArrowFile) and (bool(table.embedded) or not table.is_stream)
 
 
 def _declared_copy(table: Any, source: Path, part: PartFile, declaration: bytes) -> None:
@@ -299,15 +301,19 @@ def _declared_copy(table: Any, source: Path, part: PartFile, declaration: bytes)
                 codec = groups.row_group(0).column(0).compression.split("_")[0]
             options = {"compression": "none" if codec == "UNCOMPRESSED" else codec}
             batches = table.part_batches(str(source))
+        elif table.is_stream:
+            file = opened.enter_context(pyarrow.ipc.open_stream(source))
+            schema, batches = file.schema, iter(file)
         else:
             file = opened.enter_context(pyarrow.ipc.open_file(source))
             schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
         schema = schema.with_metadata({**(schema.metadata or {}), DECLARATION_KEY: declaration})
-        writer: Any = (
-            pq.ParquetWriter(part.stream, schema, write_page_checksum=True, **options)
-            if isinstance(table, ParquetFiles)
-            else pyarrow.ipc.new_file(part.stream, schema, options=_PACKED)
-        )
+        writer: Any
+        if isinstance(table, ParquetFiles):
+            writer = pq.ParquetWriter(part.stream, schema, write_page_checksum=True, **options)
+        else:
+            new = pyarrow.ipc.new_stream if table.is_stream else pyarrow.ipc.new_file
+            writer = new(part.stream, schema, options=_PACKED)
         opened.enter_context(writer)
         for batch in batches:
             writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))

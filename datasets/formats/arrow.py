@@ -63,7 +63,7 @@ class ParquetFiles(TableSource):
             raise InputError(
                 f"The files of {quoted(self.name)} must all carry the same declaration."
             )
-        self._declared = declared.pop()
+        self.embedded = declared.pop()
         with unreadable(self.name):
             self._dataset = pyarrow.dataset.dataset(
                 list(location.paths),
@@ -237,7 +237,7 @@ class ArrowFile(TableSource):
         self._start = 0 if self.is_stream else 8
         with self._reading(self._start) as file:
             schema = pyarrow.ipc.open_stream(file).schema
-        self._declared = (schema.metadata or {}).get(DECLARATION_KEY)
+        self.embedded = (schema.metadata or {}).get(DECLARATION_KEY)
         self.schema, self.names = bare_schema(schema), Header(schema.names)
         check_width(len(self.names), self.name)
         check_unique(self.names)

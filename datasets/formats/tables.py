@@ -157,7 +157,8 @@ class TableSource:
     # ``row_count``: None where it is known only after reading everything. ``text``: whether it
     # comes from text, where numbers have no type of their own. ``parsed``: whether each pass over
     # it parses text again. ``remark``: how a file is read, where that was found out and is not
-    # usual. ``unread``: how many other tables (sheets) are in the file.
+    # usual. ``unread``: how many other tables (sheets) are in the file. ``embedded``: the
+    # declaration in the file itself, before which one beside it does not count.
 
     location: Location | None = None
     names: tuple[str, ...]
@@ -166,7 +167,7 @@ class TableSource:
     text = parsed = False
     remark = ""
     unread = 0
-    _declared: bytes | None = None
+    embedded: bytes | None = None
 
     @property
     def name(self) -> str:
@@ -178,7 +179,7 @@ class TableSource:
         """The declaration's JSON: in the file, or in one of its own; None without one."""
         place = self.location
         alone = place is not None and len(place.paths) == 1
-        return self._declared or (place.sidecar() if place and alone else None)
+        return self.embedded or (place.sidecar() if place and alone else None)
 
     @cached_property
     def _digest(self) -> str | None:
@@ -247,7 +248,7 @@ class MemoryTable(TableSource):
         if self._frame is not None:
             self.names = Header(str(name) for name in self._frame.columns)
             declared = self._frame.attrs.get(DECLARATION_KEY.decode())
-            self._declared = declared.encode() if isinstance(declared, str) else None
+            self.embedded = declared.encode() if isinstance(declared, str) else None
         elif not hasattr(source, "__arrow_c_stream__"):
             raise _no_table(source)
         else:
@@ -257,7 +258,7 @@ class MemoryTable(TableSource):
                 except pa.ArrowInvalid:  # A single column.
                     raise _no_table(source) from None
             self.names = Header(self._table.schema.names)
-            self._declared = (self._table.schema.metadata or {}).get(DECLARATION_KEY)
+            self.embedded = (self._table.schema.metadata or {}).get(DECLARATION_KEY)
         check_width(len(self.names), self.name)
         check_unique(self.names)
 

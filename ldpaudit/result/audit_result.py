@@ -61,9 +61,9 @@ class ReleaseInfo(Frozen):
     classes
         Different labels.
     class_names
-        What classes are called here: numbered, unless the user asked for their names.
+        The labels, in the order in which ids such as class-2 count them; none of several columns.
     label
-        The name of the released column, if the user asked for names.
+        The name of the released column, of a stratum its value; null of several columns.
     truth
         Whether true labels were given.
     """

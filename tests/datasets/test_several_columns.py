@@ -418,12 +418,23 @@ def test_a_public_model_is_read_in_the_order_of_the_classes():
         (np.ones((2, 2)) / 2, "3 rows"),
         (np.ones((3, 2)), "sum to 1; in 3"),
         (pd.DataFrame({"no": [1.0] * 3}), "1 are missing"),
-        (pd.DataFrame({"no": ["a"] * 3, "yes": ["b"] * 3}), "numbers"),
+        (pd.DataFrame({"no": ["zzz"] * 3, "yes": ["b"] * 3}), "numbers"),
+        (np.full((3, 2), "zzz"), "numbers"),
     ],
 )
 def test_a_public_model_that_is_none(values, word):
-    with pytest.raises(InputError, match=word):
+    with pytest.raises(InputError, match=word) as caught:
         with_public_posterior(released(("no", "yes")), values)
+    assert "zzz" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("classes", "columns"), [((False, True), ("false", "true")), ((1, 2), (1.0, 2.0))]
+)
+def test_columns_of_classes_are_matched_as_labels_are(classes, columns):
+    values = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    found = with_public_posterior(released(classes), pd.DataFrame(values, columns=columns))
+    np.testing.assert_allclose(found.public_posterior, values)
 
 
 def test_the_survey():

@@ -12,9 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from processes import called, refused
 
+from ldpaudit.datasets import declare as declared_table
 from ldpaudit.datasets import read_file_columns, read_release
+from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.mechanisms.joint import marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding
+from ldpaudit.release import Declaration
 
 declare = partial(called, "declare")
 RR = ("--mechanism", "rr", "--epsilon", "1")
@@ -98,6 +102,22 @@ def test_a_large_parquet_file_is_not_written_again(tmp_path, monkeypatch):
     assert (declare("t.parquet", "--label", "y", *RR)[0], path.read_bytes()) == (0, before)
     assert (tmp_path / "t.parquet.ldpaudit.json").exists()
     assert read_release(path).release.declaration is not None
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_a_declaration_in_a_file_is_replaced_in_it(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("ldpaudit.datasets.writing._REWRITTEN", 100)
+    claim = Declaration("randomized-response", {"classes": ["b", "zzq"], "epsilon": 5.0})
+    table = declared_table(pa.Table.from_pandas(frame()), claim, "y")
+    if name == "t.arrow":
+        with pa.ipc.new_stream(tmp_path / name, table.schema) as stream:
+            stream.write_table(table)
+    else:
+        pq.write_table(table, tmp_path / name)
+    assert declare(name, "--label", "y", *RR, "--overwrite")[0] == 0
+    assert read_release(tmp_path / name).release.declaration.parameters.get("epsilon") != 5.0
+    assert not (tmp_path / f"{name}.ldpaudit.json").exists()
+    assert read_whole(open_table(tmp_path / name)).num_rows == len(frame())
 
 
 def test_a_folder_is_declared_file_by_file(tmp_path):
