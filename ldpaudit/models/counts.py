@@ -1,5 +1,6 @@
 """Counts of labels: class frequencies and channels behind them, and identical rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,9 +91,11 @@ class Frequencies:
 
 
 Hashes = npt.NDArray[np.uint64]
+Product = Callable[[FloatArray], FloatArray]
 
 _ROUNDS = 60
 _SETTLED = 1e-7
+_MANY = 64
 
 
 def hash_rows(features: FeatureTable) -> Hashes:
@@ -121,14 +124,30 @@ def shrunk_cell_posteriors(
     base_y log p_y, found by expectation–maximisation; with the identity channel it is (n_y + weight
     · base_y)/(n + weight). Base and ``weight``, the rows it is worth, are above 0.
     """
+    forth, back = _products(transition)
     total = counts.sum(axis=1, keepdims=True) + weight
     current = base
     for _ in range(_ROUNDS):
-        evidence = np.maximum(current @ transition, 1e-300)
-        expected = current * ((counts / evidence) @ transition.T)
+        evidence = np.maximum(forth(current), 1e-300)
+        expected = current * back(counts / evidence)
         update = (expected + weight * base) / total
         moved = float(np.abs(update - current).max(initial=0.0))
         current = update
         if moved < _SETTLED:
             break
     return current
+
+
+def _products(transition: FloatArray) -> tuple[Product, Product]:
+    """Return what multiplies probability rows by a channel, and other rows by its transpose."""
+    k, m = transition.shape
+    others = np.median(transition, axis=0)
+    # Of many labels under randomized response only the diagonal is apart: k operations, not k².
+    if k == m >= _MANY:
+        own = np.diag(transition) - others
+        if np.allclose(transition, others + np.diag(own), rtol=1e-12, atol=0.0):
+            return (
+                lambda rows: rows * own + others,
+                lambda rows: rows * own + (rows @ others)[:, None],
+            )
+    return lambda rows: rows @ transition, lambda rows: rows @ transition.T
