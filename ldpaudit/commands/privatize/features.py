@@ -9,7 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.commands.privatize.labels import ClassDomain, Survey, bare_labels, outputs_of
+from ldpaudit.commands.privatize.labels import (
+    ClassDomain,
+    Survey,
+    bare_labels,
+    check_type,
+    outputs_of,
+)
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.features import is_categorical
 from ldpaudit.datasets.formats import open_table
@@ -84,6 +90,10 @@ def labelled_rows(
             f"such as {called(surplus[0], table.schema.names)}."
         )
     refuse(not len(table), f"The {role} table has no rows.")
+    try:
+        check_type(table.schema.field(label).type, numeric=False)
+    except InputError as error:
+        raise InputError(f"The {role} table: {error}") from None
     columns = [_as_type(table, field, role) for field in plain_schema(features)]
     plain = bare_labels(pa.concat_arrays(table.column(label).unify_dictionaries().chunks))
     codes = ClassDomain(classes, pc.unique(plain.drop_null())).codes(plain)

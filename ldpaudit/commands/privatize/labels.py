@@ -238,7 +238,7 @@ class Tally:
     """Distinct labels of a column that must be of a type of labels, and how often each occurs."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        _check_type(kind, numeric=False)
+        check_type(kind, numeric=False)
         self.found = pa.array([], bare_type(kind))
         self.counts: CountArray = np.zeros(0, dtype=np.int64)
         self.rows = self.missing = self.infinite = 0
@@ -326,7 +326,7 @@ class NumberCount:
     """Reads the labels of a mechanism on a declared range of numbers; ``hint`` as above."""
 
     def __init__(self, kind: pa.DataType, domain: NumberDomain, hint: str = "") -> None:
-        _check_type(kind, numeric=True)
+        check_type(kind, numeric=True)
         self._domain, self._hint = domain, hint
         self._counts = np.zeros(max(len(domain.classes), 1), dtype=np.int64)
         self._rows = self._missing = self._outside = 0
@@ -356,7 +356,7 @@ class NumberCount:
 LabelCount = ClassCount | NumberCount
 
 
-def _check_type(kind: pa.DataType, *, numeric: bool) -> None:
+def check_type(kind: pa.DataType, *, numeric: bool) -> None:
     """Check that a column's type is one of labels: not nested, and a number where one is needed."""
     bare = bare_type(kind)
     refuse(

@@ -7,6 +7,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -68,6 +69,7 @@ TABLES = {
     "no-yes": lambda f: f[f["label"] != "yes"],
     "maybe": lambda f: f.assign(label=["maybe", *f["label"][1:]]),
     "unlabelled": lambda f: f.drop(columns="label"),
+    "times": lambda f: f.assign(label=pd.to_timedelta(f["weeks"], "h")),
     "infinite-label": lambda f: f.assign(label=np.where(f["flag"], np.inf, 1.0)),
     "people": lambda f: f.assign(person=[f"P{i:04d}" for i in range(len(f))]),
     "twice": lambda f: f.assign(person=["P1", "P1", *[f"P{i:04d}" for i in range(2, len(f))]]),
@@ -271,6 +273,7 @@ BESIDE = {
     "no-rows": "no rows",
     "unlabelled": "must have the label's column",
     "infinite-label": "one of the 3 labels",
+    "times": "table: A label must be",
 }
 """Tables that cannot go along with the usual one."""
 for _name, _word in BESIDE.items():
