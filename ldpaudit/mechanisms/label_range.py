@@ -114,7 +114,15 @@ class LabelRange:
 
     def at(self, positions: npt.NDArray[np.int64]) -> FloatArray:
         """Return low + step · position, float64 of the same shape; positions may be negative."""
-        return np.asarray(self.low + self.spacing * positions, dtype=np.float64)
+        values = np.asarray(self.low + self.spacing * positions, dtype=np.float64)
+        # The decimals that the rounding of a sum hides (0.3, not 0.30000000000000004), and the
+        # bounds as they are declared.
+        most = max(abs(self.low), abs(self.high))
+        if 0 <= (places := 14 - math.floor(math.log10(most))) <= 300:
+            plain = np.round(values, places)
+            values = np.where(np.abs(plain - values) <= 4 * math.ulp(most), plain, values)
+        ends = [positions == 0, positions == self.steps]
+        return np.select(ends, [self.low, self.high], values)
 
     def codes(self, labels: npt.ArrayLike) -> IntArray:
         """Return the grid positions of label values, int32 of shape (n,)."""

@@ -290,6 +290,18 @@ def test_features_with_next_to_no_noise_have_an_infinite_epsilon() -> None:
     assert RandomizedResponse(np.array(AB), 0.5) == RandomizedResponse(AB, 0.5)
 
 
+@pytest.mark.parametrize("bounds", ["-1:0.9:0.1", "-2.1:1.7:0.1", "-0.5:11.1:0.1", "3.1:78:0.7"])
+def test_every_label_of_a_declared_range_is_taken_the_highest_too(bounds: str) -> None:
+    grid = LabelRange.parse(bounds)
+    labels = np.array([round(grid.low + i * grid.spacing, 1) for i in range(grid.steps + 1)])
+    assert grid.values.tolist() == labels.tolist()
+    real, rng = LabelRange(grid.low, grid.high), np.random.default_rng(0)
+    for mechanism in (Laplace(real, 1.0, True), Exponential(real, 1.0), Exponential(grid, 1.0)):
+        released = mechanism.release(labels, rng)
+        assert ((released >= grid.low) & (released <= grid.high)).all()
+        assert mechanism.likelihood(released, labels).min() > 0
+
+
 def test_numbers_beyond_all_whole_ones_stay_as_they_are() -> None:
     assert plain_numbers(np.array([-2.0, 3e20])) == (-2.0, 3e20)
     assert plain_numbers(np.array([-2.0, 3e15])) == (-2, 3_000_000_000_000_000)
