@@ -4,6 +4,7 @@ A few bytes of either can stand for very many: of an equal value in a list, of a
 dictionary, of whatever compresses well. So sizes are looked up before anything is unpacked.
 """
 
+import re
 import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ _FIELDS_IN_LIST: Final = 3
 # Bytes in memory of a value in a list, with its two levels.
 _IN_LIST: Final = 12
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+# A folder whose value is a code, 01, and as a number would be another folder's.
+_CODED: Final = re.compile(r"(?<=/)([^/=]+)=[+-]?0[0-9][^/]*(?=/)")
 
 
 class ParquetFiles(TableSource):
@@ -65,16 +68,25 @@ class ParquetFiles(TableSource):
             )
         self.embedded = declared.pop()
         with unreadable(self.name):
-            self._dataset = pyarrow.dataset.dataset(
-                list(location.paths),
-                filesystem=location.filesystem,
-                format="parquet",
-                partitioning=None if location.folder is None else "hive",
-                partition_base_dir=location.folder,
-            )
+            self._dataset = self._opened_as("hive" if location.folder else None)
+            coded = {found[1] for path in location.paths for found in _CODED.finditer(path)}
+            if location.folder and coded & {*self._dataset.schema.names}:
+                fields = self._dataset.partitioning.schema
+                texts = [f.with_type(pa.string()) if f.name in coded else f for f in fields]
+                kinds = pa.schema(texts)
+                self._dataset = self._opened_as(pyarrow.dataset.partitioning(kinds, flavor="hive"))
         self.schema = bare_schema(self._dataset.schema)
         self.names = Header(self.schema.names)
         check_unique(self.names)
+
+    def _opened_as(self, partitioning: Any) -> Any:
+        return pyarrow.dataset.dataset(
+            list(self.location.paths),
+            filesystem=self.location.filesystem,
+            format="parquet",
+            partitioning=partitioning,
+            partition_base_dir=self.location.folder,
+        )
 
     def batches(
         self,

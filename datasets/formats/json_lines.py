@@ -48,14 +48,18 @@ class JsonLines(TableSource):
         self.names = Header(kinds)
 
     def batches(
-        self,
-        columns: Sequence[str] | None = None,
-        as_text: Collection[str] = (),  # noqa: ARG002 - values have types of their own
+        self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
-        for block in self._blocks(self.schema):
+        kinds = [(name, self.kind_of(name, as_text)) for name in self.names]
+        for block in self._blocks(pa.schema(kinds)):
             yield from block.select(names).combine_chunks().to_batches()
+
+    def kind_of(self, name: str, as_text: Collection[str]) -> pa.DataType:
+        """Return the type of a column; text that is asked for stays so, though it writes times."""
+        kind = self.schema.field(name).type
+        return pa.string() if name in as_text and pa.types.is_timestamp(kind) else kind
 
     def _blocks(self, schema: pa.Schema | None) -> Iterator[pa.Table]:
         parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")

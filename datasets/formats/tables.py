@@ -209,7 +209,7 @@ class TableSource:
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Yield the columns in the given order, read a group at a time."""
         # ``rows``: those to read, in order, of all columns in one pass; None for all rows.
-        kinds, cells = self.schema, allowed() // _CELL if self.parsed else _CELLS_AT_ONCE
+        cells = allowed() // _CELL if self.parsed else _CELLS_AT_ONCE
         at_once = max(min(cells // max(self.row_count or 0, 1), _COLUMNS_AT_ONCE), 1)
         at_once = at_once if rows is None else max(len(names), 1)
         for start in range(0, len(names), at_once):
@@ -223,9 +223,13 @@ class TableSource:
                 seen += found[-1].nbytes
                 check_fits(seen, f"The file {quoted(self.name)}")
             for place, name in enumerate(group):
-                text = self.text and name in as_text
-                kind = pa.large_string() if text else kinds.field(name).type
+                kind = self.kind_of(name, as_text)
                 yield name, pa.chunked_array([batch.column(place) for batch in found], kind)
+
+    def kind_of(self, name: str, as_text: Collection[str]) -> pa.DataType:
+        """Return the type of a column where some are asked for as text."""
+        text = self.text and name in as_text
+        return pa.large_string() if text else self.schema.field(name).type
 
 
 def read_whole(source: TableSource) -> pa.Table:

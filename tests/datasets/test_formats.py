@@ -68,6 +68,26 @@ def test_a_release_of_any_format(name, tmp_path, monkeypatch):
     assert len(ours.sha256 or "") == 64
 
 
+def test_labels_and_ids_of_json_stay_the_texts_that_they_are(tmp_path):
+    days, ids = ["2020-01-01", "2021-01-01"] * 20, [f"2020-01-01 00:00:{i:02}" for i in range(40)]
+    frame = pd.DataFrame({"label": days, "id": ids, "seen": ids})
+    frame.to_json(tmp_path / "r.jsonl", orient="records", lines=True)
+    claim = Declaration("randomized-response", {"classes": days[:2], "epsilon": 1.0})
+    options = {"id_column": "id", "declaration": claim, "truth": frame[["id", "label"]]}
+    release = read_release(tmp_path / "r.jsonl", **options).release
+    assert release.classes == tuple(days[:2])
+    assert (release.truth == release.released).all()
+    assert release.features.numeric.shape == (40, 1)  # In days.
+
+
+def test_folders_whose_values_are_codes(tmp_path):
+    for folder in ("state=01/year=2020", "state=1/year=2020", "state=10/year=2021"):
+        (tmp_path / folder).mkdir(parents=True)
+        pq.write_table(pa.table({"x": [1.0]}), tmp_path / folder / "part.parquet")
+    found = read_whole(open_table(tmp_path)).to_pydict()
+    assert (found["state"], found["year"]) == (["01", "1", "10"], [2020, 2020, 2021])
+
+
 def test_large_json_lines_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(locations, "_LINES", 500)
     path = write(tmp_path / "t.jsonl")
