@@ -5,6 +5,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -48,6 +49,7 @@ def _described(schema: dict[str, Any], cls: type) -> dict[str, Any]:
     return schema | {"description": _plain(inspect.getdoc(cls) or "").partition("\n\n")[0]}
 
 
+@cache
 def field_texts(cls: type) -> dict[str, str]:
     """Return what the docstrings of a class and of its bases say of each field."""
     texts: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """The published schemas: everything described, and every result that was recorded is valid."""
 
 import json
+from functools import cache
 
 import pytest
 from golden.invocations import COMPARISONS, MECHANISMS, RUNS, SWEEPS
@@ -10,18 +11,21 @@ from ldpaudit.commands.schemas import STORED, schema_of
 from ldpaudit.errors import InputError
 from ldpaudit.result import SCHEMA_VERSION, AuditResult
 
-SCHEMAS = {name: json.loads(schema_of(name)) for name in STORED}
+
+@cache
+def schema(command):
+    return json.loads(schema_of(command))
 
 
-def tables(schema):
-    return {**schema.get("$defs", {}), schema["title"]: schema}
+def tables(whole):
+    return {**whole.get("$defs", {}), whole["title"]: whole}
 
 
 @pytest.mark.parametrize("command", STORED)
 def test_every_field_is_described(command):
-    schema = SCHEMAS[command]
-    assert schema["$id"].startswith(f"urn:ldpaudit:{command}:")
-    for name, table in tables(schema).items():
+    whole = schema(command)
+    assert whole["$id"].startswith(f"urn:ldpaudit:{command}:")
+    for name, table in tables(whole).items():
         assert table["description"].endswith("."), name
         for field, content in table["properties"].items():
             assert content.get("description", "").strip(), (name, field)
@@ -41,7 +45,7 @@ def recorded(command):
 @pytest.mark.parametrize("command", [name for name in STORED if recorded(name)])
 def test_recorded_results_are_valid(command):
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    validator = jsonschema.Draft202012Validator(SCHEMAS[command])
+    validator = jsonschema.Draft202012Validator(schema(command))
     found = 0
     for name in recorded(command):
         for place, content in load(name).items():
@@ -69,9 +73,9 @@ def of_now(content):
 
 def test_a_result_is_valid_and_a_wrong_one_is_not():
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    validator = jsonschema.Draft202012Validator(SCHEMAS["run"])
+    validator = jsonschema.Draft202012Validator(schema("run"))
     assert list(validator.iter_errors({"schema_version": SCHEMA_VERSION, "verdict": "perhaps"}))
-    assert set(SCHEMAS["run"]["properties"]) >= set(AuditResult.model_fields)
+    assert set(schema("run")["properties"]) >= set(AuditResult.model_fields)
 
 
 def test_no_command_of_that_name():
