@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.estimators.assumptions.noise import average, bet_on_rows, p_value
-from ldpaudit.models.screening import TREE_COLUMNS, association, most_bins, strongest, strongest_of
+from ldpaudit.models.screening import (
+    TREE_COLUMNS,
+    association,
+    most_bins,
+    strongest,
+    strongest_of,
+    tried_out,
+)
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 _BINS: Final = 16
@@ -152,8 +159,10 @@ class Columns:
         if len(np.unique(known)) < 2 or self.matrix.shape[1] == 0:
             share = (known.sum() + 0.5) / (len(known) + 1.0)
             return np.full(len(halves.test), np.log(share / (1 - share)))
+        rounds, rate = (12, 0.25) if tried_out() else (40, 0.1)
         model: Any = HistGradientBoostingClassifier(
-            max_iter=40,
+            learning_rate=rate,
+            max_iter=rounds,
             max_leaf_nodes=5 if small else 15,
             early_stopping=False,
             categorical_features=self.categorical,
