@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.columns import ColumnKind, ColumnSurvey, Concern
 from ldpaudit.datasets.features import EncodedFeatures, is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, decoded, is_any, stored, value_type
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
+from ldpaudit.release.features import ColumnKind, ColumnSurvey, Concern
 
 # Rows that are looked at first: most questions are answered by them.
 GLANCE: Final = 10_000

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ldpaudit.columns import ColumnSurvey
 from ldpaudit.datasets.column_survey import (
     ranks,
     survey_keys,
@@ -66,6 +65,7 @@ from ldpaudit.release import (
     ReleasedLabels,
     TrueLabels,
 )
+from ldpaudit.release.features import ColumnSurvey
 from ldpaudit.work.memory import RUN, most_rows, rows_looked_at, shown
 
 # Bytes of Python and the libraries.

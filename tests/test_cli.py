@@ -23,10 +23,10 @@ from releases import table, written
 
 import ldpaudit
 from ldpaudit import cli
-from ldpaudit.cli import limits
+from ldpaudit.cli import process
 from ldpaudit.cli.commands import Gate
 from ldpaudit.cli.parameters import completer, parameters_of
-from ldpaudit.cli.streams import steady_streams
+from ldpaudit.cli.process import steady_streams
 from ldpaudit.commands.requests import RunRequest
 from ldpaudit.commands.run import work as demo
 from ldpaudit.commands.run.work import demo_tables, write_demo
@@ -402,7 +402,7 @@ def test_a_signal_to_the_parent_reaches_the_child(number, monkeypatch):
 
     monkeypatch.setattr(subprocess, "Popen", Child)
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
-    assert (limits._child(), got) == (3, [number])
+    assert (process._child(), got) == (3, [number])
 
 
 def printed(printing, monkeypatch):
@@ -466,8 +466,8 @@ def test_far_too_little_is_one_line():
 
 @pytest.mark.parametrize(("ends", "status"), [(-6, 2), (127, 2), (3, 3), (1, 1), (0, 0)])
 def test_whatever_becomes_of_the_child(ends, status, monkeypatch):
-    monkeypatch.setattr(limits, "address_limit", lambda: 2 << 30)
-    monkeypatch.setattr(limits, "_child", lambda: ends)
+    monkeypatch.setattr(process, "address_limit", lambda: 2 << 30)
+    monkeypatch.setattr(process, "_child", lambda: ends)
     ended, said = called()
     assert (ended, said.count("\n")) == (status, ends not in (0, 1, 3))
 

@@ -12,7 +12,6 @@ import numpy as np
 from ldpaudit.audits.assumptions.standing import derived_columns
 from ldpaudit.audits.interface import AuditContext, Part, collected, notes
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior, why_no_channel
-from ldpaudit.columns import Concern
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.clusters import equal_rows
 from ldpaudit.estimators.columns import (
@@ -29,6 +28,7 @@ from ldpaudit.estimators.columns import (
     worth_scanning,
 )
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Sketch
+from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
 
 _MOST: Final = 20  # With more labels, the rarer ones count as one.

@@ -16,9 +16,8 @@ import typer
 from ldpaudit import __version__
 from ldpaudit.cli import commands
 from ldpaudit.cli.help import Command
-from ldpaudit.cli.limits import CHILD, status_under_limit
 from ldpaudit.cli.parameters import PREFIX, spread
-from ldpaudit.cli.streams import quiet_libraries, steady_streams
+from ldpaudit.cli.process import CHILD, quiet_libraries, status_under_limit, steady_streams
 from ldpaudit.errors import did_you_mean
 from ldpaudit.terminal import debugging
 from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted

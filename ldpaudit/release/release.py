@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
-from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release.declaration import Declaration, DeclaredColumns
-from ldpaudit.release.features import FeatureTable, Sketch, joined
+from ldpaudit.release.features import ColumnSurvey, FeatureTable, Sketch, joined
 
 # Labels that are counted at once.
 _LABELS: Final = 1 << 20

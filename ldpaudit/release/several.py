@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from ldpaudit.arrays import IndexArray, IntArray, Label
-from ldpaudit.columns import ColumnSurvey
 from ldpaudit.errors import InputError
 from ldpaudit.release.declaration import ColumnsDeclaration, DeclaredColumns
+from ldpaudit.release.features import ColumnSurvey
 from ldpaudit.release.release import Release
 
 

@@ -14,9 +14,9 @@ from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.pipeline.public import questions
 from ldpaudit.reports import render
-from ldpaudit.reports.annotations import annotations
 from ldpaudit.reports.interface import Place, Surroundings
 from ldpaudit.reports.public_forms import render_public, summary_lines
+from ldpaudit.reports.text.answers import annotations
 from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.result import AuditRecord, AuditResult, PublicFacts, Question
 from ldpaudit.result.public import PublicComparison, public

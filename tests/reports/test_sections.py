@@ -18,9 +18,9 @@ from ldpaudit.commands.schemas import schema_of
 from ldpaudit.commands.shell import tell
 from ldpaudit.errors import InputError
 from ldpaudit.reports import Surroundings, render
-from ldpaudit.reports.annotations import annotations
 from ldpaudit.reports.pages.audit import fitting
 from ldpaudit.reports.pages.sections import sections_of
+from ldpaudit.reports.text.answers import annotations
 from ldpaudit.reports.text.pieces import Piece, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon, mark_of
 from ldpaudit.reports.text.wording import headline, publish_line

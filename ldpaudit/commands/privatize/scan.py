@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.columns import ColumnSurvey
 from ldpaudit.commands.privatize.labels import bare_labels, label_values
 from ldpaudit.datasets.column_survey import surveyed
 from ldpaudit.datasets.features import EncodedFeatures, encode_categories, is_categorical
@@ -18,6 +17,7 @@ from ldpaudit.datasets.names import ColumnError, listed, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.columns import LIMIT, label_weights, scan, strongest_agreement
 from ldpaudit.release import IntArray
+from ldpaudit.release.features import ColumnSurvey
 
 Values = npt.NDArray[Any]
 

@@ -150,7 +150,7 @@ def _told_service(result: AuditResult, around: Surroundings, *, details: bool) -
     if os.environ.get(GITHUB) != "true":
         yield from () if details else (ended,)
         return
-    from ldpaudit.reports.annotations import annotations, of_decision
+    from ldpaudit.reports.text.answers import annotations, of_decision
 
     yield from annotations(result, around) if details else [of_decision(result, ended)]
     shown = details or around.profile == "public"

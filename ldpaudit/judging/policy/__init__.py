@@ -4,7 +4,6 @@
 # wrong.
 
 from ldpaudit.judging.policy.explaining import explain
-from ldpaudit.judging.policy.lines import check_lines, line_of
 from ldpaudit.judging.policy.presets import (
     DEFAULT,
     PRESETS,
@@ -12,7 +11,13 @@ from ldpaudit.judging.policy.presets import (
     preset,
     preset_text,
 )
-from ldpaudit.judging.policy.reading import default_policy, load_policy, parse_policy
+from ldpaudit.judging.policy.reading import (
+    check_lines,
+    default_policy,
+    line_of,
+    load_policy,
+    parse_policy,
+)
 from ldpaudit.judging.policy.sections import Policy, Waiver, check_names
 
 __all__ = [
