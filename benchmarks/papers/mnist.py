@@ -154,7 +154,7 @@ ATTACKERS = ["released label alone", "+ features", "+ generator, network", "+ ge
 ATTACKERS += ["+ table", "1 − λ²/2"]
 
 
-@case(rows=300, noises=(0.4,), kind="mixture", epochs=1)
+@case(rows=160, noises=(0.4,), kind="mixture", epochs=1)
 def papers_tdr_figure_3(
     noises: tuple[float, ...] = (0.1, 0.2, 1 / 3, 0.4, 2 / 3, 0.8),
     rows: int = 0,

@@ -160,7 +160,7 @@ def test_a_cluster_gives_the_results_of_one_process(cluster, monkeypatch):
     assert (list(cluster.map(total, range(20), shared=shared)), cluster.workers) == (expected, 2)
     monkeypatch.setattr(counts, "EXACT_PAIRS", 0)  # Cells, as for a large table …
     monkeypatch.setattr(counts, "MOST_AT_ONCE", 256)  # … in several tasks.
-    release, truth = releases.table(3000)
+    release, truth = releases.table(1500)
     results = [
         audit(
             read_release(release, truth=truth, coding=DeclaredCoding).release,
