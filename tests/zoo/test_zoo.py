@@ -13,7 +13,7 @@ from zoo.specimen import CLAIM, Fault, keep
 
 ROWS = 4000
 SEED = 1
-TOO_SMALL = {"clear-1", "redrawn-in-range", "noise-truncated"}
+TOO_SMALL = {"clear-1", "clear-5", "redrawn-in-range", "noise-truncated"}
 """Their excess is smaller than what so few rows can show, or there is none."""
 
 MECHANISMS = {name for name in FAULTS if name.startswith("honest-") and "classes" not in name}
@@ -48,8 +48,10 @@ def test_a_fault_is_found(fault: Fault) -> None:
 @pytest.mark.parametrize("truth", [True, False], ids=["truth", "alone"])
 @pytest.mark.parametrize("fault", chosen(True, MECHANISMS))
 def test_an_honest_release_is_not_accused(fault: Fault, truth: bool) -> None:
-    # Of these audits one in fourteen would accuse somebody by chance at worst.
-    assert not audit(fault, ROWS // 3, SEED, truth, only=needed(fault), confidence=0.999).accused
+    # Of these audits one in fourteen would accuse somebody by chance at worst. Without true labels
+    # a mean of released labels is taken for a natural feature where rows are few.
+    rows = ROWS if fault.id == "derived-near-mean" else ROWS // 3
+    assert not audit(fault, rows, SEED, truth, only=needed(fault), confidence=0.999).accused
 
 
 @pytest.mark.validate
