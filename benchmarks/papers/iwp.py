@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 
 from benchmarks.runner import DATA, Array, Rng, Rows, case, draw, heads
 from ldpaudit.learners import IWPClassifier
-from ldpaudit.mechanisms.gaussian import GaussianRR, classical_sigma
+from ldpaudit.mechanisms.gaussian import GaussianRR
 from ldpaudit.mechanisms.response import lambda_of_epsilon
 from ldpaudit.models.iwp_losses import ExponentialLoss, LogLoss
 
@@ -45,7 +45,8 @@ def classified(rows: int, p: int, seed: int) -> tuple[Array, Array]:
 def with_noise(X: Array, y: Array, epsilon: float, rng: Rng) -> tuple[Any, Array, Array]:
     """Release features (classical σ) and labels, half of ε for each."""
     half, radius = epsilon / 2, math.sqrt(X.shape[1])
-    sigma = classical_sigma(half, 1e-5, 2 * radius)
+    # Dwork and Roth (2014), Theorem A.1; Dufraiche et al., Proposition 2.2.
+    sigma = 2 * radius * math.sqrt(2 * math.log(1.25 / 1e-5)) / half
     mechanism = GaussianRR((0, 1), lambda_of_epsilon(half, 2), radius, sigma, half, 1e-5)
     return mechanism, mechanism.release_features(X, rng, simulation=True), mechanism.sample(y, rng)
 

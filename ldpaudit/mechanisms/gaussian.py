@@ -1,6 +1,6 @@
 """Gaussian noise on the features and randomized response on the label."""
 
-# With the exact δ(ε) of the Gaussian mechanism, its inverse, and two calibrations of σ. Δ is the ℓ2
+# With the exact δ(ε) of the Gaussian mechanism, its inverse, and the least σ. Δ is the ℓ2
 # sensitivity: 2R for vectors of a ball of radius R.
 
 import math
@@ -98,14 +98,6 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     check_delta(delta)
     check_positive("sensitivity", sensitivity)
     return sensitivity * _least(lambda sigma: gaussian_delta(sigma, 1.0, epsilon), delta)
-
-
-def classical_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return σ = Δ √(2 log(1.25/δ))/ε, proved to be (ε, δ)-DP for ε ≤ 1 only."""
-    # Dwork and Roth (2014), Theorem A.1; Dufraiche et al., Proposition 2.2, with Δ = 2R. At δ =
-    # 1e-5 it first fails at ε = 8.42.
-    spread = math.sqrt(2 * math.log(1.25 / check_delta(delta)))
-    return check_positive("sensitivity", sensitivity) * spread / check_epsilon(epsilon)
 
 
 class GaussianResponse(Response, NoisyFeatures):

@@ -39,6 +39,7 @@ from ldpaudit.mechanisms.parameters import (
     check_epsilon,
     check_list,
     check_prior,
+    check_proportion,
     either_epsilon,
     only_known,
     real,
@@ -202,14 +203,9 @@ def described(m: Response) -> str:
     )
 
 
-def _check_noise(noise: float) -> float:
-    epsilon_of_lambda(noise, 2)
-    return noise
-
-
 RESPONSE_PARAMETERS: Final = (
     Parameter("classes", check_classes),
-    Parameter("lambda", _check_noise, "noise"),
+    Parameter("lambda", partial(check_proportion, "lambda"), "noise"),
 )
 RandomizedResponse: Final[ResponseFamily] = ResponseFamily(
     traits=Traits(

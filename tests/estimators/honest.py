@@ -71,8 +71,7 @@ from ldpaudit.estimators.mean_loss import certified_mean_loss, claimed_mean_loss
 from ldpaudit.estimators.person import sum_lower
 from ldpaudit.estimators.person_noise import agreement_share, shared_noise
 from ldpaudit.estimators.renyi import Scores
-from ldpaudit.estimators.synthetic import count_memorisation, count_own_rows
-from ldpaudit.estimators.synthetic_attacks import PairedSuccesses
+from ldpaudit.estimators.synthetic import PairedSuccesses, count_memorisation, count_own_rows
 
 Interval = Callable[[float], tuple[float, float]]
 """From the error of both ends to the ends."""

@@ -48,8 +48,7 @@ from ldpaudit.estimators.person_noise import (
     remembered_share_lower,
 )
 from ldpaudit.estimators.seeds import checksums
-from ldpaudit.estimators.synthetic import exact_copies
-from ldpaudit.estimators.synthetic_attacks import PairedSuccesses
+from ldpaudit.estimators.synthetic import PairedSuccesses, exact_copies
 
 
 def end(count: int, n: int, alpha: float, side: str = "low") -> float:

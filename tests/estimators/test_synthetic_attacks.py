@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from worlds import feature_table
 
-from ldpaudit.estimators.synthetic_attacks import (
+from ldpaudit.estimators.synthetic import (
     PairedSuccesses,
     codes_of,
     linked,
