@@ -85,10 +85,13 @@ def sharpened(channel: Channel, epsilon: float) -> Channel:
         if channel.outputs != channel.classes:
             raise InsufficientDataError("the claimed channel does not distinguish any two labels")
         return RandomizedResponse.from_epsilon(channel.classes, epsilon).channel
-    logs = np.log(np.where(channel.matrix > 0, channel.matrix, 1.0))
+    possible = channel.matrix > 0
+    logs = np.log(np.where(possible, channel.matrix, 1.0))
+    logs -= logs.max(axis=1, where=possible, initial=-np.inf, keepdims=True)
 
     def powered(s: float) -> Channel:
-        weights = np.where(channel.matrix > 0, np.exp(s * (logs - logs.min())), 0.0)
+        # No less than e^-700, so that what is possible stays so.
+        weights = np.where(possible, np.exp(np.clip(s * logs, -700.0, 0.0)), 0.0)
         scaled = weights / weights.sum(axis=1, keepdims=True)
         return Channel(scaled, channel.classes, channel.outputs)
 

@@ -130,3 +130,14 @@ def test_the_models_probability_is_read_from_the_counts_without_the_claim() -> N
     assert target_chance(pairs(4_000, 3_900, 4_000, 2_000, 0.1), 0.05) > 0.9
     assert target_chance(pairs(4_000, 2_000, 4_000, 40), 0.05) < 0.1
     assert target_chance(pairs(40, 20, 40, 20, 0.99), 0.05) == 0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+def test_a_channel_of_next_to_no_epsilon_is_sharpened(epsilon: float) -> None:
+    # Of noise far wider than the range nearly all outputs lie beyond either end.
+    ends = 0.5 + np.array([[1e-7, -1e-7], [-1e-7, 1e-7]])
+    matrix = np.hstack([ends * (1 - 2e-7), [[1.1e-7, 0.9e-7, 0.0], [0.9e-7, 1.1e-7, 0.0]]])
+    with np.errstate(all="raise", under="ignore"):
+        sharper = sharpened(channel_of(matrix), epsilon)
+    assert sharper.epsilon == pytest.approx(epsilon, abs=1e-6)
+    assert (sharper.matrix[:, 4] == 0).all()
