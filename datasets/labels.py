@@ -211,7 +211,7 @@ def _number(text: str) -> int | float | None:
     if len(text) > DIGITS:
         return None  # Beyond all floats.
     try:
-        if str(int(text)) == text:
+        if str(int(text)) == text or text == "-0":  # So Arrow writes a zero below zero.
             return int(text)
     except ValueError:
         pass
