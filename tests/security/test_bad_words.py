@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from processes import called, refused
 
-from ldpaudit.cli.streams import quiet_libraries
+from ldpaudit.cli.process import quiet_libraries
 
 STORED = Path(__file__).parent.parent / "result" / "stored" / "1.4.json"
 RELEASE = "label,x\n" + "a,1\nb,2\n" * 20

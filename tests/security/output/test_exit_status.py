@@ -190,7 +190,7 @@ PYTHON = f'"{sys.executable}"'
 def test_no_file_takes_the_place_of_a_closed_stream(tmp_path, closed):
     """A library that prints there would write into it, for instance into the true labels."""
     code = (
-        "from ldpaudit.cli.streams import steady_streams\n"
+        "from ldpaudit.cli.process import steady_streams\n"
         "with steady_streams(), open('x', 'w') as file:\n"
         "    file.write(str(file.fileno()))\n"
     )
