@@ -136,7 +136,8 @@ def test_what_is_finished_is_reported(at, ended, tmp_path):
     assert (result.verdict == "inconclusive") == ("stopped" in ended.values())
     assert (result.estimate("attack.best.accuracy") is None) == (at == "looking for groups")
     assert AuditResult.from_json(result.to_json()) == result
-    assert (TIME in result.to_html()) == ("stopped" in ended.values())
+    page = result.to_html().replace("<kbd>", "").replace("</kbd>", "")
+    assert (TIME in page) == ("stopped" in ended.values())
 
 
 def test_one_signal_writes_what_is_finished(tmp_path):
