@@ -21,6 +21,13 @@ from scipy.stats import binomtest
 COPY = Path("build/mutation")
 LEFT_OUT = ("docs", "ci", "fuzz", "security", "stranger", "golden", "benchmarks", "zoo")
 """Folders of tests that run commands in processes of their own, or look at the project's files."""
+READ_SOURCE = (
+    "mechanisms/test_answers.py::test_no_mechanism_is_named_outside_of_its_folder",
+    "reports/test_sections.py::test_no_id_is_taken_apart",
+    "result/test_numbers.py",
+    "test_docs.py",
+)
+"""Tests that read the source, in which every function of a file with faults stands many times."""
 SHARE = 5
 """Faults of a file, about: a file of many statements is drawn more often."""
 SETTINGS = """
@@ -49,6 +56,7 @@ def main() -> int:
     rng = random.Random(asked.seed)
     files = asked.files or drawn_files(rng, asked.sample // SHARE)
     ignored = [f"--ignore=tests/{folder}" for folder in LEFT_OUT]
+    ignored += [f"--deselect=tests/{name}" for name in READ_SOURCE]
     settings = SETTINGS.format(files=files, tests=asked.tests or ["tests", *ignored])
     with (COPY / "pyproject.toml").open("a") as project:
         project.write(settings)

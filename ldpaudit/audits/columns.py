@@ -264,7 +264,8 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
     # Noise makes the excess of equal released labels smaller than that of true ones. Rows sorted by
     # the released label, or with noise in common, agree more than true labels could.
     beyond = _is_beyond(order, known)
-    reveals = beyond and abs(order.excess) <= _ALL * (labels.most_equal or 1.0)
+    impossible = beyond and abs(order.excess) > _ALL * (labels.most_equal or 1.0)
+    reveals = beyond and not impossible
     within, more = _WITHIN[known], ""
     if reveals and not context.release.features.is_constant():
         # In a file that is sorted by a feature, rows near each other agree as far as it says.
@@ -303,7 +304,7 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
         ),
         (
             "warning",
-            beyond and not reveals,
+            impossible,
             "Rows near each other agree in their released labels more often than any true labels "
             "could explain: the rows are sorted by the released label, or share noise.",
         ),
@@ -321,7 +322,8 @@ def _cells_by_features(context: AuditContext, known: bool) -> IndexArray:
     release = context.release
     chances = cross_fitted_posterior(context, "truth" if known else "released")
     if known and (channel := aligned_channel(context)) is not None:
-        chances = chances * channel.matrix[:, release.released].T
+        # What the claim calls impossible may have been released all the same.
+        chances = chances * np.maximum(channel.matrix[:, release.released].T, 1e-9)
     likeliest, share = chances.argmax(axis=1), chances.max(axis=1) / chances.sum(axis=1)
     cells = likeliest * 3 + np.searchsorted(np.quantile(share, [1 / 3, 2 / 3]), share)
     equal = equal_rows(release.features)

@@ -65,7 +65,7 @@ class DeclaredColumns:
     @property
     def count(self) -> int:
         """How many columns there are."""
-        return sum(map(len, self.claims))
+        return len({name for names in self.claims for name in names})
 
     @property
     def epsilon(self) -> float | None:

@@ -361,8 +361,9 @@ class ChecksSection(_Section):
         "the balanced accuracy or the AUC of an attacker who learns from other people's labels, of "
         "the best single column or of the row order lies above 'max', when a column reveals 98 % "
         "of the labels of its own or a nearby row, or when nearby rows agree clearly more often "
-        "than by chance. With true labels it also fails when the values of one column decide the "
-        "labels of more than 'max_decided' of the people, as target encoding does, or filling in "
+        "than by chance and by what the features say. With true labels it also fails when the "
+        "values of one column decide the labels of more than 'max_decided' of the people, as "
+        "target encoding does, or filling in "
         "missing values by class.",
     )
     identifiers: CountSection | None = Field(
