@@ -451,3 +451,8 @@ def test_it_is_the_table_of_statsmodels():
     features, labels = affairs()
     pd.testing.assert_frame_equal(features, data.drop(columns="affairs"), check_exact=True)
     assert ((labels == "yes") == (data["affairs"] > 0)).all()
+
+
+def test_a_column_that_several_claims_name_counts_once() -> None:
+    declared = DeclaredColumns({("u", "v"): 1.0, ("u",): 2.0})
+    assert (declared.count, declared.epsilon) == (2, 3.0)
