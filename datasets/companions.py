@@ -56,12 +56,19 @@ class Truth:
 
     # ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
     # theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the
-    # release; ``remark`` says how the file was read, where that is not as usual.
+    # release; ``remark`` says how the file was read, where that is not as usual. ``table`` is where
+    # they were read, with the columns in ``as_text`` as texts; None for a column of the release.
+    # ``order``, int64 (n,): the row of the table that each row is; None: the same row. ``sampled``:
+    # whether only these rows of the release are read.
 
     labels: LabelColumn | FloatArray
     column: str | None
     unused: int = 0
     remark: str = ""
+    table: TableSource | None = None
+    order: npt.NDArray[np.int64] | None = None
+    as_text: tuple[str, ...] = ()
+    sampled: bool = False
 
 
 def read_truth(
@@ -87,7 +94,7 @@ def read_truth(
     name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
     wanted = [name, id_column] if join and id_column is not None else [name]
     values, *others = [column for _, column in table.columns(wanted, as_text=wanted)]
-    unused = 0
+    unused, order = 0, None
     if join:
         order = matching_rows(identifiers, others[0])
         values, unused = values.take(order), len(values) - rows
@@ -96,9 +103,18 @@ def read_truth(
             f"The true labels must have as many rows as the release: {len(values)} against {rows}."
         )
     elif looked_at is not None:
-        values = values.take(pa.array(looked_at))
-    labels = true_labels(values, numeric=numeric, from_text=table.text)
-    return Truth(labels, None if bare else name, unused, table.remark)
+        order = pa.array(looked_at)
+        values = values.take(order)
+    return Truth(
+        true_labels(values, numeric=numeric, from_text=table.text),
+        None if bare else name,
+        unused,
+        table.remark,
+        None if bare else table,
+        None if order is None else order.to_numpy().astype(np.int64),
+        tuple(wanted[1:]),
+        sampled=looked_at is not None,
+    )
 
 
 def true_labels(
@@ -381,11 +397,12 @@ def _stacked(
             other = next(companion.columns)[1]
             columns.append(other if companion.order is None else other.take(companion.order))
         with of_column(name, names):
-            joined = _joined(columns) if companions else column
+            joined = joined_values(columns) if companions else column
         yield name, joined
 
 
-def _joined(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
+def joined_values(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Return columns of one kind of values one after the other (ColumnError)."""
     try:
         target = _common([column.type for column in columns])
         columns = [column.cast(target) if column.type != target else column for column in columns]

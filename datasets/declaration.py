@@ -5,6 +5,7 @@ Version 1 declares one private column::
 
     {"version": 1, "label": "income",
      "mechanism": {"name": "randomized-response", "classes": ["no", "yes"], "lambda": 0.3},
+     "before": ["age", "region"],
      "provenance": {"randomness": "operating system", "classes": "declared"}}
 
 Version 2 declares several, each with a mechanism of its own, or all with one joint mechanism; a
@@ -17,7 +18,8 @@ column may have a channel for each value of a public column::
     {"version": 2, "labels": [{"label": "income"}, {"label": "diagnosis"}],
      "mechanism": {"name": "rs-fd", "domains": [["no", "yes"], ["a", "b", "c"]], "epsilon": 1.0}}
 
-The optional ``provenance`` states how the release was made; it is no part of the claim.
+The optional ``before`` names columns that were there before the noise and are released as they
+were, and the optional ``provenance`` states how the release was made; neither is part of the claim.
 """
 
 import json
@@ -39,6 +41,7 @@ from ldpaudit.work.documents import parse_json
 # The mechanism that has a channel for each value of a public column.
 BY_STRATUM: Final = "by-stratum"
 _SINGLE, _SEVERAL = 1, 2
+_OPTIONAL: Final = ("before", "provenance")
 # Numbers that differ by less are the same number.
 _AGREEMENT: Final = 1e-6
 _INVALID: Final = (
@@ -64,12 +67,15 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
     if isinstance(version, bool) or version not in (_SINGLE, _SEVERAL):
         raise InputError(f"The file's declaration must have version {_SINGLE} or {_SEVERAL}.")
     if version == _SINGLE:
-        _check_fields(value, ("version", "label", "mechanism"), ("provenance",))
+        _check_fields(value, ("version", "label", "mechanism"), _OPTIONAL)
         entries = [{key: value.pop(key) for key in ("label", "mechanism")}]
     else:
-        _check_fields(value, ("version", "labels"), ("mechanism", "provenance"))
+        _check_fields(value, ("version", "labels"), ("mechanism", *_OPTIONAL))
         entries = value["labels"]
     provenance = _checked_provenance(value.get("provenance", {}))
+    before = value.get("before", [])
+    if not isinstance(before, list) or not all(isinstance(name, str) for name in before):
+        raise InputError("The declared columns from before the noise must be a list of names.")
     if not isinstance(entries, list) or not entries:
         raise InputError("The declared labels must be a list of one private column or more.")
     joint = _mechanism(value["mechanism"]) if "mechanism" in value else None
@@ -91,7 +97,9 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
                 "A joint mechanism must be declared for at least two columns, with one list of "
                 f"labels ('domains') for each. Got {len(domains)} for {len(labels)}."
             )
-    return ColumnsDeclaration(labels, joint, provenance)
+    if names & {*before}:
+        raise InputError("A private column is declared to be from before the noise.")
+    return ColumnsDeclaration(labels, joint, provenance, tuple(dict.fromkeys(before)))
 
 
 def _check_fields(
@@ -202,6 +210,8 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
 def declared_content(declaration: ColumnsDeclaration) -> bytes:
     """Return the JSON of a declaration: version 1 for one column without strata, else version 2."""
     content = _stated(declaration)
+    if declaration.before:
+        content["before"] = list(declaration.before)
     if declaration.provenance:
         content["provenance"] = dict(declaration.provenance)
     try:

@@ -50,6 +50,7 @@ from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.formats.tables import TableSource, allowed, check_fits, held_to
 from ldpaudit.datasets.groups import read_bags, read_groups, read_strata
+from ldpaudit.datasets.known import known_columns
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
 from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
@@ -127,6 +128,7 @@ def read_release(
     features: Collection[str] | None = None,
     declaration: Declaration | None = None,
     by: str | None = None,
+    before: Collection[str] = (),
     private: Collection[str] = (),
     coding: Coding = PlainCoding,
     marginals: Marginals | None = None,
@@ -166,6 +168,8 @@ def read_release(
         The claim; it must agree with the file's, where it has one.
     by : str, optional
         The public column of the strata of the claim; default: the declared one.
+    before : collection of str, optional
+        Columns that are known to be from before the noise; ``"*"``: all but the private ones.
     private : collection of str, optional
         Further private columns: features here, and no strata.
     coding : callable, optional
@@ -266,15 +270,19 @@ def read_release(
         _check_memory(memory, len(column), len(roles.features), len(labels.domains.classes))
         companions = open_companions(sources, rows, roles, special, table.names, files, looked_at)
         found: list[ColumnSurvey] = []
-        own_cells = surveyed(islice(cells, len(roles.features)), found, table.names)
+        keys = {name: special[name] for name in roles.keys}
+        stated = () if declared is None else declared.before
+        settled = known_columns(before, stated, table, roles, {*private, *others}, known)
+        compared = settled.compared(islice(cells, len(roles.features)), roles.features, keys)
+        own_cells = surveyed(compared, found, table.names)
         encoded, parts = encode_together(own_cells, len(column), companions, table.names)
         columns = with_arrays(found, encoded) + survey_left_out(cells, table.names)
         if (sketch := getattr(table, "sketch", None)) is not None:
             encoded.columns = sketch.features
-        keys = {name: special[name] for name in roles.keys}
         features_read = encoded.table()
         places = {name: place for place, name in enumerate(table.names, start=1)}
         surveys = columns + survey_keys(keys, features_read.width, table.names)
+        surveys = tuple(settled.of(one) if one.arrays else one for one in surveys)
         release, test_rows = with_companions(
             Release(
                 features=features_read,
@@ -299,6 +307,7 @@ def read_release(
                 sketch=sketch,
                 strata=strata,
                 places=looked_at,
+                before=frozenset(place for one in surveys if one.before for place in one.arrays),
                 # The private columns that the file declares, where not all of them are audited.
                 declared=(
                     DeclaredColumns(dict.fromkeys((name,) for name in others))

@@ -11,6 +11,7 @@ from ldpaudit.api.auditing import (
     policy_of,
     seed_of,
     unwritten_result,
+    with_before,
 )
 from ldpaudit.api.reading import notes_of, read_with
 
@@ -25,4 +26,5 @@ __all__ = [
     "read_with",
     "seed_of",
     "unwritten_result",
+    "with_before",
 ]

@@ -3,17 +3,17 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from ldpaudit.api.reading import notes_of, read_columns, read_repeated
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, in_python, made
-from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for
+from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for, texts_of
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.work.memory import size_of
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 P = ParamSpec("P")
+Asked = TypeVar("Asked", bound=ReleaseOptions)
 
 
 class _Audit(Protocol[P]):
@@ -127,6 +128,7 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
     options.check()
     stop = options.stop or Stop.after(options.timeout)
     policy, progress = policy_of(options), options.progress or NoProgress()
+    options = with_before(options, policy)
     # A list or tuple holds several releases; a pair of a sparse matrix and labels is one.
     sparse = isinstance(release, tuple) and len(release) == 2 and hasattr(release[0], "tocsr")
     several = isinstance(release, list | tuple) and bool(release) and not sparse
@@ -201,6 +203,13 @@ def policy_of(options: PlanOptions) -> "Policy | None":
     if not isinstance(policy, str | Path | Policy | None):
         raise InputError(f"A policy must be a file, or a Policy. Got {type(policy).__name__}.")
     return load_policy(policy) if isinstance(policy, str | Path) else policy
+
+
+def with_before(options: Asked, policy: "Policy | None") -> Asked:
+    """Return options that also name the columns of the policy that are from before the noise."""
+    given = texts_of(options.before, "before")
+    named = () if policy is None else policy.release.before
+    return replace(options, before=tuple(dict.fromkeys((*given, *named))))
 
 
 def plan_of(

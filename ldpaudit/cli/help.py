@@ -18,7 +18,7 @@ _OWN: Final = "Options"
 _GROUPS: Final = {
     "Claim": "mechanism epsilon lambda delta channel classes labels prior joint by set",
     "Truth": (
-        "truth predictions truth-column label id group data original synthetic public test "
+        "truth predictions truth-column before label id group data original synthetic public test "
         "test-share"
     ),
     "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",

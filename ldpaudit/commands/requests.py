@@ -205,6 +205,13 @@ class DeclareRequest(FileOptions):
         str | None,
         Option("A public column: --channel has a channel for each of its values."),
     ] = None
+    before: Annotated[
+        tuple[str, ...],
+        Option(
+            "A column that was there before the noise and is released as it was (repeatable; "
+            "'*': all but the private ones)."
+        ),
+    ] = ()
     joint: Annotated[
         str | None,
         Option("The mechanism that released all columns together (joint-rr, rs-fd)."),

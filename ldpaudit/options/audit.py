@@ -165,6 +165,9 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         so that an audit gives the same numbers every time; for a table in memory, 0.
     label, truth_column, id_column, group, drop, features
         The columns' roles, as on the command line.
+    before : collection of str, optional
+        Columns that were there before the noise, so none was computed from released labels;
+        ``"*"``: all but the private ones.
     projection : int, optional
         Of sparse features, the numeric columns that they become; default: 256.
     original, synthetic, held_out : path or table, optional

@@ -185,6 +185,13 @@ class ReleaseOptions:
         int | None,
         Option("Columns that sparse features become (svmlight; default: 256).", shown=True),
     ] = None
+    before: Annotated[
+        Collection[str],
+        Option(
+            "A column from before the noise: not computed from released labels (repeatable; "
+            "'*': all).",
+        ),
+    ] = ()
     drop: Annotated[Collection[str], Option("A column that is no feature (repeatable).")] = ()
     features: Annotated[
         Collection[str] | None,

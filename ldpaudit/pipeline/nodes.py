@@ -17,7 +17,7 @@ from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.registry import plain_parameters
 from ldpaudit.release import ColumnReleases, DeclaredColumns, FileColumns, Release, ReleasedFiles
-from ldpaudit.result import MechanismInfo, ReleaseInfo
+from ldpaudit.result import BeforeNoise, MechanismInfo, ReleaseInfo
 
 _DRAWN: Final = {
     "fresh": "each with new noise",
@@ -238,7 +238,22 @@ def release_info(node: Node) -> ReleaseInfo:
         class_names=tuple(map(str, first.classes)) if one else (),
         label=first.label if one else None,
         truth=node.knows_truth,
+        before=_before_noise(node),
     )
+
+
+def _before_noise(node: Node) -> BeforeNoise | None:
+    """Return which columns are known to be from before the noise; None for several releases."""
+    if node.kind not in ("column", "columns"):
+        return None
+    release, companions = node.leaves[0], node.views.companions
+    private = set() if companions is None else {one.label for one in companions.file.columns}
+    known: dict[str, list[str]] = {}
+    for column in release.columns:
+        feature = column.arrays and column.arrays[0] < release.features.width
+        if feature and column.name not in private:
+            known.setdefault(column.before or "unknown", []).append(column.name)
+    return BeforeNoise(**{how: tuple(names) for how, names in known.items()})
 
 
 def mechanism_info(

@@ -60,7 +60,7 @@ def public_facts(
         with suppress(Stopped):  # The audit was to end in time.
             excess = excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
     return PublicFacts(
-        release=release_info(node).model_copy(update={"truth": truth}),
+        release=release_info(node).model_copy(update={"truth": truth, "before": None}),
         mechanism=mechanism,
         estimates=() if claim is None else tuple(exact_estimates(claim)),
         curves=() if claim is None else tuple(exact_curves(claim)),
@@ -85,7 +85,9 @@ def public_facts_of(
         mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)
     left_out = next((part.public.left_out for part in parts if part.public is not None), ())
     return PublicFacts(
-        release=release_info(node).model_copy(update={"classes": 0, "class_names": ()}),
+        release=release_info(node).model_copy(
+            update={"classes": 0, "class_names": (), "before": None}
+        ),
         mechanism=mechanism,
         questions=questions(policy, node.sha256, today),
         left_out=left_out,

@@ -87,11 +87,15 @@ class ColumnsDeclaration:
         for each column.
     provenance : mapping
         How the release was made; it is no part of the claim.
+    before : tuple of str
+        Columns that were there before the noise and are released as they were; no part of the
+        claim.
     """
 
     labels: tuple[LabelDeclaration, ...]
     joint: Declaration | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    before: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

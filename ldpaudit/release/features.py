@@ -148,6 +148,9 @@ ColumnKind = Literal["number", "category", "text", "date", "list", "nested"]
 # Why a column may lead back to a person: it numbers the rows, names each, or holds free text or
 # exact dates.
 Concern = Literal["index", "identifier", "text", "date"]
+# How a column is known to be from before the noise: the truth file holds it with equal values, an
+# option or the policy names it, or the file's declaration does.
+KnownBy = Literal["truth", "named", "declared"]
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,7 @@ class ColumnSurvey:
     # feature table, numeric ones first. ``concern``: why it may lead back to a person. ``place``:
     # its place among the columns of the file, from 1; 0 where that is not known. ``head``, array or
     # None: its (first 10,000) values as they are, where many differ and mean no measurement.
+    # ``before``: how it is known to be from before the noise; None where it is not.
 
     name: str = field(repr=False)
     kind: ColumnKind
@@ -172,3 +176,4 @@ class ColumnSurvey:
     arrays: tuple[int, ...] = ()
     place: int = 0
     head: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    before: KnownBy | None = None

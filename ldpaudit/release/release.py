@@ -163,6 +163,9 @@ class Release:
         The row of the file that each row was, for what looks at the order of rows.
     declared : DeclaredColumns or None
         All private columns that the file declares, where some of them are not audited.
+    before : frozenset of int
+        The places among the arrays of ``features`` (numeric ones first; then those of ``keys``) of
+        columns that are known to be from before the noise.
     """
 
     features: FeatureTable
@@ -193,6 +196,7 @@ class Release:
     sketch: Sketch | None = None
     strata: Strata | None = None
     declared: DeclaredColumns | None = None
+    before: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         n = len(self.released)
@@ -221,7 +225,8 @@ class Release:
         """Return features and released labels of two parts, one after the other, and no more."""
         labels = ReleasedLabels(np.concatenate([self.released, other.released]))
         features = joined(self.features, other.features)
-        return Release(features, labels, self.outputs, self.classes)
+        before = self.before & other.before
+        return Release(features, labels, self.outputs, self.classes, before=before)
 
     def take(self, rows: npt.NDArray[Any]) -> "Release":
         """Return the release of the given rows (indices or a boolean mask)."""

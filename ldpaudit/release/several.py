@@ -47,7 +47,8 @@ class FileColumns:
         column, gone = self.columns[position], self.others[position]
         features = replace(column.features.without(gone), extra=column.features.extra)
         seen = tuple(_moved(one, gone) for one in column.columns if not _among(one, gone))
-        return replace(column, features=features, columns=seen)
+        before = frozenset(_shifted(place, gone) for place in column.before - {*gone})
+        return replace(column, features=features, columns=seen, before=before)
 
 
 def _among(column: ColumnSurvey, places: tuple[int, ...]) -> bool:
@@ -56,8 +57,11 @@ def _among(column: ColumnSurvey, places: tuple[int, ...]) -> bool:
 
 def _moved(column: ColumnSurvey, gone: tuple[int, ...]) -> ColumnSurvey:
     """Return what was seen of a column with its places after others are gone."""
-    arrays = tuple(place - sum(other < place for other in gone) for place in column.arrays)
-    return replace(column, arrays=arrays)
+    return replace(column, arrays=tuple(_shifted(place, gone) for place in column.arrays))
+
+
+def _shifted(place: int, gone: tuple[int, ...]) -> int:
+    return place - sum(other < place for other in gone)
 
 
 @dataclass(frozen=True)

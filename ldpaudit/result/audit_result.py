@@ -44,6 +44,27 @@ def _reports() -> Any:
     return import_module("ldpaudit.reports")
 
 
+class BeforeNoise(Frozen):
+    """Which feature columns are known to be from before the noise, by name.
+
+    Attributes
+    ----------
+    truth
+        Those that the truth file holds with equal values.
+    named
+        Those that an option or the policy names.
+    declared
+        Those that the file's declaration names.
+    unknown
+        All others: they may have been computed from released labels.
+    """
+
+    truth: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
 class ReleaseInfo(Frozen):
     """What was audited.
 
@@ -66,6 +87,9 @@ class ReleaseInfo(Frozen):
         The name of the released column, of a stratum its value; null of several columns.
     truth
         Whether true labels were given.
+    before
+        Which feature columns are known to be from before the noise; null of several releases, and
+        in the public form.
     """
 
     name: str
@@ -76,6 +100,7 @@ class ReleaseInfo(Frozen):
     class_names: tuple[str, ...]
     label: str | None
     truth: bool
+    before: BeforeNoise | None = None
 
 
 class MechanismInfo(Frozen):

@@ -274,13 +274,14 @@ def _check_row(check: Check, printer: Printer) -> tuple[str, ...]:
 def _audited(result: AuditResult, printer: Printer) -> Section:
     """Return what was measured in the release, declared by it, and derived from the declaration."""
     release, mechanism = result.release, result.mechanism
-    label, words = release.label, mechanism.description
+    label, words, before = release.label, mechanism.description, release.before
     measured = (
         (counted_as(mechanism.name).capitalize(), rows(release.rows)),
         ("Feature columns", rows(release.features)),
         _held(result),
         *([("Label column", name(label))] if label is not None else []),
         ("True labels", wording.truth_given(result)),
+        *([("From before the noise", wording.before_words(before))] if before else []),
     )
     declared = (
         ("Mechanism", name(mechanism.name)),

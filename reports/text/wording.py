@@ -7,6 +7,7 @@ from typing import Final
 from ldpaudit.result import (
     AuditRecord,
     AuditResult,
+    BeforeNoise,
     Check,
     Decision,
     Family,
@@ -45,6 +46,26 @@ def headline(result: AuditResult) -> str:
 def truth_given(result: AuditResult) -> str:
     """Return whether the true labels were given."""
     return "given" if result.release.truth else "not given"
+
+
+_LISTED: Final = 6
+"""Columns that are named."""
+_KNOWN: Final = {"truth": "as in the true table", "named": "named", "declared": "declared"}
+
+
+def before_words(before: BeforeNoise) -> str:
+    """Return how many columns are known to be from before the noise, how, and which are not."""
+    by = {how: len(getattr(before, how)) for how in _KNOWN}
+    known, others = sum(by.values()), before.unknown
+    total = known + len(others)
+    if not total:
+        return "no columns"
+    how = ", ".join(f"{count} {_KNOWN[how]}" for how, count in by.items() if count)
+    text = f"{known} of {total} columns known" + (f" ({how})" if how else "")
+    if not others:
+        return text
+    more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
+    return f"{text}; not known: {', '.join(map(name, others[:_LISTED]))}{more}"
 
 
 def every_check(result: AuditResult) -> tuple[Check, ...]:

@@ -220,7 +220,7 @@ def _right(context: AuditContext, features: FeatureTable, *, own: bool) -> BoolA
     """Return which rows are guessed right by some features, with the same halves."""
     # ``own``: by the posterior and the released label.
     if features.width != context.release.features.width:
-        same = replace(context.release, features=features, columns=())
+        same = replace(context.release, features=features, columns=(), before=frozenset())
         views = replace(context.views, every_row=None)
         context = context.of(same, views=views, known={"halves": context.halves()})
     release, truth = context.release, context.truth

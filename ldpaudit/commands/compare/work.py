@@ -15,7 +15,15 @@ import numpy as np
 import pyarrow.compute as pc
 
 import ldpaudit
-from ldpaudit.api import cluster_of, notes_of, plan_of, policy_of, read_with, seed_of
+from ldpaudit.api import (
+    cluster_of,
+    notes_of,
+    plan_of,
+    policy_of,
+    read_with,
+    seed_of,
+    with_before,
+)
 from ldpaudit.audits.interface import HeldOutGuesses, Plan
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.differences import Side, all_differences, attack_scores
@@ -297,6 +305,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     request.check()
     request = replace(request, stop=request.stop or Stop.after(request.timeout))
     policy = policy_of(request)
+    request = with_before(request, policy)
     confidence = (policy or default_policy()).audit.confidence
     inputs = read_inputs(request, progress)
     prints = fingerprints(request, inputs)

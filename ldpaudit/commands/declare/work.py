@@ -16,6 +16,7 @@ from ldpaudit.datasets import read_release
 from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.formats.locations import watching
+from ldpaudit.datasets.known import EVERY
 from ldpaudit.datasets.labels import in_order, read_labels, read_texts
 from ldpaudit.datasets.names import DEFAULT_LABEL, called, missing_column, quoted
 from ldpaudit.datasets.probabilities import RELEASED, column_channels
@@ -34,6 +35,7 @@ from ldpaudit.work.progress import Progress
 
 _CLAIM: Final = ("mechanism", "epsilon", "noise", "channel", "labels")
 _WORDS: Final = {"mechanism": "mechanism"} | {field: key for key, (field, _) in KEYS.items()}
+_LISTED: Final = 6
 _UNSAID: Final = "Say what made the labels: --mechanism NAME with --epsilon or --lambda."
 
 
@@ -76,6 +78,9 @@ class Declared(Told):
             yield from (("class", quoted(str(one))) for one in stated.get("classes", ()))
         if whole is not None:
             yield "together", whole.description
+        if claim.before:
+            more = f" and {len(claim.before) - _LISTED} more" if claim.before[_LISTED:] else ""
+            yield "before the noise", ", ".join(map(quoted, claim.before[:_LISTED])) + more
         for before in self.left:
             yield (
                 "note",
@@ -85,7 +90,8 @@ class Declared(Told):
         for place in self.written:
             here = place.is_relative_to(Path.cwd())
             yield "written", str(place.relative_to(Path.cwd()) if here else place)
-        if (request.claim != ClaimOptions() or request.label) and not self.written:
+        asked = request.claim != ClaimOptions() or request.label or request.before
+        if asked and not self.written:
             yield "Nothing was written: it is declared so already."
 
 
@@ -102,15 +108,20 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
     columns = _named_columns(request, shared, table.names)
     stated = bool(shared) or request.joint is not None or any(one.stated() for one in columns)
     present = _present(table, replaced=stated and request.overwrite)
-    if not stated and not columns:
-        refuse(request.output is not None, _UNSAID)
-        return Declared(request, table.name) if present is None else _shown(table, request, present)
-    if not columns:
+    if not stated and not columns and not (request.before and present):
+        refuse(request.output is not None or bool(request.before), _UNSAID)
+        if present is None:
+            return Declared(request, table.name)
+        shown = _shown(table, request, present)
+        return replace(shown, claim=present)
+    if not columns and (stated or present is None):
         label = DEFAULT_LABEL if present is None else present.label
         columns = _named_columns(replace(request, label=(label,)), shared, (label,))
     progress.step("reading the labels")
     claimed = [one for one in columns if any(getattr(one, f) is not None for f in (*_CLAIM, "by"))]
-    if request.joint is not None:
+    if present is not None and not columns:
+        wanted = present
+    elif request.joint is not None:
         wanted = _jointly(request, shared, columns)
     elif claimed:
         wanted = ColumnsDeclaration(tuple(stated_claim(one, request) for one in columns))
@@ -118,15 +129,38 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
         raise InputError(_UNSAID)
     else:
         wanted = present.only(tuple(one.label for one in columns))
+    before = _before(request, table.names, wanted.names, present)
     declared = _checked(table, request, wanted)
     own = declared.claim
-    if present is not None and own is not None and same_claims(present, own):
-        return declared if request.output is None else _written(table, declared)
+    assert own is not None
+    if present is not None and (wanted is present or same_claims(present, own)):
+        same = before == present.before and request.output is None
+        made = present.provenance or own.provenance
+        kept = present if wanted is present else replace(own, provenance=made)
+        declared = replace(declared, claim=replace(kept, before=before))
+        return declared if same else _written(table, declared)
+    declared = replace(declared, claim=replace(own, before=before))
     if present is not None and not request.overwrite:
         raise OutputError(
             f"{quoted(table.name)} declares something else already; --overwrite replaces it."
         )
     return _written(table, declared)
+
+
+def _before(
+    request: DeclareRequest,
+    names: Sequence[str],
+    private: Sequence[str],
+    present: ColumnsDeclaration | None,
+) -> tuple[str, ...]:
+    """Return the columns to declare as from before the noise, with those declared already."""
+    for name in request.before:
+        if name not in (EVERY, *names):
+            raise missing_column(name, "to declare as before the noise", names)
+        refuse(name in private, "--before must name other columns than the private ones.")
+    kept = () if present is None else present.before
+    named = names if EVERY in request.before else (*kept, *request.before)
+    return tuple(name for name in dict.fromkeys(named) if name not in private)
 
 
 def _named_columns(

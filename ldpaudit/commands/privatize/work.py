@@ -354,8 +354,10 @@ def released_schema(
     if request.synthetic_out is not None:
         rows = sample_rows(columns.first.request, columns.first.survey)
         entries["synthetic_sample"] = {"rows": rows, "draws": "independent of the release"}
-    declared = declared_content(replace(columns.declaration(), provenance=entries))
-    return pa.schema(fields, metadata={DECLARATION_KEY: declared})
+    fields, unchanged = [*fields], columns.first.mechanism.traits.features == "unchanged"
+    before = tuple(f.name for f in fields if unchanged and f.name not in columns.names)
+    declared = replace(columns.declaration(), before=before, provenance=entries)
+    return pa.schema(fields, metadata={DECLARATION_KEY: declared_content(declared)})
 
 
 def warnings_of(columns: PrivateColumns) -> Iterator[str]:

@@ -249,6 +249,16 @@ class AuditSection(_Section):
     )
 
 
+class ReleaseSection(_Section):
+    """What is known of the released columns."""
+
+    before: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+        default=(),
+        description="Columns that were there before the noise, so none was computed from released "
+        'labels: ["age", "region"], or ["*"] for all but the private ones; with those of --before.',
+    )
+
+
 class DecisionSection(_Section):
     """What the exit status makes of the decision."""
 
@@ -483,6 +493,7 @@ class Policy(_Section):
         description="The preset to start from.",
     )
     claim: ClaimSection | None = None
+    release: ReleaseSection = ReleaseSection()
     audit: AuditSection = AuditSection()
     decision: DecisionSection = DecisionSection()
     checks: ChecksSection = ChecksSection()
