@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.companions import Truth, joined_values
+from ldpaudit.datasets.features import is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, TableSource, decoded, is_any, stored
 from ldpaudit.datasets.names import ColumnError, Roles, missing_column, quoted
 from ldpaudit.datasets.sparse import SparseTable
@@ -152,11 +153,12 @@ def same_values(ours: pa.ChunkedArray, theirs: pa.ChunkedArray | None) -> bool |
             lengths = [pc.list_value_length(one).cast(pa.int64()) for one in (ours, theirs)]
             entries = map(pc.list_flatten, (ours, theirs))
             return same_values(*entries) if lengths[0].equals(lengths[1]) else False
-        both = joined_values([decoded(ours), decoded(theirs)])
+        ours, theirs = decoded(ours), decoded(theirs)
+        alike = is_categorical(ours.type) == is_categorical(theirs.type)
+        both = joined_values([ours, theirs])
         ours, theirs = both.slice(0, len(ours)), both.slice(len(ours))
-        if pa.types.is_floating(both.type):
-            return _same_numbers(ours, theirs)
-        return bool(ours.equals(theirs))
+        same = _same_numbers if pa.types.is_floating(both.type) else pa.ChunkedArray.equals
+        return bool(same(ours, theirs)) or (False if alike else None)
     except (ColumnError, pa.ArrowException):
         return None
 

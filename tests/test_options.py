@@ -41,6 +41,8 @@ NOT_SWEPT = {
     # A mechanism that needs the first is not swept; the others are about one given release.
     *("--public-posterior", "--canaries", "--slice", "--timeout"),
     *("--projection", "--answers"),
+    # The declaration of a simulated release names them.
+    "--before",
 }
 """The options of an audit that a sweep lacks, and why."""
 

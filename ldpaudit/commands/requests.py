@@ -209,7 +209,8 @@ class DeclareRequest(FileOptions):
         tuple[str, ...],
         Option(
             "A column that was there before the noise and is released as it was (repeatable; "
-            "'*': all but the private ones)."
+            "'*': all but the private ones).",
+            lines=True,
         ),
     ] = ()
     joint: Annotated[

@@ -190,6 +190,7 @@ class ReleaseOptions:
         Option(
             "A column from before the noise: not computed from released labels (repeatable; "
             "'*': all).",
+            lines=True,
         ),
     ] = ()
     drop: Annotated[Collection[str], Option("A column that is no feature (repeatable).")] = ()

@@ -16,6 +16,7 @@ from ldpaudit.judging.policy.sections import (
     ClaimSection,
     DecisionSection,
     Policy,
+    ReleaseSection,
     Waiver,
     keys_of,
     section_in,
@@ -23,6 +24,7 @@ from ldpaudit.judging.policy.sections import (
 
 SECTIONS: Final[Mapping[str, type[BaseModel]]] = {
     "claim": ClaimSection,
+    "release": ReleaseSection,
     "audit": AuditSection,
     "decision": DecisionSection,
     "waivers": Waiver,
