@@ -82,7 +82,7 @@ def test_a_policy_lists_names(tmp_path):
     assert load_policy("ldpaudit:default").release.before == ()
     for text in ('"a"', "[1]", "true"):
         with pytest.raises(
-            ldpaudit.errors.PolicyError, match="line 4: The policy's .release.before"
+            ldpaudit.errors.PolicyError, match=r"line 4: The policy's 'release\.before"
         ):
             load_policy(policy(tmp_path, text))
     assert "release.before" in called("policy", "explain", "release")[1]
