@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.standing import derived_columns
 from ldpaudit.audits.interface import AuditContext, Part, collected, notes
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior, why_no_channel
 from ldpaudit.errors import InputError
@@ -123,8 +122,8 @@ def _telling(context: AuditContext) -> Iterator[Part]:
     release, labels = context.release, _labels_of(context)
     if labels is None or len(release) < _FEWEST or labels.classes < 2:
         return
-    left_out, width = set(derived_columns(context)), release.features.width
-    places = [j for j in range(width) if j not in left_out]
+    width = release.features.width
+    places = list(range(width))
     looked = min(len(places), MOST_SCANNED)
     rows = rows_to_scan(len(release), looked, labels.classes, context.rng("columns"))
     if looked < len(places):

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.rows import lags_that_agree, noise_clusters
+from ldpaudit.audits.assumptions.alone import spacing_alone
+from ldpaudit.audits.assumptions.rows import noise_clusters
 from ldpaudit.audits.assumptions.standing import label_counts
 from ldpaudit.audits.interface import AuditContext, Bound, BuiltIn, Part, in_part, of_rows
 from ldpaudit.audits.mechanism.evidence import (
@@ -366,13 +367,13 @@ def _counted_alone(context: AuditContext) -> IndexArray | None:
     """Return rows that share no noise, as far as released labels show it; None for all."""
     # Distances at which rows share noise are looked for at the head of the file: a model of all
     # rows would take longer than the rest of an audit.
-    found = noise_clusters(context)
-    rows = None if found.codes is None else one_of_each(found.codes, context.rng("counted rows"))
+    codes = noise_clusters(context)
+    rows = None if codes is None else one_of_each(codes, context.rng("counted rows"))
     head = of_rows(context, np.arange(min(len(context.release), _HEAD)))
-    lags = lags_that_agree(head, None)
-    if lags is None:
+    spacing = spacing_alone(head)
+    if spacing is None:
         return rows
-    return lags.apart(np.arange(len(context.release)) if rows is None else rows)
+    return spacing.apart(np.arange(len(context.release)) if rows is None else rows)
 
 
 def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.standing import sound_features
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError, quoted
@@ -98,7 +97,7 @@ def _of_released_labels(context: AuditContext) -> list[Outcomes]:
     """Return which released labels are high, and with which of them the features agree."""
     released = context.release.released
     outcomes = [Outcomes(_high(released), np.zeros(len(released), dtype=np.int64))]
-    if sound_features(context).is_constant():
+    if context.release.features.is_constant():
         return outcomes
     try:
         posterior = cross_fitted_posterior(context, "released")

@@ -35,7 +35,7 @@ _REFUTING: Final = TABLE["groups"]["claim"]
 MOST: Final = 3
 _RARE, _MOST_ROWS = 0.01, 1e9
 _ROWS_NEEDED, _WITH_TRUTH = "power.rows_needed", "power.with_truth.min_detectable_excess"
-_DOUBTS = ("selected", "changed_rows", "doubtful_columns", "doubtful_rows")
+_DOUBTS = ("selected", "changed_rows", "unknown_columns")
 
 
 def advice_step(policy: Policy) -> str:

@@ -142,15 +142,13 @@ ESTIMATES: Final = {
     "assumptions.agreement_along_the_file": "Whether released labels relate to features alike "
     "along the file, without true labels (p-value).",
     "assumptions.shared_with_others": "Whether it is not another person's (p-value).",
-    "assumptions.derived_columns": "Columns computed from the released label.",
-    "assumptions.doubtful_columns": "Columns computed from it, or used by the mechanism.",
-    "assumptions.doubtful_rows": "Columns in which the rows of one person may be equal.",
+    "assumptions.unknown_columns": "Columns that refute the claim if from before the noise.",
     "assumptions.changed_rows": "Rows whose released label was overwritten after the noise.",
     "assumptions.selected": "Whether rows were left out or repeated by their released label.",
     "assumptions.counted_rows": "Rows that bounds count, as others share their noise.",
     "assumptions.composed_epsilon": "ε of one person who has several rows.",
-    "assumptions.epsilon_with_derived": "The bound of the release alone, with columns that may be "
-    "computed from the released label.",
+    "assumptions.epsilon_with_unknown": "The bound of the release alone, were all columns there "
+    "before the noise.",
     "seeds.p_value": "Whether a common seed or a checksum explains the noise (p-value).",
     "power.min_detectable_excess": "The smallest excess of ε found with 90 % power.",
     "power.rows_needed": "Further rows for the power that the policy asks for.",

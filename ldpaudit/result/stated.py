@@ -13,6 +13,7 @@ UNSELECTED: Final = "no row was left out or repeated after the noise because of 
 NOT_DERIVED: Final = "no feature was computed from the released label"
 FIRST_STAGE: Final = "rows are in the order of their release, those of the first stage first"
 REFUTED: Final = " (refuted here)"
+NOT_KNOWN: Final = " (not known here)"
 NOT_INDEPENDENT: Final = INDEPENDENT + REFUTED
 
 # P-values: the channel uses no feature; rows share no noise; not with another person's row.
@@ -20,12 +21,10 @@ FEATURE_BLIND_TEST: Final = "assumptions.feature_blind"
 SHARED_NOISE_TEST: Final = "assumptions.shared_noise"
 SHARED_WITH_OTHERS: Final = "assumptions.shared_with_others"
 AGREEMENT_TEST: Final = "assumptions.agreement_along_the_file"
-DERIVED_COLUMNS: Final = "assumptions.derived_columns"
+UNKNOWN_COLUMNS: Final = "assumptions.unknown_columns"
 COMPOSED_EPSILON: Final = "assumptions.composed_epsilon"
 RARE_CLASSES: Final = "mechanism.rare_classes"
 COUNTED_ROWS: Final = "assumptions.counted_rows"
-DOUBTFUL_COLUMNS: Final = "assumptions.doubtful_columns"
-DOUBTFUL_ROWS: Final = "assumptions.doubtful_rows"
 CHANGED_ROWS: Final = "assumptions.changed_rows"
 SELECTED: Final = "assumptions.selected"
 

@@ -68,6 +68,8 @@ def audit(
     rng = np.random.default_rng([seed, n, *fault.id.encode()])
     specimen = fault.make(n, rng)
     options = {key: value for key, value in specimen.options.items() if key in _OPTIONS}
+    if truth and "before" in specimen.options:
+        options["before"] = specimen.options["before"]
     if "group" in specimen.options and "group" not in options:
         options["drop"] = [specimen.options["group"]]
     result = ldpaudit.audit(

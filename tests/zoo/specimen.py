@@ -88,6 +88,8 @@ def release(
     frame = persons.frame.assign(**(columns or {}))
     frame["label"] = np.array(persons.classes)[released]
     claim = {"name": "randomized-response", "classes": list(persons.classes), "epsilon": CLAIM}
+    # What the people's table had is from before the noise, as a truth file with all columns shows.
+    options.setdefault("before", [name for name in persons.frame if name not in (columns or {})])
     return declared(frame, persons.labels, claim, rows, **options)
 
 

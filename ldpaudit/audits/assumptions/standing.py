@@ -1,60 +1,44 @@
-"""What bounds may use: sound columns, unchanged rows, and the assumptions that still stand."""
-
-# With the bound of ε from the release alone, for any choice of feature columns: without true labels
-# it shows which columns were computed from the released label.
+"""What bounds may use: columns from before, unchanged rows, assumptions that still stand."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.derived import (
-    DETERMINED,
-    ColumnEvidence,
-    EpsilonRange,
-    bounds_alone,
-    evidence_with_truth,
-    largest_expected,
-    seems_natural,
-    signals_of,
-    suspects_among,
-    with_number,
-)
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise, groups
 from ldpaudit.audits.assumptions.rows import (
-    EQUAL,
-    Clusters,
     Counted,
     clusters,
     counted,
     counted_rows,
-    may_share,
+    dependence_of,
     noise_clusters,
+    noise_of,
+    shared,
     tested,
 )
+from ldpaudit.audits.before import before, unknown
 from ldpaudit.audits.interface import AuditContext, of_rows, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.assumptions.afterwards import (
-    Signals,
-    computed_columns,
-    is_selected,
-    truth_alignment,
-)
+from ldpaudit.estimators.assumptions.afterwards import fixed_rows, is_selected, truth_alignment
 from ldpaudit.estimators.assumptions.clusters import one_of_each
-from ldpaudit.estimators.assumptions.columns import SUSPICIOUS
 from ldpaudit.estimators.epsilon.release_only import (
     ReleaseOnlyEvidence,
     release_only_evidence,
 )
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.models.label_model import fit_posterior
+from ldpaudit.models.screening import association
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, label_table
 from ldpaudit.result import Finding, Kind
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
     INDEPENDENT,
+    NOT_DERIVED,
     NOT_INDEPENDENT,
+    NOT_KNOWN,
     REFUTED,
     UNSELECTED,
 )
@@ -117,106 +101,116 @@ def _scores(context: AuditContext, features: FeatureTable) -> FloatArray:
     return scores
 
 
-# The share of a column that the others explain.
-_MOSTLY: Final = 0.5
-# Shares of the claim; the second where the first leaves a violation.
-_SUSPICIOUS_SHARES: Final = (1.0, 0.5)
+# What a policy's limit is where nothing is claimed: no natural feature reveals more, in nats.
+_DETERMINED: Final = 4.0
+# Columns that are left out one by one, the clearest with the released label.
+_MOST_SUSPECTS: Final = 6
 
 
 @remembered("assumptions.features")
 def sound_features(context: AuditContext) -> FeatureTable:
-    """Return the features without columns that were computed from the released label."""
-    return context.release.features.without(derived_columns(context))
+    """Return the features from before the noise; all of them where none is known to be."""
+    known = before(context)
+    return context.release.features.without(unknown(context) if known else ())
+
+
+def rests_on_known(context: AuditContext) -> bool:
+    """Return whether :func:`sound_features` were all there before the noise."""
+    return bool(before(context)) or not context.release.features.width
 
 
 def sound_and_numbered(context: AuditContext, rows: IndexArray) -> FeatureTable:
     """Return sound features of some rows, and their numbers unless released labels order them."""
-    features = sound_features(context)
-    ordered = column_evidence(context).ordered
-    taken = features.take(rows)
-    return taken if ordered else with_number(taken, rows)
-
-
-def derived_columns(context: AuditContext) -> tuple[int, ...]:
-    """Return the array columns computed from the released label, numeric ones first."""
-    return column_evidence(context).derived
+    taken = sound_features(context).take(rows)
+    if noise_of(context).ordered:
+        return taken
+    numbers = rows.astype(np.float32)[:, None]
+    return replace(taken, numeric=np.concatenate([taken.numeric, numbers], axis=1))
 
 
 def uses_features(context: AuditContext) -> bool:
-    """Return whether the released labels depend on features, at the plan's confidence."""
-    p_value = column_evidence(context).p_value
-    return p_value is not None and p_value <= 1 - context.plan.confidence
+    """Return whether noise depends on columns from before it, or on places in the file."""
+    return feature_blind(context) is not None and _dependence(context) <= SUSPICIOUS
 
 
-@remembered("assumptions.columns")
-def column_evidence(context: AuditContext) -> ColumnEvidence:
-    """Return what was found out about the feature columns."""
-    if not tested(context) or context.release.features.is_constant():
-        return ColumnEvidence()
+def _dependence(context: AuditContext) -> float:
+    p_value = feature_blind(context)
+    return 1.0 if p_value is None else p_value
+
+
+@remembered("assumptions.blind")
+def feature_blind(context: AuditContext) -> float | None:
+    """Return the p-value of "noise depends on no column from before and no place", if tested."""
+    # Of the rows whose labels no rule overwrote afterwards.
+    if context.release.truth is None or not tested(context):
+        return None
+    found = dependence_of(context)
+    if found is None:
+        return None
+    p_value = found.p_value(known=True, dependence=True)
+    left = _without_changed(context)
+    return p_value if left is None else max(p_value, left.p_value(known=True, dependence=True))
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What columns say that may have been computed from released labels after the noise.
+
+    ``columns``: array places; ``p_value``, ``finding``: of white noise by them, or None where a bound
+    says it; ``bound``: the bound of ε that they would give, in nats.
+    """
+
+    columns: tuple[int, ...]
+    p_value: float | None = None
+    finding: NoiseFinding | None = None
+    bound: float | None = None
+
+
+@remembered("assumptions.doubt")
+def doubt(context: AuditContext) -> Doubt | None:
+    """Return what unknown columns say against the claim, None where they say nothing."""
+    if not tested(context):
+        return None
     if context.release.truth is None:
-        return _without_truth(context)
-    found = evidence_with_truth(context, _every(context), context.halves())
-    # Rows of one person on both sides of the split show what features seem to say.
-    if not counted(context).holds:
-        return replace(found, p_value=None)
-    suspicious = found.p_value is not None and found.p_value <= SUSPICIOUS
-    if suspicious and (may_share(context) or _repeated(context)):
-        return replace(found, p_value=None, rows_in_doubt=True)
-    return found
+        return _doubt_alone(context)
+    apart = dependence_of(context)
+    found = [one for one in shared(context) if not one.known]
+    if apart is not None:
+        found += [one for one in apart.clear(known=False) if one.is_dependence]
+    left = _without_changed(context)
+    if not found or (left is not None and not left.clear(known=False)):
+        return None
+    first = found[0].departure.columns
+    return Doubt(tuple(j for j in first if j not in before(context)), found[0].p_value, found[0])
 
 
-def _repeated(context: AuditContext) -> bool:
-    """Return whether rows seem to have been repeated because of their released label."""
-    # One row of each group of equal ones counts, so a label is as frequent as its rows were
-    # repeated only where such groups have many people: that looks like a channel that uses the
-    # features.
-    channel, release = aligned_channel(context), context.release
-    if channel is None or EQUAL not in noise_clusters(context).shared:
-        return False
-    k, m = len(release.classes), len(release.outputs)
-    return is_selected(label_table(context.truth, release.released, k, m), channel.matrix)
-
-
-def _every(context: AuditContext) -> IndexArray:
-    rows = counted_rows(context)
-    return np.arange(len(context.release)) if rows is None else rows
-
-
-def _without_truth(context: AuditContext) -> ColumnEvidence:
+def _doubt_alone(context: AuditContext) -> Doubt | None:
+    """Return the unknown columns that bound ε above the claim, the single one that does, if any."""
     limit = largest_expected(context)
-    bound = _bound_without(context, ())
-    if bound <= limit:
-        return ColumnEvidence()
-    rows, halves = _every(context), context.halves()
-    alone = bounds_alone(context, rows, halves)
+    places = unknown(context)
+    if not places or not limit < math.inf or _bound_without(context, ()) <= limit:
+        return None
+    bounds = {j: _bound_without(context, (j,)) for j in _suspects(context, places)}
+    alone = [j for j, bound in bounds.items() if bound <= limit]
+    least = min(bounds.values(), default=math.inf)
+    return Doubt(tuple(alone) or places, bound=least)
+
+
+def _suspects(context: AuditContext, places: tuple[int, ...]) -> list[int]:
+    """Return the unknown columns that go most clearly with the released label."""
     release = context.release
-    derived = list(computed_columns(release.features, None, release.released, alone))
-    if derived and _bound_without(context, tuple(derived)) <= limit:
-        return ColumnEvidence(tuple(derived), bound_with=bound)
-    signals: Signals | None = None
-    for least in _SUSPICIOUS_SHARES:
-        suspects = [j for j in suspects_among(alone, least * limit) if j not in derived]
-        if suspects and signals is None:
-            signals = signals_of(context, rows, halves)
-        found = [j for j in suspects if signals and not _is_natural(context, signals, alone, j)]
-        derived += found
-        if found and _bound_without(context, tuple(derived)) <= limit:
-            break
-    return ColumnEvidence(tuple(derived), bound_with=bound) if derived else ColumnEvidence()
+    scores = association(release.features, release.released)
+    order = sorted(places, key=lambda j: -scores[j])
+    return order[:_MOST_SUSPECTS]
 
 
-def _is_natural(
-    context: AuditContext, signals: Signals, alone: dict[int, EpsilonRange], column: int
-) -> bool:
-    limit = largest_expected(context)
-    if alone[column].certified > max(DETERMINED, limit) or not seems_natural(signals, column):
-        return False
-    # A score that a model gave its own training rows, or a mean over rows near by, is in part a
-    # function of the others, and without it nothing speaks against the claim.
-    scored = not signals.levels_off(column)
-    if alone[column].certified <= limit:
-        scored = scored and signals.explained(column) > _MOSTLY
-    return not scored or _bound_without(context, (column,)) > limit
+def largest_expected(context: AuditContext) -> float:
+    """Return the claimed ε; where nothing is claimed, what no natural feature reveals."""
+    channel = aligned_channel(context)
+    limit = context.claim.epsilon
+    if limit is None and channel is not None:
+        limit = channel.epsilon
+    return _DETERMINED if limit is None or math.isinf(limit) else limit
 
 
 def _bound_without(context: AuditContext, columns: tuple[int, ...]) -> float:
@@ -225,6 +219,33 @@ def _bound_without(context: AuditContext, columns: tuple[int, ...]) -> float:
     if isinstance(evidence, str):
         return 0.0
     return evidence.bound(1 - context.plan.confidence).epsilon
+
+
+@remembered("assumptions.changed")
+def changed_rows(context: AuditContext) -> IndexArray:
+    """Return the rows whose released labels a rule on features fixed after the noise, int64."""
+    # Only where that explains why noise depends on the features.
+    nothing = np.empty(0, dtype=np.int64)
+    dependent = [one for one in noise_of(context).clear() if one.is_dependence]
+    if not dependent:
+        return nothing
+    codes = [one.codes for one in groups(context) if one.name in ("value", "range")]
+    release = context.release
+    fixed = fixed_rows(codes, context.truth, release.released)
+    # Groups that fix most labels are copies of the released label, no rule.
+    if not len(fixed) or 2 * len(fixed) > len(release):
+        return nothing
+    return fixed
+
+
+@remembered("assumptions.without changed")
+def _without_changed(context: AuditContext) -> WhiteNoise | None:
+    """Return where noise is not white in the rows that no rule changed; None where none did."""
+    fixed = changed_rows(context)
+    if not len(fixed):
+        return None
+    left = np.setdiff1d(np.arange(len(context.release)), fixed, assume_unique=True)
+    return noise_of(of_rows(context, left))
 
 
 def over_all_rows(context: AuditContext) -> AuditContext:
@@ -236,12 +257,11 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     if whole is None or clusters(context) is not None:
         return context
     part = counted(context)
-    if part.rows is not None or not part.holds or len(column_evidence(context).fixed):
+    if part.rows is not None or not part.holds or len(_changed(context)):
         return context
     known: dict[str, Any] = context.once("all rows", dict)
-    known["assumptions.clusters"] = Clusters({}, (), None)
-    known["assumptions.counted"] = Counted(None)
-    known["assumptions.columns"] = column_evidence(context)
+    known |= {"rows.clusters": None, "rows.counted": Counted(None)}
+    known |= _of_columns(context)
     return context.of(whole, views=replace(context.views, every_row=None), known=known)
 
 
@@ -255,28 +275,45 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
     if not known:
         rows = one_of_each(groups, context.rng("one row of each group"))
         found = noise_clusters(context)
-        codes = None if found.codes is None else found.codes[rows]
+        codes = None if found is None else found[rows]
         if codes is not None and len(np.unique(codes)) == len(codes):
             codes = None
         of_all = counted(context)
         places = np.arange(len(rows))
         if codes is not None:
             places = one_of_each(codes, context.rng("counted of groups"))
-        if of_all.lags is not None:  # Distances are those in the file.
-            places = np.searchsorted(rows, of_all.lags.apart(rows[places]))
+        if of_all.spacing is not None:  # Distances are those in the file.
+            places = np.searchsorted(rows, of_all.spacing.apart(rows[places]))
         apart = None if len(places) == len(rows) else places
         known["rows"] = rows
-        known["assumptions.clusters"] = replace(found, kinds={}, codes=codes)
-        known["assumptions.counted"] = Counted(apart, of_all.lags, of_all.holds)
-        known["assumptions.columns"] = replace(
-            column_evidence(context), fixed=np.empty(0, dtype=np.int64)
-        )
+        known["rows.clusters"] = codes
+        known["rows.counted"] = replace(of_all, rows=apart)
+        known |= _of_columns(context)
     return replace(of_rows(context, known["rows"]), known=known)
+
+
+def _changed(context: AuditContext) -> IndexArray:
+    if context.release.truth is None or not tested(context):
+        return np.empty(0, dtype=np.int64)
+    return changed_rows(context)
+
+
+def _of_columns(context: AuditContext) -> dict[str, Any]:
+    """Return what is known of a context's columns, for a context of other rows of it."""
+    known: dict[str, Any] = {
+        "assumptions.changed": np.empty(0, dtype=np.int64),
+        "assumptions.without changed": None,
+        "assumptions.blind": feature_blind(context),
+        "assumptions.doubt": doubt(context),
+    }
+    if context.release.truth is not None and tested(context):
+        known["noise.white"] = noise_of(context)
+    return known
 
 
 def unchanged_rows(context: AuditContext) -> IndexArray | None:
     """Return the rows whose labels a bound may count, int64, in order; None for all of them."""
-    rows, fixed = counted_rows(context), column_evidence(context).fixed
+    rows, fixed = counted_rows(context), _changed(context)
     if not len(fixed):
         return rows
     every = np.arange(len(context.release)) if rows is None else rows
@@ -292,6 +329,17 @@ def label_counts(context: AuditContext) -> IndexArray:
     k, m = len(release.classes), len(release.outputs)
     used = slice(None) if rows is None else rows
     return label_table(every.truth[used], release.released[used], k, m)
+
+
+def every_count(context: AuditContext) -> IndexArray | None:
+    """Return how many of all rows have each true label and output, where a bound must hold for
+    them as well; None where it need not.
+    """
+    release = context.release
+    if release.truth is None or counted(context).known:
+        return None
+    k, m = len(release.classes), len(release.outputs)
+    return label_table(context.truth, release.released, k, m)
 
 
 @remembered("assumptions.selected")
@@ -313,6 +361,8 @@ def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str,
     if selected(context):
         refuted.add(UNSELECTED)
     marked = tuple(a + REFUTED if a in refuted else a for a in assumptions)
+    if not rests_on_known(context):
+        marked = tuple(a + NOT_KNOWN if a == NOT_DERIVED else a for a in marked)
     return ("certified" if marked == assumptions else "estimated"), marked
 
 

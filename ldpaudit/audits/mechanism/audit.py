@@ -17,6 +17,7 @@ from ldpaudit.audits.assumptions.standing import label_counts, over_all_rows, st
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected, notes
 from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
+    insider_evidence_of_all,
     outsider_evidence,
     report_counts,
     subgroup_evidence,
@@ -351,7 +352,14 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
             bound, reference = insider.by_method(method, alpha), _REFERENCES[method]
             yield _bound(context, own, bound, words, reference, *further)
         yield from _observed(label_counts(context))
-        yield INSIDER, lambda level: insider.bound(level).epsilon
+        of_all = insider_evidence_of_all(context)
+        yield (
+            INSIDER,
+            lambda level: min(
+                insider.bound(level).epsilon,
+                math.inf if of_all is None else of_all.bound(level).epsilon,
+            ),
+        )
     if not isinstance(groups, str):
         words = (
             "the strongest bound within groups of rows whose released label equals the true one "

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ldpaudit.audits.assumptions.standing import (
+    every_count,
     evidence_of,
     label_counts,
     selected,
@@ -65,10 +66,23 @@ def insider_evidence(context: AuditContext) -> BoundEvidence | None:
     return evidence
 
 
+@remembered("epsilon.insider of all rows")
+def insider_evidence_of_all(context: AuditContext) -> BoundEvidence | None:
+    """Return the evidence of all rows, where those counted may be chosen by released labels."""
+    # Whether rows share noise then rests on columns that may have been computed from released
+    # labels: a bound must hold either way.
+    counts = every_count(context)
+    if counts is None or feature_dependence(context) is not None:
+        return None
+    channel = aligned_channel(context)
+    matrix = None if channel is None else worth_looking_for(channel).matrix
+    return epsilon_evidence(counts, matrix, context.rng("epsilon", "insider of all rows"))
+
+
 @remembered("epsilon.outsider")
 def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:
     """Return the evidence of the release alone, or the reason why there is none."""
-    # Columns that were computed from the released label take no part.
+    # Where columns are known to be from before the noise, the others take no part.
     return feature_dependence(context) or evidence_of(context, sound_features(context))
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.audits.assumptions.rows import Counted
-from ldpaudit.audits.assumptions.standing import derived_columns
 from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
+from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, notes
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
 from ldpaudit.audits.person.answers import EPSILON, Answers
@@ -414,11 +414,13 @@ def _bound_alone(answers: Answers, *, adds_up: bool) -> Bound | None:
         labels, groups = ReleasedLabels(codes.astype(np.int32)), first.release.groups
         release = Release(first.release.features, labels, names, names, groups=groups)
         every = len(answers.counted) == len(answers.rows)
-        known_rows = {"assumptions.counted": Counted(None if every else answers.counted)}
+        known_rows = {"rows.counted": Counted(None if every else answers.counted)}
         claim = from_declaration(None, names)
         context = first.of(release, claim=claim, known=known_rows)
-        derived = {column for one in answers.contexts for column in derived_columns(one)}
-        as_one = evidence_alone(context, release.features.without(derived))
+        known = before(first)
+        places = range(release.features.width)
+        left_out = tuple(j for j in places if j not in known) if known else ()
+        as_one = evidence_alone(context, release.features.without(left_out))
     whole = as_one if isinstance(as_one, ReleaseOnlyEvidence) else None
     if not columns and whole is None:
         return None

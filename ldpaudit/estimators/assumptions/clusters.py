@@ -1,6 +1,6 @@
 """Rows that belong together: equal ones, nearly equal ones, given groups; and one row of each."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from typing import Final
 
@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import gen_batches
 
 from ldpaudit.arrays import GOLDEN
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
@@ -17,7 +15,6 @@ from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 _Mixed = npt.NDArray[np.uint64]
 # Equal rows that are more are no cluster: so many are equal by chance, as in a small table.
 _LARGEST: Final = 30
-FEW_VALUES: Final = 50
 _LEAST_SHARE: Final = 1e-3
 
 
@@ -30,8 +27,12 @@ def equal_rows(features: FeatureTable) -> IndexArray:
     return without_large(np.unique(mixed, return_inverse=True)[1].astype(np.int64))
 
 
-def partly_equal_rows(features: FeatureTable, rng: np.random.Generator) -> list[IndexArray]:
-    """Return groupings, int64 (n,) each: rows equal in a few columns, where at most 30 are.
+def partly_equal_rows(
+    features: FeatureTable, rng: np.random.Generator
+) -> list[tuple[tuple[int, ...], IndexArray]]:
+    """Return groupings of rows equal in a few columns, where at most 30 are.
+
+    Each is the array columns, and codes, int64 (n,).
 
     Rows of one person often differ in some columns, by date or place. So groupings start from
     single columns and from random pairs, and the column joins in which rows that are equal so far
@@ -50,7 +51,9 @@ def partly_equal_rows(features: FeatureTable, rng: np.random.Generator) -> list[
         joined, codes = _narrowed(columns, chances, start, rng)
         if codes is not None:
             found.setdefault(frozenset(joined), codes)
-    return list(found.values())
+    return [
+        (tuple(sorted(int(looked_at[j]) for j in joined)), codes) for joined, codes in found.items()
+    ]
 
 
 def starts(columns: int, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
@@ -124,66 +127,6 @@ def _equal_shares(columns: list[IntArray], first: IndexArray, second: IndexArray
     return np.array([np.mean(column[first] == column[second]) for column in columns])
 
 
-def equal_ranks(features: FeatureTable) -> Iterator[tuple[int, IndexArray]]:
-    """Yield each array column of 2 to 50 values, and codes of its rows, int64 (n,).
-
-    The j-th rows of all values have one code: a seed that is set again for each value gives them
-    the same noise.
-    """
-    for place, column in enumerate((*features.numeric.T, *features.categorical.T)):
-        if len(np.unique(column[:50_000])) > FEW_VALUES:
-            continue
-        values, codes = np.unique(column, return_inverse=True)
-        if 1 < len(values) <= FEW_VALUES:
-            order = np.argsort(codes, kind="stable")
-            sizes = np.bincount(codes)
-            ranks = np.empty(len(codes), dtype=np.int64)
-            ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            yield place, ranks
-
-
-def alike_rows(features: FeatureTable, rng: np.random.Generator, width: float = 1.0) -> IndexArray:
-    """Return codes of rows, int64 (n,): the same for nearly equal rows, where at most 30 are.
-
-    Rows are put into the cells of a few random grids on random directions; rows of one cell are
-    linked. ``width`` scales the cells.
-    """
-    places = _projected(features, rng)
-    links = []
-    for _ in range(3):
-        shift = rng.random(places.shape[1])
-        # Nearly equal: by less than this share of a standard deviation in any direction.
-        cells = np.floor(places / (0.1 * width) + shift).astype(np.int32)
-        mixed = _mixed(cells.T, len(cells))
-        order = np.argsort(mixed)
-        same = np.flatnonzero(mixed[order[1:]] == mixed[order[:-1]])
-        links.append((order[same], order[same + 1]))
-    first, second = (np.concatenate(part) for part in zip(*links, strict=True))
-    return without_large(_components(first, second, len(features)))
-
-
-def _projected(features: FeatureTable, rng: np.random.Generator) -> FloatArray:
-    """Return rows on random directions in standard deviations; levels are random numbers."""
-    columns, n, numeric = features.width, len(features), features.numeric
-    directions = rng.standard_normal((columns, min(4, columns)))
-    levels = [rng.standard_normal(size + 1) for size in features.cardinalities]
-    scaler, places = StandardScaler(), np.empty((n, directions.shape[1]))
-    for rows in _batches(n, numeric.shape[1]) if numeric.size else ():
-        with np.errstate(invalid="ignore"):
-            scaler.partial_fit(numeric[rows].astype(np.float64))
-    for rows in _batches(n, columns):
-        numbers = numeric[rows].astype(np.float64)
-        scaled = np.nan_to_num(scaler.transform(numbers)) if numbers.shape[1] else numbers
-        pairs = zip(levels, features.categorical[rows].T, strict=True)
-        drawn = [level[codes + 1, None] for level, codes in pairs]
-        places[rows] = np.hstack([scaled, *drawn]) @ directions
-    return np.asarray(places / np.maximum(places.std(axis=0), 1e-12))
-
-
-def _batches(n: int, columns: int) -> Iterator[slice]:
-    return iter(gen_batches(n, max((1 << 18) // max(columns, 1), 1)))
-
-
 def _mixed(columns: Iterable[IntArray], n: int) -> _Mixed:
     """Return one number for each row, the same for rows that are equal in all columns."""
     mixed = np.zeros(n, dtype=np.uint64)
@@ -219,6 +162,12 @@ def one_of_each(codes: IndexArray, rng: np.random.Generator) -> IndexArray:
     return np.sort(order[first])
 
 
-def has_pairs(codes: IndexArray, fewest: int) -> bool:
-    """Return whether clusters hold at least so many disjoint pairs."""
-    return int((np.bincount(codes) // 2).sum()) >= fewest
+def disjoint_pairs(clusters: IndexArray, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
+    """Return random disjoint pairs of rows of one cluster, int64 arrays of shape (p,) each."""
+    order = rng.permutation(len(clusters))
+    order = order[np.argsort(clusters[order], kind="stable")]
+    codes = clusters[order]
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    place = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
+    left = np.flatnonzero((place % 2 == 0)[:-1] & (codes[:-1] == codes[1:]))
+    return order[left], order[left + 1]

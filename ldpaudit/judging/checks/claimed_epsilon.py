@@ -11,15 +11,16 @@ from ldpaudit.release import DeclaredColumns
 from ldpaudit.result.numbers import against, number
 from ldpaudit.result.stated import (
     CHANGED_ROWS,
-    DOUBTFUL_COLUMNS,
-    DOUBTFUL_ROWS,
     FEATURE_BLIND_TEST,
     INSIDER,
     INSIDER_SHARES,
+    NOT_DERIVED,
+    NOT_KNOWN,
     SELECTED,
     SHARED_NOISE,
     SHARED_WITH_OTHERS,
     SUBGROUPS,
+    UNKNOWN_COLUMNS,
     shares,
 )
 
@@ -29,12 +30,12 @@ _DIGITS: Final = 9
 """A sum of ε is exact to so many digits."""
 _SHARE_IF_CHANGED = 0.1
 _REFUTED = (
-    "the claim is refuted: the released label depends on the features, or on the row's place in "
-    "the file, and not on the true label alone, as the declared mechanism would have it"
+    "the claim is refuted: the noise depends on the features, or on the row's place in the file, "
+    "and not on the true label alone, as the declared mechanism would have it"
 )
 _SHARES_NOISE = (
-    "the claim is refuted: rows of different people share noise, so anyone who knows one of "
-    "their labels can read the noise of the others"
+    "the claim is refuted: the noise of one person's row says what it did to another's, so anyone "
+    "who knows some labels can read others"
 )
 IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "
@@ -51,15 +52,10 @@ _DOUBTS = {
         "some of them, whatever the true label was. That reveals nothing, but those rows are not "
         "as declared"
     ),
-    DOUBTFUL_COLUMNS: (
-        "a column says more of the released label than the true one explains, and these rows do "
-        "not show whether it was computed from the released label, which reveals nothing, or "
-        "used by the mechanism, which refutes the claim"
-    ),
-    DOUBTFUL_ROWS: (
-        "rows that are alike have alike noise, and these rows do not show whether they are one "
-        "person's, whose answer was remembered, or the released label depends on the features, "
-        "which refutes the claim"
+    UNKNOWN_COLUMNS: (
+        "columns speak against the claim, and it is not known whether they were there before the "
+        "noise: either the labels were not released as claimed, or these columns were computed "
+        "from released labels, which reveals nothing"
     ),
 }
 LATER_STAGES = (
@@ -111,20 +107,25 @@ def beyond_the_policy(
 
 def _measured(case: Case) -> Draft:
     evidence, limit = case.evidence, case.claim.epsilon
+    estimates = evidence.estimates
     tests = {FEATURE_BLIND_TEST} & evidence.estimates.keys()
     proofs = shares(set(evidence.bounds) | tests)
 
-    def best_bound(alpha: float) -> float | None:
-        found = ((name, part) for name, part in proofs.items() if name in evidence.bounds)
-        return max((evidence.bounds[name](alpha * part) for name, part in found), default=None)
+    def best_bound(alpha: float, *, firm: bool = False) -> float | None:
+        found = (
+            evidence.bounds[name](alpha * part)
+            for name, part in proofs.items()
+            if name in evidence.bounds and not (firm and _is_conditional(evidence, name))
+        )
+        return max(found, default=None)
 
     def failure(alpha: float) -> Answer | None:
         if CHANGED_ROWS in evidence.estimates:
             # Which rows bounds leave out was decided by their released labels.
             alpha *= _SHARE_IF_CHANGED
-        if limit is None or math.isinf(limit) or not proofs:
+        if limit is None or math.isinf(limit):
             return None
-        bound = best_bound(alpha)
+        bound = best_bound(alpha, firm=True)
         exceeded = bound is not None and bound > limit
         # Where the released label depends on the features, bounds of ε miss their assumption. Where
         # one of them exceeds the claim, it is refuted either way; this only decides how to put it.
@@ -143,13 +144,18 @@ def _measured(case: Case) -> Draft:
             return Answer("inconclusive", None, "nothing was claimed, so nothing was judged")
         if math.isinf(limit):
             return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
-        if not proofs:
-            return Answer("inconclusive", None, "no audit could bound ε from below")
-        failed, bound = failure(alpha), best_bound(alpha)
+        failed = failure(alpha)
+        if not proofs and failed is None:
+            doubt = next((words for name, words in _DOUBTS.items() if name in estimates), None)
+            unbounded = "no audit could bound ε from below"
+            return Answer("inconclusive", None, doubt or unbounded)
+        bound = best_bound(alpha)
         if failed is not None:
             return failed
         if bound is None:
             return Answer("inconclusive", None, IN_DOUBT)
+        if bound > limit:
+            return Answer("inconclusive", bound, _DOUBTS[UNKNOWN_COLUMNS], "lower")
         allowed = case.policy.audit.max_undetected_excess.at(limit)
         weakness = _weakness(evidence, allowed, alpha)
         staged = case.claim.offers(StagedLabel)
@@ -161,6 +167,12 @@ def _measured(case: Case) -> Draft:
 
     ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
     return drafted(test, ids, limit, failure=failure)
+
+
+def _is_conditional(evidence: Evidence, name: str) -> bool:
+    """Return whether a bound holds only if its columns were there before the noise."""
+    found = evidence.estimates.get(name)
+    return found is not None and NOT_DERIVED + NOT_KNOWN in found.assumptions
 
 
 def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, limit: float) -> str:

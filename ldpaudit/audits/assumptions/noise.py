@@ -1,0 +1,399 @@
+"""Whether noise is white: what was there before it, and where what it did goes with that."""
+
+# True labels must be known. What is found is asked again in two ways before it counts: rows may
+# have been put in order, and columns computed, from released labels after the noise.
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from ldpaudit.audits.before import before
+from ldpaudit.audits.interface import AuditContext, remembered
+from ldpaudit.audits.models import aligned_channel
+from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
+from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen, label_sides
+from ldpaudit.estimators.whiteness import (
+    Departure,
+    Groups,
+    Order,
+    RowNoise,
+    p_value,
+    ranks_within,
+    white,
+)
+from ldpaudit.release import FloatArray, IndexArray, IntArray
+
+# The p-value from which noise is not taken for white: the audit cannot pass then.
+SUSPICIOUS: Final = 0.01
+# Of the error probability, that of orders and groups; a learner has the rest.
+_SEEN: Final = 0.75
+_QUANTILES: Final = 64
+_FEW_VALUES: Final = 50
+# Columns by which rows are put in order and grouped, and rows of which an order is looked at.
+_MOST_COLUMNS: Final = 64
+_MOST_CELLS: Final = 60_000_000
+_SEGMENT: Final = 1 << 18
+# So many findings by columns from before, and by others, are looked into: more have the same cause.
+_MOST_CONFIRMED: Final = 6
+# What goes with released labels nearly as clearly as with the noise may be made from them.
+_NEARLY: Final = 0.7
+_TOO_EQUAL: Final = ("blocks", "equal groups")
+_LEARNT: Final = "a model of all columns"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What noise did, seen in one way.
+
+    ``outcomes``: given the true label; ``by_released``: given the released one: what an order or a
+    column made from released labels shows of it by right; ``totals``: the same for counts that may
+    be too equal, where ``claimed`` is what a released label implies.
+    """
+
+    outcomes: RowNoise
+    by_released: RowNoise
+    totals: RowNoise
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseFinding:
+    """Something that was there before, with which noise goes together.
+
+    Attributes
+    ----------
+    departure : Departure
+    p_value : float
+        Valid for all tests at once, whichever way rows were put in order after the noise.
+    others : float
+        The same of rows with different true labels: noise that one person's rows share reveals
+        nothing.
+    known : bool
+        Whether all that it rests on was there before the noise.
+    """
+
+    departure: Departure
+    p_value: float
+    others: float
+    known: bool
+
+    @property
+    def is_dependence(self) -> bool:
+        """Whether the noise itself depends on columns or places, rather than on other rows'."""
+        where = self.departure.where
+        large = isinstance(where, Groups) and self.departure.family == "groups" and not where.small
+        return large or self.departure.family in ("stretch", "model")
+
+
+@dataclass(frozen=True, eq=False)
+class WhiteNoise:
+    """What was found, the clearest first.
+
+    ``findings``: with which noise goes together; ``ordered``: whether the rows seem to have been
+    put in order by their released labels after the noise.
+    """
+
+    findings: tuple[NoiseFinding, ...] = ()
+    ordered: bool = False
+
+    def p_value(self, *, known: bool = True, dependence: bool | None = None) -> float:
+        """Return the p-value of white noise by some of the findings."""
+        return min((one.p_value for one in self._some(known, dependence)), default=1.0)
+
+    def others(self) -> float:
+        """Return the p-value of "no row's noise reveals another person's", by what is known."""
+        return min((one.others for one in self._some(True, False)), default=1.0)
+
+    def _some(self, known: bool, dependence: bool | None) -> Iterator[NoiseFinding]:
+        for one in self.findings:
+            if one.known == known and dependence in (None, one.is_dependence):
+                yield one
+
+    def clear(self, *, known: bool | None = None) -> list[NoiseFinding]:
+        """Return the findings with which noise is not taken for white."""
+        return [
+            one for one in self.findings if one.p_value <= SUSPICIOUS and known in (None, one.known)
+        ]
+
+
+def views(context: AuditContext) -> list[View]:
+    """Return what noise did to each label: changed it, and put it on one side of all labels."""
+    release, truth = context.release, context.truth
+    known, seen = truth.astype(np.int64), release.released.astype(np.int64)
+    if release.numeric is not None and release.numeric.truth is not None:
+        numbers, released = release.numeric.truth, release.numeric.released
+        raised = (released > numbers).astype(np.float64)
+        strata, by = _strata(numbers), _strata(released)
+        by_released = RowNoise(raised, by)
+        return [View(RowNoise(raised, strata), by_released, by_released)]
+    same = release.outputs == release.classes
+    of_truth, of_released = label_sides(truth, release.released, same_labels=same)
+    channel = aligned_channel(context)
+    matrix = None if channel is None else channel.matrix
+    sides = _side_of_outputs(of_released, seen, len(release.outputs))
+    claimed = None if matrix is None else (matrix @ sides)[truth]
+    side = RowNoise(of_released.astype(np.float64), known, claimed=claimed)
+    truth_side = RowNoise(of_truth.astype(np.float64), seen, claimed=_implied(context, of_truth))
+    if not same:
+        return [View(side, replace(truth_side, claimed=None), truth_side)]
+    changed = (seen != known).astype(np.float64)
+    claimed = None if matrix is None else 1 - np.diagonal(matrix)[truth]
+    by_released = RowNoise(changed, seen)
+    return [
+        View(
+            RowNoise(changed, known, claimed=claimed),
+            by_released,
+            replace(by_released, claimed=claimed),
+        ),
+        View(side, by_released, truth_side),
+    ]
+
+
+def _implied(context: AuditContext, of_truth: IntArray) -> FloatArray | None:
+    """Return the side of the true label that each released one implies on average, if any."""
+    channel = aligned_channel(context)
+    if channel is None or np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(channel.matrix):
+        return None
+    sides = _side_of_outputs(of_truth, context.truth.astype(np.int64), len(channel.matrix))
+    return np.asarray((channel.inverse @ sides)[context.release.released])
+
+
+def _side_of_outputs(side: IntArray, codes: IndexArray, size: int) -> FloatArray:
+    sides = np.zeros(size)
+    sides[codes] = side
+    return sides
+
+
+def _strata(numbers: FloatArray) -> IndexArray:
+    edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
+    return np.searchsorted(edges, numbers).astype(np.int64)
+
+
+def _columns(context: AuditContext) -> dict[int, FloatArray | IntArray]:
+    """Return the array columns to look at by their places: all, or so many drawn at random."""
+    features = context.release.features
+    most = min(_MOST_COLUMNS, max(_MOST_CELLS // max(len(features), 1), 8))
+    places = np.arange(features.width)
+    if len(places) > most:
+        known = np.isin(places, before(context))
+        drawn = context.rng("noise", "columns").permutation(len(places))
+        # Those that were there before come first: only they can refute a claim.
+        places = np.sort(drawn[np.argsort(~known[drawn], kind="stable")][:most])
+    every = [*features.numeric.T, *features.categorical.T]
+    return {int(place): every[place] for place in places}
+
+
+def orders(context: AuditContext) -> Iterator[Order]:
+    """Yield the orders in which noise may have been drawn, the file's first."""
+    n = len(context.release)
+    rng = context.rng("noise", "segments")
+    yield Order("the file", np.arange(n))
+    truth = context.truth
+    yield Order("true label", _segment(truth, rng)[0], ())
+    yield from _by_ranks("true label", truth, (), rng)
+    for place, column in _columns(context).items():
+        rows, values = _segment(column, rng)
+        if len(rows) > 1 and values[0] != values[-1]:
+            yield Order("column", rows, (place,))
+        yield from _by_ranks("column", column, (place,), rng)
+
+
+def _segment(
+    column: FloatArray | IntArray, rng: np.random.Generator
+) -> tuple[IndexArray, FloatArray | IntArray]:
+    """Return rows in the stable order of a column, of many a part next to each other in it."""
+    n = len(column)
+    if n <= _SEGMENT:
+        rows = np.argsort(column, kind="stable")
+        return rows, column[rows]
+    sample = np.sort(column[rng.integers(0, n, 20_000)])
+    width = int(len(sample) * _SEGMENT / n)
+    start = int(rng.integers(0, len(sample) - width))
+    inside = np.flatnonzero((column >= sample[start]) & (column <= sample[start + width]))
+    rows = inside[np.argsort(column[inside], kind="stable")][: 2 * _SEGMENT]
+    return rows, column[rows]
+
+
+def _by_ranks(
+    name: str, column: FloatArray | IntArray, columns: tuple[int, ...], rng: np.random.Generator
+) -> Iterator[Order]:
+    """Yield the order in which the j-th rows of all values stand together, for few values."""
+    if len(np.unique(column[:10_000])) > _FEW_VALUES:
+        return
+    codes = pd.factorize(column, use_na_sentinel=False)[0]
+    values = int(codes.max()) + 1
+    if not 1 < values <= _FEW_VALUES:
+        return
+    ranks = ranks_within(codes)
+    first = int(rng.integers(0, max(int(ranks.max()) - _SEGMENT // values, 1)))
+    rows = np.flatnonzero((ranks >= first) & (ranks < first + max(_SEGMENT // values, 1)))
+    rows = rows[np.lexsort((codes[rows], ranks[rows]))]
+    yield Order(f"rank within {name}", rows, columns)
+
+
+def groups(context: AuditContext) -> Iterator[Groups]:
+    """Yield the groupings whose rows may share noise, or may have noise of another kind."""
+    release, rng = context.release, context.rng("noise", "groups")
+    n = len(release)
+    shuffled = rng.permutation(n)
+    if release.groups is not None:
+        yield Groups("group", release.groups, (), shuffled)
+    looked_at = _columns(context)
+    for place, column in looked_at.items():
+        codes = pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)
+        values = int(codes.max()) + 1
+        if values > _QUANTILES and column.dtype.kind == "f":
+            yield Groups("range", _bins(column, rng), (place,), shuffled)
+        if 1 < values <= n // 2:
+            yield Groups("value", codes, (place,), shuffled)
+    features = release.features
+    if features.is_constant():
+        return
+    yield Groups("equal rows", equal_rows(features), tuple(range(features.width)), shuffled)
+    for columns, codes in partly_equal_rows(features, context.rng("partly equal rows")):
+        yield Groups("equal columns", codes, columns, shuffled)
+
+
+def _bins(column: FloatArray | IntArray, rng: np.random.Generator) -> IndexArray:
+    known = column[~np.isnan(column)]
+    sample = known if len(known) <= 50_000 else known[rng.integers(0, len(known), 50_000)]
+    edges = np.unique(np.quantile(sample, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
+    codes = np.searchsorted(edges, column, side="right") + 1
+    codes[np.isnan(column)] = 0
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+@remembered("noise.white")
+def white_noise(context: AuditContext) -> WhiteNoise:
+    """Return where noise is not white."""
+    context.progress.step("testing whether noise is white")
+    known, findings, ordered = set(before(context)), [], False
+    every_order, every_group = list(orders(context)), list(groups(context))
+    seen: set[int] = set()
+    share = _SEEN / len(views(context))
+    for view in views(context):
+        departures = white(view.outcomes, every_order, every_group, share)
+        departures.sort(key=lambda one: (one.where is not every_order[0], one.p_value))
+        confirmed = [0, 0]
+        for departure in departures:
+            own = set(departure.columns) <= known
+            if departure.p_value <= SUSPICIOUS:
+                seen.update(departure.columns)
+            # Rows in the order of true labels keep that of the file within each.
+            by_truth = isinstance(departure.where, Order) and "true label" in departure.where.name
+            if confirmed[own] == _MOST_CONFIRMED or (by_truth and ordered):
+                continue
+            found = _confirmed(context, view, departure, own)
+            findings.append(found)
+            confirmed[own] += found.p_value <= SUSPICIOUS
+            explained = departure.p_value <= SUSPICIOUS < found.p_value
+            ordered |= explained and isinstance(departure.where, Order)
+        for blind, departure in _learnt(context, view, seen, 1 - _SEEN):
+            findings.append(NoiseFinding(departure, departure.p_value, departure.p_value, blind))
+    findings.sort(key=lambda one: one.p_value)
+    return WhiteNoise(tuple(one for one in findings if one.p_value < 1), ordered)
+
+
+def _confirmed(
+    context: AuditContext, view: View, departure: Departure, known: bool
+) -> NoiseFinding:
+    """Return what is left of a departure that released labels, and features, do not explain."""
+    found, others = departure.p_value, departure.p_value
+    if found > SUSPICIOUS:
+        return NoiseFinding(departure, found, others, known)
+    # A grouping by columns from before the noise is not made from released labels.
+    blind = known and departure.family in ("groups", "equal groups")
+    if departure.family in _TOO_EQUAL:
+        if not blind:
+            found = max(found, p_value(departure.bet(view.totals), departure.tried))
+        return NoiseFinding(departure, found, found, known)
+    if not blind:
+        wealth = departure.bet(view.by_released, both_signs=True)
+        found = max(found, p_value(wealth, departure.tried))
+    if not blind and found <= SUSPICIOUS:
+        # Where it goes with the released labels at least as clearly as with the noise, and all that
+        # features and these labels explain leaves nothing, it was made from released labels.
+        wealth = departure.bet(_explained(context, view, departure), both_signs=True)
+        left = p_value(wealth, departure.tried)
+        if left > SUSPICIOUS and _goes_with_released(context, view, departure):
+            found = left
+    if found <= SUSPICIOUS and not _of_any_two(context, departure):
+        labels = context.truth.astype(np.int64)
+        wealth = departure.bet(replace(view.outcomes, labels=labels))
+        others = p_value(wealth, departure.tried)
+    return NoiseFinding(departure, found, max(found, others), known)
+
+
+def _of_any_two(context: AuditContext, departure: Departure) -> bool:
+    """Return whether true labels at a distance agree no more than those of any two people."""
+    if departure.family != "distance":
+        return False
+    truth = context.truth[departure.where.rows]
+    shares = np.bincount(truth) / len(truth)
+    chance = float(shares @ shares)
+    agree = truth[departure.first :] == truth[: -departure.first]
+    most = chance + 2 * np.sqrt(chance * (1 - chance) / len(agree))
+    return bool(agree.mean() <= most)
+
+
+def _explained(context: AuditContext, view: View, departure: Departure) -> RowNoise:
+    """Return outcomes with the chance that the other features and the released label give them."""
+    chances = _cross_fitted(context, view.by_released, departure)
+    return replace(view.by_released, chances=chances)
+
+
+def _goes_with_released(context: AuditContext, view: View, departure: Departure) -> bool:
+    """Return whether released labels go together there as clearly as the noise does.
+
+    As a share of all that could be foreseen.
+    """
+    released = context.release.released
+    side = label_sides(released, released, same_labels=True)[1].astype(np.float64)
+    every = RowNoise(side, np.zeros(len(side), dtype=np.int64))
+    of_released = departure.bet(every, both_signs=True) / every.entropy
+    return bool(of_released >= _NEARLY * departure.log_wealth / view.outcomes.entropy)
+
+
+def _cross_fitted(context: AuditContext, noise: RowNoise, departure: Departure) -> FloatArray:
+    """Return the chance of each outcome given its stratum and the columns not looked at."""
+    features, where = context.release.features, departure.where
+    of_groups = isinstance(where, Groups) and where.small
+    without = departure.columns if departure.family == "groups" else ()
+    # The same models serve all orders of the rows.
+    what = (hash(noise.ones.tobytes()), len(noise.ones))
+    which = where.name + str(where.columns) if of_groups else ""
+    key = f"noise.cross-fitted {what} {without} {which}"
+
+    def fit() -> FloatArray:
+        together = where.codes if of_groups and isinstance(where, Groups) else _equal(context)
+        rng = context.rng("noise", "cross-fitted", which, *map(str, without))
+        return cross_fitted_chances(features.without(without), noise, together, rng)
+
+    return context.once(key, fit)
+
+
+@remembered("noise.equal rows")
+def _equal(context: AuditContext) -> IndexArray:
+    """Return codes of rows that may be one person's, int64 (n,)."""
+    given, features = context.release.groups, context.release.features
+    if given is not None:
+        return given
+    return np.arange(len(features)) if features.is_constant() else equal_rows(features)
+
+
+def _learnt(
+    context: AuditContext, view: View, seen: set[int], share: float
+) -> Iterator[tuple[bool, Departure]]:
+    """Yield what a model of the noise finds: by columns from before, and by all of them."""
+    features, known = context.release.features, set(before(context))
+    every = set(range(features.width))
+    for own, places in ((True, known), (False, every - seen)):
+        if not places or (not own and places <= known):
+            continue
+        rng = context.rng("noise", "model", str(own))
+        wealth = foreseen(features.without(tuple(every - places)), view.outcomes, rng)
+        tried = 2 * len(views(context)) / share
+        where = Groups(_LEARNT, np.empty(0, np.int64), tuple(sorted(places)), np.arange(0))
+        yield own, Departure("model", where, tried=tried, log_wealth=wealth)
