@@ -303,12 +303,13 @@ def _confirmed(
     found, others = departure.p_value, departure.p_value
     if found > SUSPICIOUS:
         return NoiseFinding(departure, found, others, known)
-    # A grouping by columns from before the noise is not made from released labels.
-    blind = known and departure.family in ("groups", "equal groups")
     if departure.family in _TOO_EQUAL:
-        if not blind:
-            found = max(found, p_value(departure.bet(view.totals), departure.tried))
+        found = max(found, p_value(departure.bet(view.totals), departure.tried))
         return NoiseFinding(departure, found, found, known)
+    # Large groups by columns from before the noise are not made from released labels, and hardly
+    # were their rows chosen by them; of equal rows one may have been left out.
+    large = isinstance(departure.where, Groups) and not departure.where.small
+    blind = known and departure.family == "groups" and large
     if not blind:
         wealth = departure.bet(view.by_released, both_signs=True)
         found = max(found, p_value(wealth, departure.tried))
@@ -360,7 +361,9 @@ def _cross_fitted(context: AuditContext, noise: RowNoise, departure: Departure) 
     """Return the chance of each outcome given its stratum and the columns not looked at."""
     features, where = context.release.features, departure.where
     of_groups = isinstance(where, Groups) and where.small
-    without = departure.columns if departure.family == "groups" else ()
+    known = before(context)
+    of_others = departure.family == "groups"
+    without = tuple(j for j in departure.columns if of_others and j not in known)
     # The same models serve all orders of the rows.
     what = (hash(noise.ones.tobytes()), len(noise.ones))
     which = where.name + str(where.columns) if of_groups else ""

@@ -156,8 +156,8 @@ def feature_blind(context: AuditContext) -> float | None:
 class Doubt:
     """What columns say that may have been computed from released labels after the noise.
 
-    ``columns``: array places; ``p_value``, ``finding``: of white noise by them, or None where a bound
-    says it; ``bound``: the bound of ε that they would give, in nats.
+    ``columns``: array places; ``p_value``, ``finding``: of white noise by them, or None where a
+    bound says it; ``bound``: the bound of ε that they would give, in nats.
     """
 
     columns: tuple[int, ...]
