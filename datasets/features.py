@@ -40,7 +40,8 @@ class EncodedFeatures:
     # ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
     # cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
     # columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts
-    # and dates, float32 (n, e).
+    # and dates, float32 (n, e); ``marks``: what the arrays lose, each with whether its column is
+    # categorical, its place in that block, and what it says.
 
     rows: int
     numeric: list[Float32Array] = field(default_factory=list)
@@ -50,12 +51,16 @@ class EncodedFeatures:
     categorical_places: list[int] = field(default_factory=list)
     columns: int = 0
     extra: list[Float32Array] = field(default_factory=list)
+    marks: list[tuple[bool, int, str, Float32Array]] = field(default_factory=list)
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Encode one more column (ColumnError)."""
         column = stored(column)
         self.extra += read_out(column)
-        if is_categorical(column.type):
+        categorical = is_categorical(column.type)
+        place = len(self.categorical) if categorical else sum(x.shape[1] for x in self.numeric)
+        self.marks += [(categorical, place, *mark) for mark in lost_in_arrays(column)]
+        if categorical:
             codes, cardinality = encode_categories(sortable(column))
             self.categorical.append(codes)
             self.cardinalities.append(cardinality)
@@ -73,6 +78,7 @@ class EncodedFeatures:
             numeric=[block[start:stop] for block in self.numeric],
             categorical=[codes[start:stop] for codes in self.categorical],
             extra=[block[start:stop] for block in self.extra],
+            marks=[(*mark[:3], mark[3][start:stop]) for mark in self.marks],
         )
 
     def table(self) -> FeatureTable:
@@ -80,12 +86,16 @@ class EncodedFeatures:
         self.categorical = [codes.reshape(self.rows, 1) for codes in self.categorical]
         categorical = _side_by_side(self.categorical, self.rows, np.int32)
         self.categorical = [codes[:, 0] for codes in self.categorical]
+        numeric = _side_by_side(self.numeric, self.rows, np.float32)
+        first = (0, numeric.shape[1])
         return FeatureTable(
-            numeric=_side_by_side(self.numeric, self.rows, np.float32),
+            numeric=numeric,
             categorical=categorical,
             cardinalities=tuple(self.cardinalities),
             columns=self.columns,
             extra=_side_by_side(self.extra, self.rows, np.float32) if self.extra else None,
+            marks=np.stack([mark[3] for mark in self.marks], axis=1) if self.marks else None,
+            mark_sources=tuple((first[c] + place, kind) for c, place, kind, _ in self.marks),
         )
 
 
@@ -268,6 +278,44 @@ def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
     except pa.ArrowException:  # What cannot be read here is a category all the same, or refused.
         pass
     return []
+
+
+def lost_in_arrays(column: pa.ChunkedArray) -> list[tuple[str, Float32Array]]:
+    """Return what arrays do not keep of each value, float32 (n,), with what it says."""
+    # Of float64 whether it is a float32 as well, and its decimals, 9 for more than eight; of texts
+    # their length. What is the same in every row is left out.
+    found: list[tuple[str, Any]] = []
+    try:
+        if pa.types.is_float64(column.type):
+            values = np.asarray(column.to_numpy())
+            with np.errstate(over="ignore"):
+                short = values.astype(np.float32).astype(np.float64) == values
+            found = [("whether it is a float32", short), ("number of decimals", decimals(values))]
+        elif is_any(decoded(column).type, *TEXTS):
+            words = column.dictionary_encode().combine_chunks()
+            length = pc.utf8_length(words.dictionary.cast(pa.large_string())).to_numpy()
+            at = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            found = [("length of the text", np.append(length, -1)[at])]
+    except pa.ArrowException:
+        return []
+    return [
+        (kind, np.asarray(mark, dtype=np.float32))
+        for kind, mark in found
+        if len(mark) and (mark != mark[0]).any()
+    ]
+
+
+def decimals(values: FloatArray) -> IntArray:
+    """Return the fewest decimals that write each number exactly, 9 for more than eight, int32."""
+    found = np.full(len(values), 9, dtype=np.int32)
+    left = np.arange(len(values))
+    for places in range(9):
+        scale = 10.0**places
+        with np.errstate(over="ignore", invalid="ignore"):
+            exact = np.rint(values[left] * scale) / scale == values[left]
+        found[left[exact]] = places
+        left = left[~exact]
+    return found
 
 
 def _hidden_in_lists(column: pa.ChunkedArray) -> list[Float32Array]:

@@ -240,6 +240,8 @@ def projected(features: FeatureTable, columns: tuple[int, ...]) -> FeatureTable:
         numeric=features.numeric[:, numeric],
         categorical=features.categorical[:, categorical],
         cardinalities=tuple(features.cardinalities[j] for j in categorical),
+        marks=None,
+        mark_sources=(),
     )
 
 

@@ -31,6 +31,11 @@ class FeatureTable:
         The number of feature columns of the file (a list-of-float column counts as one).
     extra : float32 array of shape (n, e) or None
         What is read out of free texts and dates; only models that learn labels look at it.
+    marks : float32 array of shape (n, m) or None
+        What float32 does not keep of a value, or codes of a text: whether it is a float32, how many
+        decimals it has, how long the text is. No model looks at it.
+    mark_sources : tuple of (int, str), length m
+        The array column that each mark is of, numeric ones first, and what it says.
     """
 
     numeric: Float32Array
@@ -38,6 +43,8 @@ class FeatureTable:
     cardinalities: tuple[int, ...]
     columns: int
     extra: Float32Array | None = None
+    marks: Float32Array | None = None
+    mark_sources: tuple[tuple[int, str], ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.numeric) != len(self.categorical):
@@ -59,13 +66,15 @@ class FeatureTable:
             numeric=self.numeric[rows],
             categorical=self.categorical[rows],
             extra=None if self.extra is None else self.extra[rows],
+            marks=None if self.marks is None else self.marks[rows],
         )
 
     def expanded(self) -> "FeatureTable":
         """Return the table with what is read out of texts and dates as numeric columns."""
         if self.extra is None:
             return self
-        return replace(self, numeric=np.hstack([self.numeric, self.extra]), extra=None)
+        numeric = np.hstack([self.numeric, self.extra])
+        return replace(self, numeric=numeric, extra=None, marks=None, mark_sources=())
 
     def without(self, columns: Collection[int]) -> "FeatureTable":
         """Return the table without some array columns, counted from 0, the numeric ones first."""
@@ -141,6 +150,8 @@ def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
             if first.extra is None or second.extra is None
             else np.concatenate([first.extra, second.extra])
         ),
+        marks=None,
+        mark_sources=(),
     )
 
 
