@@ -26,10 +26,17 @@ from ldpaudit.estimators.columns import (
     strongest_agreement,
     worth_scanning,
 )
+from ldpaudit.estimators.readable import Labels as LabelsRead
+from ldpaudit.estimators.readable import Readable, readable, repeated_alike
+from ldpaudit.estimators.representations import Source, represent
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
 
+READ_OFF: Final = "columns.read_off"
+_MOST_READ: Final = 20_000
+# Natural predictors decide the label of a few people by their values alone.
+_LEAST_VALUE: Final = 0.025
 _MOST: Final = 20  # With more labels, the rarer ones count as one.
 _LEAST_Z: Final = 6.0
 # The smallest excess of a word, of true labels and of released ones, which noise makes smaller.
@@ -134,6 +141,7 @@ def _telling(context: AuditContext) -> Iterator[Part]:
     every = (*release.features.numeric.T, *release.features.categorical.T, *release.keys, *marks)
     places += range(width, len(every))
     yield from _of_columns(context, labels, rows, {place: every[place] for place in places})
+    yield from _read_off(context, labels, rows)
     yield from _order(context, labels)
     if width > MOST_SCANNED:
         yield Note.info(
@@ -251,6 +259,51 @@ def _of_columns(
                 "in by class), or predict the label by nature; anybody who reads it knows those "
                 "labels.",
             )
+
+
+def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterator[Part]:
+    """Yield the share of people whose label some representation of the features reveals."""
+    # Single values are compared above; here digits, gaps, counts and places within groups.
+    release = context.release
+    if labels.most_equal is not None or release.features.is_constant():
+        return
+    some = rows[:_MOST_READ]
+    shown = represent(release.features, some, neighbours=False)
+    known = LabelsRead(labels.codes[some], labels.weights, release.released[some])
+    found = readable(shown, known, context.rng("columns", "blur"))[0]
+    found = [one for one in found if one.share >= (_LEAST_VALUE if _is_plain(one) else LEAST_SHARE)]
+    for place, column in enumerate(release.features.numeric.T):
+        share = repeated_alike(column, release.truth) if release.truth is not None else 0.0
+        if share >= LEAST_SHARE:
+            found.append(Readable(share, 1.0, Source("rows with equal values", (place,))))
+    yield Estimate.estimated(
+        READ_OFF,
+        "People whose label is read off from a representation of the features",
+        max((one.share for one in found), default=0.0),
+        unit="proportion",
+        n=len(some),
+        method="boosting on every representation of the columns (values, digits, gaps, counts, "
+        "places within groups), fitted on one half of the rows; on the other, rows whose label a "
+        "model of blurred values and the released label leave open, and of which at least 98 % "
+        "are read right",
+        assumptions=(_ASSUMED[True],),
+    )
+    names = {place: one.name for one in release.columns for place in one.arrays}
+    for one in found:
+        which = list(dict.fromkeys(names[j] for j in one.source.arrays if j in names))
+        columns = f" (column{'s' * (len(which) > 1)} {', '.join(which)})" if which else ""
+        yield Note.warning(
+            "columns",
+            f"The true label of {100 * one.share:.2g} % of the people is read off from "
+            f"{one.source.kind}{columns}, whatever the noise on it: {100 * one.purity:.1f} % of "
+            "these readings are right. The column may be computed from true labels, have been "
+            "treated class by class, or predict the label by nature; anybody who reads it knows "
+            "those labels.",
+        )
+
+
+def _is_plain(one: Readable) -> bool:
+    return one.source.kind == "value"
 
 
 def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ldpaudit.judging import fits
 from ldpaudit.judging.checks.claimed_epsilon import IN_DOUBT, LATER_STAGES, POWER_UNKNOWN
 from ldpaudit.judging.checks.interface import POWER, Case
-from ldpaudit.judging.checks.listing import DECIDED, ORDERED, TRUTH_INSIDE, audit_behind
+from ldpaudit.judging.checks.listing import DECIDED, ORDERED, READ_OFF, TRUTH_INSIDE, audit_behind
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
@@ -301,7 +301,12 @@ def _of_columns(case: Case, check: Check) -> dict[str, Any]:
     """Return what reveals labels: columns, the order of the rows, or the true labels themselves."""
     value = {name: case.evidence.estimates[name].value for name in check.evidence}
     section = case.policy.checks.features_reveal_label or RevealSection()
-    limits = {DECIDED: section.max_decided, "columns.deciding": 0, "columns.lagged": 0}
+    limits = {
+        DECIDED: section.max_decided,
+        READ_OFF: section.max_decided,
+        "columns.deciding": 0,
+        "columns.lagged": 0,
+    }
     columns = value.keys() - {ORDERED, TRUTH_INSIDE, "columns.position"}
     return {
         "truth_inside": TRUTH_INSIDE in value,

@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ldpaudit.estimators.representations import represent
 from ldpaudit.estimators.whiteness import RowNoise
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, strongest_of, tried_out
@@ -12,6 +13,7 @@ from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, 
 
 _MOST_ROWS: Final = 50_000
 _MOST_TESTED: Final = 200_000
+_MOST_SHOWN: Final = 10_000
 # No chance is taken to be smaller.
 _SUREST: Final = 1e-3
 # Fewer rows teach nothing.
@@ -51,7 +53,16 @@ def foreseen(features: FeatureTable, outcomes: RowNoise, rng: np.random.Generato
         return 0.0
     usual = outcomes.ones - outcomes.residual * outcomes.spread
     matrix, categorical = _matrix(features, usual)
-    log_odds = _boosted(matrix, categorical, outcomes.ones, learn, test, rng)
+    # Digits, counts and places within groups may steer noise, too.
+    looked_at = np.concatenate([learn[:_MOST_SHOWN], test[:_MOST_SHOWN]])
+    shown = represent(features, looked_at, neighbours=False).matrix
+    test = test[:_MOST_SHOWN]
+    learn = learn[:_MOST_SHOWN]
+    matrix = np.concatenate([matrix[looked_at], shown], axis=1)
+    categorical = np.append(categorical, np.zeros(shown.shape[1], dtype=np.bool_))
+    places = np.arange(len(looked_at))
+    of_learn, of_test = places[: len(learn)], places[len(learn) :]
+    log_odds = _boosted(matrix, categorical, outcomes.ones[looked_at], of_learn, of_test, rng)
     usual = np.clip(usual[test], _SUREST, 1 - _SUREST)
     tilt = log_odds - _logit(usual)
     tested = outcomes.take(test)

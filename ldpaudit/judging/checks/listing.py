@@ -251,6 +251,7 @@ _SHARES = {
     _POSITION: "the order of the rows reveals {} of the labels",
 }
 TRUTH_INSIDE, DECIDED, ORDERED = "columns.truth", "columns.decided", "columns.ordered"
+READ_OFF: Final = "columns.read_off"
 _DECIDING, _LAGGED = "columns.deciding", "columns.lagged"
 _COLUMNS = {
     _DECIDING: ("one column decides", "{} columns decide, each by itself,"),
@@ -270,7 +271,7 @@ _NOT_ONE = {
 
 def _features_reveal(case: Case, section: Any) -> Draft:
     estimates = case.evidence.estimates
-    every = (TRUTH_INSIDE, *_SHARES, *_COLUMNS, ORDERED, DECIDED)
+    every = (TRUTH_INSIDE, *_SHARES, *_COLUMNS, ORDERED, DECIDED, READ_OFF)
     known = [name for name in every if name in estimates]
     ids = tuple(name for name in known if name != _CLASSIFIER or _says_enough(estimates))
     shares = {name: estimates[name].value for name in ids if name in _SHARES}
@@ -327,6 +328,9 @@ def _revealing(
     some = estimates[DECIDED].value if DECIDED in ids else 0.0
     if some > section.max_decided and not counts.get(_DECIDING):
         yield f"the value of one column decides the label of {100 * some:.2g} % of the people"
+    read = estimates[READ_OFF].value if READ_OFF in ids else 0.0
+    if read > section.max_decided and not counts.get(_DECIDING):
+        yield f"features reveal the label of {100 * read:.2g} % of the people"
 
 
 _LOSSES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
