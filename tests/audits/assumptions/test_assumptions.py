@@ -525,6 +525,8 @@ def test_honest_files_in_an_order_of_released_labels_are_not_accused(put: Any, k
         table = frame.drop(columns="home").iloc[rows].reset_index(drop=True)
         before = KNOWN if known else ()
         result = by_columns(table, labels[rows], seed, before=before)
-        assert result.verdict != "fail", result.sentence
+        # That bounds hold is tested elsewhere: one in twenty is too large by chance.
+        assert "the claim is refuted" not in result.sentence
+        assert values(result)["assumptions.feature_blind"] > 0.01
         assert values(result)["assumptions.shared_noise"] > 0.01
         assert result.check("shared-noise").verdict == "pass"
