@@ -230,7 +230,11 @@ class Departure:
 
         ``both_signs``: also that they go together the other way round.
         """
-        ordered = outcomes.take(self.where.rows)
+        rows = self.where.rows
+        if self.family == "stretch":
+            # Its rows first: chances are of rows to come, and a stretch may end with the file.
+            rows = np.r_[rows[self.first :], rows[: self.first]]
+        ordered = outcomes.take(rows)
         guesses = self._guesses(ordered)
         if both_signs:
             return average([ordered.bet(guesses), ordered.bet(-guesses)])
@@ -240,9 +244,7 @@ class Departure:
         if self.family in ("distance", "distances"):
             return _from_distances(outcomes, self.first, self.last)
         if self.family == "stretch":
-            inside = np.zeros(len(outcomes))
-            inside[self.first : self.last] = 1.0
-            return inside
+            return (np.arange(len(outcomes)) < self.last - self.first).astype(np.float64)
         if self.family == "blocks":
             return _towards_equal(outcomes, np.arange(len(outcomes)) // self.first)
         assert isinstance(self.where, Groups)

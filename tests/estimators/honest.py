@@ -23,8 +23,6 @@ from estimators.worlds import (
     Rng,
     World,
     counted,
-    flat,
-    flips,
     guesses,
     labels,
     pair,
@@ -36,14 +34,8 @@ from scipy.stats import norm
 
 from ldpaudit.attacks.scoring import CALIBRATION_ERROR, advantage_lower, gain_lower, score_fold
 from ldpaudit.commands.compare.differences import counted_interval
-from ldpaudit.estimators.assumptions.noise import (
-    bet_on_pairs,
-    bet_on_rows,
-    lag_test,
-    neighbour_guesses,
-    p_value,
-)
-from ldpaudit.estimators.assumptions.order import block_test, sharpness_test, stretch_test
+from ldpaudit.estimators.assumptions.agreement import sharpness_test
+from ldpaudit.estimators.assumptions.neighbours import neighbour_guesses
 from ldpaudit.estimators.epsilon.consistency import channel_consistency, marginal_consistency
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
@@ -273,28 +265,6 @@ def remembered_share(rng: Rng) -> Interval:
     return lambda error: agreement_share(same, 600, expected, error)[1:]
 
 
-def bets_on_rows(rng: Rng) -> float:
-    outcomes = (rng.random(60) < 0.3).astype(np.int32)
-    # The presumed tilt is as wild as it may be: it does not look at these outcomes.
-    return p_value(bet_on_rows(outcomes, rng.integers(0, 3, 60), rng.normal(0, 1, 60)))
-
-
-def bets_on_pairs(rng: Rng) -> float:
-    chances, rows = rng.choice([0.02, 0.3, 0.8], 200), np.arange(200)
-    happened = (rng.random(200) < chances).astype(float)
-    return p_value(bet_on_pairs(happened, chances, rows[::2], rows[1::2]))
-
-
-def of_known_chances(rng: Rng) -> float:
-    chances = np.linspace(0.05, 0.6, 3000)  # They change along the file, and are known.
-    return stretch_test((rng.random(3000) < chances).astype(float), chances).p_value
-
-
-def of_flips(test: Callable[..., Any], n: int, rng: Rng) -> float:
-    outcomes = flips(rng, n)
-    return float(test(outcomes, flat(outcomes)).p_value)
-
-
 def of_labels(rng: Rng, **order: float) -> float:
     return sharpness_test(*labels(rng, 3000, **order)).p_value
 
@@ -403,12 +373,6 @@ INTERVALS = [
     )
 ]
 P_VALUES = [
-    tested("bets on rows", bets_on_rows),
-    tested("bets on pairs", bets_on_pairs),
-    tested("lags", partial(of_flips, lag_test, 400)),
-    *(tested(f"stretch of {n}", partial(of_flips, stretch_test, n)) for n in (100, 600)),
-    tested("blocks", partial(of_flips, block_test, 600)),
-    tested("known chances", of_known_chances),
     *(
         tested(f"sharpness {order}", partial(of_labels, **order))
         for order in ({}, {"drift": 2.0}, {"by_truth": 0.5}, {"by_truth": 1.0})

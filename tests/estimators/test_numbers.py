@@ -16,8 +16,8 @@ from worlds import feature_table
 
 from ldpaudit.estimators import advantage
 from ldpaudit.estimators.assumptions import clusters
-from ldpaudit.estimators.assumptions.columns import label_sides
-from ldpaudit.estimators.assumptions.noise import agreement_p_value
+from ldpaudit.estimators.assumptions.agreement import agreement_p_value
+from ldpaudit.estimators.assumptions.learner import label_sides
 from ldpaudit.estimators.columns import Told, label_weights, strongest_agreement, told
 from ldpaudit.estimators.epsilon.bounds import accuracy_epsilon
 from ldpaudit.estimators.epsilon.consistency import rare_classes, usual_outputs
@@ -115,8 +115,6 @@ DIGEST = hashlib.md5("Ångström".encode()).hexdigest()
 RECORDS = np.array([[1, np.nan], [0, 2]], np.float32)
 COPIES = np.array([[1, np.nan], [-0.0, 2], [1, 2]], np.float32)
 LIMIT = math.log(0.7 / 0.3)
-RANKED = np.array([[1, 0.5, 0], [2, 1.5, 0], [1, 2.5, 0], [2, 3.5, 0], [2, 4.5, 0]])
-RANKS = dict(clusters.equal_ranks(feature_table(RANKED, np.array([[0], [0], [-1], [-1], [0]]))))
 NUMBERS: list[tuple[str, Any, Any]] = [
     *(row for sides in (1, 2) for row in of_guesses(sides)),
     *(
@@ -248,16 +246,6 @@ NUMBERS: list[tuple[str, Any, Any]] = [
     ("order", getattr(strongest_agreement(np.zeros(100, np.int32), 2), "excess", None), 0.0),
     ("clusters", (LARGE.min(), LARGE.max(), np.bincount(LARGE).max()), (0, 32, 30)),
     ("clusters", clusters.equal_rows(feature_table(np.zeros((3, 0)))).tolist(), [0, 0, 0]),
-    (
-        "pairs",
-        [clusters.has_pairs(np.repeat(np.arange(4), [1, 2, 3, 5]), n) for n in (4, 5)],
-        [True, False],
-    ),
-    (
-        "ranks",
-        (RANKS[0].tolist(), RANKS[3].tolist(), 2 in RANKS),
-        ([0, 0, 1, 1, 2], [0, 1, 0, 1, 2], False),
-    ),
     *(
         (
             "sides",

@@ -6,6 +6,7 @@ and was held against known truth: ``PYTHONPATH=tests:$PWD python -m estimators.t
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,17 @@ import pytest
 from estimators.worlds import ASYMMETRIC_THREE, RARE, clusters, people, randomized_response
 from worlds import feature_table
 
-from ldpaudit.estimators import columns, mean_loss, person, person_noise, renyi
+from ldpaudit.estimators import columns, mean_loss, person, person_noise, renyi, whiteness
 from ldpaudit.estimators.advantage import utility_bound
-from ldpaudit.estimators.assumptions import afterwards, noise, order
-from ldpaudit.estimators.assumptions import columns as derived
+from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.clusters import next_column, partly_equal_rows
+from ldpaudit.estimators.assumptions.spacing import spacing_of
 from ldpaudit.estimators.epsilon import guesses, matched, strongest
 from ldpaudit.estimators.epsilon.bounds import GroupTest
 from ldpaudit.estimators.epsilon.release_only import release_only_evidence
 from ldpaudit.estimators.intervals import bounded_mean, ranking
 from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, shift_lower, shift_upper
+from ldpaudit.estimators.whiteness import autocorrelations
 
 FILE = Path(__file__).with_suffix(".json")
 Rng = np.random.Generator
@@ -138,47 +140,40 @@ def told(rng: Rng) -> Any:
         yield [one.pairs, one.chance, one.z, one.excess]
 
 
-def dependences(rng: Rng) -> Any:
-    truth, n = rng.integers(0, 2, 600).astype(np.int32), 600
-    released = np.where(rng.random(n) < 0.3, 1 - truth, truth).astype(np.int32)
-    numbers = np.stack([truth + rng.normal(size=n), released, rng.integers(0, 40, n)], axis=1)
-    features = feature_table(numbers.astype(np.float64), rng.integers(-1, 40, (n, 1)))
-    halves = derived.Halves(np.arange(0, n, 2), np.arange(1, n, 2))
-    coded = derived.label_sides(truth, released, same_labels=True)
-    for column in range(4):
-        bins, size = derived.column_bins(features, column, halves.learn)
-        yield [size, *np.bincount(bins)]
-        yield derived.tilts(bins, size, released, truth.astype(np.int64), halves)[:9]
-    rows = derived.LabelledRows(features, truth, released, coded, halves, 1)
-    found = derived.dependence(rows)
-    yield [*found.columns, found.joint, found.p_value, *found.suspects()]
-    signals = afterwards.Signals.of(features, released, released, halves, 1)
-    yield [signals.explained(0), signals.explained(1), signals.levels_off(0)]
-    yield afterwards.bin_frequencies(features, 0, released, 2, (np.arange(n) % 2).astype(np.int8))[
-        :9
-    ]
+def white_noise(rng: Rng) -> Any:
+    ones, strata = np.repeat((rng.random(300) < 0.3).astype(float), 2), rng.integers(0, 3, 600)
+    ones[200:280] = 0
+    file = whiteness.Order("the file", np.arange(600))
+    codes = np.repeat(np.arange(150), 4)
+    groups = whiteness.Groups("value", codes, (0,), rng.permutation(600))
+    outcomes = whiteness.RowNoise(ones, strata, claimed=np.full(600, 0.3))
+    for one in whiteness.white(outcomes, [file], [groups]):
+        yield [one.first, one.last, one.opposite, one.tried, one.log_wealth]
+    guesses = rng.normal(size=600)
+    yield [outcomes.bet(guesses), outcomes.entropy, *outcomes.residual[:6], *outcomes.offset[:2]]
+    for family, where, last in (
+        ("distances", file, 4),
+        ("blocks", file, 8),
+        ("equal groups", groups, 0),
+    ):
+        one = whiteness.Departure(family, where, max(last // 2, 1), last)
+        labelled = replace(outcomes, labels=strata)
+        yield [one.bet(outcomes), one.bet(outcomes, both_signs=True), one.bet(labelled)]
+    yield autocorrelations(outcomes.residual)[:5]
+    found = spacing_of(autocorrelations(outcomes.residual), 1)
+    yield [found.period, found.run]
 
 
 def shared_draws(rng: Rng) -> Any:
-    ones, chances = np.repeat((rng.random(300) < 0.3).astype(float), 2), rng.choice([0.2, 0.4], 600)
-    strata, tilt = rng.integers(0, 3, 600), rng.normal(size=600)
-    yield noise.bet_on_rows(ones.astype(np.int32), strata, tilt)
-    yield noise.bet_on_pairs(ones, chances, np.arange(0, 600, 2), np.arange(1, 600, 2))
-    yield noise.flip_chances(ones == 1, strata)[:6]
-    lag = noise.lag_test(ones, chances)
-    yield [lag.p_value, lag.period, lag.run, lag.strongest]
-    ones[200:280] = 0
-    for test in (order.stretch_test, order.block_test):
-        yield list(vars(test(ones, chances)).values())
     expected = 0.3 + 0.4 * rng.random(3_000)
     side = rng.random(3_000) < np.where(np.arange(3_000) < 600, expected > 0.5, expected)
-    yield list(vars(order.sharpness_test(side.astype(np.int32), expected, (0.2, 0.8))).values())
+    yield list(vars(sharpness_test(side.astype(np.int32), expected, (0.2, 0.8))).values())
     group = np.repeat(np.arange(100), 4)
     table = [c.astype(np.int32) for c in (group, rng.integers(0, 2, 400), group // 3)]
     share = np.array([0.01, 0.5, 0.03])
     yield next_column(table, share, np.bincount(group), np.arange(400), [0], rng)
     features = feature_table(np.stack([group % 9, group // 9, rng.normal(size=400)], 1) * 1.0)
-    yield sorted(len(np.unique(codes)) for codes in partly_equal_rows(features, rng))
+    yield sorted(len(np.unique(codes)) for _, codes in partly_equal_rows(features, rng))
 
 
 def persons(rng: Rng) -> Any:
@@ -222,7 +217,7 @@ def intervals(rng: Rng) -> Any:
 
 WORLDS: tuple[Callable[[Rng], Any], ...] = (
     *(renyi_bounds, mean_losses, designs, guessed, rows_alike, release_only),
-    *(told, dependences, shared_draws, persons, intervals),
+    *(told, white_noise, shared_draws, persons, intervals),
 )
 
 

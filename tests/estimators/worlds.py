@@ -243,10 +243,6 @@ def flips(rng: Rng, n: int, period: int = 0, run: int = 1) -> np.ndarray:
     return np.resize(drawn, n) if period else np.repeat(drawn, run)[:n]
 
 
-def flat(outcomes: np.ndarray) -> np.ndarray:
-    return np.full(len(outcomes), outcomes.mean())
-
-
 def labels(
     rng: Rng,
     n: int = 10_000,

@@ -59,7 +59,7 @@ VERDICTS = {
         evidence(power(0.1), blind(1e-9), epsilon=3.0),
         {},
         "fail",
-        "the claim is refuted: the released label depends on the features",
+        "the claim is refuted: the noise depends on the features",
     ),
     "without a number": (evidence(blind(1e-9)), {}, "fail", ""),
     "a doubt": (evidence(power(0.1), channel(0.4), blind(0.03), epsilon=1.0), {}, "pass", ""),

@@ -5,8 +5,9 @@ import pytest
 from worlds import feature_table
 
 from ldpaudit.estimators import columns as telling
-from ldpaudit.estimators.assumptions import columns
-from ldpaudit.estimators.assumptions.columns import Halves, LabelledRows, dependence, label_sides
+from ldpaudit.estimators.assumptions import learner
+from ldpaudit.estimators.assumptions.learner import foreseen
+from ldpaudit.estimators.whiteness import RowNoise, p_value
 from ldpaudit.models import label_model
 from ldpaudit.models.label_model import fit_posterior
 
@@ -18,6 +19,7 @@ def narrow(monkeypatch):
     """Screens are used from few columns on."""
     monkeypatch.setattr(label_model, "MOST_COLUMNS", 60)
     monkeypatch.setattr(label_model, "TREE_COLUMNS", 20)
+    monkeypatch.setattr(learner, "TREE_COLUMNS", 20)
 
 
 def _noise(seed):
@@ -49,36 +51,26 @@ def test_a_planted_column_is_found_wherever_it_is(narrow):
     assert len(model.blend.screen.columns) == 60
 
 
-def _rows(x, truth, released, seed):
-    halves = Halves(np.arange(0, ROWS, 2), np.arange(1, ROWS, 2))
-    sides = label_sides(truth, released, same_labels=True)
-    return LabelledRows(feature_table(x), truth, released, sides, halves, seed)
-
-
-@pytest.fixture
-def few_bets(monkeypatch):
-    monkeypatch.setattr(columns, "_MOST_BETS", 10)
-
-
-def test_bets_on_chosen_columns_stay_valid(few_bets):
+def test_bets_on_chosen_columns_stay_valid(narrow):
     # At most 14 of 18 p-values at or below 0.3, if valid: P(more) < 1e-5.
     low = 0
     for seed in range(18):
         x, truth = _noise(seed)
-        kept = np.random.default_rng([seed, 1]).random(ROWS) < 0.73
-        released = np.where(kept, truth, 1 - truth).astype(np.int32)
-        low += dependence(_rows(x[:, :40], truth, released, seed)).p_value <= 0.3
+        changed = np.random.default_rng([seed, 1]).random(ROWS) < 0.27
+        low += p_value(_foreseen(x, changed, truth)) <= 0.3
     assert low <= 14
 
 
-def test_a_column_of_the_noise_is_bet_on(few_bets):
+def test_a_column_of_the_noise_is_bet_on(narrow):
     x, truth = _noise(3)
-    released = np.where(np.random.default_rng(4).random(ROWS) < 0.7, truth, 1 - truth)
-    x[:, 321] += 1.5 * released
-    found = dependence(_rows(x, truth, released.astype(np.int32), 0))
-    assert found.p_value < 1e-3
-    assert found.suspects()[0] == 321
-    assert len(found.staked) == 10
+    changed = np.random.default_rng(4).random(ROWS) < 0.3
+    x[:, 321] += 2.5 * changed
+    assert p_value(_foreseen(x, changed, truth)) < 1e-3
+
+
+def _foreseen(x, changed, truth):
+    outcomes = RowNoise(changed.astype(np.float64), truth.astype(np.int64))
+    return foreseen(feature_table(x), outcomes, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("lag", [0, 1, -3])

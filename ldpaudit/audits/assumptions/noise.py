@@ -272,24 +272,28 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     known, findings, ordered = set(before(context)), [], False
     every_order, every_group = list(orders(context)), list(groups(context))
     seen: set[int] = set()
-    share = _SEEN / len(views(context))
+    found_in = [
+        (view, departure)
+        for view in views(context)
+        for departure in white(view.outcomes, every_order, every_group, _SEEN / len(views(context)))
+    ]
+    # The file's order first, in all views: it shows whether released labels put rows in order.
+    found_in.sort(key=lambda pair: (pair[1].where is not every_order[0], pair[1].p_value))
+    confirmed = [0, 0]
+    for view, departure in found_in:
+        own = set(departure.columns) <= known
+        if departure.p_value <= SUSPICIOUS:
+            seen.update(departure.columns)
+        # Rows in the order of true labels keep that of the file within each.
+        by_truth = isinstance(departure.where, Order) and "true label" in departure.where.name
+        if confirmed[own] == _MOST_CONFIRMED or (by_truth and ordered):
+            continue
+        found = _confirmed(context, view, departure, own)
+        findings.append(found)
+        confirmed[own] += found.p_value <= SUSPICIOUS
+        explained = departure.p_value <= SUSPICIOUS < found.p_value
+        ordered |= explained and isinstance(departure.where, Order)
     for view in views(context):
-        departures = white(view.outcomes, every_order, every_group, share)
-        departures.sort(key=lambda one: (one.where is not every_order[0], one.p_value))
-        confirmed = [0, 0]
-        for departure in departures:
-            own = set(departure.columns) <= known
-            if departure.p_value <= SUSPICIOUS:
-                seen.update(departure.columns)
-            # Rows in the order of true labels keep that of the file within each.
-            by_truth = isinstance(departure.where, Order) and "true label" in departure.where.name
-            if confirmed[own] == _MOST_CONFIRMED or (by_truth and ordered):
-                continue
-            found = _confirmed(context, view, departure, own)
-            findings.append(found)
-            confirmed[own] += found.p_value <= SUSPICIOUS
-            explained = departure.p_value <= SUSPICIOUS < found.p_value
-            ordered |= explained and isinstance(departure.where, Order)
         for blind, departure in _learnt(context, view, seen, 1 - _SEEN):
             findings.append(NoiseFinding(departure, departure.p_value, departure.p_value, blind))
     findings.sort(key=lambda one: one.p_value)

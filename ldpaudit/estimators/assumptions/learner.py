@@ -87,7 +87,7 @@ def cross_fitted_chances(
     for half in (False, True):
         test = np.flatnonzero(first == half)
         learn = rng.permutation(np.flatnonzero(first != half))[: _most_rows(features)]
-        if len(learn) >= _FEWEST:
+        if len(test) and len(learn) >= _FEWEST:
             odds = _boosted(matrix, categorical, outcomes.ones, learn, test, rng)
             chances[test] = 1 / (1 + np.exp(-odds))
     return np.clip(chances, _SUREST, 1 - _SUREST)

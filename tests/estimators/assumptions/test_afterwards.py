@@ -7,12 +7,11 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.estimators.assumptions.afterwards import (
-    computed_columns,
     fixed_rows,
     is_selected,
     truth_alignment,
 )
-from ldpaudit.release import FeatureTable, label_table
+from ldpaudit.release import label_table
 
 N = 4000
 KEEP = np.e / (1 + np.e)
@@ -34,8 +33,9 @@ def people(seed: int, channel: np.ndarray = CLAIM) -> tuple[np.ndarray, ...]:
     return age, job, truth, drawn(truth, channel, rng)
 
 
-def table(age: np.ndarray, job: np.ndarray) -> FeatureTable:
-    return FeatureTable(age[:, None].astype(np.float32), job[:, None].astype(np.int32), (6,), 2)
+def groupings(age: np.ndarray, job: np.ndarray) -> list[np.ndarray]:
+    """Values of each column, and ranges of age."""
+    return [job.astype(np.int64), age - 18, (age - 18) // 6]
 
 
 @pytest.mark.parametrize("channel", [CLAIM, ASYMMETRIC], ids=["rr", "asymmetric"])
@@ -85,7 +85,7 @@ def test_rows_that_a_rule_overwrote_are_found(name: str) -> None:
     for seed in range(2):
         age, job, truth, released = people(seed)
         ruled, changed = RULES[name](age, job, truth, released)
-        fixed = fixed_rows(table(age, job), truth, changed.astype(np.int32), seed)
+        fixed = fixed_rows(groupings(age, job), truth, changed.astype(np.int32))
         # By chance single values of age join them.
         assert ruled[fixed].mean() > 0.95
         assert len(fixed) > 0.9 * ruled.sum()
@@ -102,39 +102,8 @@ def test_other_rows_are_not_called_overwritten(leak: str) -> None:
         if leak == "less noise":
             group &= np.random.default_rng(seed).random(N) < 0.7
         released = released if leak == "none" else np.where(group, truth, released)
-        fixed = fixed_rows(table(age, job), truth, released.astype(np.int32), seed)
+        fixed = fixed_rows(groupings(age, job), truth, released.astype(np.int32))
         assert not len(fixed)
-
-
-def walk(rng: np.random.Generator) -> np.ndarray:
-    """True labels that are often those of the row before."""
-    values, new = rng.integers(2, size=N), rng.random(N) > 0.9
-    return values[np.maximum.accumulate(np.where(new, np.arange(N), 0))].astype(np.int32)
-
-
-def moving_mean(labels: np.ndarray, rows: int) -> np.ndarray:
-    means = np.convolve(labels, np.ones(rows) / rows)[: len(labels)]
-    means[: rows - 1] = np.nan
-    return means
-
-
-def test_columns_computed_from_released_labels_near_by_are_reconstructed() -> None:
-    rng = np.random.default_rng(5)
-    truth = walk(rng)
-    released = drawn(truth, CLAIM, rng)
-    columns = (
-        np.roll(released, 1),
-        moving_mean(released, 7),
-        moving_mean(released, 7).round(2),
-        moving_mean(truth, 7),
-        truth + rng.normal(size=N),
-        released + 0.2 * rng.normal(size=N),
-        moving_mean((released != truth).astype(np.int32), 7),
-    )
-    features = FeatureTable(
-        np.stack(columns, axis=1).astype(np.float32), np.empty((N, 0), np.int32), (), len(columns)
-    )
-    assert computed_columns(features, truth, released, range(len(columns))) == (0, 1, 2)
 
 
 def response(k: int, epsilon: float) -> np.ndarray:

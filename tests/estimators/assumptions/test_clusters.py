@@ -1,13 +1,9 @@
 """Groups of rows are those that comparing all pairs gives."""
 
-from itertools import combinations
-
 import numpy as np
-import pytest
 from worlds import feature_table
 
 from ldpaudit.estimators.assumptions.clusters import (
-    alike_rows,
     equal_rows,
     merged,
     one_of_each,
@@ -50,18 +46,6 @@ def test_one_row_of_each_cluster_is_drawn() -> None:
     assert (np.abs(counts[[0, 3, 5]] - 200 / 3) < 33).all()  # 5 standard deviations.
 
 
-@pytest.mark.parametrize("width", [0.1, 1.0])
-def test_nearly_equal_rows_have_one_code(width: float) -> None:
-    rng = np.random.default_rng(2)
-    people = rng.normal(size=(150, 3))
-    numbers = np.repeat(people, 2, axis=0) + 1e-4 * width * rng.normal(size=(300, 3))
-    levels = np.repeat(rng.integers(0, 50, 150), 2)[:, None]
-    codes = alike_rows(feature_table(numbers, levels), rng, width)
-    assert np.mean(codes[::2] == codes[1::2]) > 0.95
-    near = {(a, b) for a, b in combinations(range(300), 2) if codes[a] == codes[b]}
-    assert len(near) < 300
-
-
 def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> None:
     rng = np.random.default_rng(4)
     person = rng.permutation(np.repeat(np.arange(100), 3))
@@ -69,7 +53,11 @@ def test_rows_of_people_are_found_by_the_columns_in_which_they_are_equal() -> No
     codes = np.c_[own, rng.integers(0, 12, (300, 3))]
     found = partly_equal_rows(feature_table(np.zeros((300, 0)), codes), rng)
     alike = person[:, None] == person
-    together = [group[:, None] == group for group in found]
+    together = [group[:, None] == group for _, group in found]
     best = max(np.mean(same[alike]) - np.mean(same[~alike]) for same in together)
     assert best > 0.95
+    for columns, group in found:
+        numbers = np.unique(codes[:, columns], axis=0, return_inverse=True)[1].ravel()
+        several = np.bincount(group)[group] > 1
+        assert same_groups(group[several], numbers[several])
     assert partly_equal_rows(feature_table(np.zeros((5, 0))), rng) == []
