@@ -16,11 +16,12 @@ valid inference; González et al. (2025), Sequentially auditing differential pri
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+from scipy.special import betaincinv, log_expit, logsumexp
 
 from ldpaudit.arrays import FloatArray
 
@@ -72,3 +73,20 @@ def anytime_epsilon(looks: Sequence[tuple[int, int]], alpha: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if refutes(looks, middle, alpha) else (low, middle)
     return low
+
+
+def detectable_at_any_time(guesses: int, claim: float, alpha: float) -> float:
+    """Return an ε that would have refuted a claim with a probability of 90 %, in nats.
+
+    By the last look alone at so many guesses: earlier ones only find more. ∞ where not even guesses
+    that are all right refute the claim.
+    """
+
+    def enough(right: int) -> bool:
+        return refutes([(right, guesses - right)], claim, alpha)
+
+    least = bisect_left(range(guesses + 1), True, key=enough)
+    if least > guesses:
+        return math.inf
+    needed = float(betaincinv(least, guesses - least + 1, 0.9))
+    return max(math.log(needed) - math.log1p(-needed), claim)
