@@ -18,7 +18,8 @@ from ldpaudit.estimators.epsilon.tradeoff import (
     gaussian_mu,
     one_run_mu,
     one_run_refutes,
-)
+)from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_p_value
+from ldpaudit.estimators.synthetic import PairedSuccesses
 
 ALPHA = 0.05
 
@@ -135,3 +136,38 @@ def training(draws: int = 200) -> Rows:
         mean, known = float(np.mean(bounds)), float(np.mean(best))
         above = f"{sum(b > epsilon for b in bounds)} of {draws}"
         yield k, epsilon, n, mean, known, mean / known, above
+
+
+@case(draws=20, intervals=2)
+def synthetic_risk(draws: int = 3_000, intervals: int = 40) -> Rows:
+    """How wide are intervals of the risk of synthetic rows, and how often do their ends miss?
+
+    Pairs of an audited and a held-out person; against the delta method, which is not exact.
+    """
+    yield heads("pairs", "both, audited, held-out", "width|.4f", "delta method|.4f", "ends miss")
+    for n, both, audited, held_out in (
+        *((100, 0.0, 0.05, 0.01), (500, 0.02, 0.05, 0.01), (300, 0.05, 0.2, 0.1)),
+        *((2_000, 0.5, 0.03, 0.02), (3_000, 0.2, 0.2, 0.1)),
+    ):
+        rng, rest = np.random.default_rng(n), 1 - both - audited - held_out
+        made = rng.multinomial(n, [both, audited, held_out, rest], draws).tolist()
+        truth = 1 - (held_out + rest) / (audited + rest)
+
+        @cache
+        def beyond(b: int, a: int, h: int, of: int = n, risk: float = truth) -> tuple[bool, bool]:
+            pairs = Pairs(h, a, of - b - a - h)
+            ends = (ratio_p_value(pairs, 1 - risk, ALPHA, low=low) <= ALPHA / 2 for low in (True, False))
+            return next(ends), next(ends)
+
+        missed = np.sum([beyond(*row[:3]) for row in made], axis=0)
+        widths, delta = [], []
+        for b, a, h, _ in made[:intervals]:
+            low, high = PairedSuccesses(n, b, a, h).interval(ALPHA)
+            widths.append(high - low)
+            top, bottom = 1 - (b + a) / n, 1 - (b + h) / n
+            share = 1 - (b + a + h) / n
+            spread = top / bottom**2 + top**2 / bottom**3 - 2 * top * share / bottom**3
+            delta.append(2 * 1.96 * math.sqrt(max(spread, 1e-12) / n))
+        shares = f"{both:g}, {audited:g}, {held_out:g}"
+        ends = ", ".join(f"{m / draws:.1%}" for m in missed)
+        yield n, shares, float(np.mean(widths)), float(np.mean(delta)), ends
