@@ -18,7 +18,8 @@ from ldpaudit.estimators.epsilon.tradeoff import (
     gaussian_mu,
     one_run_mu,
     one_run_refutes,
-)from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_p_value
+)
+from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_p_value
 from ldpaudit.estimators.synthetic import PairedSuccesses
 
 ALPHA = 0.05
@@ -156,8 +157,8 @@ def synthetic_risk(draws: int = 3_000, intervals: int = 40) -> Rows:
         @cache
         def beyond(b: int, a: int, h: int, of: int = n, risk: float = truth) -> tuple[bool, bool]:
             pairs = Pairs(h, a, of - b - a - h)
-            ends = (ratio_p_value(pairs, 1 - risk, ALPHA, low=low) <= ALPHA / 2 for low in (True, False))
-            return next(ends), next(ends)
+            low, high = (ratio_p_value(pairs, 1 - risk, ALPHA, low=low) for low in (True, False))
+            return low <= ALPHA / 2, high <= ALPHA / 2
 
         missed = np.sum([beyond(*row[:3]) for row in made], axis=0)
         widths, delta = [], []

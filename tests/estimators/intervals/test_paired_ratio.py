@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from estimators.worlds import allowed
 
-from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_p_value, ratio_interval
+from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_interval, ratio_p_value
 from ldpaudit.estimators.synthetic import PairedSuccesses
 
 WORLDS = [
