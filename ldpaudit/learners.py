@@ -9,7 +9,13 @@ from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.models.iwp import IWPClassifier, IWPRegressor
-    from ldpaudit.models.iwp_losses import MarginLoss, noisy_risk_bias
+    from ldpaudit.models.iwp_losses import (
+        ExponentialLoss,
+        LogLoss,
+        MarginLoss,
+        QuadraticLoss,
+        noisy_risk_bias,
+    )
     from ldpaudit.models.learners import (
         ReleaseClassifier,
         ReleaseRegressor,
@@ -18,10 +24,13 @@ if TYPE_CHECKING:
     from ldpaudit.models.network import NetworkOptions
 
 __all__ = [
+    "ExponentialLoss",
     "IWPClassifier",
     "IWPRegressor",
+    "LogLoss",
     "MarginLoss",
     "NetworkOptions",
+    "QuadraticLoss",
     "ReleaseClassifier",
     "ReleaseRegressor",
     "expected_failed_checks",
@@ -34,7 +43,9 @@ __getattr__, _ = exported(
         "learners": ("ReleaseClassifier", "ReleaseRegressor", "expected_failed_checks"),
         "network": ("NetworkOptions",),
         "iwp": ("IWPClassifier", "IWPRegressor"),
-        "iwp_losses": ("MarginLoss", "noisy_risk_bias"),
+        "iwp_losses": (
+            *("ExponentialLoss", "LogLoss", "MarginLoss", "QuadraticLoss", "noisy_risk_bias"),
+        ),
     },
 )
 
