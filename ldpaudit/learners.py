@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         expected_failed_checks,
     )
     from ldpaudit.models.network import NetworkOptions
+    from ldpaudit.models.scoring import released_scorer
 
 __all__ = [
     "ExponentialLoss",
@@ -35,6 +36,7 @@ __all__ = [
     "ReleaseRegressor",
     "expected_failed_checks",
     "noisy_risk_bias",
+    "released_scorer",
 ]
 
 __getattr__, _ = exported(
@@ -42,6 +44,7 @@ __getattr__, _ = exported(
     {
         "learners": ("ReleaseClassifier", "ReleaseRegressor", "expected_failed_checks"),
         "network": ("NetworkOptions",),
+        "scoring": ("released_scorer",),
         "iwp": ("IWPClassifier", "IWPRegressor"),
         "iwp_losses": (
             *("ExponentialLoss", "LogLoss", "MarginLoss", "QuadraticLoss", "noisy_risk_bias"),
