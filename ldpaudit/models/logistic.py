@@ -207,7 +207,7 @@ def fit_poisson(
         gradient = np.append(matrix.T @ residual + penalty / total * flat[:d], residual.sum())
         return value + penalty / (2 * total) * float(flat[:d] @ flat[:d]), gradient
 
-    exact = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000}
+    exact: Any = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000}
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=exact).x
     return PoissonModel(found[:d], float(found[d]))
 
