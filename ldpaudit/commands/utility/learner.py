@@ -270,8 +270,9 @@ class Learner:
                 tables = (release.features.take(rows), synthetic.features.take(kept))
                 for weights, features in zip(targets, tables, strict=True):
                     losses[place] += _shrunk_losses(model(features), constant, weights)
-        best, weight = divmod(int(losses.argmin()), len(_SHRINKAGES))
-        return (unbiased, first)[best], float(_SHRINKAGES[weight])
+        # The loss first, by the models as they are; then how far to shrink the better one.
+        best = int(losses[:, 0].argmin())
+        return (unbiased, first)[best], float(_SHRINKAGES[int(losses[best].argmin())])
 
     def _fitted(
         self, release: Release, correction: LossCorrection, rng: np.random.Generator
