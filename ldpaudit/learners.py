@@ -9,23 +9,34 @@ from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
     from ldpaudit.models.iwp import IWPClassifier, IWPRegressor
-    from ldpaudit.models.iwp_losses import MarginLoss, noisy_risk_bias
+    from ldpaudit.models.iwp_losses import (
+        ExponentialLoss,
+        LogLoss,
+        MarginLoss,
+        QuadraticLoss,
+        noisy_risk_bias,
+    )
     from ldpaudit.models.learners import (
         ReleaseClassifier,
         ReleaseRegressor,
         expected_failed_checks,
     )
     from ldpaudit.models.network import NetworkOptions
+    from ldpaudit.models.scoring import released_scorer
 
 __all__ = [
+    "ExponentialLoss",
     "IWPClassifier",
     "IWPRegressor",
+    "LogLoss",
     "MarginLoss",
     "NetworkOptions",
+    "QuadraticLoss",
     "ReleaseClassifier",
     "ReleaseRegressor",
     "expected_failed_checks",
     "noisy_risk_bias",
+    "released_scorer",
 ]
 
 __getattr__, _ = exported(
@@ -33,8 +44,11 @@ __getattr__, _ = exported(
     {
         "learners": ("ReleaseClassifier", "ReleaseRegressor", "expected_failed_checks"),
         "network": ("NetworkOptions",),
+        "scoring": ("released_scorer",),
         "iwp": ("IWPClassifier", "IWPRegressor"),
-        "iwp_losses": ("MarginLoss", "noisy_risk_bias"),
+        "iwp_losses": (
+            *("ExponentialLoss", "LogLoss", "MarginLoss", "QuadraticLoss", "noisy_risk_bias"),
+        ),
     },
 )
 

@@ -18,6 +18,10 @@ def grr(value, n, rng, epsilon=EPSILON, k=K):
     return np.where(keep, value, rng.integers(0, k, n))
 
 
+def many_values(value, n, rng):
+    return grr(value, n, rng, k=64)
+
+
 def unary(value, n, rng, p, q):
     bits = rng.random((n, K)) < q
     bits[:, value] = rng.random(n) < p

@@ -82,6 +82,10 @@ def run(
         bool,
         Option("The file holds a model's class probabilities for its training table (--truth)."),
     ] = False,
+    gaussian_delta: Annotated[
+        float | None,
+        Option("δ of --predictions, if noise is Gaussian."),
+    ] = None,
     details: Annotated[
         bool, Option("In a job of GitHub or GitLab, whose log others may read, show the checks.")
     ] = False,
@@ -93,8 +97,9 @@ def run(
     from ldpaudit.commands.run.work import run_and_write, run_on_predictions
 
     if predictions:
-        audited = run_on_predictions(request, outputs, profile, quiet=quiet)
+        audited = run_on_predictions(request, outputs, profile, gaussian_delta, quiet=quiet)
         raise typer.Exit(replace(gate, not_yet=None).status(None, audited))
+    refuse(gaussian_delta is not None, "--gaussian-delta is about --predictions.")
     status = partial(gate.status, policy_of(request))
     request = replace(request, command=recorded_command(sys.argv, run))
     several = len(request.release) > 1

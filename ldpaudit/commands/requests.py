@@ -325,6 +325,9 @@ class BlackBoxRequest:
         float,
         Option("An audit that could miss more is inconclusive.", "--max-undetected-excess"),
     ] = 0.5
+    stop_early: Annotated[
+        bool, Option("Test in growing parts, and stop as soon as the claim is refuted.")
+    ] = False
     timeout: Annotated[float, Option("Seconds that one call of the function may take.")] = 60.0
     processes: Annotated[
         int | None, Option("Processes to draw in (default: one per processor).", "--threads")
@@ -361,6 +364,10 @@ class BlackBoxRequest:
                 f"The claimed ε must be at most {EPSILON[1]:g}. Got {claimed or 0:g}.",
             ),
             (not positive, "The time limit, the excess and the processes must be above 0."),
+            (
+                self.stop_early and (claimed is None or delta > 0),
+                "To stop early there must be a claim of pure ε (--epsilon, no --delta).",
+            ),
         ):
             refuse(wrong, message)
 

@@ -80,11 +80,15 @@ def advantage_ceiling(epsilon: float, k: int) -> float:
     return 0.5 * math.tanh(epsilon / 2) if k == 2 else math.tanh(epsilon / 4)
 
 
-def utility_bound(rdp: Callable[[float], float], p_star: float, k: int) -> float:
-    """Return the upper bound on any attack's accuracy that Rényi label privacy implies.
+def utility_bound(
+    rdp: Callable[[float], float], p_star: float, k: int, least_loss: float = 1.0
+) -> float:
+    """Return the upper bound on any attack's expected utility that Rényi label privacy implies.
 
-    1 − (e^{−ε_α} δ^{1/(α−1)} (1 − p*) − (k − 1)δ), minimised over δ in closed form and over α: the
-    best of some orders and ∞, then by a bounded search between its neighbours. The privacy must
+    The utility is 1 minus the mean of a loss in [0, 1]; with the 0/1 loss it is the accuracy.
+
+    1 − (e^{−ε_α} δ^{1/(α−1)} (1 − p*) − (k − 1)δ) ℓ*, minimised over δ in closed form and over α:
+    the best of some orders and ∞, then by a bounded search between its neighbours. The privacy must
     hold with the features drawn given the label: for a release with unprotected features the RDP
     is that of features and label together.
 
@@ -96,10 +100,12 @@ def utility_bound(rdp: Callable[[float], float], p_star: float, k: int) -> float
         The probability of the most frequent label, or an upper bound of it.
     k : int
         The number of labels.
+    least_loss : float
+        ℓ* in [0, 1], the least loss of a guess that is not the true label; 1 for the 0/1 loss.
 
     References
     ----------
-    Busa-Fekete et al. (2023), Theorem 5.2, with the 0/1 loss (ℓ* = 1).
+    Busa-Fekete et al. (2023), Definition 4.4 and Theorem 5.2.
     """
 
     def bound(alpha: float) -> float:
@@ -118,7 +124,7 @@ def utility_bound(rdp: Callable[[float], float], p_star: float, k: int) -> float
     )
     # At α = ∞ the factor of δ is 1, and δ → 0 is best.
     limit = 1.0 - math.exp(-rdp(math.inf)) * (1.0 - p_star)
-    return float(min(1.0, limit, found.fun, *bounds))
+    return float(1 - (1 - min(1.0, limit, found.fun, *bounds)) * least_loss)
 
 
 def _bounded_utility(epsilon: float, alpha: float, p_star: float, k: int) -> float:

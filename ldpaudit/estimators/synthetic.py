@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson, clopper_pearson_lower
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
+from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_interval
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray
 
 
@@ -325,24 +326,19 @@ class PairedSuccesses:
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return a two-sided confidence interval of the risk at 1 − alpha.
 
-        Clopper–Pearson, each at a third of alpha, for three shares: of pairs with one success those
-        where it is the audited person, θ; of all pairs those with one success, r, and with two, b.
-        With them the risk is (2θ − 1)r/(1 − b − (1 − θ)r): it grows with θ, and away from 0 with r
-        and b. So it is above 0 only if θ is above ½.
+        1 − risk is the ratio of the shares on which the attack fails: an exact score interval for
+        independent pairs (:mod:`ldpaudit.estimators.intervals.paired_ratio`). An end is beyond 0
+        only where the exact test of the notes says so, too, at alpha/2.
         """
+        neither = self.pairs - self.both - self.audited - self.held_out
+        ends = ratio_interval(Pairs(self.held_out, self.audited, neither), alpha)
+        low, high = (float(np.clip(1 - end, -1.0, 1.0)) for end in ends[::-1])
         one = self.audited + self.held_out
-        counts, totals = (self.audited, one, self.both), (one, self.pairs, self.pairs)
-        share, single, both = (
-            tuple(map(float, clopper_pearson(count, total, alpha / 3)))
-            for count, total in zip(counts, totals, strict=True)
-        )
-        ends = []
-        for end, theta in enumerate(share):
-            far = end if theta >= 0.5 else 1 - end
-            control = min(both[far] + (1 - theta) * single[far], 1.0)
-            gain = (2 * theta - 1) * single[far]
-            ends.append(float(np.clip(gain / max(1 - control, 1e-12), -1.0, 1.0)))
-        return ends[0], ends[1]
+        if binom.sf(self.audited - 1, one, 0.5) > alpha / 2:
+            low = min(low, 0.0)
+        if binom.cdf(self.audited, one, 0.5) > alpha / 2:
+            high = max(high, 0.0)
+        return low, high
 
 
 def paired(success: BoolArray) -> PairedSuccesses:

@@ -143,9 +143,9 @@ def descend(
 def theorem_step(steps: int, strong: float, smooth: float, spread: float, distance: float) -> float:
     """Return γ = min(1/(2𝒦), log(max(2, μ² D² t/A))/(μ t)) for a run of t steps."""
     # μ = ``strong`` > 0 is the strong convexity that the ridge grants, 𝒦 = ``smooth`` that of the
-    # risk on the ball, A = ``spread`` a bound of the gradient's variance for one batch (for a
-    # series cut off, an estimate), D = ``distance`` a bound of that from the start to the minimum.
-    # Dufraiche et al., Theorem 5.5 and appendix D.8.
+    # risk on the ball, A = ``spread`` the largest second moment of a batch's gradient about its
+    # mean, D = ``distance`` a bound of that from the start to the minimum.
+    # Dufraiche et al., Theorem 5.5 and appendix D.8; not their A, see :func:`theorem_rule`.
     gain = strong**2 * distance**2 * steps / spread
     return min(1 / (2 * smooth), math.log(max(2.0, gain)) / (strong * steps))
 
@@ -155,16 +155,15 @@ def theorem_rule(
 ) -> StepSize:
     """Return the rule for a problem with a ridge above 0."""
     # ``feature_radius`` is the largest norm of a clean feature vector, ``label_factor`` S̃(S̃ − 1)
-    # of the label noise, S̃ = 1/(1 − e^{−ε}); 0 without any.
+    # of the label noise, S̃ = 1/(1 − e^{−ε}); 0 without any. Theorem 5.3's own bound of the variance
+    # is too small where features are noisy: its C is a supremum over clean features, but the
+    # corrected gradient is taken at noisy ones. Here it is the exact second moment of a row.
     norm = math.sqrt(feature_radius**2 + problem.intercept)
-    reach, sigma2 = norm * problem.radius, problem.sigma**2
-    steep, curved, bent = problem.loss.derivative_bounds(reach)
-    # C of Eq. (8): the gradient, and the mixed derivative of Eq. (17) in the Frobenius norm.
-    mixed = math.sqrt(dimension) * steep + reach * curved + sigma2 * problem.radius**2 * bent
-    bound = max(norm * steep, mixed)
-    # The mean gradient of a batch has so much less variance than a row's.
-    spread = bound**2 * (4 * label_factor * (1 + sigma2) + sigma2) / batch_size
-    smooth = curved * norm**2 + problem.ridge
+    moment = problem.loss.second_moment(problem.sigma, problem.radius, norm, dimension)
+    # The mean gradient of a batch has so much less variance than a row's. What a corrected label
+    # adds is 4S̃(S̃ − 1) times the moment of half the difference of both labels' gradients.
+    spread = moment * (1 + 4 * label_factor) / batch_size
+    smooth = problem.loss.curvature(norm * problem.radius) * norm**2 + problem.ridge
     return partial(
         theorem_step,
         strong=problem.ridge,

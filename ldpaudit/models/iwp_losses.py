@@ -145,11 +145,43 @@ class MarginLoss(ABC):
                 "use a smaller radius, more rows (in a batch), or loss='quadratic'."
             )
 
-    def derivative_bounds(self, reach: float) -> tuple[float, float, float]:
-        """Return the largest |f'(u)|, f''(u) and |f‴(u)| for |u| ≤ ``reach``, on a grid."""
-        grid = np.linspace(-reach, reach, 401)
-        first, second, third = (float(np.abs(self.derivative(grid, j)).max()) for j in (1, 2, 3))
-        return first, second, third
+    def curvature(self, reach: float) -> float:
+        """Return the largest f''(u) for |u| ≤ ``reach``, on a grid."""
+        return float(self.derivative(np.linspace(-reach, reach, 401), 2).max())
+
+    def second_moment(self, sigma: float, norm: float, reach: float, dimension: int) -> float:
+        """Return the largest E‖g‖² of one row's corrected gradient g, its label true.
+
+        Parameters
+        ----------
+        sigma : float
+            σ ≥ 0 of the noise on each of ``dimension`` features.
+        norm : float
+            The largest ‖θ‖; the largest moment is looked for at norms up to it.
+        reach : float
+            The largest norm R of a clean row.
+
+        Notes
+        -----
+        With w ~ N(0, σ²I), t = θᵀw and margin m = θᵀx, where y = 1,
+
+            g = φ₁(m + t)(x + w) − σ² φ₂(m + t) θ,
+
+        φ_j the corrected j-th derivative. Only t and ‖x + w‖² matter: across θ the noise adds
+        (p − 1)σ² to it. The mean over t is by quadrature, on a grid of m and ‖θ‖.
+        """
+        found = 0.0
+        for size in np.linspace(norm / 4, norm, 4):
+            margins, variance = size * reach * np.linspace(-1, 1, 21), (sigma * size) ** 2
+            nodes, weights = _normal(variance)
+            noisy = margins[:, None] + nodes
+            slope, bend = (self.corrected(noisy, variance, j) for j in (1, 2))
+            along = noisy / size
+            across = reach**2 - (margins[:, None] / size) ** 2 + (dimension - 1) * sigma**2
+            square = slope**2 * (across + along**2)
+            square += (sigma**2 * bend * size) ** 2 - 2 * sigma**2 * slope * bend * size * along
+            found = max(found, float((square @ weights).max()))
+        return found
 
 
 @dataclass(frozen=True)
@@ -166,6 +198,13 @@ class QuadraticLoss(MarginLoss):
 
     def error(self, variance: float) -> GradientError:
         return GradientError(1, 0.0, math.sqrt(variance), self.reach / math.sqrt(3))
+
+    def second_moment(self, sigma: float, norm: float, reach: float, dimension: int) -> float:
+        # g = (m + t − 1)(x + w) − σ²θ: E‖g‖² = (m − 1)²‖x‖² + s‖x‖² + (m − 1)² p σ²
+        # + 2m(m − 1)σ² + (p + 1)σ² s, largest at m = −R‖θ‖.
+        s, least = (sigma * norm) ** 2, 1 + reach * norm
+        square = least**2 * (reach**2 + dimension * sigma**2) + s * reach**2
+        return square + 2 * (least - 1) * least * sigma**2 + (dimension + 1) * sigma**2 * s
 
     def probability(self, score: FloatArray) -> FloatArray:
         return np.clip((1 + score) / 2, 0.0, 1.0)
@@ -188,6 +227,13 @@ class ExponentialLoss(MarginLoss):
         # e^s overflows beyond; the gate closes long before.
         spread = math.sqrt(square * math.expm1(min(variance, 600.0)))
         return GradientError(0, 0.0, spread, math.sqrt(square - mean**2))
+
+    def second_moment(self, sigma: float, norm: float, reach: float, dimension: int) -> float:
+        # g = −e^{−u − s/2}(x̃ + σ²θ), and tilting the noise to mean −2σ²θ gives
+        # E‖g‖² = e^{s − 2m}(‖x − σ²θ‖² + p σ²), largest at x = −Rθ/‖θ‖.
+        s = (sigma * norm) ** 2
+        square = (reach + sigma**2 * norm) ** 2 + dimension * sigma**2
+        return math.exp(min(s + 2 * reach * norm, 600.0)) * square
 
     def probability(self, score: FloatArray) -> FloatArray:
         return np.asarray(expit(2 * score))

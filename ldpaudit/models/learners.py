@@ -555,6 +555,11 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
         self._fit(self._encoded(rows), (target - self.shift_) / self.scale_, weights)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
+
     def _encoded(self, rows: FloatArray) -> FloatArray:
         """Return the features; a model that is not linear takes noisy columns at their word."""
         noisy = self._noisy()

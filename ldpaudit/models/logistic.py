@@ -190,12 +190,12 @@ class PoissonModel:
 def fit_poisson(
     matrix: FloatArray, target: FloatArray, weights: FloatArray, penalty: float
 ) -> PoissonModel:
-    """Minimise the weighted mean of ŷ − y log ŷ plus penalty/(2n)·‖weights‖² by L-BFGS."""
+    """Minimise the weighted mean of ŷ − y log ŷ plus penalty/(2W)·‖slopes‖² by L-BFGS, W = Σw."""
     # Convex for labels of any sign; with a weighted mean above 0 and a penalty it has a minimum.
     # Features (n, d) are standardised, the intercept is free. Ghazi et al. (2023), appendix E.3
     # (the loss).
-    n, d = matrix.shape
-    share = weights / weights.sum()
+    d, total = matrix.shape[1], float(weights.sum())
+    share = weights / total
     start = np.zeros(d + 1)
     start[d] = np.log(share @ target)
 
@@ -204,10 +204,11 @@ def fit_poisson(
         mean = _mean(score)
         residual = share * (mean - target)
         value = float(share @ (mean - target * score))
-        gradient = np.append(matrix.T @ residual + penalty / n * flat[:d], residual.sum())
-        return value + penalty / (2 * n) * float(flat[:d] @ flat[:d]), gradient
+        gradient = np.append(matrix.T @ residual + penalty / total * flat[:d], residual.sum())
+        return value + penalty / (2 * total) * float(flat[:d] @ flat[:d]), gradient
 
-    found = minimize(objective, start, jac=True, method="L-BFGS-B").x
+    exact: Any = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=exact).x
     return PoissonModel(found[:d], float(found[d]))
 
 

@@ -105,7 +105,8 @@ class NetworkOptions:
     # ``architecture``: convolutional takes d features as a √d × √d image. ``hidden``: widths of the
     # hidden dense layers. ``epochs``: passes over the rows; the best one on held-out rows is kept.
     # ``batch_size``: rows in a batch. ``learning_rate``, ``weight_decay``: of AdamW. ``device``: a
-    # torch device, ``"cpu"`` or ``"cuda"``.
+    # torch device, ``"cpu"`` or ``"cuda"``. ``restarts``: trainings on soft labels of both signs,
+    # of which that with the least held-out loss is kept: a single one may learn nothing.
 
     architecture: Literal["dense", "convolutional"] = "dense"
     hidden: tuple[int, ...] = (64,)
@@ -114,6 +115,7 @@ class NetworkOptions:
     learning_rate: float = 3e-3
     weight_decay: float = 1e-3
     device: str = "cpu"
+    restarts: int = 3
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def fit_network(
     import torch
 
     generator = torch.Generator().manual_seed(int(rng.integers(2**31)))
-    module = _layers(matrix.shape[1], answers.shape[1], options, generator).to(options.device)
+    shape = matrix.shape[1], answers.shape[1]
     scaling = Scaling.fit(matrix, weights)
     if options.architecture == "convolutional":
         scaling = _pooled(scaling)
@@ -198,7 +200,18 @@ def fit_network(
     # Sharing little work between threads takes longer.
     small = options.architecture == "dense" and work <= _SHARED_FROM
     with torch_threads(1) if small else nullcontext():
-        _train(module, data, loss, mix, options, rng)
+        split = _split(len(data[0]), rng)
+        several = loss == "targets" and mix > _FLOOR and len(split[0]) > 0
+        tried = []
+        for _ in range(max(options.restarts, 1) if several else 1):
+            module = _layers(*shape, options, generator).to(device)
+            _train(module, data, loss, mix, options, split, rng)
+            tried.append(module)
+        if len(tried) > 1:
+            held = [part[torch.from_numpy(split[0])] for part in data]
+            with torch.no_grad():
+                losses = [float(_mean_loss(one, held, loss, mix)) for one in tried]
+            module = tried[int(np.argmin(losses))]
     return TrainedNetwork(module, scaling, loss, device, mix)
 
 
@@ -224,11 +237,12 @@ def _train(
     loss: NetworkLoss,
     mix: float,
     options: NetworkOptions,
+    split: tuple[IndexArray, IndexArray],
     rng: np.random.Generator,
 ) -> None:
     import torch
 
-    held, training = _split(len(data[0]), rng)
+    held, training = split
     size = options.batch_size
 
     def batches() -> Iterator[Any]:

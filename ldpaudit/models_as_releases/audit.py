@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, SupportsFloat
+from typing import Any, Final, Literal, SupportsFloat
 
 import numpy as np
 
@@ -11,6 +11,14 @@ from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
 from ldpaudit.claim import declaration_of
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_in_one_run, one_run_epsilon
+from ldpaudit.estimators.epsilon.sequential import anytime_epsilon, refutes
+from ldpaudit.estimators.epsilon.tradeoff import (
+    epsilon_of_mu,
+    fixed_share,
+    gaussian_mu,
+    independent_mu,
+    one_run_mu,
+)
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.mechanisms import Mechanism, from_declaration
 from ldpaudit.models_as_releases.game import (
@@ -22,14 +30,14 @@ from ldpaudit.models_as_releases.game import (
     scores,
     which_label,
 )
-from ldpaudit.models_as_releases.result import SCHEMA_VERSION, ModelAudit
+from ldpaudit.models_as_releases.result import CURVE_REFERENCE, SCHEMA_VERSION, ModelAudit
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import Estimate, Verdict
 
-CHOOSING: Final = 0.25
-"""Of the candidates: these choose the rule, the others test it."""
-SHARES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-"""Of the coins, those guessed: where the model is surest."""
+_CHOOSING: Final = 0.25
+"""Of one person's runs: these show how to guess, the others test it."""
+SHARES: Final = {1.0: 0.6} | dict.fromkeys((0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 0.4 / 6)
+"""Of the coins, those guessed, where the model is surest; and each one's part of the error."""
 _FEWEST: Final = 40
 _LEAST: Final = 1e-9
 """Added to a probability before its logarithm is taken."""
@@ -53,9 +61,11 @@ def audit_model(
     claim: "str | float | Mechanism | None" = None,
     *,
     delta: float = 0.0,
+    curve: Literal["gaussian"] | None = None,
     group: Any = None,
     share: float = 0.5,
     runs: int = 1,
+    stop_early: bool = False,
     one_person: bool = False,
     confidence: float = 0.95,
     max_undetected_excess: float = 0.5,
@@ -83,6 +93,10 @@ def audit_model(
         such as ``"rr:epsilon=1"`` on the labels of ``y``.
     delta : float
         δ of the (ε, δ)-DP that is claimed, in [0, 1).
+    curve : {"gaussian"}, optional
+        The claim is the whole curve of δ against ε that Gaussian noise has which is (ε, δ)-DP at
+        the claimed ε and ``delta``: μ-Gaussian differential privacy, a stronger claim than its one
+        point. It is then judged by the bound of ε at ``delta`` under that curve, which is larger.
     group : array or Series of shape (n,), optional
         Rows with the same value belong to one person and share a coin; ε is then a person's.
     share : float
@@ -90,6 +104,9 @@ def audit_model(
     runs : int
         How often the procedure runs, each time on fresh coins. More runs find smaller excesses; the
         noise must be drawn again in each of them, never from a fixed seed.
+    stop_early : bool
+        After each run, end where the claim is refuted. The bound is then of a test that may look
+        after every run, at the same confidence, and somewhat smaller if all runs are needed.
     one_person : bool
         One person has a coin, anew in each of ``runs`` runs (20 or more), and everybody else's
         label is the true one. This finds what a model reveals that hardly remembers single labels,
@@ -113,7 +130,9 @@ def audit_model(
 
     References
     ----------
-    Steinke, Nasr & Jagielski (2023), "Privacy auditing with one (1) training run", Theorem 5.2.
+    Steinke, Nasr & Jagielski (2023), "Privacy auditing with one (1) training run", Theorem 5.2;
+    Mahloujifar, Melis & Chaudhuri (2025), "Auditing f-differential privacy in one run", for
+    ``curve``; Ville (1939), for ``stop_early``.
 
     Examples
     --------
@@ -132,6 +151,7 @@ def audit_model(
     classes, codes = _labels(y)
     unit = _units(group, len(codes))
     claimed = _claimed(claim, classes)
+    _check_claim(claimed, delta, curve, stop_early, runs)
     if getattr(X, "shape", (len(codes),))[0] != len(codes):
         raise InputError(f"X and y must have the same rows. Got {X.shape[0]:,} and {len(codes):,}.")
     table = numeric(X, len(codes))
@@ -140,43 +160,75 @@ def audit_model(
     def trained(coins: Coins) -> FloatArray:
         return probabilities(fit, X, _like(y, classes[coins.labels(codes)]), classes)
 
+    def ended(looks: Sequence[tuple[int, int]]) -> bool:
+        return stop_early and claimed is not None and refutes(looks, claimed, alpha)
+
     if one_person:
         person = farthest(table, unit)
-        counts = _alone(trained, codes, unit == person, runs, seed)
-        rule, candidates, tested = _ALONE, runs, counts.candidates
+        given, looks = _alone(trained, codes, unit == person, runs, seed, ended)
+        counts = GuessCounts(len(looks), *looks[-1])
+        bound = one_run_epsilon(counts, alpha, delta)
+        if stop_early:
+            bound = anytime_epsilon(looks, alpha)
+        under = None if curve is None else epsilon_of_mu(independent_mu(counts, alpha), delta)
+        found = _Found(
+            *(_ALONE, given, len(looks), given, counts, bound, alpha, under, counts, stop_early)
+        )
     else:
         if runs > 1:
             _check_fresh(fit, X, y, classes)
-        played = []
+        played: list[_Played] = []
+        looks = []
         for run in range(runs):
             rng = child_generator(seed, "model", f"run-{run}")
             coins = Coins.flipped(codes, unit, share, rng)
-            found = scores(coins, trained(coins), table)
-            played.append(_Played(coins.coin, found, rng.random(len(coins.coin))))
-        candidates, tested = sum(len(one.coin) for one in played), _tested(played)
-        if candidates < _FEWEST:
-            raise InputError(
-                f"There must be at least {_FEWEST} people with a coin. Got {candidates}; raise "
-                "share or runs."
-            )
-        way, guessed = _rule(played, alpha, delta)
-        counts = _counts(played, way, guessed, testing=True)
-        rule = f"{_RULES[way]}, for {_most(guessed)}"
-    bound = one_run_epsilon(counts, alpha, delta)
+            if len(coins.coin) * runs < _FEWEST:
+                raise InputError(
+                    f"There must be at least {_FEWEST} people with a coin. Got "
+                    f"{len(coins.coin) * runs}; raise share or runs."
+                )
+            played.append(_Played(coins.coin, *scores(coins, trained(coins), table)))
+            if stop_early:
+                looks.append(_look(played, looks, alpha))
+                if ended(looks):
+                    break
+        found = _found(played, looks, claimed, curve, alpha, delta)
+    bound = found.bound if found.curve is None else found.curve
     return ModelAudit(
         schema_version=SCHEMA_VERSION,
         verdict=verdict_on(claimed, bound, max_undetected_excess),
         claimed_epsilon=claimed,
         claimed_delta=delta,
+        curve=curve,
         max_undetected_excess=max_undetected_excess,
         rows=len(codes),
-        candidates=candidates,
-        runs=runs,
+        candidates=found.candidates,
+        runs=found.runs,
         seed=seed,
         one_person=one_person,
-        estimates=_estimates(counts, bound, confidence, claimed, delta, tested),
-        rule=rule,
+        stop_early=stop_early,
+        estimates=_estimates(found, confidence, claimed, delta),
+        rule=found.rule,
     )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the guesses of coins came to."""
+
+    # ``counts``: the guesses behind ``bound``, of ε at 1 − ``level``; ``tested``: the coins that
+    # could be guessed; ``curve``: the bound of ε under a claimed curve, by ``curve_counts``.
+
+    rule: str
+    candidates: int
+    tested: int
+    runs: int
+    counts: GuessCounts
+    bound: float
+    level: float
+    curve: float | None = None
+    curve_counts: GuessCounts | None = None
+    sequential: bool = False
 
 
 def _alone(
@@ -185,16 +237,31 @@ def _alone(
     person: BoolArray,
     runs: int,
     seed: int,
-) -> GuessCounts:
-    """Return how many coins of one person are guessed rightly, after runs with known coins."""
+    ended: Callable[[Sequence[tuple[int, int]]], bool],
+) -> tuple[int, list[tuple[int, int]]]:
+    """Return how often training ran, and how many coins of one person were guessed by each look.
+
+    The coins of the first runs are known and show how to guess.
+    """
     rng, rows = child_generator(seed, "model", "one-person"), np.flatnonzero(person)
     given = Coins.of_one(codes, rows, rng)
-    learning = math.ceil(CHOOSING * runs)
+    learning = math.ceil(_CHOOSING * runs)
     coins = np.r_[np.arange(learning) % 2 == 1, rng.random(runs - learning) < 0.5]
-    said = np.array([np.log(trained(given.fallen(coin))[rows] + _LEAST).ravel() for coin in coins])
-    guess = which_label(said[:learning], coins[:learning], said[learning:])
-    right = int(((guess > 0) == coins[learning:])[guess != 0].sum())
-    return GuessCounts(runs - learning, right, int((guess != 0).sum()) - right)
+
+    def said(coin: bool) -> FloatArray:
+        return np.asarray(np.log(trained(given.fallen(coin))[rows] + _LEAST).ravel())
+
+    known = np.array([said(coin) for coin in coins[:learning]])
+    right = wrong = 0
+    looks: list[tuple[int, int]] = []
+    for coin in coins[learning:]:
+        guess = float(which_label(known, coins[:learning], said(coin)[None])[0])
+        right += int(guess != 0 and (guess > 0) == coin)
+        wrong += int(guess != 0 and (guess > 0) != coin)
+        looks.append((right, wrong))
+        if ended(looks):
+            break
+    return learning + len(looks), looks
 
 
 def _most(share: float) -> str:
@@ -203,41 +270,78 @@ def _most(share: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Played:
-    """One run: its coins, what the model says of them by method, and who chooses the rule."""
+    """One run: its coins, by which method they are guessed, and what the model says of them."""
 
     coin: BoolArray
-    scores: dict[str, FloatArray]
-    order: FloatArray
+    way: str
+    scores: FloatArray
 
-    def guesses(self, way: str, share: float, testing: bool) -> BoolArray:
-        """Return which of the guesses are right, of the candidates that test or choose the rule."""
-        part = (self.order >= CHOOSING) == testing
-        score, coin = self.scores[way][part], self.coin[part]
-        surest = np.argsort(-np.abs(score), kind="stable")[: math.ceil(share * len(score))]
-        surest = surest[score[surest] != 0]
-        return np.asarray((score[surest] > 0) == coin[surest])
-
-
-def _counts(played: Sequence[_Played], way: str, share: float, *, testing: bool) -> GuessCounts:
-    """Return how many guesses are right and wrong, over all runs."""
-    right = np.concatenate([one.guesses(way, share, testing) for one in played])
-    candidates = sum(len(one.coin) for one in played)
-    return GuessCounts(candidates, int(right.sum()), int((~right).sum()))
+    def guesses(self, share: float) -> tuple[int, int, int]:
+        """Return how many coins may be guessed, and how many guesses are right and wrong."""
+        most = math.ceil(share * len(self.scores))
+        surest = np.argsort(-np.abs(self.scores), kind="stable")[:most]
+        surest = surest[self.scores[surest] != 0]
+        right = int(((self.scores[surest] > 0) == self.coin[surest]).sum())
+        return most, right, len(surest) - right
 
 
-def _rule(played: Sequence[_Played], alpha: float, delta: float) -> tuple[str, float]:
-    """Return the method and the share of coins to guess that bound ε best on the choosing part."""
-    options = [(way, share) for way in played[0].scores for share in SHARES]
-    alpha /= len(options)  # The best of several by luck alone tests worse.
-    return max(
-        options,
-        key=lambda one: one_run_epsilon(_counts(played, *one, testing=False), alpha, delta),
+def _counts(played: Sequence[_Played], share: float, *, fixed: bool) -> GuessCounts:
+    """Return how many guesses are right and wrong, over all runs.
+
+    ``fixed``: as under δ, where the number of guesses must not depend on the output: a coin that
+    the output says nothing of counts as a wrong guess.
+    """
+    most, right, wrong = np.sum([one.guesses(share) for one in played], axis=0, dtype=int).tolist()
+    return GuessCounts(
+        sum(len(one.coin) for one in played), right, most - right if fixed else wrong
     )
 
 
-def _tested(played: Sequence[_Played]) -> int:
-    """Return how many candidates test the rule."""
-    return sum(int((one.order >= CHOOSING).sum()) for one in played)
+def _look(
+    played: Sequence[_Played], looks: Sequence[tuple[int, int]], alpha: float
+) -> tuple[int, int]:
+    """Return all right and wrong guesses so far; the last run's by the best share of the others."""
+    before, share = played[:-1], 1.0
+    if before:
+        counts = {one: _counts(before, one, fixed=False) for one in SHARES}
+        share = max(SHARES, key=lambda one: one_run_epsilon(counts[one], alpha * SHARES[one]))
+    _, right, wrong = played[-1].guesses(share)
+    last = looks[-1] if looks else (0, 0)
+    return last[0] + right, last[1] + wrong
+
+
+def _found(
+    played: Sequence[_Played],
+    looks: Sequence[tuple[int, int]],
+    claimed: float | None,
+    curve: str | None,
+    alpha: float,
+    delta: float,
+) -> _Found:
+    """Return the bounds of all runs; the shares of coins to guess share the error probability."""
+    candidates, way = sum(len(one.coin) for one in played), played[-1].way
+    if looks:
+        right, wrong = looks[-1]
+        counts, bound = GuessCounts(candidates, right, wrong), anytime_epsilon(looks, alpha)
+        rule = f"{_RULES[way]}, for as many coins as were best in earlier runs"
+        spent = len(played), counts, bound, alpha, None, None, True
+        return _Found(rule, candidates, candidates, *spent)
+    every = {share: _counts(played, share, fixed=delta > 0) for share in SHARES}
+    bounds = {
+        share: one_run_epsilon(every[share], alpha * SHARES[share], delta) for share in SHARES
+    }
+    best = max(SHARES, key=lambda share: bounds[share])
+    rule, under, guessed = f"{_RULES[way]}, for {_most(best)}", None, None
+    if curve is not None:
+        share = 0.1
+        if claimed is not None:
+            share = fixed_share(gaussian_mu(claimed, delta), candidates, alpha)
+        guessed = _counts(played, share, fixed=True)
+        under = epsilon_of_mu(one_run_mu(guessed, alpha), delta)
+    return _Found(
+        *(rule, candidates, candidates, len(played), every[best], bounds[best]),
+        *(alpha * SHARES[best], under, guessed),
+    )
 
 
 def _check_fresh(fit: Fit, X: Any, y: Any, classes: np.ndarray) -> None:
@@ -260,27 +364,23 @@ def verdict_on(claimed: float | None, bound: float, excess: float) -> Verdict:
 
 
 def _estimates(
-    counts: GuessCounts,
-    bound: float,
-    confidence: float,
-    claimed: float | None,
-    delta: float,
-    tested: int,
+    found: _Found, confidence: float, claimed: float | None, delta: float
 ) -> tuple[Estimate, ...]:
-    right, alpha = counts.right, 1 - confidence
+    counts, right, alpha = found.counts, found.counts.right, 1 - confidence
     low, high = clopper_pearson(right, counts.guesses, alpha / 2)
     ends = float(low), float(high)
     share = right / counts.guesses if counts.guesses else 0.5
-    found = [
+    method = "correct guesses of coins against a binomial bound, one run of training or more"
+    estimates = [
         Estimate.lower_bound(
             "model.epsilon",
             "ε of training, by guesses of coins",
-            bound,
+            found.bound,
             confidence,
             unit="nats",
             n=counts.guesses,
             count=right,
-            method="correct guesses of coins against a binomial bound, one run of training or more",
+            method=f"{method}; a test that looks after each run" if found.sequential else method,
             reference=_REFERENCE,
         ),
         Estimate.interval(
@@ -297,13 +397,19 @@ def _estimates(
         Estimate.estimated(
             "model.guessed",
             "Coins that are guessed",
-            counts.guesses / max(tested, 1),
+            counts.guesses / max(found.tested, 1),
             unit="proportion",
         ),
     ]
-    if claimed is not None:
-        least = detectable_in_one_run(counts, claimed, alpha, delta)
-        found.append(
+    if found.curve is not None and found.curve_counts is not None:
+        estimates.append(
+            curve_estimate(
+                "model.curve_epsilon", found.curve, found.curve_counts, confidence, delta
+            )
+        )
+    if claimed is not None and not found.sequential:
+        least = detectable_in_one_run(counts, claimed, found.level, delta)
+        estimates.append(
             Estimate.estimated(
                 "model.detectable",
                 "ε that these guesses would find, if they show all of it",
@@ -311,7 +417,26 @@ def _estimates(
                 unit="nats",
             )
         )
-    return tuple(found)
+    return tuple(estimates)
+
+
+def curve_estimate(
+    name: str, value: float, counts: GuessCounts, confidence: float, delta: float
+) -> Estimate:
+    """Return a bound of ε at δ under the curve of Gaussian noise."""
+    return Estimate.lower_bound(
+        name,
+        "ε of training, if its curve is that of Gaussian noise",
+        value,
+        confidence,
+        unit="nats",
+        n=counts.guesses,
+        count=counts.right,
+        method=f"right guesses under μ-Gaussian differential privacy, as ε at δ = {delta:g}; how "
+        "many are guessed was fixed beforehand",
+        assumptions=("the claim is the whole curve of Gaussian noise, not one point (ε, δ) of it",),
+        reference=CURVE_REFERENCE,
+    )
 
 
 def _labels(y: Any) -> tuple[np.ndarray, IndexArray]:
@@ -374,6 +499,19 @@ def _claimed(claim: Any, classes: np.ndarray) -> float | None:
     if epsilon is None or not 0 <= epsilon < math.inf:
         raise InputError("The claim must have a finite ε of at least 0: 1.0, or 'rr:epsilon=1'.")
     return epsilon
+
+
+def _check_claim(
+    claimed: float | None, delta: float, curve: str | None, stop_early: bool, runs: int
+) -> None:
+    if curve not in (None, "gaussian"):
+        raise InputError("curve must be 'gaussian', or None.")
+    if curve is not None and not (delta > 0 and (claimed is None or claimed > 0)):
+        raise InputError("A claimed curve must have ε above 0 at a delta above 0.")
+    if stop_early and (claimed is None or delta > 0 or runs < 2):
+        raise InputError(
+            "To stop early there must be a claim of pure ε (delta = 0) and at least two runs."
+        )
 
 
 def _check(

@@ -100,18 +100,21 @@ def probabilities(fit: Fit, features: Any, labels: Any, classes: np.ndarray) -> 
     return every
 
 
-def scores(coins: Coins, found: FloatArray, features: FloatArray | None) -> dict[str, FloatArray]:
-    """Return how strongly the model says that each candidate got other labels, (m,), by method."""
+def scores(coins: Coins, found: FloatArray, features: FloatArray | None) -> tuple[str, FloatArray]:
+    """Return a method and how strongly by it the model says that candidates got other labels."""
     # ``likelihood``: the log ratio of its probabilities of the two labels, summed over a
     # candidate's rows. ``memory``: the same less what another model predicts of it from the
-    # features of other rows, so that what every similar row shows does not count.
+    # features of other rows, so that what every similar row shows does not count. Taken is the one
+    # that varies less, since what a coin adds is in both: no coin has a part in the choice.
     pair = np.take_along_axis(found[coins.rows], coins.either, axis=1)
     ratio = np.diff(np.log(np.maximum(pair, _LEAST)), axis=1)[:, 0]
     ways = {"likelihood": ratio}
     if features is not None:
         ways["memory"] = ratio - expected(ratio, np.c_[features[coins.rows], coins.either])
     size = len(coins.coin)
-    return {way: np.bincount(coins.unit, one, size).astype(np.float64) for way, one in ways.items()}
+    each = {way: np.bincount(coins.unit, one, size).astype(np.float64) for way, one in ways.items()}
+    way = min(each, key=lambda one: float(np.square(each[one]).sum()))
+    return way, each[way]
 
 
 def expected(ratio: FloatArray, features: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,19 +12,37 @@ from ldpaudit.audits.interface import Plan
 from ldpaudit.audits.observational.evidence import check_canaries
 from ldpaudit.datasets.probabilities import class_probabilities, with_canaries
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.estimators.epsilon.tradeoff import (
+    epsilon_of_mu,
+    fixed_share,
+    gaussian_mu,
+    one_run_mu,
+)
 from ldpaudit.estimators.intervals.binomial import clopper_pearson, shift_lower
 from ldpaudit.estimators.intervals.bounded_mean import Folds, best_interval
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.keywords import in_python, made
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.models.label_model import fit_posterior
-from ldpaudit.models_as_releases.audit import CHOOSING, SHARES, verdict_on
+from ldpaudit.models_as_releases.audit import SHARES, curve_estimate, verdict_on
 from ldpaudit.models_as_releases.game import expected
-from ldpaudit.models_as_releases.result import SCHEMA_VERSION, PredictionsAudit
+from ldpaudit.models_as_releases.result import (
+    CURVE_EPSILON,
+    SCHEMA_VERSION,
+    PredictionsAudit,
+)
 from ldpaudit.options import AuditOptions, FileOptions, option_name
 from ldpaudit.pipeline.audit import pinned
 from ldpaudit.randomness import child_generator
-from ldpaudit.release import BoolArray, FeatureTable, FloatArray, Release
+from ldpaudit.release import (
+    BoolArray,
+    FeatureTable,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    Release,
+)
 from ldpaudit.result import Estimate
 from ldpaudit.work.progress import NoProgress
 
@@ -45,7 +63,12 @@ _ASSUMED: Final = ("given the model, people are guessed independently of one ano
 
 @in_python(AuditOptions)
 def audit_predictions(
-    predictions: Any, truth: Any, mechanism: Any = None, **options: Any
+    predictions: Any,
+    truth: Any,
+    mechanism: Any = None,
+    *,
+    gaussian_delta: float | None = None,
+    **options: Any,
 ) -> PredictionsAudit:
     """Audit a model's predictions for its own training rows: what do they reveal of the labels?
 
@@ -62,6 +85,9 @@ def audit_predictions(
         training, in the column ``label``.
     mechanism : claim in any of its forms, optional
         What was promised of the training; of it, ε counts.
+    gaussian_delta : float, optional
+        ε is claimed at this δ with the whole curve of Gaussian noise; it is then judged by a bound
+        under that curve, from the canaries.
     **options
         ``label``, ``canaries``, ``id_column``, ``drop``, ``features``, ``rng``, ``threads`` and
         those about files, as of :func:`ldpaudit.audit`; ``epsilon``: claimed, in nats.
@@ -79,15 +105,20 @@ def audit_predictions(
     References
     ----------
     Kalemaj et al. (2025), "Observational auditing of label privacy"; Steinke, Nasr & Jagielski
-    (2023), "Privacy auditing with one (1) training run".
+    (2023), "Privacy auditing with one (1) training run"; Mahloujifar, Melis & Chaudhuri (2025),
+    "Auditing f-differential privacy in one run".
     """
     given = {"truth": truth} | ({} if mechanism is None else {"mechanism": mechanism}) | options
-    return of_predictions(predictions, made(AuditOptions, given, "audit_predictions"))
+    return of_predictions(
+        predictions, made(AuditOptions, given, "audit_predictions"), gaussian_delta
+    )
 
 
-def of_predictions(predictions: Any, options: AuditOptions) -> PredictionsAudit:
+def of_predictions(
+    predictions: Any, options: AuditOptions, gaussian_delta: float | None = None
+) -> PredictionsAudit:
     """Audit predictions as the options ask."""
-    _check(options)
+    _check(options, gaussian_delta)
     progress = options.progress or NoProgress()
     training = replace(options, truth=None)
     release = read_with(options.truth, training).release
@@ -102,14 +133,18 @@ def of_predictions(predictions: Any, options: AuditOptions) -> PredictionsAudit:
     plan = pinned(plan_of(options, seed_of(options, None)), default_policy())
     progress.step("attacking the training labels")
     estimates = list(_attacks(release, said, plan))
-    bound, drawn = 0.0, 0
-    if release.canaries is not None:
-        found = of_canaries(release, said, release.canaries, plan)
-        drawn, bound = int((~np.isnan(release.canaries).all(axis=1)).sum()), found[0].value
-        estimates += found
     claimed = None
     if release.declaration is not None:
         claimed = from_declaration(release.declaration, release.classes).epsilon
+    bound, drawn, delta = 0.0, 0, gaussian_delta
+    if release.canaries is not None:
+        curve = None
+        if delta is not None:
+            curve = Curve(delta, gaussian_mu(claimed, delta) if claimed else None)
+        found = of_canaries(release, said, release.canaries, plan, curve)
+        drawn = int((~np.isnan(release.canaries).all(axis=1)).sum())
+        bound = (found[0] if curve is None else found[-1]).value
+        estimates += found
     excess = plan.max_undetected_excess.at(0.0 if claimed is None else claimed)
     return PredictionsAudit(
         schema_version=SCHEMA_VERSION,
@@ -119,11 +154,12 @@ def of_predictions(predictions: Any, options: AuditOptions) -> PredictionsAudit:
         rows=len(release),
         seed=plan.seed,
         canaries=drawn,
+        gaussian_delta=delta if drawn else None,
         estimates=tuple(estimates),
     )
 
 
-def _check(options: AuditOptions) -> None:
+def _check(options: AuditOptions, delta: float | None) -> None:
     """Refuse options that are about a release of labels."""
     options.check()
     for field in fields(AuditOptions):
@@ -132,6 +168,12 @@ def _check(options: AuditOptions) -> None:
                 f"{option_name(options, field.name)} is about a release of labels; it says nothing "
                 "about predictions."
             )
+    if delta is not None and not 0 < delta < 1:
+        raise InputError(
+            f"The δ of Gaussian noise must lie between 0 and 1. Got {delta:g} instead."
+        )
+    if delta is not None and options.canaries is None:
+        raise InputError("A bound under the curve of Gaussian noise needs --canaries.")
     if options.truth is None:
         raise InputError("Predictions need the table that the model was trained on (--truth).")
 
@@ -230,8 +272,16 @@ def _compared(right: Mapping[str, BoolArray], halves: BoolArray, alpha: float) -
     return [*found, difference]
 
 
+@dataclass(frozen=True)
+class Curve:
+    """The claim that training has the curve of Gaussian noise: μ, if ε is claimed, at δ."""
+
+    delta: float
+    mu: float | None
+
+
 def of_canaries(
-    release: Release, said: FloatArray, drawn: FloatArray, plan: Plan
+    release: Release, said: FloatArray, drawn: FloatArray, plan: Plan, curve: Curve | None = None
 ) -> list[Estimate]:
     """Return the certified bound of ε of the training by labels that the auditor drew."""
     # The guess is the label that the model favours most over the probability with which it was
@@ -249,46 +299,34 @@ def of_canaries(
             f"{len(rows):,}."
         )
     prior, truth = drawn[rows], release.released[rows]
-    chooses = rng.random(len(rows)) < CHOOSING
-    logs = np.log(np.maximum(said, _LEAST))
-    with np.errstate(divide="ignore"):
-        lifts = {"the probabilities they were drawn with": logs[rows] - np.log(prior)}
-    if len(logs) >= _FEWEST_SIMILAR and logs.shape[1] <= _MOST_CLASSES:
-        table = np.c_[release.features.numeric, release.features.categorical].astype(np.float64)
-        logs -= logs.mean(axis=1, keepdims=True)
-        alike = np.column_stack([expected(column, table) for column in logs.T[1:]])
-        alike = np.c_[-alike.sum(axis=1), alike]
-        lifts["what the model says of similar rows"] = (logs - alike)[rows]
+    way, lift = _lift(release, said, rows, prior)
 
-    def guessed(part: BoolArray, way: str, share: float) -> tuple[FloatArray, BoolArray]:
-        """Return the chances of the surest guesses of a part, and which are right."""
-        own = np.flatnonzero(part)
-        lift = np.where(prior[own] > 0, lifts[way][own], -np.inf)
+    def guessed(share: float) -> tuple[FloatArray, BoolArray]:
+        """Return the chances of the surest guesses, and which are right."""
         second, first = np.sort(lift, axis=1)[:, -2:].T
-        surest = np.argsort(second - first, kind="stable")[: math.ceil(share * len(own))]
+        surest = np.argsort(second - first, kind="stable")[: math.ceil(share * len(rows))]
         guess = lift[surest].argmax(axis=1)
-        return prior[own[surest], guess], guess == truth[own[surest]]
+        return prior[surest, guess], guess == truth[surest]
 
-    def bound(part: BoolArray, way: str, share: float, error: float) -> float:
-        chances, right = guessed(part, way, share)
-        return max(shift_lower(chances, int(right.sum()), error), 0.0) if len(right) else 0.0
+    def bound(share: float) -> float:
+        chances, right = guessed(share)
+        return max(shift_lower(chances, int(right.sum()), alpha * SHARES[share]), 0.0)
 
-    options = [(way, share) for way in lifts for share in SHARES]
-    error = alpha / len(options)
-    way, share = max(options, key=lambda one: bound(chooses, one[0], one[1], error))
-    chances, right = guessed(~chooses, way, share)
-    return [
+    bounds = {share: bound(share) for share in SHARES}
+    share = max(SHARES, key=lambda one: bounds[one])
+    chances, right = guessed(share)
+    found = [
         Estimate.lower_bound(
             "predictions.epsilon_lower",
             "ε of the training, by labels that were drawn for it",
-            bound(~chooses, way, share, alpha),
+            bounds[share],
             plan.confidence,
             unit="nats",
             n=len(right),
             count=int(right.sum()),
             method="guesses of drawn labels: what the model's probabilities favour most over "
-            f"{way} (Poisson-binomial tail); a quarter of them chose that, and to guess the surest "
-            f"{100 * share:g} %",
+            f"{way} (Poisson-binomial tail), the surest {100 * share:g} %; corrected for "
+            f"{len(SHARES)} shares",
             assumptions=("labels were drawn independently, with the given probabilities",),
             reference="Kalemaj et al. (2025); Steinke, Nasr & Jagielski (2023), Theorem 5.2",
         ),
@@ -302,3 +340,70 @@ def of_canaries(
             method=f"by the probabilities they were drawn with: {chances.mean():.3f}",
         ),
     ]
+    if curve is not None:
+        coin, score = fair_coins(prior, truth, lift, rng)
+        found.append(_under_curve(coin, score, curve, plan))
+    return found
+
+
+def _lift(
+    release: Release, said: FloatArray, rows: IndexArray, prior: FloatArray
+) -> tuple[str, FloatArray]:
+    """Return over what, and by how much, the model favours each label of rows, float64 (r, k).
+
+    Of two ways the one that varies less: what a drawn label adds is in both, and no label has a
+    part in the choice. Labels that could not be drawn have −∞.
+    """
+    logs = np.log(np.maximum(said, _LEAST))
+    with np.errstate(divide="ignore"):
+        lifts = {"the probabilities they were drawn with": logs[rows] - np.log(prior)}
+    if len(logs) >= _FEWEST_SIMILAR and logs.shape[1] <= _MOST_CLASSES:
+        table = np.c_[release.features.numeric, release.features.categorical].astype(np.float64)
+        logs = logs - logs.mean(axis=1, keepdims=True)
+        alike = np.column_stack([expected(column, table) for column in logs.T[1:]])
+        alike = np.c_[-alike.sum(axis=1), alike]
+        lifts["what the model says of similar rows"] = (logs - alike)[rows]
+    drawn = prior > 0
+    shares = drawn / drawn.sum(axis=1, keepdims=True)
+
+    def varies(lift: FloatArray) -> float:
+        known = np.where(drawn, lift, 0.0)
+        centred = np.where(drawn, known - (known * shares).sum(axis=1, keepdims=True), 0.0)
+        return float(np.square(centred).sum())
+
+    way = min(lifts, key=lambda one: varies(lifts[one]))
+    return way, np.where(drawn, lifts[way], -np.inf)
+
+
+def fair_coins(
+    prior: FloatArray, truth: IntArray, lift: FloatArray, rng: np.random.Generator
+) -> tuple[BoolArray, FloatArray]:
+    """Return fair coins between two labels of drawn ones, (c,), and scores for the second, (c,).
+
+    A row of label a, drawn with π_a, gets another label b with probability π_b/(1 − min π), and
+    else is left out. So for each pair both orders are equally likely, a row that is kept is a fair
+    coin between its two labels, and with two labels, or equal chances, as many are kept as can be.
+    """
+    everyone = np.arange(len(prior))
+    least = np.where(prior > 0, prior, np.inf).min(axis=1)
+    partners = prior / (1 - least)[:, None]
+    partners[everyone, truth] = 0.0
+    place = rng.random((len(prior), 1)) < np.cumsum(partners, axis=1)
+    kept = np.flatnonzero(place[:, -1])
+    other, own = place[kept].argmax(axis=1), truth[kept]
+    low, high = np.minimum(own, other), np.maximum(own, other)
+    score = lift[kept, high] - lift[kept, low]
+    return own == high, score
+
+
+def _under_curve(coin: BoolArray, score: FloatArray, curve: Curve, plan: Plan) -> Estimate:
+    """Return the bound of ε at δ under the curve of Gaussian noise, by fair coins."""
+    alpha, m = 1 - plan.confidence, len(coin)
+    share = 0.1 if curve.mu is None else fixed_share(curve.mu, m, alpha)
+    most = math.ceil(share * m)
+    surest = np.argsort(-np.abs(score), kind="stable")[:most]
+    surest = surest[score[surest] != 0]
+    right = int(((score[surest] > 0) == coin[surest]).sum())
+    counts = GuessCounts(m, right, most - right)
+    value = epsilon_of_mu(one_run_mu(counts, alpha), curve.delta)
+    return curve_estimate(CURVE_EPSILON, value, counts, plan.confidence, curve.delta)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = "1.0"
 _ACCESS: Final = "As confidential as the true labels: for people who may see them."
+CURVE_EPSILON: Final = "predictions.curve_epsilon_lower"
+CURVE_REFERENCE: Final = (
+    "Mahloujifar, Melis & Chaudhuri (2025), Algorithm 1; Dong, Roth & Su (2022), Corollary 2.13"
+)
 _WORDS = {"fail": "Violation", "pass": "No violation found", "inconclusive": "Inconclusive"}
 _SCORES: Final = {
     "predictions.accuracy": "with the model's probabilities",
@@ -139,9 +143,14 @@ class ModelAudit(OfAModel):
     estimates : tuple of Estimate
         ``model.epsilon`` is the certified lower bound, ``model.guesses`` the share of guesses that
         were right, ``model.guessed`` the share of coins that were guessed, ``model.detectable`` the
-        smallest ε that the guesses would have refuted the claim by.
+        smallest ε that the guesses would have refuted the claim by. With a claimed ``curve``
+        ``model.curve_epsilon`` is the bound of ε at δ under it, which is judged.
     rule : str
         How coins were guessed, in words.
+    curve : {"gaussian"} or None
+        The curve that was claimed.
+    stop_early : bool
+        Whether the audit could end after any run.
     """
 
     what = "Audit of a trained model"
@@ -151,19 +160,26 @@ class ModelAudit(OfAModel):
     runs: int
     rule: str
     one_person: bool = False
+    curve: str | None = None
+    stop_early: bool = False
+
+    @property
+    def _judged(self) -> str:
+        return "model.epsilon" if self.curve is None else "model.curve_epsilon"
 
     @property
     def sentence(self) -> str:
         """The answer in one sentence."""
-        bound = self["model.epsilon"]
+        bound = self[self._judged]
         assert bound.level is not None
-        value, claimed = self.epsilons("model.epsilon")
+        value, claimed = self.epsilons(self._judged)
         least, at = f"at least ε = {value}", f"at {percent(bound.level)} confidence"
         right = f"{number(100 * self['model.guesses'].value)} % of the guesses were right"
         if self.claimed_epsilon is None:
             return f"Nothing was claimed; the model reveals {least} about a training label ({at})."
         claim = f"ε = {claimed}"
         claim += f" and δ = {self.claimed_delta:g}" if self.claimed_delta else ""
+        claim += " by Gaussian noise" if self.curve else ""
         if self.verdict == "fail":
             return (
                 f"Violation found: training claims {claim}, but {least} is certified ({at}): "
@@ -186,8 +202,8 @@ class ModelAudit(OfAModel):
 
     @property
     def _tiles(self) -> tuple[Tile, ...]:
-        bound, right = self["model.epsilon"], self["model.guesses"]
-        value, claimed = self.epsilons("model.epsilon")
+        bound, right = self[self._judged], self["model.guesses"]
+        value, claimed = self.epsilons(self._judged)
         tiles = [
             Tile(
                 "ε of training (nats)",
@@ -206,9 +222,13 @@ class ModelAudit(OfAModel):
 
     @property
     def _epsilons(self) -> Section:
-        bound = self["model.epsilon"].value
-        value, claimed = self.epsilons("model.epsilon")
+        bound = self[self._judged].value
+        value, claimed = self.epsilons(self._judged)
         rows = [Bar("certified at least", f"≥ {value}", bound, True)]
+        if self.curve is not None:
+            single = self["model.epsilon"].value
+            text = f"≥ {number(single, 'down')}"
+            rows.append(Bar("certified without the curve", text, single, True))
         if self.claimed_epsilon is not None:
             rows.append(Bar("claimed", claimed, self.claimed_epsilon))
         table = Table(("ε", "nats"), tuple((row.label, row.text) for row in rows))
@@ -227,10 +247,20 @@ class ModelAudit(OfAModel):
             f"{number(100 * right.value)} % ({_ends(right, 3)} %). Features reveal nothing "
             "about a coin, so whatever is above 50 % comes from the labels that the model was "
             "trained on.",
-            f"Guessed was {self.rule}. The rule was chosen on a quarter of the coins and tested on "
-            "the others.",
+            f"Guessed was {self.rule}. {self._choice}",
         )
         return Section("guesses", "Guesses", said)
+
+    @property
+    def _choice(self) -> str:
+        if self.one_person:
+            return "The first quarter of the runs showed how to guess; the others test it."
+        if self.stop_early:
+            return "The claim was tested after every run, by a test that allows for that."
+        return (
+            "The method was chosen without the coins; seven shares of coins to guess share the "
+            "error probability."
+        )
 
     @property
     def _reading(self) -> Section:
@@ -242,7 +272,7 @@ class ModelAudit(OfAModel):
             f"A coin decided {who} whether training got the true label or another. A lower bound "
             "of ε never says that a model is safe: another way to read the model may reveal more.",
             f"Training ran {times}; the coins were drawn with seed {self.seed}.",
-            self["model.epsilon"].reference or "",
+            self[self._judged].reference or "",
         )
         return Section("reading", "How to read this", said)
 
@@ -259,12 +289,21 @@ class PredictionsAudit(OfAModel):
         ``predictions.features_accuracy``: from the features alone, ``predictions.gain``: the
         difference, ``predictions.commonest``: the share of the commonest label; with canaries
         ``predictions.epsilon_lower``, a certified bound of ε of the training, and
-        ``predictions.canary_guesses``, how many of their labels were guessed.
+        ``predictions.canary_guesses``, how many of their labels were guessed; where the curve of
+        Gaussian noise is claimed, ``predictions.curve_epsilon_lower``, the bound under it, which is
+        judged.
+    gaussian_delta : float or None
+        δ at which ε is claimed, and bounded, under the curve of Gaussian noise.
     """
 
     what = "Audit of predictions"
     title = "What predictions reveal about training labels"
     canaries: int
+    gaussian_delta: float | None = None
+
+    @property
+    def _judged(self) -> str:
+        return "predictions.epsilon_lower" if self.gaussian_delta is None else CURVE_EPSILON
 
     @property
     def sentence(self) -> str:
@@ -278,13 +317,15 @@ class PredictionsAudit(OfAModel):
         )
         if not self.canaries:
             return f"{said}ε of the training was not measured: that needs labels drawn for it."
-        bound = self["predictions.epsilon_lower"]
-        value, claimed = self.epsilons("predictions.epsilon_lower")
+        bound = self[self._judged]
+        value, claimed = self.epsilons(self._judged)
         least, at = f"at least ε = {value}", f"at {percent(bound.level or 0.0)} confidence"
         if self.claimed_epsilon is None:
             return f"{said}Nothing was claimed; labels drawn for it certify {least} ({at})."
         begin = {"fail": "Violation found", "pass": "No violation found"}
         claim = f"ε = {claimed}"
+        if self.gaussian_delta is not None:
+            claim += f" at δ = {self.gaussian_delta:g} by Gaussian noise"
         return (
             f"{begin.get(self.verdict, 'Inconclusive')}: training claims {claim}, and labels drawn "
             f"for it certify {least} ({at}). {said.rstrip()}"
@@ -299,7 +340,7 @@ class PredictionsAudit(OfAModel):
         ]
         claimed = "" if self.claimed_epsilon is None else number(self.claimed_epsilon)
         if self.canaries:
-            bound = self["predictions.epsilon_lower"]
+            bound = self[self._judged]
             value, claimed = self.epsilons(bound.id)
             level = f"certified, {percent(bound.level or 0.0)}, lower bound"
             tiles.append(Tile("ε of the training (nats)", f"≥ {value}", level, "lower"))
@@ -339,11 +380,19 @@ class PredictionsAudit(OfAModel):
             )
             return guessed, Section("epsilon", "ε", (unknown,))
         bound, right = self["predictions.epsilon_lower"], self["predictions.canary_guesses"]
-        text = (
+        text: tuple[str, ...] = (
             f"Of {self.canaries:,} labels that were drawn for the training {right.n or 0:,} were "
             f"guessed, {100 * right.value:.1f} % of them rightly ({right.method}). That certifies "
             f"ε ≥ {self.epsilons(bound.id)[0]} ({percent(bound.level or 0.0)}). A lower bound "
             "never says that a model is safe: another way to read it may reveal more.",
             bound.reference or "",
         )
+        if self.gaussian_delta is not None:
+            under = self[CURVE_EPSILON]
+            text = (
+                *text,
+                f"If training has the curve of Gaussian noise, ε ≥ {self.epsilons(under.id)[0]} at "
+                f"δ = {self.gaussian_delta:g} ({percent(under.level or 0.0)}).",
+                under.reference or "",
+            )
         return guessed, Section("epsilon", "ε", text)

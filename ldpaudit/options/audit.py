@@ -233,9 +233,7 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
     ] = None
     canaries: Annotated[
         Any,
-        Option(
-            "The probabilities with which the auditor drew some true labels.", type=str, file=True
-        ),
+        Option("Probabilities with which labels were drawn.", type=str, file=True),
     ] = None
     answers: Annotated[
         Literal["fresh", "remembered"] | None,

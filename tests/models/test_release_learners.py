@@ -46,6 +46,8 @@ def one_thread():
         (ReleaseClassifier(model="network", network=replace(SMALL, epochs=8)), 3),
         (ReleaseClassifier(STATED), 1),
         (ReleaseRegressor(), 0),
+        (ReleaseRegressor(loss="poisson"), 0),
+        (ReleaseRegressor(loss="poisson", model="boosting"), 0),
         (ReleaseRegressor(STATED), 2),
         (ReleaseRegressor(DECLARED), 36),
         (IWPClassifier(), 1),

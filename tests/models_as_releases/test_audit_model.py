@@ -24,6 +24,7 @@ from ldpaudit.estimators.epsilon.guesses import (
     one_run_epsilon,
     one_run_p_value,
 )
+from ldpaudit.estimators.epsilon.tradeoff import gaussian_mu
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models_as_releases.game import Coins
 
@@ -203,6 +204,69 @@ def test_other_labels_are_other_and_as_frequent_as_labels_are() -> None:
     assert ((coins.labels(codes) == codes) == ~coins.coin[coins.unit]).all()
 
 
+def test_training_certifies_nearly_what_all_its_coins_could() -> None:
+    """Against the exact binomial bound of all coins: methods and shares are chosen without them."""
+    bounds, best = [], []
+    for draw in range(12):
+        rng = np.random.default_rng([draw, 3])
+        features, truth = world(400, rng)
+        found = ldpaudit.audit_model(randomized(1.0, rng), features, truth, 1.0, seed=draw)
+        bounds.append(found["model.epsilon"].value)
+        right = int(rng.binomial(200, 1 / (1 + math.exp(-1.0))))
+        best.append(one_run_epsilon(GuessCounts(200, right, 200 - right), 0.05))
+    assert np.mean(bounds) > 0.8 * np.mean(best)
+
+
+class Noisy:
+    """A model that shows each label with Gaussian noise of a curve."""
+
+    def __init__(self, labels: np.ndarray, mu: float, rng: np.random.Generator) -> None:
+        self.said = rng.normal(mu * (labels - 0.5))
+
+    def predict_proba(self, features: Any) -> np.ndarray:
+        yes = 1 / (1 + np.exp(-self.said))
+        return np.c_[1 - yes, yes]
+
+
+@pytest.mark.parametrize("known", [{}, {"one_person": True, "runs": 400}])
+def test_a_claimed_curve_is_judged_by_its_own_larger_bound(known: dict[str, Any]) -> None:
+    rng = np.random.default_rng(5)
+    features, truth = world(60 if known else 2_000, rng)
+
+    def audited(claim: float, **options: Any) -> Any:
+        mu = gaussian_mu(4.0, 1e-5)
+        fit = lambda X, y: Noisy(np.asarray(y), mu, rng)  # noqa: E731
+        asked = {"delta": 1e-5, "curve": "gaussian"} | known | options
+        return ldpaudit.audit_model(fit, features, truth, claim, **asked)
+
+    found = audited(4.0)
+    under, single = found["model.curve_epsilon"].value, found["model.epsilon"].value
+    assert 1.2 * single < under < 4
+    assert found.verdict != "fail"
+    assert found["model.curve_epsilon"].kind == "certified"
+    false = audited(1.0)
+    assert false.verdict == "fail"
+    assert "training claims ε = 1 and δ = 1e-05 by Gaussian noise" in false.sentence
+    assert "certified without the curve" in false.to_html()
+    assert "model.curve_epsilon" not in [e.id for e in audited(1.0, curve=None).estimates]
+
+
+@pytest.mark.parametrize("known", [{"runs": 30}, {"one_person": True, "runs": 200}])
+def test_an_audit_may_stop_as_soon_as_the_claim_is_refuted(known: dict[str, Any]) -> None:
+    rng = np.random.default_rng(4)
+    features, truth = world(100, rng)
+    asked = {"stop_early": True} | known
+    stopped = ldpaudit.audit_model(randomized(2.5, rng), features, truth, 1.0, **asked)
+    assert stopped.verdict == "fail"
+    assert stopped.runs < known["runs"] / 2
+    assert "by a test that allows for that" in stopped.to_html() or "one_person" in known
+    honest = ldpaudit.audit_model(randomized(1.0, rng), features, truth, 1.0, **asked)
+    assert honest.verdict != "fail"
+    assert honest.runs == known["runs"]
+    assert 0.3 < honest["model.epsilon"].value < 1
+    assert "model.detectable" not in [e.id for e in honest.estimates]
+
+
 def test_results_are_stored_and_repeat() -> None:
     features, truth = world(400, np.random.default_rng(3))
     one, two = (ldpaudit.audit_model(remembering, features, truth, 1.0) for _ in range(2))
@@ -295,6 +359,10 @@ def broken(features: Any, labels: Any) -> Any:
         (remembering, {"delta": 1}, "delta must lie in"),
         (remembering, {"confidence": 1}, "confidence must lie in"),
         (remembering, {"max_undetected_excess": 0}, "must be above 0"),
+        (remembering, {"curve": "laplace", "delta": 1e-5}, "curve must be 'gaussian'"),
+        (remembering, {"curve": "gaussian"}, "at a delta above 0"),
+        (remembering, {"stop_early": True}, "at least two runs"),
+        (remembering, {"stop_early": True, "runs": 9, "claim": None}, "a claim of pure"),
         (remembering, {"claim": -1.0}, "a finite ε of at least 0"),
         (remembering, {"claim": "rr"}, "epsilon"),
         (remembering, {"claim": "nothing:epsilon=1"}, "nothing"),

@@ -19,7 +19,8 @@ import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.cli import app
 from ldpaudit.errors import InputError
-from ldpaudit.models_as_releases.predictions import of_canaries
+from ldpaudit.estimators.epsilon.tradeoff import gaussian_mu
+from ldpaudit.models_as_releases.predictions import Curve, fair_coins, of_canaries
 from ldpaudit.release import Release, ReleasedLabels
 
 CLASSES = ("no", "yes")
@@ -78,6 +79,41 @@ def test_drawn_labels_accuse_no_more_often_than_the_level_says(
     bounds = np.array([draw(seed) for seed in range(12)])
     assert (bounds > epsilon).sum() <= binom.isf(1e-3, 12, 0.3)
     assert bounds.mean() >= least
+
+
+def test_labels_drawn_with_any_chances_become_fair_coins() -> None:
+    rng, n = np.random.default_rng(2), 30_000
+    prior = np.tile([0.6, 0.3, 0.1, 0.0], (n, 1))
+    prior[: n // 2] = [0.8, 0.2, 0.0, 0.0]
+    truth = (rng.random((n, 1)) > np.cumsum(prior, axis=1)).sum(axis=1).astype(np.int32)
+    lift = np.zeros((n, 4))
+    lift[np.arange(n), truth] = 1.0
+    coin, score = fair_coins(prior, truth, lift, rng)
+    assert ((score > 0) == coin).all()
+    # With two labels as many are kept as can be, 2 · 0.2; with three (1 − Σ π²)/(1 − 0.1).
+    assert len(coin) == pytest.approx(n / 2 * (0.4 + 0.6), rel=0.03)
+    assert coin.mean() == pytest.approx(0.5, abs=5 * 0.5 / math.sqrt(len(coin)))
+
+
+def under_curve(seed: int, epsilon: float, n: int) -> tuple[float, float]:
+    """Return the bounds with and without the curve of training that shows labels with it."""
+    table, chance, labels = world(seed, n)
+    release = Release(feature_table(table), ReleasedLabels(labels), CLASSES, CLASSES)
+    mu, rng = gaussian_mu(epsilon, 1e-5), np.random.default_rng([seed, 1])
+    logit = np.log(chance / (1 - chance)) + mu * rng.normal(mu * (labels - 0.5))
+    said = np.c_[1 / (1 + np.exp(logit)), 1 / (1 + np.exp(-logit))]
+    found = of_canaries(
+        *(release, said, np.c_[1 - chance, chance], Plan(seed=seed, confidence=0.7)),
+        Curve(1e-5, mu),
+    )
+    assert found[-1].id == "predictions.curve_epsilon_lower"
+    return found[-1].value, found[0].value
+
+
+def test_a_claimed_curve_is_refuted_no_more_often_than_the_level_and_certifies_more() -> None:
+    found = np.array([under_curve(seed, 4.0, 900) for seed in range(12)])
+    assert (found[:, 0] > 4.0).sum() <= binom.isf(1e-3, 12, 0.3)
+    assert found[:, 0].mean() > max(1.2 * found[:, 1].mean(), 1.5)
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +191,9 @@ def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: P
     assert stored["estimates"][0]["value"] == again.estimates[0].value
     assert (tmp_path / "p.audit.html").stat().st_mode & 0o777 == 0o600
     assert CliRunner().invoke(app, [*given, "--exit-zero", "--quiet"]).exit_code == 0
+    curve = CliRunner().invoke(app, [*given, "--gaussian-delta", "1e-5"])
+    assert curve.exit_code == 1
+    assert "ε = 1 at δ = 1e-05 by Gaussian noise" in curve.output
     refused = {
         "--profile=public": "no other report",
         f"--sarif={tmp_path}/s": "no other report",
@@ -177,6 +216,8 @@ def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: P
         ({"truth": None}, "need the table that the model was trained on"),
         ({"truth": pd.DataFrame({"x": [1.0] * 300})}, "and label= names no other"),
         ({"features": ()}, "must have features"),
+        ({"gaussian_delta": 1e-5}, "needs canaries"),
+        ({"gaussian_delta": 1.0}, "must lie between 0 and 1"),
         ({"canaries": np.full((300, 2), np.nan)}, "at least 20 canaries"),
         ({"canaries": np.tile([1.0, 0.0], (300, 1))}, "must be ones that their probabilities"),
     ],

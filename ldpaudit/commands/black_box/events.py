@@ -392,11 +392,15 @@ class PairChoice:
 
 
 def choose_events(
-    tables: Sequence[OutputTable], goal: Goal, rng: np.random.Generator
+    tables: Sequence[OutputTable],
+    goal: Goal,
+    rng: np.random.Generator,
+    inputs: Sequence[Any] = (),
 ) -> list[PairChoice]:
     """Choose an event for every pair of inputs, the most promising pair first."""
     # ``tables`` are outputs of each of k ≥ 2 inputs, of shape (n, d): scores are fitted on the
     # first half of each and thresholds chosen on the second. ``rng``: for the boosted trees.
+    # ``inputs``: the inputs themselves, which single outputs may name.
     fitting = [table[: len(table) // 2] for table in tables]
     counted = [
         (view, [
@@ -408,6 +412,8 @@ def choose_events(
     choices = []
     for pair in combinations(range(len(tables)), 2):
         scores = [_ratio_score(view, [one[[*pair]] for one in counts]) for view, counts in counted]
+        if inputs and (named := _named(tables[0], inputs[pair[0]], inputs[pair[1]])) is not None:
+            scores.append(named)
         options = [_choice(score, tables, pair, goal) for score in scores]
         choices.append(max(options, key=lambda option: option.expected))
     choices.sort(key=lambda option: -option.expected)
@@ -418,6 +424,24 @@ def choose_events(
         if option.expected > best.expected + _MARGIN:
             choices[0] = option
     return choices
+
+
+def _named(table: OutputTable, first: Any, second: Any) -> RatioScore | None:
+    """Return the score of outputs that are one of two inputs; None where outputs cannot be."""
+    # Nothing is fitted: of many values, each of them seen a few times, ratios are mostly chance.
+    if table.shape[1] != 1 or not all(isinstance(one, Hashable) for one in (first, second)):
+        return None
+    shown = tuple(f"= {one!r}"[:80] for one in (first, second))
+    if table.dtype.kind in NUMERIC:
+        if not all(isinstance(one, int | float) for one in (first, second)):
+            return None
+        values = np.array([first, second])
+        order = np.argsort(values)
+        bins = Bins(tuple(shown[place] for place in order), values=values[order])
+        ratios = np.array([0.0, *np.array([1.0, -1.0])[order]])
+    else:
+        bins, ratios = Bins(shown, {first: 1, second: 2}), np.array([0.0, 1.0, -1.0])
+    return RatioScore(View("entries", (bins,)), (0,), (ratios,))
 
 
 def delta_event(choice: PairChoice, tables: Sequence[OutputTable], epsilon: float) -> Event:

@@ -97,6 +97,9 @@ class BlackBoxAudit(Stored):
     function: str = Field(description="The function's name.")
     inputs: list[Any] = Field(description="The inputs that were compared.")
     samples: int = Field(description="Outputs of each input of the tested pair, about.")
+    stopped_early: bool = Field(
+        False, description="Whether the test ended before all of them, the claim refuted."
+    )
     seed: int = Field(description="The seed of the audit's randomness.")
     claim: Claimed = Field(description="What was claimed.")
     epsilon_lower: EpsilonBound = Field(description="The bound of ε.")
@@ -136,6 +139,11 @@ class BlackBoxAudit(Stored):
             f"{rule.inputs[0]!r} and {rule.inputs[1]!r}: {rule.right:,} of {rule.guesses:,} "
             f"guesses right in {rule.candidates:,} outputs",
         )
+        if self.stopped_early:
+            yield (
+                "note",
+                "the test ended as soon as the claim was refuted (an e-process, valid at any time)",
+            )
         found = self.power.detectable_epsilon
         if claimed is not None and found is not None and self.verdict != "fail":
             could = f"ε = {number(found, 'up')} would have been found with 90 % probability"

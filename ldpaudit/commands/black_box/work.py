@@ -40,6 +40,11 @@ from ldpaudit.estimators.epsilon.guesses import (
     detectable_epsilon,
     epsilon_lower,
 )
+from ldpaudit.estimators.epsilon.sequential import (
+    anytime_epsilon,
+    detectable_at_any_time,
+    refutes,
+)
 from ldpaudit.plugins import load_object, where
 from ldpaudit.randomness import child_generator
 from ldpaudit.result import Verdict
@@ -53,6 +58,10 @@ _CHUNK = 20_000
 _EPSILON_SHARE, _DELTA_SHARE = 0.9, 0.1
 _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
+# Of few samples: an event of single values needs fewer.
+_OF_SINGLE, _OF_SEVERAL = 3, 2
+# The first of several parts in which a claim is tested that may be refuted early, and their growth.
+_FIRST_PART, _GROWTH = 500, 1.5
 _MOST_ENTRIES = 50_000_000
 _MOST_WORKERS = 8
 
@@ -175,14 +184,52 @@ def audit_black_box(request: BlackBoxRequest, progress: Progress | None = None) 
         candidates = 2 * (request.samples - training)
         progress.step("choosing an event")
         goal = Goal(candidates, 1 - request.confidence, request.claim.delta)
-        choices = choose_events(tables, goal, child_generator(request.seed, "black-box", "choice"))
+        rng = child_generator(request.seed, "black-box", "choice")
+        choices = choose_events(tables, goal, rng, () if request.features else request.inputs)
         events = [choices[0].event]
         if request.claim.epsilon is not None:
             events.append(delta_event(choices[0], tables, request.claim.epsilon))
         progress.step("testing the event on fresh outputs")
         form = OutputForm.of(tables[0])
-        counts = _test(draw, request, choices[0], tuple(events), candidates, form)
-    return _outcome(request, choices, counts, _opaque(tables, choices[0], request))
+        tested: list[list[GuessCounts]] = []
+        for number, size in enumerate(_parts(candidates) if request.stop_early else [candidates]):
+            part = (str(number),) if request.stop_early else ()
+            found = _test(draw, request, choices[0], tuple(events), size, form, part)
+            tested.append(
+                [_added(*pair) for pair in zip(tested[-1], found, strict=True)] if tested else found
+            )
+            if request.stop_early and _refuted(tested, request):
+                break
+    return _outcome(request, choices, tested, candidates, _opaque(tables, choices[0], request))
+
+
+def _parts(candidates: int) -> Iterator[int]:
+    """Yield how many candidates each part tests: few first, then more and more."""
+    size, left = _FIRST_PART, candidates
+    while left > 0:
+        part = left if left < 2 * size else size
+        yield part
+        size, left = int(size * _GROWTH), left - part
+
+
+def _added(one: GuessCounts, other: GuessCounts) -> GuessCounts:
+    """Return the guesses of both."""
+    return GuessCounts(
+        one.candidates + other.candidates,
+        one.right + other.right,
+        one.wrong + other.wrong,
+        one.sides,
+    )
+
+
+def _looks(tested: Sequence[Sequence[GuessCounts]]) -> list[tuple[int, int]]:
+    return [(counts[0].right, counts[0].wrong) for counts in tested]
+
+
+def _refuted(tested: Sequence[Sequence[GuessCounts]], request: BlackBoxRequest) -> bool:
+    """Return whether the looks so far refute the claimed ε, at its part of the error."""
+    level = _EPSILON_SHARE * (1 - request.confidence)
+    return refutes(_looks(tested), request.claim.epsilon or 0.0, level)
 
 
 def _probe(draw: _Draw, request: BlackBoxRequest) -> int:
@@ -203,7 +250,8 @@ def _probe(draw: _Draw, request: BlackBoxRequest) -> int:
 
 def _training_size(request: BlackBoxRequest, width: int) -> int:
     n = request.samples
-    wanted = min(n // 2, max(int(n * _TRAINING_SHARE), _TRAINING))
+    most = n // (_OF_SINGLE if width == 1 else _OF_SEVERAL)
+    wanted = min(most, max(int(n * _TRAINING_SHARE), _TRAINING))
     fit = _MOST_ENTRIES // (width * len(request.inputs))
     refuse(
         2 * fit < FEWEST_SAMPLES // 2,
@@ -226,15 +274,18 @@ def _test(
     events: tuple[Event, ...],
     candidates: int,
     form: OutputForm,
+    part: tuple[str, ...] = (),
 ) -> list[GuessCounts]:
     """Draw candidates whose inputs are chosen by fair coins, and count the events' guesses."""
-    firsts = int(child_generator(request.seed, "black-box", "coins").binomial(candidates, 0.5))
+    firsts = int(
+        child_generator(request.seed, "black-box", "coins", *part).binomial(candidates, 0.5)
+    )
     used = None
     if request.features:
         width = form.width // len(request.inputs)
         used = tuple(sorted({column // width for column in choice.event.score.columns})) or None
     tasks = [
-        DrawTask(i, size, request.seed, ("test", str(i), number), events, used, form)
+        DrawTask(i, size, request.seed, ("test", str(i), *part, number), events, used, form)
         for i, n in ((choice.first, firsts), (choice.second, candidates - firsts))
         for number, size in _sizes(n)
     ]
@@ -260,19 +311,27 @@ def _opaque(tables: Sequence[OutputTable], choice: PairChoice, request: BlackBox
 def _outcome(
     request: BlackBoxRequest,
     choices: Sequence[PairChoice],
-    counts: Sequence[GuessCounts],
+    tested: Sequence[Sequence[GuessCounts]],
+    planned: int,
     opaque: int,
 ) -> BlackBoxAudit:
+    counts = tested[-1]
+    whole = counts[0].candidates == planned
     alpha, delta, claimed = 1 - request.confidence, request.claim.delta, request.claim.epsilon
     # The verdict depends on both bounds: an honest claim is refuted with probability alpha at most.
     first = alpha if claimed is None else _EPSILON_SHARE * alpha
     bound, best = epsilon_lower(counts[0], first, delta).epsilon, choices[0]
+    if request.stop_early:
+        bound = anytime_epsilon(_looks(tested), first)
     verdict: Verdict = "inconclusive"
     detectable = shown = None
     if claimed is not None:
-        shift = delta_lower(counts[1], claimed, _DELTA_SHARE * alpha)
+        # Where the test ended early the bound of δ, of a fixed number of outputs, would not hold.
+        shift = delta_lower(counts[1], claimed, _DELTA_SHARE * alpha) if whole else 0.0
         shown = DeltaBound(value=shift, low=shift, level=request.confidence, epsilon=claimed)
         detectable = detectable_epsilon(counts[0], claimed, first, delta)
+        if request.stop_early:
+            detectable = detectable_at_any_time(counts[0].guesses, claimed, first)
         if bound > claimed or shift > delta:
             verdict = "fail"
         elif detectable <= claimed + request.max_excess and not opaque:
@@ -294,6 +353,7 @@ def _outcome(
         function=request.function,
         inputs=plain,
         samples=request.samples,
+        stopped_early=not whole,
         seed=request.seed,
         claim=Claimed(epsilon=claimed, delta=delta),
         epsilon_lower=EpsilonBound(

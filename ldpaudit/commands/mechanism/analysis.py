@@ -23,6 +23,7 @@ from ldpaudit.mechanisms.analysis import (
     privacy_of,
     rdp_curve,
 )
+from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
@@ -190,14 +191,44 @@ def describe(request: DescribeRequest, _progress: Progress) -> Analysis:
     if request.name in JOINT or request.domain:
         return _describe_columns(request)
     domain = read_domain(request.classes, request.labels, request.prior, request)
+    stated = settings(request.more)
+    divergence = stated.pop("divergence", None)
     wanted = replace(
         domain,
         epsilon=request.epsilon,
         noise=request.noise,
         loss=request.loss,
-        settings=settings(request.more),
+        settings=stated,
     )
-    return analyse(build(full_name(request.name), wanted), domain.prior)
+    mechanism = build(full_name(request.name), wanted)
+    found = analyse(mechanism, domain.prior)
+    if divergence is None:
+        return found
+    return found.model_copy(update={"conditional": conditional_curve(mechanism, divergence)})
+
+
+def conditional_curve(
+    mechanism: Mechanism, divergence: float | str
+) -> tuple[tuple[float, float], ...]:
+    """Return (α, ε with features drawn from their label) for Δ, a number or ``α:Δ,…``, in nats."""
+    # Busa-Fekete et al. (2023), Theorem 7.1.
+    replaced = mechanism.offers(SyntheticFeatures)
+    if replaced is None:
+        raise InputError(f"{mechanism.name!r} has no synthetic features: leave out 'divergence'.")
+    if not isinstance(divergence, str):
+        orders = (alpha for alpha, _ in floor_curve(mechanism))
+        points = [(alpha, float(divergence)) for alpha in orders]
+    else:
+        try:
+            pairs = (part.split(":") for part in divergence.split(","))
+            points = [(float(alpha), float(delta)) for alpha, delta in pairs]
+        except ValueError:
+            raise InputError(
+                "The divergence must be a number of nats, or α:Δ,… for each order."
+            ) from None
+    if not all(alpha > 1 and 0 <= delta < math.inf for alpha, delta in points):
+        raise InputError("Each order must be above 1, and each divergence finite and at least 0.")
+    return tuple((alpha, replaced.conditional_epsilon(delta)) for alpha, delta in sorted(points))
 
 
 def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:

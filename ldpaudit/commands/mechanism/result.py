@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Pairs = tuple[tuple[Number, Number], ...]
 _FEW: Final = 12
+_FLOOR: Final = "Floor with features drawn from their label"
+_UPPER: Final = "Bound with features drawn from their label, given the divergence"
 # Characters of outputs' names that stand next to each other.
 _ROW: Final = 60
 _NAMES: Final = {
@@ -110,6 +112,9 @@ class Analysis(Paged):
         Pairs of an order α and the Rényi divergence of that order, in nats.
     floor
         Pairs of an order α and a lower bound of it with features drawn from the label.
+    conditional
+        Pairs of an order α and an upper bound with features drawn from the label, given the
+        divergence of synthetic from true features (Busa-Fekete et al. 2023, Theorem 7.1).
     labels
         The labels, where they are numbers.
     bias
@@ -144,6 +149,7 @@ class Analysis(Paged):
     delta: Pairs = ()
     rdp: Pairs = ()
     floor: Pairs = Field((), alias="conditional_rdp_floor")
+    conditional: Pairs = Field((), alias="conditional_rdp")
     labels: list[Number] | None = None
     bias: list[Number] | None = None
     variance: list[Number] | None = None
@@ -217,7 +223,8 @@ class Analysis(Paged):
 
     def stored(self) -> dict[str, Any]:
         """Return what the JSON file holds."""
-        return self.model_dump(by_alias=True, exclude=None if self.columns else {"columns"})
+        absent = {name for name in ("columns", "conditional") if not getattr(self, name)}
+        return self.model_dump(by_alias=True, exclude=absent)
 
     def page(self) -> str:
         """Return the page."""
@@ -254,10 +261,12 @@ class Analysis(Paged):
         yield "Privacy", ("parameter", "value"), rows
         if self.columns:
             yield "Columns", COLUMN_HEADERS, [tuple(map(cell, row)) for row in self.column_rows()]
-        floor, orders = "Floor with features drawn from their label", ("order α", "nats")
+        floor, orders = f"{_FLOOR} (Theorem 7.2)", ("order α", "nats")
+        upper = f"{_UPPER} (Theorem 7.1)"
         for title, axes, points in (
             ("δ(ε)", ("ε (nats)", "δ"), self.delta),
             ("Rényi divergence", orders, self.rdp),
+            (upper, orders, self.conditional),
             (floor, orders, self.floor),
         ):
             some = dict.fromkeys((*points[:: max(1, -(-len(points) // _FEW))], *points[-1:]))
@@ -300,8 +309,10 @@ def _sections(analysis: Analysis) -> Iterator[Section]:
     if analysis.rdp:
         finite = [(x, y) for x, y in analysis.rdp if math.isfinite(x) and math.isfinite(y)]
         points: list[Curve] = [("D_α", finite or [(1.0, 0.0)])]
+        if analysis.conditional:
+            points.append((_UPPER, list(analysis.conditional)))
         if analysis.floor:
-            points.append(("floor with features drawn from their label", list(analysis.floor)))
+            points.append((_FLOOR, list(analysis.floor)))
         title, orders = "Rényi divergence by order", ("order α", "nats")
         figures.append(line_figure("rdp", title, orders, points, analysis.kind))
     curves = drawn(figures)

@@ -163,7 +163,12 @@ def _told_service(result: AuditResult, around: Surroundings, *, details: bool) -
 
 
 def run_on_predictions(
-    request: RunRequest, outputs: ReportOutputs, profile: Profile, *, quiet: bool
+    request: RunRequest,
+    outputs: ReportOutputs,
+    profile: Profile,
+    gaussian_delta: float | None,
+    *,
+    quiet: bool,
 ) -> "PredictionsAudit":
     """Audit a model's predictions, write result and page, and print the answer."""
     refuse(
@@ -176,7 +181,7 @@ def run_on_predictions(
 
     def work(request: RunRequest, progress: Progress) -> _Predicted:
         options = replace(request, progress=progress)
-        return _Predicted(of_predictions(request.release[0], options))
+        return _Predicted(of_predictions(request.release[0], options, gaussian_delta))
 
     outputs = outputs.or_beside(request.release[0], "audit")
     return carry_out(work, request, outputs, quiet=quiet).found

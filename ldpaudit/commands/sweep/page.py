@@ -3,9 +3,15 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from pydantic import Field
+
 from ldpaudit.commands.shell import Confidential, Paged, Said
 from ldpaudit.commands.sweep.result import (
+    CONDITIONAL,
+    DIVERGENCE,
+    FLOOR,
     SIMULATED,
+    Contrast,
     Facts,
     LeastNoise,
     Mean,
@@ -16,6 +22,7 @@ from ldpaudit.commands.sweep.result import (
 )
 from ldpaudit.commands.utility.scores import AUC, CONSTANT, SQUARED_ERROR
 from ldpaudit.mechanisms import traits_of
+from ldpaudit.reports.charts.curves import line_figure
 from ldpaudit.reports.charts.figure import Rule, Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Outcome, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
@@ -61,6 +68,8 @@ class Sweep(Confidential, Paged):
         Sentences for people.
     run
         How to repeat it.
+    differences
+        What each further mechanism reveals and keeps less the first, at the same noise.
     """
 
     ldpaudit_version: str
@@ -69,6 +78,10 @@ class Sweep(Confidential, Paged):
     reference: dict[str, Estimate] | None
     notes: list[str]
     run: Facts
+    differences: list[Contrast] = Field(
+        default_factory=list,
+        description="Numbers of each further mechanism less those of the first, by noise.",
+    )
 
     def __repr__(self) -> str:
         return f"Sweep({len(self.points)} settings of {', '.join(self.least_noise)})"
@@ -83,6 +96,12 @@ class Sweep(Confidential, Paged):
         if quiet:
             return
         yield "Every setting", *_settings(self)
+        if self.differences:
+            yield "Differences to the first mechanism", *_differences(self)
+        for name in self.least_noise:
+            head, body = _by_order(self, name)
+            if body:
+                yield f"{name}: Rényi ε with features drawn from their label", head, body
         yield from (
             ("not measured", f"{s.mechanism}: {s.failed[0]}") for s in self.points if s.failed
         )
@@ -115,7 +134,7 @@ class Sweep(Confidential, Paged):
             ),
             tiles=tuple(tiles),
             sections=(_frontier_part(self), _least_part(self)),
-            more=(_points_part(self),),
+            more=(*_renyi_parts(self), _points_part(self)),
             notes=(
                 SIMULATED,
                 _NO_PROOF,
@@ -153,9 +172,11 @@ class Sweep(Confidential, Paged):
         for setting in self.points:
             base = bases.get(setting.value)
             if setting.mechanism in others and base is not None:
+                beyond = "attack.best.advantage"
                 pairs = {
                     self.measures[0]: (setting.leakage, base.leakage),
                     "features alone": (setting.means.get(alone), base.means.get(alone)),
+                    "beyond the features": (setting.means.get(beyond), base.means.get(beyond)),
                     self.measures[1]: (setting.test, base.test),
                 }
                 said = [
@@ -287,11 +308,98 @@ def _points_part(sweep: Sweep) -> Section:
         ("Leakage and utility", Table(*_settings(sweep))),
         ("More of the audit", Table(("Mechanism", "Value", *titles.values()), more)),
     ]
+    if sweep.differences:
+        tables.insert(1, ("Differences to the first mechanism", Table(*_differences(sweep))))
     if reasons:
         head = ("Mechanism", "Values", "Verdict", "The worst draw")
         tables.append(("Why a setting did not pass", Table(head, reasons)))
     intro = "Every setting, averaged over its draws, with confidence intervals in brackets."
     return Section("points", "Every setting", (intro,), tables=tuple(tables))
+
+
+def _differences(sweep: Sweep) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    parameter = sweep.points[0].parameter
+    body = tuple(
+        (
+            one.mechanism,
+            value_text(parameter, one.setting),
+            one.title,
+            f"{number(one.value)} [{number(one.low, 'down')}, {number(one.high, 'up')}]",
+            percent(one.level),
+        )
+        for one in sweep.differences
+    )
+    return ("Mechanism", "Value", "Number", "Difference", "Level"), body
+
+
+_DRAWN: Final = (1.5, 2.0, 4.0)
+
+
+def _conditional(sweep: Sweep, mechanism: str) -> dict[float, dict[float, tuple[float, ...]]]:
+    """Return Δ̂, ε by Theorem 7.1 and the floor of 7.2, in nats, by value and order."""
+    # Δ̂ is of the generator, whatever λ is: one for all of them, the mean over the settings.
+    settings = [s for s in sweep.points if s.mechanism == mechanism and s.curve(CONDITIONAL)]
+    estimates = [s.curve(f"{DIVERGENCE}.estimate") for s in settings]
+    if not settings or not all(estimates):
+        return {}
+    orders = sorted(set.intersection(*map(set, estimates)))
+    mean = {a: sum(one[a] for one in estimates) / len(estimates) for a in orders}
+    found: dict[float, dict[float, tuple[float, ...]]] = {}
+    for setting, own in zip(settings, estimates, strict=True):
+        epsilon, floor = setting.curve(CONDITIONAL), setting.curve(FLOOR)
+        # Where Δ̂ is added, as in Theorem 7.1, its mean takes the place of the setting's own.
+        added = all(abs(epsilon[a] - own[a] - 2 * (setting.epsilon or 0.0)) < 1e-6 for a in orders)
+        found[setting.value] = {
+            a: (
+                mean[a],
+                epsilon[a] + (mean[a] - own[a] if added else 0.0),
+                floor.get(a, 0.0),
+            )
+            for a in orders
+            if a in epsilon
+        }
+    return found
+
+
+def _by_order(sweep: Sweep, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    parameter, found = sweep.points[0].parameter, _conditional(sweep, name)
+    head = ("Value", "Order α", "Δ̂, estimated", "ε (Theorem 7.1), estimated", "floor (7.2), exact")
+    body = tuple(
+        (value_text(parameter, value), number(alpha), *map(number, three))
+        for value, orders in found.items()
+        for alpha, three in orders.items()
+    )
+    return head, body
+
+
+def _renyi_parts(sweep: Sweep) -> Iterator[Section]:
+    """Yield ε against the noise by order, for each mechanism with synthetic features."""
+    for name in sweep.least_noise:
+        found = _conditional(sweep, name)
+        if not found:
+            continue
+        known = sorted(set.intersection(*(set(orders) for orders in found.values())))
+        drawn = [a for a in _DRAWN if a in known] or known[:3]
+        lines = [
+            (f"{what}, α = {alpha:g}", [(v, found[v][alpha][place]) for v in sorted(found)])
+            for place, what in ((1, "ε"), (2, "floor"))
+            for alpha in drawn[:2]
+        ]
+        symbol = "λ" if sweep.points[0].parameter == "lambda" else "ε of the label (nats)"
+        title = f"{name}: Rényi ε with features drawn from their label"
+        key = f"renyi-{list(sweep.least_noise).index(name)}"
+        figure = line_figure(key, title, (symbol, "nats"), lines, "estimated; the floor is exact")
+        intro = (
+            "2 log(1 + k(1 − λ)/λ) + Δ̂(α) by Theorem 7.1, with the generator's divergence Δ̂ "
+            "estimated once, as the mean over the settings: an estimate, no guarantee. The floor "
+            "of Theorem 7.2 is what the label reveals in any case."
+        )
+        missing = "" if figure is not None else "Not drawn: there is one setting only."
+        table = ("By noise and order", Table(*_by_order(sweep, name)))
+        shown = () if figure is None else (figure,)
+        yield Section(
+            key, "Rényi ε over the noise", (intro,), shown, tables=(table,), missing=missing
+        )
 
 
 def _frontier_part(sweep: Sweep) -> Section:

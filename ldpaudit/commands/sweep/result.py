@@ -7,11 +7,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from ldpaudit.commands.compare.differences import Side, all_differences
 from ldpaudit.commands.sweep.request import Parameter
 from ldpaudit.commands.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.reports.text.wording import PUBLISH
-from ldpaudit.result import Decision, Frozen, Kind, Number, Unit, Verdict, readable
+from ldpaudit.result import AuditResult, Decision, Frozen, Kind, Number, Unit, Verdict, readable
 from ldpaudit.result.numbers import number, percent
 
 # The audit's estimates that a point repeats; the files of --out hold all of them.
@@ -43,6 +44,42 @@ _GRAVEST_FIRST: Final[tuple[Decision, ...]] = ("do not publish", "not yet", "pub
 
 # The worst verdict of a setting's draws; "failed" where one could not be measured.
 Ended = Verdict | Literal["failed"]
+
+
+# Curves over the order α that a point repeats: Δ̂, ε by Theorem 7.1 with it, and the floor.
+DIVERGENCE, CONDITIONAL, FLOOR = (
+    "renyi.synthetic",
+    "renyi.double_rr_epsilon",
+    "renyi.double_rr_floor",
+)
+
+
+class OrderCurve(Frozen):
+    """A Rényi curve of one setting, averaged over its draws."""
+
+    id: str = Field(description="Its id in the audit.")
+    title: str = Field(description="What people call it.")
+    kind: Kind = Field(description="How sure it is.")
+    x: list[float] = Field(description="Orders α.")
+    value: list[Number] = Field(description="The mean over the draws, in nats.")
+
+
+def order_curves(contents: Sequence[Mapping[str, Any]]) -> list[OrderCurve]:
+    """Return the Rényi curves that every draw has, over the orders that all of them have."""
+    draws = [{c["id"]: c for c in content["result"].get("curves", ())} for content in contents]
+    found = []
+    for name in (DIVERGENCE, f"{DIVERGENCE}.estimate", CONDITIONAL, FLOOR):
+        each = [draw[name] for draw in draws if name in draw]
+        if not each or len(each) < len(draws):
+            continue
+        points = [dict(zip(c["x"], c["value"], strict=True)) for c in each]
+        orders = sorted(set.intersection(*map(set, points)))
+        means = [math.fsum(float(one[a]) for one in points) / len(points) for a in orders]
+        first = each[0]
+        found.append(
+            OrderCurve(id=name, title=first["title"], kind=first["kind"], x=orders, value=means)
+        )
+    return found
 
 
 class Mean(Frozen):
@@ -133,11 +170,21 @@ class Setting(Frozen):
     )
     verdicts: dict[Verdict, int] = Field(description="How many draws have which verdict.")
     sentence: str = Field(description="The worst verdict in words.")
+    reason: str = Field("", description="Why the worst decision is not to publish, in words.")
     pass_share: Share | None = Field(
         description="The share of draws that pass; null where none could be measured."
     )
     failed: list[str] = Field(description="Why draws could not be measured.")
     correction: str = Field(description="How the learner's loss is corrected for the noise.")
+    curves: list[OrderCurve] = Field(
+        default_factory=list,
+        description="Rényi curves over the order, where features are replaced by synthetic ones.",
+    )
+
+    def curve(self, name: str) -> dict[float, float]:
+        """Return a Rényi curve as nats by order; empty where there is none."""
+        found = (dict(zip(c.x, c.value, strict=True)) for c in self.curves if c.id == name)
+        return next(found, {})
 
     @property
     def means(self) -> dict[str, Mean]:
@@ -202,6 +249,10 @@ def setting_of(
         for tests in zip(*([c["test"], *c.get("beside", ())] for c in contents), strict=False):
             means[tests[0]["id"]] = Mean.of(tests)
     sentences = [str(one["sentence"]) for one in contents if one["verdict"] == worst]
+    gravest = min(decisions, key=_GRAVEST_FIRST.index) if decisions else "not yet"
+    unpublished = [
+        _first_step(one) for one in contents if one.get("decision", "not yet") == gravest
+    ]
     exact = {name: first.get(name) for name in ("epsilon", "lambda")}
     return Setting(
         mechanism=mechanism,
@@ -212,11 +263,19 @@ def setting_of(
         decision="not yet" if failed or not decisions else min(decisions, key=_GRAVEST_FIRST.index),
         verdicts=dict(counts),
         sentence=[*failed, *sentences, ""][0],
+        reason="" if gravest == "publish" or not unpublished else unpublished[0],
         pass_share=share,
         failed=list(failed),
         correction=", ".join(sorted({str(content["correction"]) for content in contents})),
+        curves=order_curves(contents),
         **means,
     )
+
+
+def _first_step(content: Mapping[str, Any]) -> str:
+    """Return what an audit says should happen first before the release may be published."""
+    steps = content["result"].get("next_steps") or ()
+    return str(steps[0]) if steps else ""
 
 
 class Neighbour(Frozen):
@@ -273,6 +332,8 @@ def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> Le
         passing = any(s.verdict == "pass" for s in settings)
         missed = "passed and may be published" if passing else "passed"
         nearest = f" Nearest to it: {named(best)}, {_outcome(best)}." if best else ""
+        if best is not None and passing:
+            nearest = f" Nearest to it: {named(best)}, but: {_reason(best)}"
         return LeastNoise(
             mechanism=mechanism,
             **dict.fromkeys((*stated, "pass_share", "less_noise")),
@@ -317,11 +378,80 @@ def named(setting: Setting | LeastNoise) -> str:
     return f"{text} (ε = {number(setting.epsilon)})"
 
 
+def _reason(setting: Setting) -> str:
+    """Return why a setting without a violation may not be published, as a sentence."""
+    text = setting.reason or setting.sentence or _outcome(setting)
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 def _outcome(setting: Setting) -> str:
     if setting.verdict == "failed":
         return "could not be measured"
     held = f" (publish: {PUBLISH[setting.decision]})" if setting.verdict == "pass" else ""
     return f"{setting.verdict}, {setting.passes} of {setting.draws} draws passed{held}"
+
+
+class Contrast(Frozen):
+    """A number of one mechanism less that of the first at the same noise, with its interval."""
+
+    id: str = Field(description="Which number.")
+    title: str = Field(description="What people call it.")
+    mechanism: str = Field(description="The mechanism.")
+    setting: float = Field(description="The value of the grid.")
+    value: Number = Field(description="The difference, of the first draws.")
+    low: Number = Field(description="The lower end.")
+    high: Number = Field(description="The upper end.")
+    level: float = Field(description="The confidence of the interval.")
+
+
+_COMPARED: Final = ("attack.best.accuracy", "attack.best.advantage")
+
+
+def contrasts_of(
+    mechanism: str,
+    setting: float,
+    first: Mapping[str, Any],
+    other: Mapping[str, Any],
+    level: float,
+) -> list[Contrast]:
+    """Return the differences of the first draws of two mechanisms at one noise."""
+    # As ``compare`` has them of two stored results; the score on test rows by both own intervals.
+    results = [AuditResult.model_validate(one["result"]) for one in (first, other)]
+    sides = [
+        Side(letter, one, None, None, paired=False)
+        for letter, one in zip("AB", results, strict=True)
+    ]
+    found = [
+        Contrast(
+            id=one.id,
+            title=one.title,
+            mechanism=mechanism,
+            setting=setting,
+            value=one.value,
+            low=one.low,
+            high=one.high,
+            level=level,
+        )
+        for one in all_differences(sides, level)
+        if one.id in _COMPARED and one.low is not None and one.high is not None
+    ]
+    tests = [one["test"] for one in (first, other)]
+    if all(one["low"] is not None and one["high"] is not None for one in tests):
+        lows, highs = ([float(one[end]) for one in tests] for end in ("low", "high"))
+        values = [float(one["value"]) for one in tests]
+        found.append(
+            Contrast(
+                id=tests[0]["id"],
+                title=str(tests[0].get("title") or readable(tests[0]["id"])),
+                mechanism=mechanism,
+                setting=setting,
+                value=values[1] - values[0],
+                low=lows[1] - highs[0],
+                high=highs[1] - lows[0],
+                level=max(0.0, 2 * float(tests[0]["level"]) - 1),
+            )
+        )
+    return found
 
 
 class Facts(Frozen):

@@ -3,6 +3,7 @@
 import hmac
 import os
 import secrets
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -27,7 +28,15 @@ from ldpaudit.commands.sweep.points import (
     reference,
 )
 from ldpaudit.commands.sweep.request import Point, SweepRequest
-from ldpaudit.commands.sweep.result import SIMULATED, Facts, Setting, least_noise, setting_of
+from ldpaudit.commands.sweep.result import (
+    SIMULATED,
+    Contrast,
+    Facts,
+    Setting,
+    contrasts_of,
+    least_noise,
+    setting_of,
+)
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchanged
 from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
@@ -370,6 +379,10 @@ class SweepRun:
                 yield pool
 
     def _do(self, pool: Pool, setup: Setup, tasks: list[Task]) -> None:
+        began, points = time.monotonic(), [one for one in tasks if isinstance(one, Point)]
+        running, done = list(points), 0
+        if running:
+            self._say(running[0], 0, None)
         for number, answer in pool.answers(measured, tasks, setup):
             task = tasks[number]
             if answer.content is None:
@@ -381,9 +394,22 @@ class SweepRun:
                 self.done[task] = self.folder.kept(task) or {}
             if isinstance(task, Point):
                 total = len(self.request.points())
-                ended = total - len(self._left(*self.request.points()))
-                self.progress.step(f"{ended} of {total} points: {task.words}")
+                ended, done = total - len(self._left(*self.request.points())), done + 1
+                running.remove(task)
+                if running:
+                    each = (time.monotonic() - began) / done
+                    self._say(running[0], ended, each * len(running))
                 self.progress.advance(ended, total)
+
+    def _say(self, point: Point, ended: int, seconds: float | None) -> None:
+        """Say which point is being measured, how many are done and about how long is left."""
+        audits = ", ".join(self.request.only) or "all audits"
+        left = "" if seconds is None else f", about {_span(seconds)} left"
+        total = len(self.request.points())
+        words = f"measuring {point.words}, {audits}: {ended} of {total} points done{left}"
+        if ended == 0 and not self.request.only and self.request.generator is not None:
+            words += " (for attacks and the test score alone: --only label-inference)"
+        self.progress.step(words)
 
     def _interrupted(self) -> str:
         done = f"{len(self.points)} of {len(self.request.points())} points"
@@ -397,6 +423,7 @@ class SweepRun:
             reason = next(iter(self.failed.values()), "")
             raise LdpAuditError(f"No point could be measured. {reason}")
         parameter, settings = self.request.grid.parameter, dict[str, list[Setting]]()
+        contrasts: list[Contrast] = []
         for name in self.request.mechanisms:
             for value in self.request.grid.values:
                 draws = self.request.draws(name, value)
@@ -404,6 +431,11 @@ class SweepRun:
                 failed = [self.failed[draw] for draw in draws if draw in self.failed]
                 made = setting_of(name, parameter, value, contents, failed, level)
                 settings.setdefault(name, []).append(made)
+                first = self.request.draws(self.request.mechanisms[0], value)
+                if name != self.request.mechanisms[0] and contents and first[0] in self.done:
+                    contrasts += contrasts_of(
+                        *(name, value), self.done[first[0]], contents[0], level
+                    )
         warnings = [*map(str, self.done.get("generator", {}).get("warnings", []))]
         score, lost = self.done.get("reference"), self.failed.get("reference")
         if lost is not None:
@@ -412,10 +444,16 @@ class SweepRun:
             ldpaudit_version=__version__,
             points=[setting for some in settings.values() for setting in some],
             least_noise={name: least_noise(name, some, level) for name, some in settings.items()},
+            differences=contrasts,
             reference=None if score is None else {score["id"]: Estimate.model_validate(score)},
             notes=[SIMULATED, *warnings],
             run=facts,
         )
+
+
+def _span(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes else f"{max(round(seconds), 1)} s"
 
 
 @unchanged()

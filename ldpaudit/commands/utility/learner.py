@@ -17,7 +17,13 @@ from ldpaudit.mechanisms import ExplicitChannel, Mechanism, family, from_declara
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.capabilities import LabelByStratum, NoisyFeatures, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.models.corrections import Noise, debiased_labels, double_targets, unbiased_values
+from ldpaudit.models.corrections import (
+    Noise,
+    debiased_labels,
+    double_targets,
+    label_targets,
+    unbiased_values,
+)
 from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix, is_image_table, pixels
 from ldpaudit.release import (
     FeatureTable,
@@ -63,6 +69,9 @@ _IWP_RADIUS: Final = 5.0
 # The ball is so small that a step's slope has at most this error, in units of its variance.
 _IWP_ERROR: Final = 0.03
 _LARGEST_STEP: Final = 0.05
+# How much of the constant answer is tried; and the size of soft labels from which it is.
+_SHRINKAGES: Final = np.linspace(0.0, 1.0, 11)
+_HEAVY: Final = 3.0
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,29 @@ def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> Los
     return LossCorrection(claim, "unbiased", _SQUARED)
 
 
+def _constant(release: Release, correction: LossCorrection) -> FloatArray | None:
+    """Return the classes' shares that the released labels imply, (k,), None without a channel."""
+    noise = correction.noise
+    double = (
+        None if noise is None or isinstance(noise, Channel) else noise.offers(SyntheticFeatures)
+    )
+    channel = double.label_channel if double is not None else noise
+    if not isinstance(channel, Channel) or correction.likelihood is not None:
+        return None
+    try:
+        targets = label_targets(release.released, channel).mean(axis=0)
+    except InputError:  # It has no inverse.
+        return None
+    shares = np.clip(targets, 1e-6, None)
+    return np.asarray(shares / shares.sum())
+
+
+def _shrunk_losses(found: FloatArray, constant: FloatArray, targets: FloatArray) -> FloatArray:
+    """Return the log-loss by soft labels (t, k) of a model mixed with the constant answer, (s,)."""
+    mixed = (1 - _SHRINKAGES[:, None, None]) * found + _SHRINKAGES[:, None, None] * constant
+    return np.asarray(-(targets * np.log(np.clip(mixed, _LEAST, 1.0))).sum(axis=(1, 2)))
+
+
 @dataclass(frozen=True)
 class Answers:
     """What a model of classes says of t rows."""
@@ -155,10 +187,18 @@ class Learner:
         # InputError if the model cannot be trained under the mechanism.
         self._check_loss(*(_IWP_LOSSES if self.model == "iwp" else ()), kind="classes")
         correction = LossCorrection(None, None, _TRUE) if self.true else correction_for(release)
+        constant, weight = None, 0.0
         if correction.name == "unbiased" and self.model in ("logistic", "network"):
-            correction = self._for_double(release, correction, rng)
+            correction, weight = self._for_double(release, correction, rng)
+            constant = _constant(release, correction)
+        elif correction.name == "forward" and self.model in ("logistic", "network"):
+            constant = _constant(release, correction)
+            if constant is not None and self._heavy(correction):
+                weight = self._shrinkage(release, correction, constant, rng)
         outputs = release.classes if correction.name else release.outputs
         found = self._fitted(release, correction, rng)(rows)
+        if constant is not None:
+            found = (1 - weight) * found + weight * constant
         if self.model == "iwp" and not self.true:
             correction = replace(correction, words=_IWP)
         # An output means the class of the same name.
@@ -171,17 +211,46 @@ class Learner:
         codes = np.asarray(places[found.argmax(axis=1)], dtype=np.int32)
         return Answers(codes, probability, self._said(correction, release))
 
+    def _heavy(self, correction: LossCorrection) -> bool:
+        """Return whether undoing the noise makes soft labels so large that a model may fail."""
+        channel = correction.noise
+        if not isinstance(channel, Channel) or self.beside is not None:
+            return False
+        return bool(np.abs(channel.inverse).sum(axis=1).max() >= _HEAVY)
+
+    def _shrinkage(
+        self,
+        release: Release,
+        correction: LossCorrection,
+        constant: FloatArray,
+        rng: np.random.Generator,
+    ) -> float:
+        """Return how much of the constant answer other rows' unbiased log-loss asks for."""
+        channel, parts = cast(Channel, correction.noise), rng.permutation(len(release)) % _PARTS
+        losses = np.zeros(len(_SHRINKAGES))
+        for part in range(_PARTS):
+            model = self._fitted(release.take(np.flatnonzero(parts != part)), correction, rng)
+            rows = np.flatnonzero(parts == part)
+            targets = label_targets(release.released[rows], channel)
+            losses += _shrunk_losses(model(release.features.take(rows)), constant, targets)
+        return float(_SHRINKAGES[int(losses.argmin())])
+
     def _for_double(
         self, release: Release, unbiased: LossCorrection, rng: np.random.Generator
-    ) -> LossCorrection:
-        """Return the loss of double RR that does better, by the unbiased log-loss of other rows."""
+    ) -> tuple[LossCorrection, float]:
+        """Return the loss of double RR that does better, by the unbiased log-loss of other rows.
+
+        And how much of the constant answer does best, by the same.
+        """
         # The unbiased loss has a large variance where λ is large. Its first term alone takes
         # synthetic rows for real ones.
         double = cast(Mechanism, unbiased.noise).offers(SyntheticFeatures)
         assert double is not None
         assert release.synthetic is not None
         first = LossCorrection(double.label_channel, "backward", _FIRST_TERM)
-        losses, synthetic = np.zeros(2), release.synthetic
+        constant = _constant(release, first)
+        assert constant is not None
+        losses, synthetic = np.zeros((2, len(_SHRINKAGES))), release.synthetic
         parts = rng.permutation(len(release)) % _PARTS
         drawn = rng.permutation(len(synthetic.labels)) % _PARTS
         for part in range(_PARTS):
@@ -195,14 +264,15 @@ class Learner:
             try:
                 targets = double_targets(release.released[rows], synthetic.labels[kept], double)
             except InputError:  # A label without synthetic rows in this part.
-                return unbiased
+                return unbiased, 0.0
             for place, correction in enumerate((unbiased, first)):
                 model = self._fitted(others, correction, rng)
                 tables = (release.features.take(rows), synthetic.features.take(kept))
                 for weights, features in zip(targets, tables, strict=True):
-                    log = np.log(np.clip(model(features), _LEAST, 1.0))
-                    losses[place] -= (weights * log).sum()
-        return (unbiased, first)[int(losses.argmin())]
+                    losses[place] += _shrunk_losses(model(features), constant, weights)
+        # The loss first, by the models as they are; then how far to shrink the better one.
+        best = int(losses[:, 0].argmin())
+        return (unbiased, first)[best], float(_SHRINKAGES[int(losses[best].argmin())])
 
     def _fitted(
         self, release: Release, correction: LossCorrection, rng: np.random.Generator

@@ -49,6 +49,32 @@ VERDICTS = {
 
 
 @pytest.mark.usefixtures("here")
+def test_an_audit_may_stop_as_soon_as_the_claim_is_refuted():
+    early = audit("lambda_as_epsilon", 30_000, stop_early=True)
+    assert (early.verdict, early.stopped_early) == ("fail", True)
+    assert early.epsilon_lower.n < 10_000
+    assert 1 < early.epsilon_lower.value < 4
+    assert "as soon as the claim was refuted" in str([*early.said(quiet=False)])
+    honest, once = audit("sue", 30_000, stop_early=True), audit("sue", 30_000)
+    assert (honest.verdict, honest.stopped_early) == ("pass", False)
+    assert 0.85 < honest.epsilon_lower.value < once.epsilon_lower.value < 1
+    assert honest.epsilon_lower.n == once.epsilon_lower.n
+    assert honest.power.detectable_epsilon > once.power.detectable_epsilon
+    with pytest.raises(InputError, match="a claim of pure ε"):
+        audit("sue", 30_000, None, stop_early=True)
+
+
+@pytest.mark.usefixtures("here")
+def test_few_samples_of_many_values_are_guessed_by_their_names():
+    """Best known: the exact binomial bound of outputs that are one of the two inputs, .75."""
+    bounds = [
+        audit("many_values", 4_000, inputs=tuple(range(12)), seed=seed).epsilon_lower.value
+        for seed in range(4)
+    ]
+    assert sum(bounds) / 4 > 0.55
+
+
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("case", VERDICTS)
 def test_verdicts(case):
     given, options, verdict, (low, high), said = VERDICTS[case]

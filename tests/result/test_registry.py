@@ -1,0 +1,32 @@
+"""The public form as an entry of a registry: its fields, and nothing that is confidential."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpaudit
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.result.public import public
+from ldpaudit.result.registry import registry_entry
+
+yaml = pytest.importorskip("yaml")
+
+
+def test_an_entry_has_the_registrys_fields_and_no_true_label() -> None:
+
+    rng = np.random.default_rng(0)
+    truth = np.array(["no", "yes"])[(rng.random(1_500) < 0.4).astype(int)]
+    noise = RandomizedResponse.from_epsilon(("no", "yes"), 1.0)
+    table = pd.DataFrame({"a": rng.normal(size=1_500), "bought": noise.release(truth, rng)})
+    result = ldpaudit.audit(
+        table, truth, noise, label="bought", only=["mechanism", "power"], seeds_tried=0
+    )
+    text = registry_entry(result)
+    assert text == registry_entry(public(result))
+    entry = yaml.safe_load(text)
+    assert (entry["status"], entry["tier"]) == ("Draft", 2)
+    assert entry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == pytest.approx(1)
+    assert entry["deployment"]["model"]["model_name"] == "Local"
+    assert {"name", "data_curator", "description", "intended_use"} <= entry["deployment"].keys()
+    bound = result["mechanism.epsilon_lower"].value
+    assert f"{bound:.3f}" not in text
