@@ -29,6 +29,7 @@ from ldpaudit.commands.requests import (
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, Option
+from ldpaudit.terminal import say, stream
 
 if TYPE_CHECKING:
     from ldpaudit.judging.policy import Policy
@@ -178,7 +179,7 @@ def report(
     from ldpaudit.errors import InputError
 
     if schema:
-        typer.echo(schema_of(str(result or "run")), nl=False)
+        stream(schema_of(str(result or "run")))
         return
     if result is None:
         raise InputError("Name a stored result (.json); ldpaudit run writes one.")
@@ -303,7 +304,7 @@ def check(
         policy = load_policy(file)
         asked = [*policy.checks.asked(), *(["min-rows"] if policy.audit.min_rows else [])]
         weak = "" if policy.checks.can_fail() else " None of its checks can fail."
-        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.{weak}")
+        say(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.{weak}")
 
 
 def explain(
@@ -315,7 +316,7 @@ def explain(
     """Explain a check, a key or a rule of policies; without a name all of them."""
     from ldpaudit.judging.policy import explain as explained
 
-    typer.echo(explained(name))
+    say(explained(name))
 
 
 def show(
@@ -325,7 +326,7 @@ def show(
     """Print a preset, the policies that come with ldpaudit."""
     from ldpaudit.judging.policy import preset_text
 
-    typer.echo(preset_text(preset), nl=False)
+    stream(preset_text(preset))
 
 
 def init(
@@ -340,7 +341,7 @@ def init(
     if file.exists():
         raise OutputError(f"{file.name} exists already and is left as it is.")
     write_all({file: STARTER}, last=True)
-    typer.echo(f"Wrote {file.name}.")
+    say(f"Wrote {file.name}.")
 
 
 def describe(request: DescribeRequest, outputs: Outputs, _debug: Debug = False) -> None:
