@@ -114,7 +114,8 @@ def missing_column(
     text += f" among the {len(candidates)} column{'s' if len(candidates) != 1 else ''}"
     if typed and (name, role) == ("label", "label"):  # The usual name: perhaps nobody typed it.
         text = (
-            f"None of the {len(candidates)} columns is called 'label', and --label names no other"
+            f"None of the {len(candidates)} columns is called 'label', and no other was chosen "
+            "(--label)"
         )
     return InputError(f"{text}; {end}" if end else f"{text}.")
 

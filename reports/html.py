@@ -13,6 +13,7 @@ from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.reports.text.wording import publish_answer
 from ldpaudit.result import AuditResult
 from ldpaudit.result.harmless import shown
+from ldpaudit.surfaces import spelt
 
 _MOST_PLOTS: Final = 6
 
@@ -25,7 +26,7 @@ def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  #
 def embedded(result: AuditResult) -> str:
     """Return a result as a short fragment for a notebook."""
     answer = Markup("<strong>Publish: {}.</strong> {}").format(
-        publish_answer(result), shown(result.sentence)
+        publish_answer(result), spelt(shown(result.sentence))
     )
     tiles = tiles_of(result, Printer(result))
     names = ", ".join(f"plot({name!r})" for name in list(figures_of(result))[:_MOST_PLOTS])
@@ -38,7 +39,7 @@ def fragment(
 ) -> str:
     """Return what a notebook shows: the answer, what to do, the main numbers, the way on."""
     # It has no style, no script and no link, so every notebook shows it.
-    listed = Markup("").join(Markup("<li>{}</li>").format(shown(step)) for step in steps)
+    listed = Markup("").join(Markup("<li>{}</li>").format(spelt(shown(step))) for step in steps)
     rows = Markup("").join(
         Markup("<tr><th>{}</th><td>{}</td><td>{}</td></tr>").format(
             tile.label, tile.text, "; ".join(filter(None, (tile.words, *tile.remarks)))

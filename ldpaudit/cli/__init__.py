@@ -20,6 +20,7 @@ from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.process import CHILD, quiet_libraries, status_under_limit, steady_streams
 from ldpaudit.errors import did_you_mean
+from ldpaudit.surfaces import speaking
 from ldpaudit.terminal import debugging, remark
 from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted
 
@@ -96,7 +97,7 @@ def main() -> None:
     # The status is that of the work, whatever becomes of standard output and error.
     try:
         debug = debugging()
-        with steady_streams(), quiet_libraries(debug):
+        with steady_streams(), quiet_libraries(debug), speaking("terminal"):
             _main(debug)
     except Exception as error:  # Of the streams and libraries themselves.
         _stop(_one_line(error), debugging())

@@ -22,6 +22,7 @@ from ldpaudit.result.estimate import (
     readable,
 )
 from ldpaudit.result.frames import frame_of, scores_frame, stacked
+from ldpaudit.surfaces import spelt
 from ldpaudit.work.documents import stored
 
 if TYPE_CHECKING:
@@ -515,10 +516,10 @@ class AuditResult(Frozen):
             "strata": len(self.strata),
         }
         held = "".join(f"{count} {kind}, " for kind, count in counted.items() if count)
-        return f"AuditResult({held}{self.decision}: {self.sentence})"
+        return f"AuditResult({held}{self.decision}: {self})"
 
     def __str__(self) -> str:
-        return self.sentence
+        return spelt(self.sentence)
 
     def __getitem__(self, identifier: str) -> Estimate:
         """Return the estimate of that id: ``result["mechanism.epsilon"].value``.

@@ -22,6 +22,7 @@ from ldpaudit.result import (
 from ldpaudit.result.access import access_of
 from ldpaudit.result.earlier import EARLIER, without_suppression
 from ldpaudit.result.frames import frame_of
+from ldpaudit.surfaces import spelt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,10 +210,10 @@ class Comparison(Frozen):
         }
 
     def __repr__(self) -> str:
-        return f"Comparison({self.sentence})"
+        return f"Comparison({self})"
 
     def __str__(self) -> str:
-        return self.sentence
+        return spelt(self.sentence)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return all differences, one row for each, indexed by the number's id."""

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
@@ -20,6 +21,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ldpaudit.surfaces import spelt
 from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import Draft
 from ldpaudit.web.forms import PRESETS, Commands, field_of, fields_of, plain_number, proposed
@@ -29,6 +31,7 @@ from ldpaudit.work.memory import shown
 
 _LOOK: Final = ("ldpaudit.reports", "templates")
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+_FIELD: Final = re.compile(r'<kbd data-option="([a-z-]+)">([^<]*)</kbd>')
 _ODDS: Final = (
     ("0.1", "1.1"),
     ("0.5", "1.6"),
@@ -65,6 +68,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._pages.filters["spelt"] = partial(spelt, surface="page")
         self._pages.globals |= {
             "base": self._base,
             "kinds": KINDS,
@@ -239,6 +243,20 @@ class Site:
             raise HTTPException(404)
         links = self._pages.get_template("links.html.j2").render(job=job)
         text = text.replace("<body>\n", f"<body>\n{links}", 1)
+        form = f"{self._base}/{job.draft.kind}/{job.draft.id}"
+        fields = {
+            one.long: one
+            for one in fields_of(self._commands[KINDS[job.draft.kind].command]).values()
+        }
+
+        def linked(found: "re.Match[str]") -> str:
+            field = fields.get(f"--{found[1]}")
+            role = "file" if field and field.name in KINDS[job.draft.kind].files else "f"
+            if found[1] == "profile":
+                return f'<a href="{self._base}/job/{job.id}/file/public">{found[2]}</a>'
+            return f'<a href="{form}#{role}-{field.name}">{found[2]}</a>' if field else found[2]
+
+        text = _FIELD.sub(linked, text)
         policy = f"{found[1]}; frame-ancestors 'none'"
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 

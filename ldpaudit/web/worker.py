@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from ldpaudit.surfaces import speaking
+
 _AMOUNTS: Final = {"epsilon": "ε", "lambda": "λ"}
 
 
@@ -26,7 +28,8 @@ def main() -> None:
             sys.exit(f"ldpaudit: {error}")
         return
     sys.argv = ["ldpaudit", task, *words]
-    runpy.run_module("ldpaudit", run_name="__main__", alter_sys=True)
+    with speaking("page"):
+        runpy.run_module("ldpaudit", run_name="__main__", alter_sys=True)
 
 
 def look(out: str, *files: str) -> None:

@@ -175,7 +175,7 @@ def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: P
         ({"predictions": np.full((299, 2), 0.5)}, "must have 300 rows"),
         ({"predictions": pd.DataFrame({"x": [1.0] * 300})}, "named after each of 2 classes"),
         ({"truth": None}, "need the table that the model was trained on"),
-        ({"truth": pd.DataFrame({"x": [1.0] * 300})}, "and label= names no other"),
+        ({"truth": pd.DataFrame({"x": [1.0] * 300})}, "and no other was chosen (label=)"),
         ({"features": ()}, "must have features"),
         ({"canaries": np.full((300, 2), np.nan)}, "at least 20 canaries"),
         ({"canaries": np.tile([1.0, 0.0], (300, 1))}, "must be ones that their probabilities"),

@@ -14,6 +14,7 @@ from ldpaudit.reports.pages.page import LARGEST, unbroken
 from ldpaudit.reports.text.wording import promise
 from ldpaudit.result import Estimate
 from ldpaudit.result.numbers import number
+from ldpaudit.surfaces import speaking
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 ALLOWED = """html head meta title style body header main footer section div p h1 h2 h3 ul ol li dl
@@ -129,7 +130,8 @@ def test_charts_need_no_style_sheet_and_speak(page):
 
 
 def test_no_line_ends_within_the_name_of_an_option():
-    text = unbroken("Give --truth-column <b>, or --id; a--b, --2 and ---x are none.")
+    with speaking("terminal"):
+        text = unbroken("Give --truth-column <b>, or --id; a--b, --2 and ---x are none.")
     given = "Give <kbd>--truth-column</kbd> &lt;b&gt;, or <kbd>--id</kbd>"
     assert text == f"{given}; a--b, --2 and ---x are none."
 

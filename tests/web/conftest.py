@@ -11,6 +11,7 @@ from opened import Heard, Page
 from releases import written
 
 from ldpaudit import cli
+from ldpaudit.surfaces import speaking
 from ldpaudit.web import jobs, site, worker
 
 
@@ -36,7 +37,7 @@ def here(monkeypatch):
     lock = threading.Lock()
 
     def run(words, folder, heard):
-        with lock, pytest.MonkeyPatch.context() as patch:
+        with lock, pytest.MonkeyPatch.context() as patch, speaking("page"):
             patch.chdir(folder)
             patch.setattr(sys, "stderr", Heard(heard))
             patch.setattr(sys, "stdout", Heard(lambda _: None))
