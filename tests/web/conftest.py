@@ -41,11 +41,10 @@ def here(monkeypatch):
             patch.chdir(folder)
             patch.setattr(sys, "stderr", Heard(heard))
             patch.setattr(sys, "stdout", Heard(lambda _: None))
-            patch.setattr(worker, "_end_with", lambda _: None)
             own = words[0] in worker._TASKS
-            patch.setattr(sys, "argv", ["", "0", *words] if own else ["ldpaudit", *words])
+            patch.setattr(sys, "argv", ["ldpaudit", *words])
             try:
-                (worker if own else cli).main()
+                worker.perform(words) if own else cli.main()
             except SystemExit as ended:
                 if isinstance(ended.code, str):
                     heard(ended.code.removeprefix("ldpaudit: "))
