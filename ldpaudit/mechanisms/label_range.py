@@ -82,7 +82,9 @@ class LabelRange:
         try:
             numbers = [float(part) for part in parts]
         except ValueError:
-            raise InputError("Labels must be given as LO:HI:STEP, three numbers (--labels).") from None
+            raise InputError(
+                "Labels must be given as LO:HI:STEP, three numbers (--labels)."
+            ) from None
         return cls(*numbers)
 
     @property
