@@ -12,7 +12,7 @@ from ldpaudit.reports.plots import figures_of
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.reports.text.wording import publish_answer
 from ldpaudit.result import AuditResult
-from ldpaudit.result.harmless import shown
+from ldpaudit.result.harmless import PHRASE, shown
 from ldpaudit.surfaces import spelt
 
 _MOST_PLOTS: Final = 6
@@ -32,6 +32,17 @@ def embedded(result: AuditResult) -> str:
     names = ", ".join(f"plot({name!r})" for name in list(figures_of(result))[:_MOST_PLOTS])
     pictures = f"; pictures: {names}" if names else ""
     return fragment(answer, result.next_steps, tiles, result.access, pictures)
+
+
+def short(sentence: str, pictures: list[str]) -> str:
+    """Return what a notebook shows of a result that has no tiles: its sentence and the way on."""
+    named = ", ".join(f"plot({name!r})" for name in pictures[:_MOST_PLOTS])
+    more = "to_html(path) writes the page; to_frame() has its numbers"
+    return str(
+        Markup("<p>{}</p>\n<p><small>{}{}.</small></p>\n").format(
+            shown(sentence, 3 * PHRASE), more, f"; pictures: {named}" if named else ""
+        )
+    )
 
 
 def fragment(

@@ -131,7 +131,8 @@ def open(
 
     if not all(map(find_spec, ("starlette", "uvicorn", "python_multipart"))):
         raise MissingDependencyError(
-            "ldpaudit open needs a small web server; install it with: pip install 'ldpaudit[web]'"
+            "ldpaudit open needs starlette, uvicorn and python-multipart, which are installed with "
+            "ldpaudit; install it again."
         )
     from ldpaudit.web.server import serve
 

@@ -180,11 +180,11 @@ def test_a_port_that_is_taken_and_a_size_that_is_none(command):
     assert command("open", "--memory", "much", "--no-browser")[0] == 2
 
 
-def test_without_the_extra_one_line_says_what_to_install(command, monkeypatch):
+def test_without_its_server_one_line_says_what_to_install(command, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, said = command("open")
     assert (status, said.count("\n")) == (2, 1)
-    assert "pip install 'ldpaudit[web]'" in said
+    assert "starlette, uvicorn and python-multipart" in said
 
 
 HOSTS = ("evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:80", f"127.0.0.2:{PORT}",
