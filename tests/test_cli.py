@@ -241,8 +241,9 @@ MISTAKES = {
     "run r.parquet --threads=1.5": "it must be a whole number.",
     "run r.parquet --policy strict": "The preset is called ldpaudit:strict.",
     "report r.parquet": "it is no result (.json); a release is read by ldpaudit run.",
-    "run .": "'data.audit.html' would lie in a folder that is read, all its Parquet files as one "
-    "table; give one file, or write it elsewhere: --json and --html.",
+    "run .": "A folder is read, all its Parquet files as one table, and 'data.audit.html' would "
+    "lie in it. Name one file, or write the report elsewhere (--html, --json).",
+    "run bare.parquet --label diagnosis --epsilon 1": "its columns are 'x",
 }
 
 

@@ -124,7 +124,7 @@ def test_without_drawn_labels_nothing_is_said_of_epsilon(forest: tuple[pd.DataFr
     assert found.verdict == "inconclusive"
     assert "ε of the training was not measured" in found.sentence
     assert not [e for e in found.estimates if "epsilon" in e.id]
-    assert "--canaries" in found.to_html()
+    assert "canaries=" in found.to_html()
 
 
 def test_probabilities_that_know_no_label_add_nothing() -> None:
