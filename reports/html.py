@@ -60,6 +60,6 @@ def fragment(
     more = f"to_html(path) writes the page; to_frame() has every number{pictures}"
     return str(
         Markup("<p>{}</p>\n{}<table>{}</table>\n<p><small>{}<br>{}.</small></p>\n").format(
-            answer, listed and Markup("<ol>{}</ol>\n").format(listed), rows, access, more
+            answer, listed and Markup("<ol>{}</ol>\n").format(listed), rows, spelt(access), more
         )
     )

@@ -243,7 +243,6 @@ MISTAKES = {
     "report r.parquet": "it is no result (.json); a release is read by ldpaudit run.",
     "run .": "A folder is read, all its Parquet files as one table, and 'data.audit.html' would "
     "lie in it. Name one file, or write the report elsewhere (--html, --json).",
-    "run bare.parquet --label diagnosis --epsilon 1": "its columns are 'x",
 }
 
 
