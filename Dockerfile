@@ -4,12 +4,12 @@
 #   docker run --rm -v "$PWD:/data" --user "$(id -u)" ldpaudit run release.parquet
 #   docker run --rm -p 127.0.0.1:8000:8000 ldpaudit open --container --port 8000
 #
-# Networks (--build-arg EXTRAS=[networks,web]) need torch. TORCH_INDEX is an index with builds of torch
+# Networks (--build-arg EXTRAS=[networks]) need torch. TORCH_INDEX is an index with builds of torch
 # for the CPU; without it torch brings CUDA along.
 
 ARG PYTHON=3.12
 FROM python:${PYTHON}-slim AS build
-ARG EXTRAS="[web]"
+ARG EXTRAS=""
 ARG TORCH_INDEX=""
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/ldpaudit

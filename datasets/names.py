@@ -20,6 +20,7 @@ from ldpaudit.errors import InputError, nearest
 from ldpaudit.errors import quoted as quoted
 
 DEFAULT_LABEL: Final = "label"
+_MOST_NAMES: Final = 8
 # Words for a number that is missing, so a row may hold them.
 _MISSING: Final = frozenset(
     ("na", "nan", "n/a", "null", "none", "nil", "missing", "unknown", "k.a.", "inf")
@@ -101,7 +102,7 @@ def missing_column(
     elif any(_number(one) is not None for one in candidates):
         end = "does the file's first line name its columns?"
     elif close is None:
-        end = advice
+        end = advice or (_named(candidates) if typed and isinstance(candidates, Header) else "")
     elif typed and isinstance(candidates, Header):
         end = f"did you mean {quoted(close)}?"
     else:
@@ -114,9 +115,16 @@ def missing_column(
     text += f" among the {len(candidates)} column{'s' if len(candidates) != 1 else ''}"
     if typed and (name, role) == ("label", "label"):  # The usual name: perhaps nobody typed it.
         text = (
-            f"None of the {len(candidates)} columns is called 'label', and --label names no other"
+            f"None of the {len(candidates)} columns is called 'label', and no other was chosen "
+            "(--label)"
         )
     return InputError(f"{text}; {end}" if end else f"{text}.")
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first columns of a file whose first line is no row, by their names."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"its columns are {', '.join(map(quoted, names[:_MOST_NAMES]))}{more}."
 
 
 def _number(text: str) -> float | None:

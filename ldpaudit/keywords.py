@@ -1,7 +1,6 @@
 """The options of a command as keywords of a Python function."""
 
 import os
-import re
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin
 from ldpaudit.errors import InputError, LdpAuditError, did_you_mean, quoted
 from ldpaudit.options import Option, declared, group
 from ldpaudit.options.declaring import retired
+from ldpaudit.surfaces import speaking, spelt
 
 T = TypeVar("T")
 _UNIONS: Final = (Union, types.UnionType)
@@ -53,27 +53,16 @@ def made(options: Callable[..., T], given: Mapping[str, Any], function: str) -> 
 @contextmanager
 def in_python(options: type) -> Iterator[None]:
     """Let the errors of a call name its keywords (``label=``), not options (``--label``)."""
-    words: dict[str, tuple[str, tuple[Any, ...]]] = {}
-    for one in fields(options):
-        for name, (field, member) in _names(one):
-            kind = group(field.type) if member else options
-            own = next(f for f in fields(kind or options) if f.name == (member or field.name))
-            choices = _choices(next(iter(get_args(own.type)), Any))
-            words[name.rstrip("_").replace("_", "-")] = (member or field.name, choices)
-
-    def as_keyword(found: "re.Match[str]") -> str:
-        name, choices = words.get(found[1], ("", ()))
-        value = (found[2] or "").strip()
-        if not name:
-            return found[0]
-        if value in choices:
-            return f"{name}={value!r}"
-        return f"{name}={value}" if value.isupper() else f"{name}={found[2] or ''}"
-
+    keywords = {
+        name.rstrip("_").replace("_", "-"): member or field.name
+        for one in fields(options)
+        for name, (field, member) in _names(one)
+    }
     try:
-        yield
+        with speaking("python"):
+            yield
     except LdpAuditError as error:
-        error.args = (re.sub(r"--([a-z][a-z-]*)( [\w:\[\]]+)?", as_keyword, str(error)),)
+        error.args = (spelt(str(error), "python", keywords),)
         raise
 
 

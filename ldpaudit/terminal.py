@@ -23,9 +23,19 @@ def others_read(environment: Mapping[str, str] = os.environ) -> bool:
     return "true" in (environment.get(name) for name in _SERVICES)
 
 
+def _printable(text: str) -> str:
+    """Return lines in which whatever would move the cursor or turn a line around is visible."""
+    # All text for a terminal passes here, whoever wrote it: names of a file are in it.
+    if text.replace("\n", "").isprintable():
+        return text
+    from ldpaudit.result.harmless import printable
+
+    return printable(text)
+
+
 def say(text: str) -> None:
-    """Write one line to standard output."""
-    sys.stdout.write(f"{text}\n")
+    """Write lines to standard output."""
+    sys.stdout.write(f"{_printable(text)}\n")
 
 
 def debugging() -> bool:
@@ -50,7 +60,7 @@ def words_only() -> Iterator[None]:
 
 def remark(text: str) -> None:
     """Write one line to standard error."""
-    sys.stderr.write(f"ldpaudit: {text}\n")
+    sys.stderr.write(f"ldpaudit: {_printable(text)}\n")
 
 
 def stream(text: str) -> None:
@@ -98,14 +108,14 @@ class _Bar:
         if self._names:
             self._describe(f"{self._place} – {text}")
         else:
-            self._bar.reset(self._task, total=None, description=text)
+            self._bar.reset(self._task, total=None, description=_printable(text))
 
     def advance(self, done: int, total: int) -> None:
         if not self._names:
             self._bar.update(self._task, completed=done, total=total)
 
     def remark(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False)
+        self._bar.console.print(_printable(text), markup=False, highlight=False)
 
     def phases(self, names: Sequence[str]) -> None:
         self._names = names
@@ -117,7 +127,7 @@ class _Bar:
         self._describe(self._place)
 
     def _describe(self, text: str) -> None:
-        self._bar.update(self._task, description=text[:_WIDE], refresh=True)
+        self._bar.update(self._task, description=_printable(text[:_WIDE]), refresh=True)
 
 
 @contextmanager
@@ -148,13 +158,13 @@ def show(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> N
     # The first column is text; the others are numbers, right-aligned.
     from ldpaudit.result.harmless import brief
 
-    cells = [[brief(cell, _CELL) for cell in row] for row in rows]
+    heads, *cells = [[brief(cell, _CELL) for cell in row] for row in (headers, *rows)]
     if sys.stdout.isatty():
-        _framed(title, headers, cells)
+        _framed(_printable(title), heads, cells)
         return
-    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     say(f"\n{title}")
-    for row in [headers, *cells]:
+    for row in [heads, *cells]:
         padded = [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
         say(("  " + "  ".join(padded)).rstrip())
 

@@ -12,7 +12,8 @@ from ldpaudit.reports.plots import figures_of
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.reports.text.wording import publish_answer
 from ldpaudit.result import AuditResult
-from ldpaudit.result.harmless import shown
+from ldpaudit.result.harmless import PHRASE, shown
+from ldpaudit.surfaces import spelt
 
 _MOST_PLOTS: Final = 6
 
@@ -25,7 +26,7 @@ def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  #
 def embedded(result: AuditResult) -> str:
     """Return a result as a short fragment for a notebook."""
     answer = Markup("<strong>Publish: {}.</strong> {}").format(
-        publish_answer(result), shown(result.sentence)
+        publish_answer(result), spelt(shown(result.sentence))
     )
     tiles = tiles_of(result, Printer(result))
     names = ", ".join(f"plot({name!r})" for name in list(figures_of(result))[:_MOST_PLOTS])
@@ -33,12 +34,23 @@ def embedded(result: AuditResult) -> str:
     return fragment(answer, result.next_steps, tiles, result.access, pictures)
 
 
+def short(sentence: str, pictures: list[str]) -> str:
+    """Return what a notebook shows of a result that has no tiles: its sentence and the way on."""
+    named = ", ".join(f"plot({name!r})" for name in pictures[:_MOST_PLOTS])
+    more = "to_html(path) writes the page; to_frame() has its numbers"
+    return str(
+        Markup("<p>{}</p>\n<p><small>{}{}.</small></p>\n").format(
+            shown(sentence, 3 * PHRASE), more, f"; pictures: {named}" if named else ""
+        )
+    )
+
+
 def fragment(
     answer: str, steps: Iterable[str], tiles: Iterable[Tile], access: str, pictures: str = ""
 ) -> str:
     """Return what a notebook shows: the answer, what to do, the main numbers, the way on."""
     # It has no style, no script and no link, so every notebook shows it.
-    listed = Markup("").join(Markup("<li>{}</li>").format(shown(step)) for step in steps)
+    listed = Markup("").join(Markup("<li>{}</li>").format(spelt(shown(step))) for step in steps)
     rows = Markup("").join(
         Markup("<tr><th>{}</th><td>{}</td><td>{}</td></tr>").format(
             tile.label, tile.text, "; ".join(filter(None, (tile.words, *tile.remarks)))
@@ -48,6 +60,6 @@ def fragment(
     more = f"to_html(path) writes the page; to_frame() has every number{pictures}"
     return str(
         Markup("<p>{}</p>\n{}<table>{}</table>\n<p><small>{}<br>{}.</small></p>\n").format(
-            answer, listed and Markup("<ol>{}</ol>\n").format(listed), rows, access, more
+            answer, listed and Markup("<ol>{}</ol>\n").format(listed), rows, spelt(access), more
         )
     )

@@ -1,6 +1,6 @@
 """The pictures of a result, one by one, for notebooks and slides."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -60,6 +60,8 @@ def figures_of(result: AuditResult) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     for figure in _figures(sections_of(result, Printer(result))):
         name = figure.key.removeprefix(_ALL)
+        if figure.key == f"{_ALL}epsilon":  # Of all bounds; the other shows what decides.
+            found[name] = figure
         found.setdefault(ids.get(name, name), figure)
     return found
 
@@ -70,6 +72,21 @@ def _figures(sections: Iterable[Section]) -> Iterator[Figure]:
         yield from _figures((*section.within, *section.folded))
 
 
+def by_name(sections: Iterable[Section]) -> dict[str, Figure]:
+    """Return the figures of some sections of a page by their names."""
+    return {figure.key: figure for figure in _figures(sections)}
+
+
+def one_of(figures: Mapping[str, Figure], what: str | None, *, private: bool) -> Picture:
+    """Return the picture of that name, the first by default (InputError without one)."""
+    name = next(iter(figures), "") if what is None else what
+    if name not in figures:
+        known = f"; there are {', '.join(figures)}." if figures else "; it has none."
+        near = did_you_mean(str(name), figures, known)
+        raise InputError(f"The result has no picture {quoted(str(name))}{near}")
+    return Picture(figures[name], private)
+
+
 def picture(result: AuditResult, what: str) -> Picture:
     """Return the picture of that name, or of the curve with that id.
 
@@ -78,9 +95,4 @@ def picture(result: AuditResult, what: str) -> Picture:
     InputError
         If the result has no such picture.
     """
-    figures = figures_of(result)
-    if what not in figures:
-        known = f"; there are {', '.join(figures)}." if figures else "; it has none."
-        near = did_you_mean(str(what), figures, known)
-        raise InputError(f"The result has no picture {quoted(str(what))}{near}")
-    return Picture(figures[what], result.confidential)
+    return one_of(figures_of(result), what, private=result.confidential)

@@ -311,7 +311,8 @@ def test_what_warns_on_the_command_line_warns(data):
 def test_the_option_that_left_an_audit_out_is_the_one_to_take_away(released):
     """Also where another option chose audits: LDPAUDIT_SKIP and --only."""
     result = ldpaudit.audit(released, only=("mechanism", "power"), skip="mechanism")
-    assert result.next_steps[0] == "Take --skip mechanism away."
+    step = "Run the audit mechanism: do not leave it out (--skip mechanism)."
+    assert result.next_steps[0] == step
 
 
 def test_compare_takes_frames(data, released):
@@ -353,7 +354,7 @@ def test_completion_offers_what_a_result_has(result):
 def test_errors_name_keywords_not_options():
     frame = pd.DataFrame({"x": range(60), "y": ["A", "B", None] * 20})
     for call, words in (
-        (lambda: ldpaudit.audit(frame), "label= names no other"),
+        (lambda: ldpaudit.audit(frame), "no other was chosen (label=)"),
         (lambda: ldpaudit.privatize(frame, "rr", label="y", epsilon=1.0), "missing='drop' leaves"),
         (lambda: ldpaudit.privatize(frame, "rr", label="x"), "epsilon= or noise="),
     ):

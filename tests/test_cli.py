@@ -241,8 +241,8 @@ MISTAKES = {
     "run r.parquet --threads=1.5": "it must be a whole number.",
     "run r.parquet --policy strict": "The preset is called ldpaudit:strict.",
     "report r.parquet": "it is no result (.json); a release is read by ldpaudit run.",
-    "run .": "'data.audit.html' would lie in a folder that is read, all its Parquet files as one "
-    "table; give one file, or write it elsewhere: --json and --html.",
+    "run .": "A folder is read, all its Parquet files as one table, and 'data.audit.html' would "
+    "lie in it. Name one file, or write the report elsewhere (--html, --json).",
 }
 
 
@@ -267,7 +267,7 @@ def test_label_only_releases_still_run(command, tmp_path):
 def test_a_second_interruption_leaves_nothing(tmp_path):
     path, truth = written(tmp_path, rows=20000)
     before = sorted(tmp_path.iterdir())
-    command = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
+    command = [sys.executable, "-m", "ldpaudit", "run", str(path), "--truth", str(truth)]
     with subprocess.Popen(
         command,
         stderr=subprocess.PIPE,
@@ -311,7 +311,7 @@ def test_an_interruption_of_an_import_exits_2(tmp_path):
     ],
 )
 def test_the_status_is_that_of_the_work_whatever_becomes_of_the_streams(words, status, ends):
-    command = f"set -o pipefail; {sys.executable} -m ldpaudit.cli policy {words} {ends}"
+    command = f"set -o pipefail; {sys.executable} -m ldpaudit policy {words} {ends}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == status
     assert "Traceback" not in done.stderr
@@ -446,7 +446,7 @@ def test_a_report_that_is_lost_is_told_and_changes_no_status(monkeypatch, capsys
 
 def limited(kibibytes, *words):
     """Run the command line as after ``ulimit -v``."""
-    script = f"ulimit -v {kibibytes}; exec {sys.executable} -m ldpaudit.cli " + " ".join(words)
+    script = f"ulimit -v {kibibytes}; exec {sys.executable} -m ldpaudit " + " ".join(words)
     return subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=120)
 
 

@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
@@ -19,7 +20,8 @@ from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.process import CHILD, quiet_libraries, status_under_limit, steady_streams
 from ldpaudit.errors import did_you_mean
-from ldpaudit.terminal import debugging
+from ldpaudit.surfaces import speaking
+from ldpaudit.terminal import debugging, remark
 from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted
 
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG", f"{PREFIX}EFFORT"})
@@ -93,27 +95,22 @@ def _commands() -> Any:
 def main() -> None:
     """Run the command line; every error becomes one line on stderr and exit status 2."""
     # The status is that of the work, whatever becomes of standard output and error.
-    debug = debugging()
-    with steady_streams(), quiet_libraries(debug):
-        _main(debug)
+    try:
+        debug = debugging()
+        with steady_streams(), quiet_libraries(debug), speaking("terminal"):
+            _main(debug)
+    except Exception as error:  # Of the streams and libraries themselves.
+        _stop(_one_line(error), debugging())
 
 
 def _main(debug: bool) -> None:
-    # Threads that wait must not spin: on a shared machine that costs more than the work itself.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
-    # find one that exists and leave none behind.
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
-    ended = status_under_limit()
-    if ended is not None:
-        status, line = ended
-        if line:
-            typer.echo(f"ldpaudit: {line}", err=True)
-        sys.exit(status)
     try:
-        for remark in _unknown_variables():
-            typer.echo(f"ldpaudit: {remark}", err=True)
-        status = _commands()(standalone_mode=False, prog_name="ldpaudit")
+        _set_up()
+        status, line = status_under_limit() or (None, "")
+        for text in [line] if line else _unknown_variables() if status is None else ():
+            remark(text)
+        if status is None:
+            status = _commands()(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
         _stop(interrupted(), debug)
     except Exception as error:
@@ -130,6 +127,17 @@ def _main(debug: bool) -> None:
         if status == _BY_CTRL_C:
             _stop(interrupted(), debug)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _set_up() -> None:
+    """Set the environment of libraries, before any is imported."""
+    # Threads that wait must not spin: on a shared machine that costs more than the work itself.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
+    # find one that exists and leave none behind. Who has no folder for temporary files may still
+    # run what needs none.
+    with suppress(OSError):
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
 
 
 def _one_line(error: Exception) -> str:
@@ -153,6 +161,8 @@ def _one_line(error: Exception) -> str:
     )
     if isinstance(error, MemoryError) or lacks:
         return "This needs more memory than there is, or than the process may use."
+    if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
+        return "No folder for temporary files can be written; set TMPDIR to one that can."
     if isinstance(error, OSError) and error.strerror:
         return f"A file could not be used: {error.strerror}."
     if type(error).__name__ == "ArrowNotImplementedError":  # Of a file's types, odd ones only.
@@ -223,7 +233,7 @@ def _stop(message: str, debug: bool) -> None:
         import traceback
 
         traceback.print_exc()
-    typer.echo(f"ldpaudit: {message}", err=True)
+    remark(message)
     # An interruption inside an ``exec`` (a dataclass being made, say) leaves a mark in CPython,
     # by which ``python -m`` ends by the signal even though it was caught. The next exec lifts it.
     exec("")  # nothing to run # nosec B102

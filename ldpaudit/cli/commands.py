@@ -29,6 +29,7 @@ from ldpaudit.commands.requests import (
 from ldpaudit.commands.sweep.request import SweepRequest
 from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, Option
+from ldpaudit.terminal import say, stream
 
 if TYPE_CHECKING:
     from ldpaudit.judging.policy import Policy
@@ -135,7 +136,8 @@ def open(
 
     if not all(map(find_spec, ("starlette", "uvicorn", "python_multipart"))):
         raise MissingDependencyError(
-            "ldpaudit open needs a small web server; install it with: pip install 'ldpaudit[web]'"
+            "ldpaudit open needs starlette, uvicorn and python-multipart, which are installed with "
+            "ldpaudit; install it again."
         )
     from ldpaudit.web.server import serve
 
@@ -183,7 +185,7 @@ def report(
     from ldpaudit.errors import InputError
 
     if schema:
-        typer.echo(schema_of(str(result or "run")), nl=False)
+        stream(schema_of(str(result or "run")))
         return
     if result is None:
         raise InputError("Name a stored result (.json); ldpaudit run writes one.")
@@ -308,7 +310,7 @@ def check(
         policy = load_policy(file)
         asked = [*policy.checks.asked(), *(["min-rows"] if policy.audit.min_rows else [])]
         weak = "" if policy.checks.can_fail() else " None of its checks can fail."
-        typer.echo(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.{weak}")
+        say(f"{Path(file).name}: a valid policy. It asks for {', '.join(asked)}.{weak}")
 
 
 def explain(
@@ -320,7 +322,7 @@ def explain(
     """Explain a check, a key or a rule of policies; without a name all of them."""
     from ldpaudit.judging.policy import explain as explained
 
-    typer.echo(explained(name))
+    say(explained(name))
 
 
 def show(
@@ -330,7 +332,7 @@ def show(
     """Print a preset, the policies that come with ldpaudit."""
     from ldpaudit.judging.policy import preset_text
 
-    typer.echo(preset_text(preset), nl=False)
+    stream(preset_text(preset))
 
 
 def init(
@@ -345,7 +347,7 @@ def init(
     if file.exists():
         raise OutputError(f"{file.name} exists already and is left as it is.")
     write_all({file: STARTER}, last=True)
-    typer.echo(f"Wrote {file.name}.")
+    say(f"Wrote {file.name}.")
 
 
 def describe(request: DescribeRequest, outputs: Outputs, _debug: Debug = False) -> None:

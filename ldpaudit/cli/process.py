@@ -52,7 +52,7 @@ def _child() -> int:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    command = [sys.executable, "-m", "ldpaudit.cli", *sys.argv[1:]]
+    command = [sys.executable, "-m", "ldpaudit", *sys.argv[1:]]
     with undisturbed():
         child = subprocess.Popen(command, env=os.environ | _FRUGAL | {CHILD: "1"})
 

@@ -172,8 +172,9 @@ def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) ->
             raise OutputError(f"{quoted(target.name)} is an input and is not overwritten.")
         if any(lies_in(target, path) for path in read if path.is_dir()):
             raise OutputError(
-                f"{quoted(target.name)} would lie in a folder that is read, all its Parquet files "
-                "as one table; give one file, or write it elsewhere: --json and --html."
+                "A folder is read, all its Parquet files as one table, and "
+                f"{quoted(target.name)} would lie in it. Name one file, or write the report "
+                "elsewhere (--html, --json)."
             )
 
 

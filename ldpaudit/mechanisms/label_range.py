@@ -78,11 +78,13 @@ class LabelRange:
             raise InputError(f"Labels must be a text, 'LO:HI' or 'LO:HI:STEP'. Got {kind} instead.")
         parts = text.split(":")
         if len(parts) not in (2, 3):
-            raise InputError("Labels must be given as LO:HI or LO:HI:STEP.")
+            raise InputError("Labels must be given as LO:HI or LO:HI:STEP (--labels).")
         try:
             numbers = [float(part) for part in parts]
         except ValueError:
-            raise InputError("Labels must be given as LO:HI:STEP, three numbers.") from None
+            raise InputError(
+                "Labels must be given as LO:HI:STEP, three numbers (--labels)."
+            ) from None
         return cls(*numbers)
 
     @property

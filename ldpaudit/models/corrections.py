@@ -18,13 +18,14 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, quoted
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import as_array, check_codes, codes_of
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.registry import from_declaration, full_name
+from ldpaudit.options import parse_label
 from ldpaudit.release import Declaration, FloatArray, IntArray, Label
 
 _EM_STEPS: Final = 100
@@ -195,7 +196,7 @@ CORRECTIONS: tuple[str, ...] = get_args(Correction)
 # What released the labels; with nothing declared about it the labels are taken as true.
 Noise = Channel | Mechanism
 # The same, or a mechanism's name and parameters: its labels are then those that occur.
-StatedNoise = Noise | Mapping[str, Any]
+StatedNoise = Noise | Mapping[str, Any] | Declaration | str
 
 
 @dataclass(frozen=True)
@@ -226,6 +227,10 @@ def stated_noise(noise: StatedNoise, labels: npt.ArrayLike) -> Noise:
     InputError
         If a mapping has no name, or its mechanism or a parameter is unknown.
     """
+    if isinstance(noise, str):
+        return stated_noise(_read(noise), labels)
+    if isinstance(noise, Declaration):
+        return stated_noise({"name": noise.name, **noise.parameters}, labels)
     if not isinstance(noise, Mapping):
         return noise
     parameters = dict(noise)
@@ -234,6 +239,18 @@ def stated_noise(noise: StatedNoise, labels: npt.ArrayLike) -> Noise:
         raise InputError("The 'noise' parameter must have a 'name', such as 'rr'.")
     classes = tuple(np.unique(np.asarray(labels)).tolist())
     return from_declaration(Declaration(full_name(name), parameters, "api"), classes)
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Return a mechanism's name and its parameters, as in ``"rr:epsilon=1"`` (InputError)."""
+    stated = parse_label(f"label:{text}").stated()
+    name = stated.pop("mechanism", None)
+    if name is None or not stated:
+        raise InputError(
+            "The 'noise' parameter must have its name and its parameters, such as 'rr:epsilon=1'. "
+            f"Got {quoted(text)} instead."
+        )
+    return {"name": name, **stated}
 
 
 def label_noise(noise: Noise) -> LabelNoise:

@@ -303,10 +303,10 @@ class ReleaseClassifier(ClassifierMixin, ReleaseEstimator):  # type: ignore[misc
 
     Parameters
     ----------
-    noise : Channel, mechanism or mapping, optional
+    noise : Channel, mechanism, declaration, mapping or str, optional
         What released the labels; None takes them as true. A channel or a mechanism states the
-        classes itself; of a mapping such as ``{"name": "rr", "epsilon": 1.0}`` they are the labels
-        that occur in ``y``.
+        classes itself; of ``"rr:epsilon=1"`` or a mapping such as ``{"name": "rr", "epsilon":
+        1.0}`` they are the labels that occur in ``y``.
     model : {"logistic", "boosting", "network"}
         Ridge-penalised multinomial logistic regression; histogram gradient boosting; a neural
         network.

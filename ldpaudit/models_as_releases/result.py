@@ -1,18 +1,18 @@
 """What an audit of a training procedure found."""
 
 from abc import abstractmethod
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.rows import Bar, bars_figure
 from ldpaudit.reports.html import fragment
 from ldpaudit.reports.pages.page import GLOSSARY, Banner, Page, Section, Tile, render_page
+from ldpaudit.reports.plots import by_name
 from ldpaudit.result import Estimate, Frozen, Verdict
 from ldpaudit.result.frames import frame_of
 from ldpaudit.result.numbers import against, fold, number, percent
+from ldpaudit.result.shown import Shown
 from ldpaudit.work.documents import as_json
-from ldpaudit.work.files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,12 +31,6 @@ _SCORES: Final = {
 }
 
 
-def _written(text: str, path: Path | str | None) -> str:
-    if path is not None:
-        write_whole(Path(path), text, private=True)
-    return text
-
-
 def _ends(share: Estimate, digits: int) -> str:
     """Return the level of an interval and its ends in percent, rounded outwards."""
     low, high = share.low, share.high
@@ -46,7 +40,7 @@ def _ends(share: Estimate, digits: int) -> str:
     return f"{percent(share.level or 0.0)}: {' to '.join(ends)}"
 
 
-class OfAModel(Frozen):
+class OfAModel(Shown, Frozen):
     """What an audit of a model found: a verdict, a sentence and numbers.
 
     Attributes
@@ -99,15 +93,14 @@ class OfAModel(Frozen):
             return number(self[name].value, "down"), ""
         return against(self[name].value, self.claimed_epsilon, "down")
 
-    def __str__(self) -> str:
+    @property
+    def _sentence(self) -> str:
         return self.sentence
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.verdict}: {self.sentence})"
+        return f"{type(self).__name__}({self.verdict}: {self})"
 
-    def to_html(self, path: Path | str | None = None) -> str:
-        """Return the page: no script, no request to anywhere; as confidential as the labels."""
-        # With a ``path`` it is written there too, readable by its owner only.
+    def _html(self) -> str:
         page = Page(
             what=self.what,
             title=self.title,
@@ -116,14 +109,16 @@ class OfAModel(Frozen):
             tiles=self._tiles,
             sections=(*self._sections, GLOSSARY),
         )
-        return _written(render_page(page), path)
+        return render_page(page)
+
+    def _figures(self) -> dict[str, Any]:
+        return by_name(self._sections)
 
     def _repr_html_(self) -> str:
-        return fragment(self.sentence, (), self._tiles, _ACCESS)
+        return fragment(str(self), (), self._tiles, _ACCESS)
 
-    def to_json(self, path: Path | str | None = None) -> str:
-        """Return the result as JSON; with a ``path`` it is written there too, as by `to_html`."""
-        return _written(as_json({**self.model_dump(), "sentence": self.sentence}), path)
+    def _json(self) -> str:
+        return as_json({**self.model_dump(), "sentence": self.sentence})
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the estimates as a data frame, one row each, by id."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
 from pydantic import FailFast, Field, computed_field, model_validator
 
@@ -22,6 +22,8 @@ from ldpaudit.result.estimate import (
     readable,
 )
 from ldpaudit.result.frames import frame_of, scores_frame, stacked
+from ldpaudit.result.shown import written
+from ldpaudit.surfaces import spelt
 from ldpaudit.work.documents import stored
 
 if TYPE_CHECKING:
@@ -540,10 +542,10 @@ class AuditResult(Frozen):
             "strata": len(self.strata),
         }
         held = "".join(f"{count} {kind}, " for kind, count in counted.items() if count)
-        return f"AuditResult({held}{self.decision}: {self.sentence})"
+        return f"AuditResult({held}{self.decision}: {self})"
 
     def __str__(self) -> str:
-        return self.sentence
+        return spelt(self.sentence)
 
     def __getitem__(self, identifier: str) -> Estimate:
         """Return the estimate of that id: ``result["mechanism.epsilon"].value``.
@@ -615,16 +617,28 @@ class AuditResult(Frozen):
         part = self.estimate(identifier) or self.curve(identifier)
         return readable(identifier) if part is None else part.title
 
-    def to_json(self, path: Path | str | None = None, *, profile: Profile = "internal") -> str:
+    @overload
+    def to_json(self, path: None = None, *, profile: Profile = "internal") -> str: ...
+    @overload
+    def to_json(self, path: Path | str, *, profile: Profile = "internal") -> None: ...
+    def to_json(
+        self, path: Path | str | None = None, *, profile: Profile = "internal"
+    ) -> str | None:
         """Return the result as JSON (sorted keys, full precision, "inf" for infinities).
 
-        With a ``path`` the text is written there too, whole or not at all. The public profile is
+        With a ``path`` it is written there instead, whole or not at all. The public profile is
         the one to share: apart from the decision nothing in it depends on a true label.
         """
         return self._render("json", path, profile)
 
-    def to_html(self, path: Path | str | None = None, *, profile: Profile = "internal") -> str:
-        """Return the report as one HTML page; with a ``path`` it is written there too.
+    @overload
+    def to_html(self, path: None = None, *, profile: Profile = "internal") -> str: ...
+    @overload
+    def to_html(self, path: Path | str, *, profile: Profile = "internal") -> None: ...
+    def to_html(
+        self, path: Path | str | None = None, *, profile: Profile = "internal"
+    ) -> str | None:
+        """Return the report as one HTML page; with a ``path`` it is written there instead.
 
         The public profile is the one to share: decision, policy, claim and power, and apart from
         the decision nothing that depends on a true label.
@@ -653,14 +667,9 @@ class AuditResult(Frozen):
 
     def _render(
         self, format_name: str, path: Path | str | None, profile: Profile = "internal"
-    ) -> str:
-        from ldpaudit.work.files import write_whole
-
+    ) -> str | None:
         text: str = _reports().render_for(self, format_name, profile)
-        if path is not None:
-            private = self.confidential and profile == "internal"
-            write_whole(Path(path), text, private=private)
-        return text
+        return written(text, path, private=self.confidential and profile == "internal")
 
     @classmethod
     def from_json(cls, text: str) -> "AuditResult":

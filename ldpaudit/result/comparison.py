@@ -3,6 +3,7 @@
 Like :mod:`ldpaudit.result` no field can hold a row, a cell or a per-row score.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field, computed_field, model_validator
@@ -22,6 +23,7 @@ from ldpaudit.result import (
 from ldpaudit.result.access import access_of
 from ldpaudit.result.earlier import EARLIER, without_suppression
 from ldpaudit.result.frames import frame_of
+from ldpaudit.result.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +138,7 @@ class Fingerprint(Frozen):
     mismatch: tuple[str, ...] = ()
 
 
-class Comparison(Frozen):
+class Comparison(Shown, Frozen):
     """Everything that a comparison found: the source of truth for its report.
 
     Attributes
@@ -208,11 +210,27 @@ class Comparison(Frozen):
             for p in self.fingerprints
         }
 
-    def __repr__(self) -> str:
-        return f"Comparison({self.sentence})"
-
-    def __str__(self) -> str:
+    @property
+    def _sentence(self) -> str:
         return self.sentence
+
+    @property
+    def _private(self) -> bool:
+        return self.confidential
+
+    def _html(self) -> str:
+        html: str = import_module("ldpaudit.reports.pages.comparison").render_comparison(self)
+        return html
+
+    def _json(self) -> str:
+        from ldpaudit.work.documents import as_json
+
+        return as_json(self.model_dump())
+
+    def _figures(self) -> dict[str, Any]:
+        sections = import_module("ldpaudit.reports.pages.comparison").page_of(self).sections
+        figures: dict[str, Any] = import_module("ldpaudit.reports.plots").by_name(sections)
+        return figures
 
     def to_frame(self) -> "pd.DataFrame":
         """Return all differences, one row for each, indexed by the number's id."""

@@ -31,6 +31,11 @@ def one_line(text: str, limit: int = 1000) -> str:
     return f"{visible}… ({len(text):,} characters)" if len(text) > limit else visible
 
 
+def printable(text: str) -> str:
+    """Return lines for a terminal: whatever would move its cursor or hide a letter is visible."""
+    return "".join(one if one in "\n\t" else _visible(one) for one in text)
+
+
 def name(text: str) -> str:
     """Return a name as :func:`shown`, at the length of a name."""
     return shown(text, NAME)

@@ -19,13 +19,19 @@ _LEARNERS: Final = {
 class Line(NamedTuple):
     """A curve: a share from 0 to 1 for each ε, None where it was not measured."""
 
-    # ``reference``: the share without the release, or without noise, in ``against``.
+    # ``reference``: the share without the release, or without noise, in ``against``. ``advised``:
+    # the place of the advised ε, where the share is the advice's own, and its interval in words.
 
     key: str
     title: str
     shares: tuple[float | None, ...]
     reference: float | None
     against: str
+    advised: tuple[int, str] | None = None
+
+    def reference_at(self, place: int) -> str:
+        """Return the interval of what the advice says, where the curve stands at the advice."""
+        return self.advised[1] if self.advised and self.advised[0] == place else ""
 
 
 class Curves(NamedTuple):
@@ -57,7 +63,9 @@ def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | Non
     epsilons = tuple(one["value"] for one in points)
     advised = next((one["epsilon"] for one in advice["recommendations"]), 1.0)
     place = min(range(len(epsilons)), key=lambda n: abs(epsilons[n] - advised))
-    place = next((n for n in range(len(epsilons)) if at == str(n)), place)
+    best = next(iter(advice["recommendations"]), None)
+    measured = _measured(best) if best and epsilons[place] == best["epsilon"] else {}
+    own, place = place, next((n for n in range(len(epsilons)) if at == str(n)), place)
     certain = tuple(1 / (1 + math.exp(-value)) for value in epsilons)
     lines = [
         Line(
@@ -73,7 +81,25 @@ def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | Non
         learnt = _shares([*points, without], key)
         against = "from the true labels"
         lines.append(Line("learnt", _LEARNERS[key], learnt[:-1], learnt[-1], against))
+    lines = [_as_advised(line, own, measured.get(line.key)) for line in lines]
     return Curves(epsilons, place, tuple(lines))
+
+
+def _measured(best: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the advice's own numbers by the curve that they belong to: shares alone."""
+    guessed, learnt = (best.get("leakage") or {}).get("advice.accuracy"), best.get("utility")
+    numbers = {"guessed": guessed, "learnt": learnt}
+    return {key: one for key, one in numbers.items() if one and one["unit"] == "proportion"}
+
+
+def _as_advised(line: Line, place: int, measured: Mapping[str, Any] | None) -> Line:
+    """Return a curve with what the advice says at its ε, so that a page has one number for it."""
+    if measured is None or measured["value"] is None:
+        return line
+    shares = (*line.shares[:place], measured["value"], *line.shares[place + 1 :])
+    ends = [measured.get("low"), measured.get("high")]
+    words = " to ".join(f"{100 * end:.1f} %" for end in ends if end is not None)
+    return line._replace(shares=shares, advised=(place, f"{words}, on {measured['n']:,} rows"))
 
 
 def _shares(points: list[Any], key: str) -> tuple[float | None, ...]:

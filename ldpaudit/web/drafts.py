@@ -43,12 +43,13 @@ class Draft:
     def keep(self, role: str, uploads: Sequence[tuple[str, IO[bytes]]]) -> None:
         """Store what was uploaded for a field, in place of what was there."""
         # A job may read the former files still, so they stay.
-        names, place = [harmless(name) for name, _ in uploads], 1
-        while len({*map(str.casefold, names)}) < len(names) or any(
-            os.path.lexists(self.folder / n) for n in names
-        ):
+        own, place = [harmless(name) for name, _ in uploads], 1
+        alike = len({*map(str.casefold, own)}) < len(own)
+        names = own
+        while (alike and names is own) or any(os.path.lexists(self.folder / n) for n in names):
+            # One number for all, so that a declaration stays next to its file.
             place += 1
-            names = [f"{place + at}-{harmless(name)}" for at, (name, _) in enumerate(uploads)]
+            names = [f"{place}-{f'{at}-' if alike else ''}{name}" for at, name in enumerate(own, 1)]
         with ExitStack() as undo:  # Half a file is none: the disk may be full.
             for name, (_, content) in zip(names, uploads, strict=True):
                 with (self.folder / name).open("xb") as file:

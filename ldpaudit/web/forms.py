@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 
 from ldpaudit.options import Argument, LabelOptions
+from ldpaudit.surfaces import OPTIONS, options_in, spelt
 from ldpaudit.web.drafts import Draft
 
 FieldKind = Literal["files", "flag", "choice", "number", "lines", "text"]
@@ -16,6 +17,7 @@ _LEFT_OUT: Final = frozenset(
     (
         *("json", "html", "sarif", "junit", "markdown", "quiet", "debug", "details", "profile"),
         *("inconclusive", "not_yet", "exit_zero", "memory", "cluster", "cluster_without_tls"),
+        "schema",
         "attacks",  # Code of the server's disk.
     )
 )
@@ -35,6 +37,7 @@ class Field(NamedTuple):
 
     name: str
     long: str
+    title: str
     help: str
     kind: FieldKind
     choices: tuple[str, ...]
@@ -88,7 +91,10 @@ def fields_of(parameters: Iterable[Any]) -> dict[str, Field]:
         default = str(one.default) if isinstance(one.default, str | float | int) else ""
         rest = (choices, default, isinstance(option, Argument), kind is int)
         if one.name.strip("_") not in _LEFT_OUT:
-            fields[one.name] = Field(one.name, one.long, option.help, sort, *rest)
+            word = one.long.removeprefix("--")
+            title = OPTIONS[word].title if word in OPTIONS else ""
+            help = option.help.replace("repeatable", "one a line")
+            fields[one.name] = Field(one.name, one.long, title, spelt(help, "page"), sort, *rest)
     return fields
 
 
@@ -118,8 +124,11 @@ def field_of(message: str, fields: Mapping[str, Field], draft: Draft) -> str:
         (message.find("The true labels"), "truth" if "truth" in fields else ""),
         *((message.find(f"'{n}'"), role) for role in draft.files for n in draft.names(role)),
     ]
+    options = options_in(message)
     for one in fields.values():
-        word = re.escape(one.long.removeprefix("--")).replace(r"\-", "[-_ ]")
-        found = re.search(rf"(?:--|['\"])({word})(?![\w-])", message, re.IGNORECASE)
+        word = one.long.removeprefix("--")
+        quoted = re.escape(word).replace(r"\-", "[-_ ]")
+        found = re.search(rf"['\"]{quoted}(?![\w-])", message, re.IGNORECASE)
         named.append((found.start() if found else -1, one.name))
+        named.append((message.find(one.long) if word in options else -1, one.name))
     return min((one for one in named if one[0] >= 0), default=(0, ""))[1]

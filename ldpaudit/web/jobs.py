@@ -33,7 +33,8 @@ class Job:
     # makes, the result that it is for first. ``parts``: the parts that have begun, the last one
     # running. ``of``: how many parts there are, as far as that is known. ``line``: what the command
     # said last: why it refused, at the end. ``answer``: what came out, in a few words. ``asked``:
-    # how often it was asked to end.
+    # how often it was asked to end. ``about``: what tells it apart from others of the same file.
+    # ``missing``: why a later step gave nothing, where the answer is there.
 
     draft: Draft
     title: str
@@ -47,6 +48,8 @@ class Job:
     line: str = ""
     answer: str = ""
     asked: int = 0
+    about: str = ""
+    missing: str = ""
     began: float = 0.0
     ended: float = 0.0
     process: Process | None = None
@@ -94,17 +97,23 @@ class Job:
             made = self.file(next(iter(self.downloads))).is_file()
             self.state = "done" if made else "stopped" if self.asked else "refused"
             self.answer = self.stored().get("decision") or self.state
+            if self.state == "done" and self.asked:
+                self.answer = f"stopped, with what was measured until then: {self.answer}"
             if self.state == "refused":
                 self.draft.error = self.line or f"It ended before its time (status {status})."
             remark(f"{self.title}: {self.state} after {self.seconds} s.")
 
     async def _steps(self) -> int:
         status = 0
-        for step in self.steps:
-            words = step()
-            if words and status in (0, 1, 3) and (self.asked == 0 or self.stored()):
+        for place, step in enumerate(self.steps):
+            # A later step needs what the first one made.
+            words = step() if self.asked == 0 or self.stored() else []
+            if words:
                 self.parts, self.of, self.line = [], 0, ""
                 status = await work(words, self.draft.folder, self.heard, self)
+            if status not in (0, 1, 3):
+                self.missing = self.line if place else ""
+                break
         return status
 
     def stop(self) -> None:
@@ -124,8 +133,8 @@ async def work(
     # An empty path in it is the folder, too.
     paths = os.pathsep.join(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ldpaudit.web.worker", str(os.getpid()), *words),
-        stdin=DEVNULL,
+        *(sys.executable, "-m", "ldpaudit.web.worker", str(os.getpid())),
+        stdin=PIPE,
         stdout=DEVNULL,
         stderr=PIPE,
         cwd=folder,
@@ -137,6 +146,12 @@ async def work(
         job.process = process
     try:
         assert process.stderr is not None
+        assert process.stdin is not None
+        # Not on its command line, which every user of the computer can read, and which is short.
+        process.stdin.write(json.dumps(words).encode())
+        with contextlib.suppress(ConnectionError):  # It may have been stopped already.
+            await process.stdin.drain()
+            process.stdin.close()
         async for line in process.stderr:
             heard(line.decode("utf-8", "replace").strip().removeprefix("ldpaudit: "))
         return await process.wait()

@@ -1,6 +1,7 @@
 """What the page can be asked for: each kind is a command with its files, and what it makes."""
 
 import shlex
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -89,6 +90,19 @@ KINDS: Final = {
 }
 
 
+def about(draft: Draft) -> str:
+    """Return what tells a job apart from others of the same file: column, ε, time of the day."""
+    declared = {
+        name: said for one in (draft.found or {}).values() for name, said in one["declared"]
+    }
+    labels = draft.values.get("label") or [*declared]
+    typed = [text for text in draft.values.get("epsilon", []) if text]
+    claim = (
+        f"ε = {typed[0]}" if typed else "; ".join({declared[n] for n in labels if n in declared})
+    )
+    return ", ".join(filter(None, [" and ".join(labels), claim, time.strftime("%H:%M")]))
+
+
 @dataclass(frozen=True)
 class Maker:
     """Makes jobs: knows the commands' options, the scratch folder and the memory to use."""
@@ -115,7 +129,7 @@ class Maker:
         steps: list[Callable[[], list[str]]] = [lambda: first]
         shown = shlex.join(["ldpaudit", *words])
         title = f"{kind.doing} {name}{f' and {len(others)} more' if others else ''}"
-        job = Job(draft, title, folder, shown, steps, made)
+        job = Job(draft, title, folder, shown, steps, made, about=about(draft))
         if "public" in made:
             steps.append(lambda: share)
         if "sweep" in made:
@@ -142,7 +156,8 @@ class Maker:
                 "truth.parquet",
             ),
         }
-        return Job(advice.draft, f"Release {name}", folder, shown, [lambda: words], made)
+        title = f"Release {name}"
+        return Job(advice.draft, title, folder, shown, [lambda: words], made, about=advice.about)
 
     def _sweep(self, advice: Job, words: list[str]) -> list[str]:
         """Return the words that draw the curves of an advised column; none for several."""

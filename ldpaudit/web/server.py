@@ -1,15 +1,18 @@
 """The server: on this computer alone, with a folder of its own that goes when it ends."""
 
 import contextlib
+import logging
 import secrets
 import socket
 import tempfile
 import webbrowser
+from asyncio import TimerHandle
 from collections.abc import Sequence
 from threading import Thread
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ldpaudit.errors import InputError
 from ldpaudit.terminal import remark, say
@@ -18,9 +21,45 @@ from ldpaudit.web.guard import Guard
 from ldpaudit.web.site import Site
 from ldpaudit.work.memory import Scratch, allowance, size_of
 
+HEAD_SECONDS: Final = 10.0
+MOST_WAITING: Final = 64
 _DOOR: Final = (
     '<!DOCTYPE html><meta http-equiv="refresh" content="0; url={}"><title>ldpaudit</title>'
 )
+
+
+class Patient(H11Protocol):
+    """A connection that ends unless a request's head comes soon; the oldest one makes room."""
+
+    # Any user of the computer can open connections to the port and send half a request. Of those
+    # that wait for their first head there are few; more than that, and the one that has waited
+    # longest goes, so that a browser is answered all the same.
+    _waiting: ClassVar[dict["Patient", TimerHandle]] = {}
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for a head, for as long as it may take."""
+        super().connection_made(transport)
+        self._waiting[self] = self.loop.call_later(HEAD_SECONDS, transport.abort)
+        while len(self._waiting) > MOST_WAITING:
+            oldest = next(iter(self._waiting))
+            oldest._no_longer()
+            oldest.transport.abort()
+
+    def handle_events(self) -> None:
+        """Read what came; whoever has sent a head waits no longer."""
+        super().handle_events()
+        if self.cycle is not None:
+            self._no_longer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._no_longer()
+        super().connection_lost(exc)
+
+    def _no_longer(self) -> None:
+        timer = self._waiting.pop(self, None)
+        if timer is not None:
+            timer.cancel()
 
 
 def serve(
@@ -60,13 +99,15 @@ def serve(
                 access_log=False,
                 log_level="critical",
                 loop="asyncio",
-                http="h11",
+                http=Patient,
                 ws="none",
                 proxy_headers=False,
                 server_header=False,
                 timeout_graceful_shutdown=1,
             )
         )
+        # What others do to the port is no news for the terminal.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
         site.end = lambda: setattr(server, "should_exit", True)
         say(f"Open {address}{place} in a browser on this computer. Ctrl-C ends it.")
         if browser:

@@ -1,11 +1,14 @@
 """The pages, and what their forms do; every address begins with the server's token."""
 
 import asyncio
+import hashlib
 import json
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
@@ -20,6 +23,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ldpaudit.surfaces import spelt
 from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import Draft
 from ldpaudit.web.forms import PRESETS, Commands, field_of, fields_of, plain_number, proposed
@@ -29,6 +33,7 @@ from ldpaudit.work.memory import shown
 
 _LOOK: Final = ("ldpaudit.reports", "templates")
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+_FIELD: Final = re.compile(r'<kbd data-option="([a-z-]+)">([^<]*)</kbd>')
 _ODDS: Final = (
     ("0.1", "1.1"),
     ("0.5", "1.6"),
@@ -55,6 +60,8 @@ class Site:
         self._jobs: dict[str, Job] = {}
         self._turn = asyncio.Lock()
         self._drafts: dict[str, Draft] = {}
+        # By what the noise was drawn for: a table's digest and its private columns.
+        self._drawn: dict[tuple[str, ...], Job] = {}
         self._base = f"/{token}"
         self.end: Callable[[], None] = lambda: None
         loaders = [PackageLoader("ldpaudit.web"), PackageLoader(*_LOOK)]
@@ -65,6 +72,7 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._pages.filters["spelt"] = partial(spelt, surface="page")
         self._pages.globals |= {
             "base": self._base,
             "kinds": KINDS,
@@ -166,9 +174,12 @@ class Site:
     async def _taken(self, request: Request, draft: Draft, kind: Kind) -> Response:
         """Keep what a form sends; look at new files, or start the job."""
         fields = fields_of(self._commands[kind.command])
-        async with request.form(max_part_size=1 << 20) as form:
+        async with _form_of(request) as form:
             await run_in_threadpool(_keep, form, draft, fields)
         draft.error = "" if draft.files.get(kind.main) else "Choose a file first."
+        columns = [name for one in (draft.found or {}).values() for name, _ in one["columns"]]
+        if columns and "label" in fields and not _private(draft):
+            draft.error = "Choose the column with the sensitive answer (--label)."
         if draft.error:
             return self._to(f"{draft.kind}/{draft.id}")
         return await self._looked_at(draft)
@@ -181,9 +192,12 @@ class Site:
         main, heard = KINDS[draft.kind].main, [""]
         if draft.kind == "stored" or draft.found is not None:
             return self._started(self._make.job(draft))
-        names = [word for word in draft.words(main) if not word.lower().endswith(".json")]
+        roles = [main, *(role for role in KINDS[draft.kind].files if role != main)]
+        files = [word for role in roles for word in draft.words(role)]
+        names = [word for word in files if not word.lower().endswith(".json")]
+        names += [word for word in draft.files.get("policy", []) if word.lower().endswith(".toml")]
         out = draft.folder.parent / f"{draft.folder.name}.look"
-        status = await work(["look", str(out), *names[:1]], draft.folder, heard.append)
+        status = await work(["look", str(out), *names], draft.folder, heard.append)
         draft.found = json.loads(out.read_text("utf-8")) if status == 0 else None
         draft.error = "" if status == 0 else heard[-1]
         return self._to(f"{draft.kind}/{draft.id}")
@@ -203,7 +217,9 @@ class Site:
             return self._to(f"job/{job.id}/page/page")
         advice, sweep = job.stored(), job.stored("sweep")
         curves = curves_of(sweep, advice, request.query_params.get("at")) if sweep else None
-        return self._html("done", job=job, advice=advice, curves=curves)
+        drawn, key = "drawn" in request.query_params, "release"
+        gone = key in job.downloads and not job.file(key).is_file()
+        return self._html("done", job=job, advice=advice, curves=curves, drawn=drawn, gone=gone)
 
     async def _act(self, request: Request) -> Response:
         """Stop a job, make the release that it advises, or audit the one that it made."""
@@ -213,9 +229,10 @@ class Site:
             job.stop()
             return self._to(f"job/{job.id}")
         if what == "release" and job.stored().get("recommendations"):
-            async with request.form() as form:
+            async with _form_of(request) as form:
                 epsilon = plain_number(str(form.get("epsilon", "")))
-            return self._started(self._make.release(job, epsilon))
+                deleted = form.get("deleted") == "1"
+            return await self._drawn_once(job, epsilon, deleted=deleted)
         if what != "audit" or "secret" not in job.downloads:
             raise HTTPException(404)
         draft = self._draft("audit")
@@ -223,6 +240,21 @@ class Site:
             draft.files[role] = [job.downloads[key][2]]
             os.link(job.file(key), draft.folder / job.downloads[key][2])
         return await self._looked_at(draft)
+
+    async def _drawn_once(self, advice: Job, epsilon: str, *, deleted: bool) -> Response:
+        """Draw the noise of a table's columns, or show the release for which it was drawn."""
+        draft = advice.draft
+        table = draft.folder / draft.words(KINDS[draft.kind].main)[0]
+        key = (await run_in_threadpool(_digest, table), *sorted(_private(draft)))
+        first = self._drawn.get(key)
+        kept = first is not None and first.state not in ("refused", "stopped")
+        if first is not None and kept and not deleted:
+            return self._to(f"job/{first.id}?drawn=1")
+        if first is not None and kept:
+            for name in first.downloads:
+                first.file(name).unlink(missing_ok=True)
+        self._drawn[key] = self._make.release(advice, epsilon)
+        return self._started(self._drawn[key])
 
     async def _made(self, request: Request) -> Response:
         """Return a file that a job made, by our own name of it; a page after a line of links."""
@@ -239,8 +271,42 @@ class Site:
             raise HTTPException(404)
         links = self._pages.get_template("links.html.j2").render(job=job)
         text = text.replace("<body>\n", f"<body>\n{links}", 1)
+        form = f"{self._base}/{job.draft.kind}/{job.draft.id}"
+        fields = {
+            one.long: one
+            for one in fields_of(self._commands[KINDS[job.draft.kind].command]).values()
+        }
+
+        def linked(found: "re.Match[str]") -> str:
+            field = fields.get(f"--{found[1]}")
+            role = "file" if field and field.name in KINDS[job.draft.kind].files else "f"
+            if found[1] == "profile":
+                return f'<a href="{self._base}/job/{job.id}/file/public">{found[2]}</a>'
+            return f'<a href="{form}#{role}-{field.name}">{found[2]}</a>' if field else found[2]
+
+        text = _FIELD.sub(linked, text)
         policy = f"{found[1]}; frame-ancestors 'none'"
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})
+
+
+def _private(draft: Draft) -> list[str]:
+    """Return the private columns of a form: those chosen, or else those declared."""
+    return [name for name in draft.values.get("label", []) if name] or proposed(draft)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@asynccontextmanager
+async def _form_of(request: Request) -> AsyncIterator[FormData]:
+    """Give the form that a request sends; one that names no real encoding is refused."""
+    try:
+        async with request.form(max_part_size=1 << 20) as form:
+            yield form
+    except (LookupError, UnicodeError):
+        raise HTTPException(400, "The form could not be read.") from None
 
 
 def _known(these: Any, key: str) -> Any:
@@ -259,9 +325,10 @@ def _keep(form: FormData, draft: Draft, fields: Any) -> None:
             draft.values.setdefault(name, []).append(value.replace("\0", ""))
         elif name in fields and isinstance(value, UploadFile) and value.filename:
             uploads.setdefault(name, []).append((value.filename, value.file))
+    known = {role: [*files] for role, files in draft.files.items()}
     for role in form.getlist("without"):
         draft.files.pop(str(role), None)
     for role, files in uploads.items():
         draft.keep(role, files)
-    if KINDS[draft.kind].main in uploads:
+    if draft.files != known:  # They are looked at, and refused, before anything else is done.
         draft.found = None

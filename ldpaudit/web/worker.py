@@ -10,13 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from ldpaudit.surfaces import speaking
+
 _AMOUNTS: Final = {"epsilon": "ε", "lambda": "λ"}
 
 
 def main() -> None:
-    """Do the task that the command line names; end with the process that asked for it."""
-    parent, task, *words = sys.argv[1:]
-    threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
+    """Do the task that standard input names; end with the process that asked for it."""
+    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
+    perform(json.loads(sys.stdin.buffer.read()))
+
+
+def perform(given: list[str]) -> None:
+    """Do a task: one of our own, or a command in the words of the page."""
+    task, *words = given
     if task in _TASKS:
         from ldpaudit.errors import LdpAuditError
 
@@ -26,17 +33,22 @@ def main() -> None:
             sys.exit(f"ldpaudit: {error}")
         return
     sys.argv = ["ldpaudit", task, *words]
-    runpy.run_module("ldpaudit", run_name="__main__", alter_sys=True)
+    with speaking("page"):
+        runpy.run_module("ldpaudit", run_name="__main__", alter_sys=True)
 
 
 def look(out: str, *files: str) -> None:
     """Write the columns of each file, and what it declares, as JSON; no cell is among them."""
     from ldpaudit.datasets.declaration import parse_declaration
     from ldpaudit.datasets.reading import open_source
+    from ldpaudit.judging.policy import load_policy
     from ldpaudit.release import Declaration
 
     found = {}
     for name in files:
+        if name.lower().endswith(".toml"):
+            load_policy(name)
+            continue
         table, declared = open_source(name), []
         stated = parse_declaration(table.declaration).labels if table.declaration else ()
         for one in stated:

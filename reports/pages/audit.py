@@ -61,8 +61,8 @@ def audit_page(result: AuditResult) -> str:
     )
     text = ""
     for most in (_MOST_NUMBERS, 0):
-        start = (*_parts(pieces), _checks(result, printer), _audited(result, printer), *found)
-        limits = replace(LIMITS, notes=(*LIMITS.notes, *_rests_on(result)))
+        start = (*_parts(pieces), _checks(result, printer), *found)
+        limits = replace(LIMITS, folded=tuple(_rests_on(result)))
         end: tuple[Section, ...]
         end = (limits, GLOSSARY, _appendix(result, printer, pieces, most))
         if pieces:
@@ -83,9 +83,10 @@ LIMITS: Final = Section("limits", "Limits", notes=(("", tuple(("", t) for t in w
 """What no audit can say."""
 
 
-def _rests_on(result: AuditResult) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
+def _rests_on(result: AuditResult) -> Iterator[Section]:
     texts = [("", f"{t[:1].upper()}{t[1:]}.") for t in wording.assumed_by_bounds(result)]
-    return (("What the certified numbers assume", tuple(texts)),) if texts else ()
+    if texts:
+        yield Section("assumed", "What the certified numbers assume", notes=(("", tuple(texts)),))
 
 
 def fitting(sizes: Sequence[Sequence[int]], room: int) -> list[int]:
@@ -105,11 +106,16 @@ def _banner(result: AuditResult) -> Banner:
     text, start = shown(result.sentence, 3 * PHRASE), wording.headline(result)
     rest = text.removeprefix(f"{start}: ").removeprefix("Violation found, ")
     rest = rest.removeprefix(f"{start} ")  # "… in column 2: …"
+    rest, power = wording.without_power(rest)
     publish = wording.publish_answer(result)
+    sentences = (
+        (f"{start}.", rest[:1].upper() + rest[1:]),
+        *([("Power.", power)] if power else []),
+    )
     return Banner(
         _LOOKS.get(publish, "inconclusive"),
         f"Publish: {publish}",
-        ((f"{start}.", rest[:1].upper() + rest[1:]),),
+        tuple(sentences),
         tuple(shown(step) for step in result.next_steps),
     )
 
@@ -123,8 +129,9 @@ def _facts(result: AuditResult, printer: Printer) -> Iterator[Pair]:
     yield "Claim", _claim(result, printer)
     every = wording.every_check(result)
     deciding = sum(check.level == "error" for check in every)
+    warning = len(every) - deciding
     decide = "1 check decides" if deciding == 1 else f"{deciding} checks decide"
-    only = f"{decide}, {len(every) - deciding} only warn"
+    only = f"{decide}, {'1 only warns' if warning == 1 else f'{warning} only warn'}"
     yield "Policy", f"{wording.policy_words(result.run)}; {only}"
     seen = "the release and the true labels" if release.truth else "the release alone"
     yield "Seen by the auditor", seen
@@ -158,7 +165,9 @@ def tiles_of(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     yield Tile("Claimed ε", f"{claim}{unit}", source, mark)
     if (measured := printer.measured) is not None:
         text = f"{measured.text} {measured.unit}".strip()
-        yield Tile("Measured ε", text, measured.words, measured.mark)
+        bound = text.startswith("≥ ")
+        text = f"ε {text}" if bound else text
+        yield Tile("Proven so far" if bound else "Measured ε", text, measured.words, measured.mark)
     guess, gain = best_guess(result, printer), result.estimate("attack.best.advantage")
     if guess is not None:
         found = guess.quantity
@@ -195,7 +204,7 @@ def _piece(piece: Piece) -> list[Section]:
     facts = [("Claim", _claim(result, printer)), *([("In words", shown(words))] if words else [])]
     warnings = notes_of(result.notes, "warning")
     found = tuple(one.small() for one in sections_of(result, printer, f"{piece.place}-"))
-    sentence = " ".join(_banner(result).sentences[0])
+    sentence = " ".join(" ".join(pair) for pair in _banner(result).sentences)
     whole = Section(
         piece.place,
         piece.title,
@@ -248,13 +257,18 @@ def _checks(result: AuditResult, printer: Printer) -> Section:
 
 def _answer(check: Check, printer: Printer, *, numbers: bool = False) -> Answer:
     observed, limit = printer.observed_and_limit(check)
-    reason = f": {shown(check.reason)}" if check.reason else ""
-    texts = [f"{wording.VERDICTS[check.verdict]}{reason}."]
+    reason = shown(check.reason)
+    warns = (check.level, check.verdict) == ("warn", "fail")
+    word = "Warning" if warns else wording.VERDICTS[check.verdict]
+    if check.verdict == "pass" and reason:  # The mark says that nothing was found.
+        texts = [f"{reason[:1].upper()}{reason[1:]}."]
+    else:
+        texts = [f"{word}{': ' if reason else ''}{reason}."]
     if numbers and limit != "–":
         texts.append(f"{observed} against {limit}.")
     if waiver := wording.waiver_line(check):
         texts.append(f"{waiver[:1].upper()}{waiver[1:]}.")
-    quiet = "" if check.level == "error" else "Only warns."
+    quiet = "" if check.level == "error" or warns else "Only warns."
     return Answer(check.verdict, check.id, " ".join(texts), quiet)
 
 
@@ -382,6 +396,7 @@ def _appendix(result: AuditResult, printer: Printer, pieces: Sequence[Piece], mo
         *_numbers_of_parts(pieces, most),
         assumptions_section([result], most=6),
         *((Section("remarks", "Remarks", notes=(("", remarks),)),) if remarks else ()),
+        _audited(result, printer),
         Section("audits", "Which audits ran", tables=(("Which audits ran", ran),)),
         Section(
             *("reproduce", "How to reproduce it"), pairs=run, code=shown(result.run.command, 2000)

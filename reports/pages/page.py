@@ -14,10 +14,11 @@ from ldpaudit import __version__
 from ldpaudit.reports.charts.figure import Figure, Table
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.reports.text.wording import MARKS, WORDS
+from ldpaudit.surfaces import on_page, spelt, spoken
 
 Pair = tuple[str, str]
 """A term and its text."""
-_OPTION: Final = re.compile(r"(?<![\w-])--[a-z]+(-[a-z]+)*")
+_OPTION: Final = re.compile(r"(?<![\w-])--[a-z]+(-[a-z]+)*|(?<![\w-])[a-z_]+=(?=[\s,.;:)]|$)")
 LARGEST: Final = 300_000
 """Bytes of a page; the contract's limit."""
 
@@ -121,9 +122,16 @@ GLOSSARY: Final = Section("glossary", "Ten words", pairs=WORDS)
 
 
 def unbroken(text: str) -> Markup:
-    """Return text as HTML in which no line ends within the name of an option."""
-    named = _OPTION.sub(r"<kbd>\g<0></kbd>", str(escape(text)))
+    """Return a sentence as HTML, spelt for who reads it; no line ends within an option's name."""
+    if spoken() == "page" and not isinstance(text, Markup):
+        # The server of the page makes links to the fields of these.
+        return Markup(on_page(str(escape(text)), _field))  # escaped # nosec B704
+    named = _OPTION.sub(r"<kbd>\g<0></kbd>", str(escape(spelt(text))))
     return Markup(named)  # escaped # nosec B704
+
+
+def _field(title: str, option: str) -> str:
+    return f'<kbd data-option="{option}">{escape(title)}</kbd>'
 
 
 def render_page(page: Page) -> str:

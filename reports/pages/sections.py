@@ -17,7 +17,7 @@ from ldpaudit.reports.charts.figure import Cell, Dash, Figure, Rule, Table, draw
 from ldpaudit.reports.charts.rows import epsilon_figure, group_figure
 from ldpaudit.reports.pages.page import Section
 from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
-from ldpaudit.reports.text.wording import audit_name, missing, promise
+from ldpaudit.reports.text.wording import audit_name, missing, promise, without_power
 from ldpaudit.result import AuditResult, Curve, Estimate, Histogram, Score
 from ldpaudit.result.harmless import as_identifier, shown
 from ldpaudit.result.numbers import as_percent, fold, number, rows, share_up
@@ -42,7 +42,7 @@ _MEANINGS: Final = {
     "ceiling-estimate": "what no attack can exceed if the claim holds and the model is right",
     "ceiling": "what no attack can exceed if the claim holds, by the same model",
 }
-_MOST_ATTACKS: Final = 5
+_MOST_ATTACKS: Final = 3
 _MOST_BOUNDS: Final = 6
 _MOST_TOGETHER: Final = 8
 _FIRST_BOUNDS: Final = (
@@ -63,6 +63,8 @@ _CURVES: Final = {
     "instance_loss.exceedance_learned": "instance_loss.mean_learned",
 }
 """Curves of J(τ), each with the mean of its estimate."""
+_OF_LOSSES: Final = ("instance-loss-exceedance", "renyi-epsilon")
+"""The checks whose answers are about people's losses."""
 _SHARES: Final = (0.5, 0.1, 0.01)
 """Of the people, for whom the least loss is told."""
 _RENYI: Final = (
@@ -81,8 +83,8 @@ _TITLES: Final = {
     "renyi": "Rényi curve",
 }
 _INTROS: Final = {
-    "mechanism": "The first bound decides the verdict: it is corrected for choosing among several. "
-    "The others hold each at its own level, before that correction.",
+    "mechanism": "Only the first bound decides; the others are not corrected for looking at "
+    "several.",
     "numeric-inference": "An attack guesses every person's true number; the smaller its error, the "
     "more the release reveals. It is compared with guesses from other people's labels and from the "
     "features alone, which need no release: any gain over them comes from the release.",
@@ -136,17 +138,10 @@ _ORDER: Final = (
 )
 """Any other section comes after these, and the power last."""
 _READING: Final = (
-    "A certified lower bound means that the release leaks at least that much. Below the claim it "
-    "proves nothing: it is what this audit found."
+    "The release leaks at least what is proven. A bound below the claim does not show that the "
+    "claim holds: it is what this audit found."
 )
-_UNCORRECTED: Final = (
-    "Bounds marked “uncorrected” hold each at its own level. They decide nothing: who looks at "
-    "several sees one too large now and then, and the first bound allows for that."
-)
-_WHY: Final = (
-    "How often an attack is right means little alone: features may reveal a label without any "
-    "release. What counts is what the release adds."
-)
+_WHY: Final = "What counts is what the release adds: features may reveal a label without it."
 _LOSS: Final = (
     "A person’s loss is how far features and released label together shift the odds of that "
     "person’s label, compared with knowing the shares of the labels only. It counts what the "
@@ -222,13 +217,20 @@ def sections_of(result: AuditResult, printer: Printer, place: str = "") -> tuple
         return Numbers(name, result, printer, place)
 
     several = bool(result.labels or result.releases)
+    losses = {check.id for check in result.checks} & set(_OF_LOSSES)
     attacks = ("numeric-inference", "aggregates", "label-inference")
     found = (
         *([with_numbers(_together(numbers("person")), "person")] if several else []),
         with_numbers(_claim(numbers("mechanism"), several), "mechanism"),
         with_numbers(_attackers(*map(numbers, attacks)), *attacks),
-        with_numbers(_losses(numbers("instance-loss")), "instance-loss"),
-        with_numbers(_power(numbers("power")), "power"),
+        # Others read it under the further measurements.
+        *([with_numbers(_losses(numbers("instance-loss")), "instance-loss")] if losses else []),
+        # Where the headline's line has it, it is among the further measurements.
+        *(
+            []
+            if without_power(result.sentence)[1]
+            else [with_numbers(_power(numbers("power")), "power")]
+        ),
     )
     further = tuple(one for name in rest if (one := every(name)).tells)
     # What a whole has no numbers of, its columns and releases have.
@@ -285,7 +287,12 @@ def _default(numbers: Numbers) -> Everything:
 def _every_bound(numbers: Numbers) -> Everything:
     table = Table(("Method", "ε (nats)"), tuple((q.name, q) for q in _bounds(numbers)))
     others = [e for e in numbers.estimates if not is_epsilon(e) and e.kind != "exact"]
-    return (), [("Claimed against measured ε", table)], numbers.printer.quantities(others)
+    bounds, printer = _first_bounds(numbers), numbers.printer
+    figures: list[Figure] = []
+    if len(bounds) > 1:
+        figure = epsilon_figure(bounds, numbers.result, printer.claim, numbers.place)
+        figures = [replace(figure, title="Every bound of ε against the claim")]
+    return figures, [("Claimed against measured ε", table)], printer.quantities(others)
 
 
 def _every_loss(numbers: Numbers) -> Everything:
@@ -363,29 +370,34 @@ def _together(numbers: Numbers) -> Section:
 def _claim(numbers: Numbers, several: bool) -> Section:
     """Return ε claimed and measured: the bound that decides, and the strongest of each kind."""
     result, printer = numbers.result, numbers.printer
+    bounds, decisive = _first_bounds(numbers), printer.decisive
+    claimed = result.mechanism.epsilon
+    # What decides stands first; the others, at their own levels, are in the folded part.
+    first = bounds if decisive is None else (decisive,)
+    without = claimed is None or math.isinf(claimed)
+    sentence = promise(claimed, printer.claim, several) if without else ""
+    check = next((c for c in result.checks if c.id == "claimed-epsilon"), None)
+    if decisive is not None and check is not None and check.verdict == "fail" and not without:
+        sentence = f"{promise(claimed, printer.claim, several)} The claim does not hold."
+    return numbers.section(
+        "claim",
+        "ε claimed and proven",
+        sentences=tuple(filter(None, (sentence, _READING if bounds else ""))),
+        figures=(epsilon_figure(first, result, printer.claim, numbers.place),) if first else (),
+        missing="" if bounds else missing(result.audits, "mechanism"),
+    )
+
+
+def _first_bounds(numbers: Numbers) -> tuple[Quantity, ...]:
+    """Return the bound that decides, and the strongest of each kind."""
     measured = [q for q in _bounds(numbers) if math.isfinite(q.estimate.value)]
-    by_id = {quantity.id: quantity for quantity in measured}
-    decisive, claimed = printer.decisive, result.mechanism.epsilon
+    by_id, decisive = {quantity.id: quantity for quantity in measured}, numbers.printer.decisive
     chosen = {} if decisive is None else {decisive.id: decisive}
     chosen |= {name: by_id[name] for name in _FIRST_BOUNDS if name in by_id}
     for quantity in measured:  # and the first of every further audit
         if all(quantity.estimate.section != one.estimate.section for one in chosen.values()):
             chosen[quantity.id] = quantity
-    bounds = tuple(chosen.values())[:_MOST_BOUNDS]
-    sentence = promise(claimed, printer.claim, several)
-    if decisive is not None and claimed is not None and not math.isinf(claimed):
-        check = next(c for c in result.checks if c.id == "claimed-epsilon")
-        ends = ": the claim does not hold." if check.verdict == "fail" else "."
-        sentence += f" At least ε = {decisive.text.removeprefix('≥ ')} is certified{ends}"
-    uncorrected = any("uncorrected" in q.words for q in bounds)
-    words = (sentence, _READING if bounds else "", _UNCORRECTED if uncorrected else "")
-    return numbers.section(
-        "claim",
-        "ε claimed and measured",
-        sentences=tuple(filter(None, words)),
-        figures=(epsilon_figure(bounds, result, printer.claim, numbers.place),) if bounds else (),
-        missing="" if bounds else missing(result.audits, "mechanism"),
-    )
+    return tuple(chosen.values())[:_MOST_BOUNDS]
 
 
 def _bounds(numbers: Numbers) -> tuple[Quantity, ...]:

@@ -1,6 +1,7 @@
 """Words of the page that belong to no number: verdicts, kinds, names of audits, the glossary."""
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -82,6 +83,17 @@ def publish_answer(result: AuditResult) -> str:
 def publish_line(result: AuditResult) -> str:
     """Return the line that every command prints of a release: whether to publish it."""
     return f"Publish: {publish_answer(result)}."
+
+
+_POWER: Final = re.compile(r"; (?:but )?(this audit would have noticed.*?)(?=\. (?:But|A) |\.$)")
+_PROVEN: Final = re.compile(r" \(certified: at least ε = [^)]*\)")
+
+
+def without_power(text: str) -> tuple[str, str]:
+    """Return a verdict's sentence without what else a page says, and what it says of the power."""
+    found = _POWER.search(text)
+    power = f"{found[1][:1].upper()}{found[1][1:]}." if found else ""
+    return _PROVEN.sub("", _POWER.sub("", text, count=1)), power
 
 
 def waiver_line(check: Check) -> str:
@@ -196,6 +208,25 @@ WORDS: Final = (
 """Ten words that a reader of the page needs, in plain English."""
 
 TERMS: Final = (
+    (
+        "oracle",
+        "An attacker who learns features and channel from other people’s true labels: about the "
+        "most that can be learnt from this many rows.",
+    ),
+    ("votes of near rows", "A guess by what rows with similar features in the file released."),
+    (
+        "optimum against the claim",
+        "What the best attack would reach on a release made as claimed, by a model of the labels.",
+    ),
+    (
+        "ceiling of the claim",
+        "What no attack can exceed if the claim holds and the model of the labels is right.",
+    ),
+    (
+        "re-drawn label",
+        "A label drawn from what the features say. An attacker has to tell it from the true one.",
+    ),
+    ("uncorrected", "A bound at its own level, without correction for choosing among several."),
     (
         "advantage",
         "What the release adds to an attack. Additive: the gain in accuracy over an attacker who "

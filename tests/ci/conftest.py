@@ -34,7 +34,7 @@ def script(checkout, tmp_path):
     """
     programs = tmp_path / "bin"
     programs.mkdir()
-    ours = f'#!/bin/sh\nexec {sys.executable} -P -m ldpaudit.cli "$@"\n'
+    ours = f'#!/bin/sh\nexec {sys.executable} -P -m ldpaudit "$@"\n'
 
     def run(text, given, program=ours):
         python = INSTALLER.format(python=sys.executable)

@@ -222,7 +222,7 @@ CPU = "EXTRAS=[networks]\nTORCH_INDEX=file:///w"
 
 @pytest.mark.parametrize(
     ("given", "asked"),
-    [("EXTRAS=[web]", "/source[web]"), (CPU, "--extra-index-url file:///w /source[networks]")],
+    [("EXTRAS=", "/source"), (CPU, "--extra-index-url file:///w /source[networks]")],
 )
 def test_the_image_installs(given, asked, script):
     lines = DOCKERFILE.replace("\\\n", "").splitlines()

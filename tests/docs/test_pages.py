@@ -98,6 +98,38 @@ def test_every_command_of_the_readme_runs_as_printed(tmp_path, monkeypatch):
     run_page((ROOT / "README.md").read_text(), tmp_path)
 
 
+def written_by(text):
+    """Return the files that the commands of a page make and never replace."""
+    ours = re.sub(r"\\\n *", "", text)
+    lines = [line for line in ours.splitlines() if line.startswith("$ ldpaudit")]
+    made = [
+        re.findall(r"(?:-o|--output|--secret)[ =](\S+)", one)
+        for one in lines
+        if "--overwrite" not in one
+    ]
+    declared = [re.findall(r"declare (\S+\.csv)", one) for one in lines if "--overwrite" not in one]
+    return [
+        *(name for names in made for name in names),
+        *(f"{name}.ldpaudit.json" for names in declared for name in names),
+    ]
+
+
+def test_the_readme_then_the_tutorial_in_one_folder_replace_nothing():
+    """Each makes files that no command replaces: what both made would end the second with 2."""
+    made = [*written_by((ROOT / "README.md").read_text()), *written_by(PAGES["tutorial.md"])]
+    assert len(made) > 5
+    assert len(made) == len({*made})
+
+
+@pytest.mark.validate
+def test_the_readme_then_the_tutorial_run_in_one_folder(tmp_path, monkeypatch):
+    monkeypatch.setitem(QUICK, "LDPAUDIT_SKIP", QUICK["LDPAUDIT_SKIP"] + " instance-loss")
+    prepare(tmp_path)
+    write_demo(tmp_path / "ldpaudit-demo", seed=20260101)
+    run_page((ROOT / "README.md").read_text(), tmp_path)
+    run_page(PAGES["tutorial.md"], tmp_path)
+
+
 PAGE = """
 <!-- first: echo hidden -->
 ```console

@@ -134,7 +134,7 @@ CLEAR = 0.8 * rr(1.0).channel.matrix + 0.2 * np.eye(2)
         (
             np.eye(2),
             2,
-            "every label was released unchanged. If the release itself was given as --truth",
+            "every label was released unchanged. If the release itself was given as the true",
         ),
         (UNFAIR, 3, "class 1 is treated differently from the others (kept in 94 % of its rows, "),
         (UNFAIR, 3, "where the claim keeps 58 %)"),
@@ -184,7 +184,7 @@ def test_a_failed_check_says_what_to_look_at(check, known, words):
     assert words in told(evidence(), answered(check), **known)[0]
     steps = steps_of(answered(check, "warn"), **known)
     assert words in steps[0]
-    assert "waive the check" in steps[1]
+    assert "a waiver for this file" in steps[1]
 
 
 @pytest.mark.parametrize("check", [name for name in CHECKS if name != "min-rows"])
@@ -306,7 +306,7 @@ def test_an_audit_that_is_missing_is_named_with_the_reason():
     assert "because the audit power did not run: no channel is declared" in result.sentence
     assert result.next_steps[0] == f"{TRUTH}."
     nothing = judged(evidence(), left_out={"mechanism": "--only", "power": "--only"})
-    assert nothing.next_steps == ("Add --only mechanism.",)
+    assert nothing.next_steps == ("Run the audit mechanism, too (--only mechanism).",)
     asked = policy('[checks.renyi-epsilon]\nlevel = "error"\nalpha = 2.0\nmax = 3.0\n')
     lacking = record("renyi", "The Rényi audit needs at least 400 rows.")
     result = judged(evidence(power(0.1), epsilon=1.0), asked, records=(lacking,))
@@ -314,7 +314,11 @@ def test_an_audit_that_is_missing_is_named_with_the_reason():
 
 
 @pytest.mark.parametrize(
-    ("option", "step"), [("--only", "Add --only power."), ("--skip", "Take --skip power away.")]
+    ("option", "step"),
+    [
+        ("--only", "Run the audit power, too (--only power)."),
+        ("--skip", "Run the audit power: do not leave it out (--skip power)."),
+    ],
 )
 def test_an_audit_that_the_user_left_out_is_named(option, step):
     result = judged(evidence(epsilon=0.9), left_out={"power": option})
@@ -335,7 +339,9 @@ def test_the_audit_behind_each_check_is_named():
     result = judged(evidence(), policy(LOSS + ADVANTAGE + RENYI), left_out=left_out)
     for check, audit in zip(result.checks, audits, strict=True):
         assert f"because the audit {audit} was left out (--only)" in check.reason
-    assert result.next_steps == tuple(f"Add --only {audit}." for audit in audits)
+    assert result.next_steps == tuple(
+        f"Run the audit {audit}, too (--only {audit})." for audit in audits
+    )
 
 
 def test_a_mechanism_that_uses_features_needs_its_public_model():
@@ -432,7 +438,7 @@ OPEN = {
     "no claim": (
         evidence(power(0.1), epsilon=0.9),
         {"claim": UnknownMechanism()},
-        ("--mechanism randomized-response --epsilon 1",),
+        ("--mechanism rr --epsilon 1",),
     ),
     "an infinite claim": (
         evidence(power(0.1), epsilon=9),
@@ -443,7 +449,7 @@ OPEN = {
     "a score beside its limit": (
         evidence(attack(0.04, 0.04)),
         {"policy": policy(ADVANTAGE)},
-        ("Release more rows: with about 89,000 in total the",),
+        ("This check cannot be decided with so few rows; a release of about 89,000 rows",),
     ),
     "a score at its limit": (
         evidence(attack(0.05, 0.05)),

@@ -292,8 +292,10 @@ def test_its_page_says_what_was_found(claim: float | None, tmp_path: Path) -> No
     assert found.sentence in html.unescape(shown)
     assert set(re.findall("<([a-z]+)", shown)) == {"p", "table", "tr", "th", "td", "small", "br"}
     assert len(shown) < 1_500
-    assert found.to_html(tmp_path / "a.html") == (tmp_path / "a.html").read_text()
-    assert found.to_json(tmp_path / "a.json") == (tmp_path / "a.json").read_text()
+    assert found.to_html(tmp_path / "a.html") is None
+    assert found.to_html() == (tmp_path / "a.html").read_text()
+    assert found.to_json(tmp_path / "a.json") is None
+    assert found.to_json() == (tmp_path / "a.json").read_text()
 
 
 def test_a_bound_just_above_the_claim_is_printed_above_it() -> None:

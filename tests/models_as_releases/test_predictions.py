@@ -160,7 +160,7 @@ def test_without_drawn_labels_nothing_is_said_of_epsilon(forest: tuple[pd.DataFr
     assert found.verdict == "inconclusive"
     assert "ε of the training was not measured" in found.sentence
     assert not [e for e in found.estimates if "epsilon" in e.id]
-    assert "--canaries" in found.to_html()
+    assert "canaries=" in found.to_html()
 
 
 def test_probabilities_that_know_no_label_add_nothing() -> None:
@@ -214,7 +214,7 @@ def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: P
         ({"predictions": np.full((299, 2), 0.5)}, "must have 300 rows"),
         ({"predictions": pd.DataFrame({"x": [1.0] * 300})}, "named after each of 2 classes"),
         ({"truth": None}, "need the table that the model was trained on"),
-        ({"truth": pd.DataFrame({"x": [1.0] * 300})}, "and label= names no other"),
+        ({"truth": pd.DataFrame({"x": [1.0] * 300})}, "and no other was chosen (label=)"),
         ({"features": ()}, "must have features"),
         ({"gaussian_delta": 1e-5}, "needs canaries"),
         ({"gaussian_delta": 1.0}, "must lie between 0 and 1"),

@@ -11,6 +11,7 @@ from opened import Heard, Page
 from releases import written
 
 from ldpaudit import cli
+from ldpaudit.surfaces import speaking
 from ldpaudit.web import jobs, site, worker
 
 
@@ -36,15 +37,14 @@ def here(monkeypatch):
     lock = threading.Lock()
 
     def run(words, folder, heard):
-        with lock, pytest.MonkeyPatch.context() as patch:
+        with lock, pytest.MonkeyPatch.context() as patch, speaking("page"):
             patch.chdir(folder)
             patch.setattr(sys, "stderr", Heard(heard))
             patch.setattr(sys, "stdout", Heard(lambda _: None))
-            patch.setattr(worker, "_end_with", lambda _: None)
             own = words[0] in worker._TASKS
-            patch.setattr(sys, "argv", ["", "0", *words] if own else ["ldpaudit", *words])
+            patch.setattr(sys, "argv", ["ldpaudit", *words])
             try:
-                (worker if own else cli).main()
+                worker.perform(words) if own else cli.main()
             except SystemExit as ended:
                 if isinstance(ended.code, str):
                     heard(ended.code.removeprefix("ldpaudit: "))

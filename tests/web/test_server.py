@@ -1,7 +1,9 @@
 """The server as a process: its folder, its memory, its jobs, its end by Ctrl-C and by a kill."""
 
 import asyncio
+import contextlib
 import errno
+import io
 import itertools
 import os
 import re
@@ -14,6 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx2
 import psutil
@@ -22,8 +25,9 @@ from opened import HERE, PORT, TOKEN, Page
 from processes import heed_interrupts
 from starlette.testclient import TestClient
 
-from ldpaudit.web.drafts import harmless
+from ldpaudit.web.drafts import Draft, harmless
 from ldpaudit.web.jobs import work
+from ldpaudit.web.server import HEAD_SECONDS
 
 Start = Callable[..., tuple[subprocess.Popen[str], str]]
 
@@ -176,11 +180,11 @@ def test_a_port_that_is_taken_and_a_size_that_is_none(command):
     assert command("open", "--memory", "much", "--no-browser")[0] == 2
 
 
-def test_without_the_extra_one_line_says_what_to_install(command, monkeypatch):
+def test_without_its_server_one_line_says_what_to_install(command, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     status, _, said = command("open")
     assert (status, said.count("\n")) == (2, 1)
-    assert "pip install 'ldpaudit[web]'" in said
+    assert "starlette, uvicorn and python-multipart" in said
 
 
 HOSTS = ("evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:80", f"127.0.0.2:{PORT}",
@@ -371,6 +375,67 @@ def test_nothing_is_imported_from_the_files(tmp_path, monkeypatch):
         status = apart.submit(asyncio.run, looking).result()
     assert (status, heard) == (0, [])
     assert "columns" in (tmp_path / "found").read_text()
+
+
+def test_a_form_in_no_real_encoding_is_refused_in_a_line(page):
+    body = b'--x\r\nContent-Disposition: form-data; name="label"\r\n\r\na\r\n--x--\r\n'
+    kind = "multipart/form-data; boundary=x; charset=undefined"
+    answer = page.client.post(
+        f"/{TOKEN}/audit", content=body, headers={"Content-Type": kind, "Origin": HERE}
+    )
+    assert answer.status_code == 400
+    assert "Internal" not in answer.text
+
+
+def test_a_worker_takes_long_words_and_shows_none_of_them(tmp_path):
+    """Its command line is read by every user of the computer, and holds 128 KiB at most."""
+    column, seen, said = "secret-column-" + "x" * 300_000, [], []
+
+    async def look():
+        words = ["run", "none.csv", f"--label={column}", "--epsilon=1"]
+        job = SimpleNamespace(process=None)
+
+        def heard(line):
+            said.append(line)
+            for folder in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    seen.append((folder / "cmdline").read_bytes())
+
+        return await work(words, tmp_path, heard, job)
+
+    assert asyncio.run(look()) == 2
+    assert len(said) == 1
+    assert any(b"ldpaudit.web.worker" in one for one in seen)
+    assert not any(b"secret-column" in one or b"none.csv" in one for one in seen)
+
+
+def test_a_file_and_its_declaration_stay_together_when_both_come_again(tmp_path):
+    draft = Draft("audit", tmp_path)
+    for expected in ("", "2-"):
+        draft.keep("release", [("a.csv", io.BytesIO(b"1")), ("a.csv.ldpaudit.json", io.BytesIO())])
+        assert draft.files["release"] == [f"{expected}a.csv", f"{expected}a.csv.ldpaudit.json"]
+
+
+def test_half_requests_of_others_do_not_shut_the_page(start):
+    server, address = start()
+    host, port = address.split("/")[2].split(":")
+    idle = []
+    for _ in range(300):
+        one = socket.create_connection((host, int(port)))
+        one.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        idle.append(one)
+    began = time.monotonic()
+    with client_of(address) as browser:
+        assert browser.get("").status_code == 200
+    assert time.monotonic() - began < 5
+    descriptors = len([*Path(f"/proc/{server.pid}/fd").iterdir()])
+    assert descriptors < 150
+    time.sleep(HEAD_SECONDS + 2)
+    for one in idle:  # Nobody waits for them any longer.
+        one.settimeout(2)
+        with contextlib.suppress(ConnectionError):
+            assert one.recv(1) == b""
+        one.close()
 
 
 def test_two_uploads_at_a_time_have_one_room(page):

@@ -9,6 +9,7 @@ from opened import HERE, OPTIONS
 
 from ldpaudit.cli import commands
 from ldpaudit.cli.parameters import parameters_of
+from ldpaudit.surfaces import spelt
 from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import Draft
 from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
@@ -16,7 +17,7 @@ from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
 
 def error_of(answer):
     """Return the refusal that a page shows."""
-    found = re.search(r'class="error"[^>]*>.*?</strong> (.*?)</', answer.text, re.DOTALL)
+    found = re.search(r'class="error"[^>]*>.*?</strong> (.*?)(?: <a|</)', answer.text, re.DOTALL)
     return "" if found is None else found[1].strip()
 
 
@@ -73,7 +74,9 @@ def test_refusals_are_those_of_the_command_and_lose_nothing(page, release, tmp_p
         page.post(place, label="label", epsilon="-1,5", slices="x0", timeout="-9")
     )
     _, _, told = command("run", release[0], "--truth", release[1], "--timeout", "-9")
-    assert error_of(answer).replace("&#39;", "'") in told.replace("ldpaudit: ", "").splitlines()
+    told = told.splitlines()[-1].removeprefix("ldpaudit: ")
+    assert error_of(answer) == spelt(told, "page")
+    assert "“Seconds to spend at most” must be" in error_of(answer)
     assert 'name="epsilon" value="-1,5"' in answer.text
     assert re.search(
         r'id="f-timeout"[^>]*aria-invalid="true" aria-describedby="error"', answer.text
@@ -138,6 +141,159 @@ def test_the_noise_is_chosen_and_the_release_made(page, tmp_path, monkeypatch):
     audit = page.post(f"{made.url}/audit")
     assert "The file declares" in audit.text
     assert page.post(f"{place}/audit").status_code == 404
+
+
+def survey(place, rows=300, columns=""):
+    lines = (f"{n % 7},{'ab'[n % 3 == 0]}{columns}\n" for n in range(rows))
+    place.write_text("x,label\n" + "".join(lines))
+    return place
+
+
+REFUSALS = {
+    "noise": [
+        ({"minutes": "zwei"}, "minutes"),
+        ({"minutes": "-1"}, "minutes"),
+        ({"minutes": "0"}, "minutes"),
+        ({"minutes": "1,5 Minuten"}, "minutes"),
+        ({"wanted": "regression"}, "wanted"),
+        ({"labels": "no range"}, "labels"),
+        ({"drop": "nothing of that name"}, ""),
+        ({"label": "nothing"}, ""),
+    ],
+    "audit": [
+        ({"epsilon": "-1"}, "epsilon"),
+        ({"epsilon": "1,0,0"}, "epsilon"),
+        ({"epsilon": "", "noise": "2"}, ""),
+        ({"queries": "many"}, "queries"),
+        ({"made_on": "today"}, "made_on"),
+        ({"smoothness": "-1"}, "smoothness"),
+        ({"separator": "ab"}, "separator"),
+        ({"encoding": "morse"}, "encoding"),
+        ({"id_column": "nothing"}, ""),
+        ({"slices": "nothing"}, "slices"),
+        ({"threads": "0"}, "threads"),
+    ],
+    "compare": [({"epsilon": "-1"}, "epsilon"), ({"queries": "many"}, "queries")],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "field"), [(k, *one) for k, of in REFUSALS.items() for one in of]
+)
+def test_each_refusal_of_each_form_is_the_commands_in_words_of_the_page(
+    kind, values, field, page, tmp_path
+):
+    table = survey(tmp_path / "table.csv")
+    main = {"audit": "release", "noise": "data", "compare": "inputs"}[kind]
+    form = page.post(kind, {main: table})
+    if kind == "compare":
+        draft = page.site._drafts[str(form.url).rsplit("/", 1)[1]]
+        draft.files["inputs"] = ["table.csv", "table.csv"]
+    said = {"label": "label", "epsilon": "1"} if kind != "noise" else {"label": "label"}
+    answer = page.finished(page.post(str(form.url), **said | values))
+    error = error_of(answer)
+    assert error
+    assert "Internal fault" not in error
+    assert not re.search(r"--[a-z]|ldpaudit [a-z]|of the command line", error), error
+    if field:
+        assert re.search(rf'id="f-{field}"[^>]*aria-invalid="true"', answer.text), error
+        assert f'<a href="#f-{field}">Go to the field</a>' in answer.text
+
+
+def test_a_file_is_refused_before_there_is_a_job(page, release, tmp_path):
+    for role, name in (("truth", "truth.csv"), ("policy", "policy.toml")):
+        wrong = tmp_path / name
+        wrong.write_bytes(b"\x00\x01nothing = [")
+        form = page.post("audit", {"release": release[0]})
+        answer = page.post(str(form.url), {role: wrong}, label="label")
+        assert error_of(answer), role
+    form = page.post("audit", {"release": survey(tmp_path / "table.csv")})
+    draft = page.site._drafts[str(form.url).rsplit("/", 1)[1]]
+    draft.found["table.csv"]["columns"] = [("x", "int64"), ("y", "string")]
+    answer = page.post(str(form.url), epsilon="1")
+    assert error_of(answer) == (
+        "Choose the column with the sensitive answer (field “Private columns”)."
+    )
+    assert not page.site._jobs
+
+
+def test_noise_is_drawn_once_for_the_columns_of_a_table(page, tmp_path, monkeypatch):
+    monkeypatch.setattr("ldpaudit.web.kinds.GRID", (0.5,))
+    table = survey(tmp_path / "table.csv")
+    places = []
+    for _ in range(2):  # The second form has the same table, uploaded again.
+        form = page.post("noise", {"data": table})
+        places.append(str(page.finished(page.post(str(form.url), minutes="0,001")).url))
+    first = page.finished(page.post(f"{places[0]}/release", epsilon="0,5"))
+    job = next(one for one in page.site._jobs.values() if "release" in one.downloads)
+    drawn = job.file("release").read_bytes()
+    for place in places:
+        again = page.finished(page.post(f"{place}/release", epsilon="1"))
+        assert str(again.url).partition("?")[0] == str(first.url).partition("?")[0]
+        assert "was drawn already" in again.text
+    assert job.file("release").read_bytes() == drawn
+    assert sum("release" in one.downloads for one in page.site._jobs.values()) == 1
+    other = page.finished(page.post(f"{places[0]}/release", epsilon="0,5", deleted="1"))
+    assert str(other.url) != str(first.url)
+    assert not job.file("release").exists()
+    assert "was deleted" in page.client.get(str(first.url)).text
+
+
+def test_a_page_has_one_number_for_what_is_advised():
+    number = {"value": 0.75, "low": 0.7, "high": 0.8, "unit": "proportion", "n": 800}
+    best = {"epsilon": 1.0, "leakage": {"advice.accuracy": number}, "utility": None}
+    points = [
+        {
+            "value": e,
+            "attack.best.accuracy": {"value": 0.78},
+            "attack.features-only.accuracy": {"value": 0.71},
+        }
+        for e in (0.5, 1.0)
+    ]
+    curves = curves_of({"points": points}, {"recommendations": [best]}, None)
+    line = next(one for one in curves.lines if one.key == "guessed")
+    assert line.shares == (0.78, 0.75)
+    assert line.reference_at(curves.at) == "70.0 % to 80.0 %, on 800 rows"
+    assert line.reference_at(0) == ""
+
+
+def test_what_is_advised_without_curves_says_why(page, tmp_path, monkeypatch):
+    form = page.post("noise", {"data": survey(tmp_path / "table.csv")})
+    monkeypatch.setattr(
+        "ldpaudit.web.kinds.Maker._sweep", lambda *_: ["sweep", "nothing.csv", "--epsilon=1"]
+    )
+    advised = page.finished(page.post(str(form.url), minutes="0,001"))
+    assert "There are no curves over ε: " in advised.text
+    assert "Draw the noise" in advised.text
+    assert re.search(r"ε = [\d.]+, as advised", advised.text)
+
+
+def test_jobs_of_one_file_are_told_apart_and_a_stopped_one_says_so(page, release):
+    form = page.post("audit", {"release": release[0]})
+    page.finished(page.post(str(form.url), epsilon="1"))
+    page.finished(page.post(str(form.url), epsilon="2"))
+    one, other = page.site._jobs.values()
+    assert one.about != other.about
+    assert re.fullmatch(r"label, ε = 1, \d\d:\d\d", one.about)
+    assert one.about in page.get().text
+
+
+def test_several_years_ask_at_once_who_a_row_is(page, release):
+    draft_of = page.post("audit", {"release": release[0]})
+    assert "Which column names the person?" not in draft_of.text
+    draft = page.site._drafts[str(draft_of.url).rsplit("/", 1)[1]]
+    draft.files["release"] *= 2
+    text = page.client.get(str(draft_of.url)).text
+    assert text.index("Which column names the person?") < text.index("More options")
+    assert text.count('id="f-id_column"') == 1
+
+
+def test_steps_on_a_page_lead_to_the_field_that_they_name(page, release):
+    form = page.post("audit", {"release": release[0]})
+    answer = page.finished(page.post(str(form.url), label="label"))
+    assert f'(field <a href="{form.url.path}#f-drop">Columns to leave out</a>)' in answer.text
+    assert "<kbd data-option" not in answer.text
+    assert "--" not in re.sub(r"<(code|style|pre|svg).*?</\1>", "", answer.text, flags=re.DOTALL)
 
 
 def test_two_forms_do_not_mix_and_back_shows_what_was_filled_in(page, release):

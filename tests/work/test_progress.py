@@ -142,7 +142,7 @@ def test_what_is_finished_is_reported(at, ended, tmp_path):
 
 def test_one_signal_writes_what_is_finished(tmp_path):
     path, truth = written(tmp_path, rows=1000)
-    words = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
+    words = [sys.executable, "-m", "ldpaudit", "run", str(path), "--truth", str(truth)]
     process = subprocess.Popen(
         [*words, "--only", "mechanism", "--only", "label-inference", "--only", "power"],
         stderr=subprocess.PIPE,
@@ -193,7 +193,7 @@ def test_a_log_has_one_line_a_phase(capsys):
 
 def test_a_terminal_has_a_bar(tmp_path):
     path, truth = written(tmp_path, rows=300)
-    words = [sys.executable, "-m", "ldpaudit.cli", "run", str(path), "--truth", str(truth)]
+    words = [sys.executable, "-m", "ldpaudit", "run", str(path), "--truth", str(truth)]
     main, side = pty.openpty()
     process = subprocess.Popen(
         [*words, "--only", "mechanism", "--only", "power"],

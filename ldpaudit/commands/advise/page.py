@@ -1,7 +1,7 @@
 """The result of ``advise``, on the terminal and on its page, with frontier and candidates."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ldpaudit.commands.advise.result import (
     AdviceRun,
@@ -14,6 +14,7 @@ from ldpaudit.commands.shell import Confidential, Paged, Said
 from ldpaudit.reports.charts.figure import Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.reports.plots import by_name
 from ldpaudit.result import Estimate
 from ldpaudit.result.numbers import number, percent, rows
 
@@ -102,10 +103,14 @@ class Advice(Confidential, Paged):
     run: AdviceRun
 
     def __repr__(self) -> str:
-        return f"Advice({self.sentence!r})"
+        return f"Advice({str(self)!r})"
 
-    def __str__(self) -> str:
+    @property
+    def _sentence(self) -> str:
         return self.sentence
+
+    def _figures(self) -> dict[str, Any]:
+        return by_name([_frontier(self)])
 
     @property
     def verdict(self) -> Literal["pass", "fail", "inconclusive"]:

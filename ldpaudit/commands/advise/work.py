@@ -51,7 +51,7 @@ from ldpaudit.commands.sweep.points import (
 from ldpaudit.commands.sweep.request import Point
 from ldpaudit.datasets import read_file_columns
 from ldpaudit.datasets.formats.locations import unchanged
-from ldpaudit.errors import LdpAuditError
+from ldpaudit.errors import LdpAuditError, quoted
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import DeclaredCoding
@@ -371,9 +371,11 @@ class _Answer:
 
     def _sentence(self, outcome: str, found: Sequence[Recommendation]) -> str:
         """Return what to release, or why there is nothing."""
-        columns, gone = self.search.columns, len(self._gone)
-        these = "1 column" if gone == 1 else f"{gone} columns"
-        left = f" Leave out {these} that no noise makes up for (--drop)." if gone else ""
+        columns, gone = self.search.columns, [*map(quoted, self._gone)]
+        more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
+        them = "it" if len(gone) == 1 else "them"
+        these = f"{', '.join(gone[:3])}{more} (--drop)"
+        left = f" Leave out {these}: no noise makes up for {them}." if gone else ""
         if outcome == "found":
             return found_words(found[0]) + left
         if self.hopeless and self.done:

@@ -159,6 +159,17 @@ class Design(Paged):
         yield title, headers, [_row(scored) for scored in self.candidates]
         yield from ("", *sentences(self))
 
+    @property
+    def _sentence(self) -> str:
+        return " ".join(sentences(self))
+
+    def to_frame(self) -> Any:
+        """Return its single numbers, in one row of a data frame."""
+        import pandas as pd
+
+        single = {k: v for k, v in self.stored().items() if isinstance(v, int | float | str)}
+        return pd.DataFrame([single])
+
     def page(self) -> str:
         """Return the page."""
         return _page(self)

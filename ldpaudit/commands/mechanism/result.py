@@ -193,7 +193,8 @@ class Analysis(Paged):
     def __repr__(self) -> str:
         return f"Analysis({self.mechanism}: {self.description} ({self.kind}))"
 
-    def __str__(self) -> str:
+    @property
+    def _sentence(self) -> str:
         return self.description
 
     def to_frame(self) -> "pd.DataFrame":

@@ -1,7 +1,7 @@
 """What a sweep says: on the terminal, and on its page with the frontier of leakage and utility."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
@@ -26,6 +26,7 @@ from ldpaudit.reports.charts.curves import line_figure
 from ldpaudit.reports.charts.figure import Rule, Table
 from ldpaudit.reports.charts.planes import MOST_LINES, Outcome, Path, Spot, frontier_figure
 from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.reports.plots import by_name
 from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.result import Estimate
 from ldpaudit.result.numbers import DIGITS, exactly, number, percent, rows
@@ -86,8 +87,12 @@ class Sweep(Confidential, Paged):
     def __repr__(self) -> str:
         return f"Sweep({len(self.points)} settings of {', '.join(self.least_noise)})"
 
-    def __str__(self) -> str:
+    @property
+    def _sentence(self) -> str:
         return "\n".join(least.sentence for least in self.least_noise.values())
+
+    def _figures(self) -> dict[str, Any]:
+        return by_name([_frontier_part(self)])
 
     def said(self, *, quiet: bool) -> Iterator[Said]:
         """Yield the least noise of each mechanism, then every setting."""

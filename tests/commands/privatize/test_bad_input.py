@@ -316,7 +316,7 @@ def test_an_interruption_leaves_nothing(number, tmp_path):
     rows = "".join(f"{i % 2},{i}.5,word{i % 7}\n" for i in range(60_000))
     path.write_text("label,x,y\n" + rows)
     words = ("privatize", path, "-o", out / "r.parquet", "--secret", out / "s.parquet")
-    command = [sys.executable, "-m", "ldpaudit.cli", *map(str, words), *ONE.split()]
+    command = [sys.executable, "-m", "ldpaudit", *map(str, words), *ONE.split()]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=os.environ, preexec_fn=heed_interrupts
     )
