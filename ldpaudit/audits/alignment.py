@@ -53,10 +53,10 @@ def independence_p_value(counts: IndexArray, rng: np.random.Generator) -> float:
     margins = table.sum(axis=1), table.sum(axis=0)
     expected = np.outer(*margins) / table.sum()
 
-    def pearson(one: IndexArray) -> FloatArray:
-        return np.asarray(((one - expected) ** 2 / expected).sum())
+    def pearson(one: FloatArray) -> float:
+        return float(((one - expected) ** 2 / expected).sum())
 
     draws = _DRAWS if table.size <= _LARGE else _FEW_DRAWS
     law = random_table(*margins, seed=rng)
-    seen = pearson(table) * (1 - 1e-12)
+    seen = pearson(table.astype(np.float64)) * (1 - 1e-12)
     return float((1 + sum(pearson(law.rvs()) >= seen for _ in range(draws))) / (1 + draws))

@@ -56,7 +56,7 @@ def noise_p_value(counts: CountTable, channel: FloatArray) -> float:
         [np.bincount(s, weights=t, minlength=best + 1) for s, t in zip(scores, claim, strict=True)]
     )
     laws, which = np.unique(laws.round(12), axis=0, return_inverse=True)
-    rows = np.bincount(which.ravel(), weights=sizes)
+    rows = np.bincount(which.ravel(), weights=sizes).astype(np.float64)
     total = int((table * scores).sum())
     high = _tail(laws, rows, total)
     low = _tail(laws[:, ::-1], rows, best * int(sizes.sum()) - total)
