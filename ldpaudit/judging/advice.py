@@ -200,8 +200,8 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "seed_found": "guessable-seed" in failed,
         "epsilon_failed": "claimed-epsilon" in failed,
         "lattice": claimed is not None and value.get(LATTICE, 0.0) > claimed,
-        "some_leak_more": fit.get("follows")
-        or (claimed is not None and value.get(SUBGROUPS, 0.0) > max(claimed, everyone)),
+        "some_leak_more": claimed is not None
+        and value.get(SUBGROUPS, 0.0) > max(claimed, everyone),
         "shared_noise": value.get(stated.SHARED_NOISE_TEST, 1.0) <= _RARE,
         "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
         "changed_shares": value.get("mechanism.marginal_consistency", 1.0) <= _RARE,

@@ -21,9 +21,11 @@ _SHARPEST = 40.0
 def signs(counts: IndexArray, channel: Channel) -> dict[str, Any]:
     """Return what counts look like that do not fit the claimed channel, as facts for advice."""
     if agrees(counts, channel.matrix):
-        return {"follows": True}
-    epsilon, slip = fitted_epsilon(counts, channel), likely_slip(counts, channel)
+        return {}
+    epsilon = fitted_epsilon(counts, channel)
     finite = epsilon is not None and math.isfinite(epsilon)
+    # Few unchanged labels fit many slips, but every slip changes some.
+    slip = None if epsilon == math.inf else likely_slip(counts, channel)
     found: dict[str, Any] = {
         "epsilon": epsilon,
         "in_the_clear": epsilon == math.inf,

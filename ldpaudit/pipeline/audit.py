@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 import ldpaudit
+from ldpaudit.audits.alignment import unrelated_truth
 from ldpaudit.audits.assumptions.rows import clusters
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.columns import columns_finding
@@ -244,6 +245,7 @@ class _Walk:
         if stratum:
             chosen = {name: place for name, place in chosen.items() if name in _OF_A_STRATUM}
         check_alignment(one_channel(context))
+        notes += unrelated_truth(one_channel(context))
         strata = []
         for view, rows in views:
             run.progress.remark(f"Stratum {view.label}:")

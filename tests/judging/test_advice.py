@@ -22,7 +22,7 @@ from judging.cases import (
 from ldpaudit.judging.advice import TABLE, TEXTS, facts_about, facts_of, next_steps, said
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
 from ldpaudit.judging.checks.listing import CHECKS, audit_behind
-from ldpaudit.judging.fits import fitted_epsilon, likely_slip, unlike_the_claim
+from ldpaudit.judging.fits import fitted_epsilon, likely_slip, signs, unlike_the_claim
 from ldpaudit.judging.policy import check_names, parse_policy
 from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism, from_declaration
 from ldpaudit.release import Declaration
@@ -81,7 +81,7 @@ def test_every_row_renders(kind, row):
         mine = case(evidence(), known=everything)
         facts = {**TEXTS, **facts_of(mine, [check]), **facts_about(mine, check)}
         fits = {"slip", "slip_epsilon", "clear_share", "odd_classes", "kept", "promised"}
-        known = facts.keys() | fits | {"follows", "rows_enough", "interval"}
+        known = facts.keys() | fits | {"rows_enough", "interval"}
         asked = [part.removeprefix("not ") for part in row.get("when", "truth").split(" and ")]
         assert set(asked) <= known
         fields = [field for _, field, _, _ in string.Formatter().parse(row["say"]) if field]
@@ -119,6 +119,23 @@ def test_a_wrong_formula_is_named(words):
     assert words in first(matrix, k=4, rows=10_000_000)
 
 
+@pytest.mark.parametrize("people", [5, 80])
+def test_no_slip_is_named_where_no_label_was_changed(people):
+    """Five people a class could all keep their labels at ε = 8; eighty could not."""
+    known = {"counts": people * np.eye(50, dtype=np.int64), "channel": rr(1.0, 50).channel}
+    steps = told(evidence(), answered("claimed-epsilon"), 50, **known)
+    assert "every label was released unchanged" in steps[0]
+    assert not any("the counts fit" in step or "treated differently" in step for step in steps)
+
+
+@pytest.mark.parametrize("true", [1.4, 0.7])
+def test_many_classes_hide_no_wrong_epsilon(true):
+    """The shares of unchanged labels differ from the claim's by six standard errors or more."""
+    counts = counted(rr(true, 50).channel.matrix, 10_000)
+    found = signs(counts, rr(1.0, 50).channel)
+    assert abs(found["epsilon"] - true) < 0.1
+
+
 def test_a_slip_needs_counts_that_fit_it():
     assert likely_slip(counted(rr(1.7).channel.matrix, 1_000_000), rr(1.0).channel) is None
 
@@ -138,7 +155,7 @@ CLEAR = 0.8 * rr(1.0).channel.matrix + 0.2 * np.eye(2)
         ),
         (UNFAIR, 3, "class 1 is treated differently from the others (kept in 94 % of its rows, "),
         (UNFAIR, 3, "where the claim keeps 58 %)"),
-        (rr(1.0).channel.matrix, 2, "some leak more than the release as a whole"),
+        (rr(1.0).channel.matrix, 2, "Compare the declaration with the release code"),
         (CLEAR, 2, "Releasing 20 % of the rows unchanged"),
         (None, 2, "Compare the declaration with the release code"),
     ],

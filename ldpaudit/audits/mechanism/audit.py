@@ -440,6 +440,7 @@ def _bound(
 def _agreement(context: AuditContext) -> Iterator[Part]:
     """Compare the counts with the claimed channel."""
     channel, alpha = aligned_channel(context), 1 - context.plan.confidence
+    counts: IndexArray | None = None
     if channel is None:
         return
     every = over_all_rows(context)
@@ -458,7 +459,10 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
         counts = label_counts(context)
         test = channel_consistency(counts, channel.matrix, alpha)
         p_values.append(test.p_value)
-        words = f"exact binomial tests of {test.cells} entries of the channel, Bonferroni"
+        words = (
+            "one exact test of all rows for less or more noise than claimed, and exact binomial "
+            f"tests of {test.cells} entries of the channel, Bonferroni; each has half"
+        )
         title = "Counts against the declared channel (p-value)"
         names = ("mechanism.channel_consistency", title)
         yield _p_value(context, names, test.p_value, words)
@@ -486,9 +490,21 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
         text = (
             "The released labels do not follow the claimed mechanism: an honest release would look "
             f"like this at most {alpha:.0%} of the time. The claimed λ or ε may be in another "
-            "parametrisation, or labels may have been changed afterwards."
+            f"parametrisation, or labels may have been changed afterwards.{_kept(counts, channel)}"
         )
         yield Note.warning("mechanism", text)
+
+
+def _kept(counts: IndexArray | None, channel: Channel) -> str:
+    """Return how many labels were released unchanged, and how many the claim would keep."""
+    if counts is None or channel.outputs != channel.classes:
+        return ""
+    sizes = counts.sum(axis=1)
+    expected = round(float(sizes @ channel.matrix.diagonal()))
+    return (
+        f" {int(np.trace(counts)):,} of {int(sizes.sum()):,} labels are unchanged, where the claim "
+        f"leads one to expect {expected:,}."
+    )
 
 
 def _p_value(

@@ -24,6 +24,7 @@ from ldpaudit.api import (
     seed_of,
     with_before,
 )
+from ldpaudit.audits.alignment import UNRELATED
 from ldpaudit.audits.interface import HeldOutGuesses, Plan
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.compare.differences import Side, all_differences, attack_scores
@@ -236,8 +237,10 @@ def _compared(
     one, two = ({canonical(y) for y in item.release.classes} for item in (first, other))
     if one != two and not numbers:
         mismatch.append("the values of the label")
-    share = _shared_rows(request, first, other)
+    if not withheld and (_names(first) ^ _names(other)) - first.private - other.private:
+        mismatch.append("the names of feature columns")
     least = 1.0 if request.id_column else _least_share(first.release, other.release)
+    share = _shared_rows(request, first, other, shifted=0 < least < _LEAST_OF_ALL)
     if share is not None and share < least:
         mismatch.append("the rows' features, or their order")
     return theirs.model_copy(update={"mismatch": tuple(mismatch), "shared_rows": share})
@@ -250,8 +253,15 @@ def _traits(item: Input) -> Traits:
     return traits_of(UNKNOWN if declared is None else declared.name)
 
 
-def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> float | None:
+def _names(item: ReleaseInput) -> frozenset[str]:
+    return frozenset(column.name for column in item.release.columns)
+
+
+def _shared_rows(
+    request: CompareRequest, a: ReleaseInput, b: ReleaseInput, *, shifted: bool
+) -> float | None:
     """Return the share of rows with the same id, or without ids the same features."""
+    # ``shifted``: synthetic features may have another least value, from which numbers are counted.
     if (name := request.id_column) is not None:
         tables = (open_table(item.path, request) for item in (a, b))
         ids = (comparable_ids(dict(table.columns((name,)))[name], "release") for table in tables)
@@ -261,16 +271,26 @@ def _shared_rows(request: CompareRequest, a: ReleaseInput, b: ReleaseInput) -> f
         replace(release, columns=tuple(c for c in release.columns if c.name not in hidden))
         for release in (a.release, b.release)
     )
-    same = same_features(one, two, rows, rows, shifted=True)
+    same = same_features(one, two, rows, rows, shifted=shifted)
     return None if same is None else float(same.mean())
 
 
 def _least_share(a: Release, b: Release) -> float:
     """Return the least share of equal rows at which two releases may be of the same rows."""
-    one, two = (from_declaration(r.declaration, r.classes).unchanged_share for r in (a, b))
-    if one is None or two is None:
-        return 0.0
+    # Unless it is declared that a mechanism changes features, they are as they were.
+    one, two = (_unchanged_share(release) for release in (a, b))
     return _LEAST_OF_ALL if one * two == 1 else _LEAST_OF_UNCHANGED * one * two
+
+
+def _unseen(inputs: Sequence[Input]) -> bool:
+    """Return whether a mechanism changes all features, so that rows cannot be compared by them."""
+    releases = [item.release for item in inputs if isinstance(item, ReleaseInput)]
+    return any(_unchanged_share(release) == 0 for release in releases)
+
+
+def _unchanged_share(release: Release) -> float:
+    share = from_declaration(release.declaration, release.classes).unchanged_share
+    return 1.0 if share is None else share
 
 
 def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
@@ -316,7 +336,11 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
         request, seed, read_slices(read[0].path, request.slices, request) if read else ()
     )
     plans = [_plan_for(item, request, plan) for item in inputs]
-    jobs, sides, notes = [*zip(inputs, prints, plans, strict=True)], list[Side](), [*_notes(prints)]
+    jobs, sides, notes = (
+        [*zip(inputs, prints, plans, strict=True)],
+        list[Side](),
+        [*_notes(prints, unseen=_unseen(inputs))],
+    )
     with Scratch() as scratch, cluster_of(request, scratch, progress) as cluster:
         tasks: Tasks = cluster or Threads(1)
         shared = _Shared(request, policy, confidence, progress)
@@ -414,6 +438,8 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
         )
     except InputError as error:
         raise InputError(f"{item.release.name}: {error}") from None
+    if any(note.text == UNRELATED for note in result.notes):
+        notes.append(Note.warning(_AUDIT, f"{print_.name}: {UNRELATED}"))
     if (column := item.column) is not None:
         shared.progress.step(f"{print_.name}: training a model")
         try:
@@ -430,7 +456,8 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
     return Side(item.letter, result, guesses, score, pairable(print_)), notes
 
 
-def _notes(prints: tuple[Fingerprint, ...]) -> Iterator[Note]:
+def _notes(prints: tuple[Fingerprint, ...], *, unseen: bool) -> Iterator[Note]:
+    """Yield what holds for the comparison; ``unseen``: no feature is released as it was."""
     if any(print_.mismatch for print_ in prints):
         yield Note.warning(
             _AUDIT,
@@ -444,7 +471,7 @@ def _notes(prints: tuple[Fingerprint, ...]) -> Iterator[Note]:
             "wider than those of releases that are audited together.",
         )
     unsure = [p for p in prints[1:] if pairable(p) and p.shared_rows is None]
-    if unsure and prints[0].source == "data":
+    if (unsure or unseen) and prints[0].source == "data":
         yield Note.warning(
             _AUDIT,
             "Whether the rows are in the same order could not be seen from the features; pairing "

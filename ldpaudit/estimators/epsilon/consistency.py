@@ -10,6 +10,7 @@ from scipy.special import betainc, betaincc
 from scipy.stats import binom, chi2
 
 from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
+from ldpaudit.estimators.epsilon.pooled import noise_p_value
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.release import FloatArray, IndexArray
 
@@ -28,17 +29,19 @@ _OWN: Final = 0.8
 class Consistency:
     """How counts agree with a claim."""
 
-    # ``p_value``: valid: if the claim holds it is at most α with probability at most α; ``cells``:
-    # the probabilities that were compared; ``inconsistent``: how many lie outside their
-    # simultaneous confidence intervals at the given level.
+    # ``p_value``: valid: if the claim holds it is at most α with probability at most α; ``noise``:
+    # that of less or more noise alone; ``cells``: the probabilities that were compared;
+    # ``inconsistent``: how many lie outside their simultaneous confidence intervals at the given
+    # level.
 
     p_value: float
+    noise: float
     cells: int
     inconsistent: int
 
 
 def channel_consistency(counts: CountTable, channel: FloatArray, alpha: float) -> Consistency:
-    """Test every entry of a claimed channel against the counts by label and output.
+    """Test a claimed channel, as a whole and entry by entry, against counts by label and output.
 
     Parameters
     ----------
@@ -52,8 +55,10 @@ def channel_consistency(counts: CountTable, channel: FloatArray, alpha: float) -
     Returns
     -------
     Consistency
-        The p-value is Bonferroni's over the exact two-sided binomial tests of the entries; with
-        two outputs an entry for each label, since the other follows.
+        Half of the error probability has the exact test of all rows for less or more noise of the
+        same kind: what all rows share is spread over many entries and vanishes in each. The other
+        half have exact two-sided binomial tests of the entries, Bonferroni; with two outputs an
+        entry for each label, since the other follows.
 
     References
     ----------
@@ -66,8 +71,9 @@ def channel_consistency(counts: CountTable, channel: FloatArray, alpha: float) -
         table[:, :columns], table.sum(axis=1, keepdims=True), claim[:, :columns]
     )
     cells = int(p_values.size)
-    smallest = min(1.0, cells * float(p_values.min()))
-    return Consistency(smallest, cells, int(np.sum(p_values * cells <= alpha)))
+    noise = noise_p_value(counts, channel)
+    smallest = min(1.0, 2 * min(noise, cells * float(p_values.min())))
+    return Consistency(smallest, noise, cells, int(np.sum(p_values * cells <= alpha)))
 
 
 def binomial_p_value(count: CountTable, n: IndexArray, probability: FloatArray) -> FloatArray:

@@ -5,12 +5,15 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compared_releases import make
+from compared_releases import CLASSES, make, people, written
 from processes import called, refused
 
+from ldpaudit.audits.alignment import UNRELATED
+from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result.comparison import Comparison
 from ldpaudit.result.numbers import number
 
@@ -290,3 +293,45 @@ def test_options_of_run_for_all_releases(files, tmp_path):
 def test_what_goes_into_an_audit_needs_a_release(kept):
     for name in ("--slice", "--public", "--public-posterior", "--canaries"):
         assert name in refused("compare", *kept, name, "x0")
+
+
+ALTERED = {
+    "another order": lambda f, rng: f.sample(frac=1, random_state=3),
+    "a number shifted": lambda f, _: f.assign(x0=f.x0 + 1),
+    "a column shuffled": lambda f, rng: f.assign(x1=rng.permutation(f.x1)),
+    "a category shuffled": lambda f, rng: f.assign(place=rng.permutation(f.place)),
+    "all but one column shuffled": lambda f, rng: f.assign(
+        **{name: f[name].iloc[rng.permutation(len(f))].to_numpy() for name in ("x1", "x2", "place")}
+    ),
+    "a column renamed": lambda f, _: f.rename(columns={"x2": "y2"}),
+}
+
+
+@pytest.mark.parametrize("how", ALTERED)
+@pytest.mark.parametrize("claim", [(), ("--epsilon", "1")])
+def test_altered_copies_are_refused_with_and_without_a_claim(tmp_path, how, claim):
+    rng = np.random.default_rng(5)
+    features, codes = people(400, rng)
+    frame = pd.DataFrame({f"x{i}": v for i, v in enumerate(features.T)})
+    frame = frame.assign(place=rng.choice(list("abcd"), 400), label=np.array(CLASSES)[codes])
+    paths = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    frame.to_parquet(paths[0], index=False)
+    ALTERED[how](frame, rng).to_parquet(paths[1], index=False)
+    line = refused("compare", *paths, *claim, "--only", "mechanism", folder=tmp_path)
+    assert "feature" in line
+
+
+def test_true_labels_that_reveal_nothing_are_said_without_a_claim(tmp_path):
+    """An honest one has a warning in one of twenty draws; this one is far from it."""
+    rng = np.random.default_rng(6)
+    features, codes = people(600, rng)
+    drawn = RandomizedResponse.from_epsilon(CLASSES, 1.0).sample(codes, rng)
+    names = ("a.parquet", "b.parquet", "truth.parquet", "other.parquet")
+    labels = (drawn, drawn, codes, rng.permutation(codes))
+    a, b, truth, other = (
+        written(tmp_path / name, features if place < 2 else None, these, None)
+        for place, (name, these) in enumerate(zip(names, labels, strict=True))
+    )
+    for given, warned in ((truth, False), (other, True)):
+        _, comparison, _ = compared(tmp_path, a, b, "--truth", given, "--only", "mechanism")
+        assert [UNRELATED in note.text for note in comparison.notes].count(True) == 2 * warned
