@@ -5,9 +5,11 @@
 # (:func:`canonical`). Within one collection (the released values, the true values, the declared
 # classes) two labels of the same canonical form are an error, so different labels are never merged.
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -44,18 +46,52 @@ class LabelColumn:
     def coded(self, domain: Sequence[Label], which: str, among: str) -> IntArray:
         """Return codes into ``domain``, int32 of shape (n,); the two texts are for the message."""
         codes = positions(self.values, domain)[self.codes]
-        check_inside(codes, which, among)
+        check_inside(codes, which, among, spelt_otherwise(self, domain))
         return codes
 
 
-def check_inside(codes: IntArray, which: str, among: str) -> None:
-    """Check that no code is negative."""
+def check_inside(codes: IntArray, which: str, among: str, why: str = "") -> None:
+    """Check that no code is negative; ``why`` says in what the others differ, if that is known."""
     outside = int((codes < 0).sum())
     if outside:
+        more = f": {why}. Write them in one way." if why else "."
         raise InputError(
             f"Every {which} must be one of {among}; {outside:,} of {len(codes)} rows hold "
-            "another value."
+            f"another value{more}"
         )
+
+
+# In what two spellings of a label may differ, and what removes that; the last one removes all.
+_SPELLINGS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
+    ("have a space at an end that the others lack, or the other way round", str.strip),
+    ("differ from others in spaces alone", lambda text: " ".join(text.split())),
+    ("differ from others in upper and lower case alone", str.casefold),
+    (
+        "differ from others in how accents are composed (Unicode NFC and NFD)",
+        lambda text: unicodedata.normalize("NFC", text),
+    ),
+    (
+        "differ from others in spelling alone (spaces, case, accents)",
+        lambda text: " ".join(unicodedata.normalize("NFC", text).casefold().split()),
+    ),
+)
+
+
+def spelt_otherwise(labels: LabelColumn, domain: Sequence[Label]) -> str:
+    """Return how many labels are none of ``domain`` for their spelling alone, and in what it is.
+
+    Empty where none is, or labels differ in more than that.
+    """
+    others = positions(labels.values, domain) < 0
+    texts = {value: place for place, value in enumerate(labels.values) if others[place]}
+    known = [label for label in domain if isinstance(label, str)]
+    for words, bare in _SPELLINGS:
+        same = {bare(label) for label in known}
+        alike = [p for v, p in texts.items() if isinstance(v, str) and bare(v) in same]
+        if alike:
+            rows = int(np.isin(labels.codes, alike).sum())
+            return f"{rows:,} {words}"
+    return ""
 
 
 def most_classes(rows: int) -> int:

@@ -48,13 +48,15 @@ class ParquetFiles(TableSource):
     row_count: int
 
     def __init__(self, location: Location) -> None:
-        self.location, schemas, self.row_count = location, [], 0
+        self.location, schemas, self.part_rows = location, [], []
+        self.remark = location.remark
         for path in location.paths:
             part = location.part(path)
             _check_magic(location, path)
             with unreadable(self.name, part=part), self._opened(path) as file:
                 schemas.append(file.schema_arrow)
-                self.row_count += file.metadata.num_rows
+                self.part_rows.append(file.metadata.num_rows)
+        self.row_count = sum(self.part_rows)
         check_width(len(schemas[0].names), self.name)
         check_unique(schemas[0].names)
         if any(not schema.equals(schemas[0]) for schema in schemas):
@@ -95,7 +97,9 @@ class ParquetFiles(TableSource):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
-        for fragment in self._dataset.get_fragments():
+        fragments = {fragment.path: fragment for fragment in self._dataset.get_fragments()}
+        for path in self.location.paths:  # The dataset has an order of its own.
+            fragment = fragments[path]
             constants = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
             stored = [name for name in names if name not in constants]
             for batch in self.part_batches(fragment.path, stored):

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import hashlib
 import os
+import re
 import struct
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -48,7 +49,7 @@ _seen: Final[ContextVar[_Seen | None]] = ContextVar("seen", default=None)
 
 @dataclass(frozen=True)
 class Location:
-    """The files that make up one table, sorted."""
+    """The files that make up one table, in the order of the numbers in their names."""
 
     # ``name`` is the base name of what was asked for (no folder, host or user name), ``folder`` the
     # folder that was asked for, None for a file or a pattern.
@@ -58,12 +59,22 @@ class Location:
     paths: tuple[str, ...]
     folder: str | None = None
 
+    @property
+    def remark(self) -> str:
+        """How several files follow each other, where names in the order of letters would not."""
+        if [*self.paths] == sorted(self.paths):
+            return ""
+        return (
+            f"{len(self.paths)} files in the order of the numbers in their names (2 before 10); "
+            "rows that were written in the order of letters need --id"
+        )
+
     def part(self, path: str) -> str:
         """Return what an error calls one of the files: by position, never by its path."""
         if len(self.paths) == 1 or path not in self.paths:
             return f"The file {quoted(self.name)}"
         place = self.paths.index(path) + 1
-        return f"Part {place} of {len(self.paths)} of {quoted(self.name)}, in the order of names,"
+        return f"Part {place} of {len(self.paths)} of {quoted(self.name)}, by numbers in names,"
 
     def open(self, path: str) -> Any:
         """Open one of the files to read its bytes."""
@@ -281,6 +292,21 @@ def locate(path: str | os.PathLike[str]) -> Location:
     return location
 
 
+# What looks random in a name, such as a UUID or a digest, has no numbers to sort by.
+_RANDOM: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{16,}")
+_DIGITS: Final = re.compile(r"[0-9]+")
+
+
+def numbered(path: str) -> tuple[tuple[str, int, str], ...]:
+    """Return what sorts a path by the numbers in its names, then letter for letter."""
+    bare = _RANDOM.sub("", path)
+    texts, numbers = _DIGITS.split(bare), [*map(int, _DIGITS.findall(bare)), -1]
+    return (
+        *((text, number, "") for text, number in zip(texts, numbers, strict=True)),
+        ("", -1, path),
+    )
+
+
 def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
     """Return the files at a place, and the folder if it is one."""
     kind = ""
@@ -288,7 +314,7 @@ def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
         kind = system.info(place)["type"]
     if kind == "directory":
         found, folder = [], place
-        for path in sorted(system.find(place)):
+        for path in sorted(system.find(place), key=numbered):
             parts = PurePosixPath(path).relative_to(PurePosixPath(place)).parts
             hidden = any(part.startswith(("_", ".")) for part in parts)
             if not hidden and path.endswith(PARQUET):
@@ -298,7 +324,8 @@ def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
     elif kind:
         return [place], None
     elif any(mark in place for mark in "*?["):
-        found, folder = sorted(p for p in system.glob(place) if system.isfile(p)), None
+        matching = (path for path in system.glob(place) if system.isfile(path))
+        found, folder = sorted(matching, key=numbered), None
         if not found:
             raise InputError(f"No file matches the pattern {quoted(name)}.")
     else:

@@ -106,6 +106,40 @@ def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
 
 
+def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as plain values: whole decimals as int64, lists of one as what they hold.
+
+    What a number, a code or an id is, is asked of these alone, whatever type a file gave them.
+    """
+    column = stored(column)
+    if pa.types.is_run_end_encoded(column.type):
+        chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        column = stored(pa.chunked_array(chunks, column.type.value_type))
+    if is_any(column.type, *LISTS) and len(column):
+        bounds = pc.min_max(pc.list_value_length(column))
+        if bounds["min"].as_py() == bounds["max"].as_py() == 1:
+            if not column.null_count:
+                return plain_values(pc.list_flatten(column))
+            return plain_values(pc.list_element(column, 0))
+    if pa.types.is_decimal(column.type):
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # Fractions, or beyond the integers.
+            return column
+    return column
+
+
+def comparable_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return plain values that can be compared: no dictionary, times and durations as integers."""
+    column = plain_values(column)
+    if pa.types.is_nested(value_type(column.type)):
+        return column
+    column = decoded(column)
+    if is_any(column.type, "time", "duration"):
+        column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    return plain_values(column) if pa.types.is_decimal(column.type) else column
+
+
 def without_hidden(column: pa.Array) -> pa.Array:
     """Return a column of the same values, with nothing left in memory under its missing ones."""
     # Arrow keeps what was in a cell before it was made missing, and its own format writes that
@@ -157,8 +191,9 @@ class TableSource:
     # ``row_count``: None where it is known only after reading everything. ``text``: whether it
     # comes from text, where numbers have no type of their own. ``parsed``: whether each pass over
     # it parses text again. ``remark``: how a file is read, where that was found out and is not
-    # usual. ``unread``: how many other tables (sheets) are in the file. ``embedded``: the
-    # declaration in the file itself, before which one beside it does not count.
+    # usual. ``part_rows``: the rows of each of several files, where they are known. ``unread``: how
+    # many other tables (sheets) are in the file. ``embedded``: the declaration in the file itself,
+    # before which one beside it does not count.
 
     location: Location | None = None
     names: tuple[str, ...]
@@ -166,6 +201,7 @@ class TableSource:
     row_count: int | None = None
     text = parsed = False
     remark = ""
+    part_rows: Sequence[int] = ()
     unread = 0
     embedded: bytes | None = None
 

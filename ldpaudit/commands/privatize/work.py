@@ -31,6 +31,7 @@ from ldpaudit.commands.privatize.remembered import RememberedAnswers
 from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.scan import ReleasedColumns
 from ldpaudit.commands.shell import Said, Told
+from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
@@ -253,7 +254,8 @@ def _plan(
     traits = columns.first.mechanism.traits
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
     watched = [n for n in features.names if n not in request.keep and traits.feature_values_kept]
-    looked = ReleasedColumns(watched, columns.names, survey.rows, source.schema.names)
+    read = ColumnReader.of(source, request.files)
+    looked = ReleasedColumns(watched, columns.names, survey.rows, source.schema.names, read)
     sample = synthetic_sample(one, survey, schema, fitted)
     # Text that is not changed keeps its letters: 1.50 stays 1.50.
     letters = is_csv(request.output) and traits.features == "unchanged"
