@@ -26,11 +26,12 @@ from ldpaudit.datasets.formats.tables import (
     TEXTS,
     MemoryTable,
     TableSource,
+    bare_column,
     comparable_values,
     is_any,
     value_type,
 )
-from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
+from ldpaudit.datasets.labels import LabelColumn, alike_in_value, positions, read_labels
 from ldpaudit.datasets.names import (
     DEFAULT_LABEL,
     ColumnError,
@@ -115,13 +116,10 @@ def true_labels(
 
 def open_truth(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
     """Open a truth; a bare array or Series becomes a table of one column."""
-    if isinstance(source, pa.Array | pa.ChunkedArray):
-        return MemoryTable(pa.table({DEFAULT_LABEL: source})), True
-    if getattr(source, "ndim", None) == 1 or isinstance(source, list | tuple):
-        import pandas as pd
-
-        series = hasattr(source, "index") and hasattr(source, "array")
-        return MemoryTable(pd.DataFrame({DEFAULT_LABEL: source.array if series else source})), True
+    if not isinstance(source, str | os.PathLike | TableSource):
+        column = bare_column(source)
+        if column is not None:
+            return MemoryTable(pa.table({DEFAULT_LABEL: column})), True
     if isinstance(source, str | os.PathLike) and is_svmlight(os.fspath(source)):
         return open_svmlight(os.fspath(source)), False
     return open_table(source, files), False
@@ -275,6 +273,12 @@ def warnings_about(
             )
         if truth.unused:
             warnings.append("Some rows of the truth match no row of the release and were left out.")
+    classes = () if labels.numeric is not None else labels.domains.classes
+    if alike := alike_in_value(classes):
+        warnings.append(
+            f"{alike} of the {len(classes)} labels differ from another only in how a number is "
+            "written, such as zeros at the end; they are kept apart."
+        )
     if before != roles.label and before in roles.features:
         warnings.append(
             f"Column {number[before]} of the release has the name that the private column had "

@@ -9,7 +9,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
@@ -102,9 +102,16 @@ def write_table(table: pa.Table, part: PartFile) -> None:
 class TableFile:
     """A file that is written batch by batch, in the format of its name: :func:`check_format`."""
 
-    # It gets the metadata of the schema, unless it is text; ``dialect``: how a CSV file is written.
+    # It gets the metadata of the schema, unless it is text; ``dialect``: how a CSV file is written;
+    # ``labels``: columns whose texts may be numbers, which have its decimal mark.
 
-    def __init__(self, part: PartFile, schema: pa.Schema, dialect: Dialect = USUAL) -> None:
+    def __init__(
+        self,
+        part: PartFile,
+        schema: pa.Schema,
+        dialect: Dialect = USUAL,
+        labels: Collection[str] = (),
+    ) -> None:
         self._part, name, stream = part, part.path.name.lower(), part.stream
         self._write: Callable[[pa.RecordBatch], object]
         with part.writing(), ExitStack() as opened:
@@ -118,7 +125,10 @@ class TableFile:
                 encode = encoder(dialect.encoding)().encode
                 header = _csv_cells(pa.array(schema.names, _TEXT), mark, decimal).to_pylist()
                 stream.write(encode(mark.join(header) + "\n"))
-                self._write = lambda batch: stream.write(encode(_csv_rows(batch, mark, decimal)))
+                turned = labels if decimal == "," else ()
+                self._write = lambda batch: stream.write(
+                    encode(_csv_rows(_with_commas(batch, turned), mark, decimal))
+                )
             elif name.endswith(JSON):
                 self._write = lambda batch: stream.write(_json_rows(batch).encode())
             elif name.endswith(ARROW):
@@ -143,6 +153,18 @@ class TableFile:
 def _decoded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = (decoded(pa.chunked_array([column])).combine_chunks() for column in batch.columns)
     return pa.RecordBatch.from_arrays([*map(without_hidden, columns)], schema=schema)
+
+
+def _with_commas(batch: pa.RecordBatch, labels: Collection[str]) -> pa.RecordBatch:
+    """Return a batch in which texts of some columns that are numbers have a decimal comma."""
+    for name in labels:
+        place = batch.schema.get_field_index(name)
+        column = batch.column(place)
+        if is_any(column.type, *TEXTS):
+            number = pc.match_substring_regex(column, r"^[+-]?[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?$")
+            commas = pc.if_else(number, pc.replace_substring(column, ".", ","), column)
+            batch = batch.set_column(place, name, commas)
+    return batch
 
 
 def _csv_rows(batch: pa.RecordBatch, mark: str, decimal: str) -> str:

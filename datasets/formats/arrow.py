@@ -24,6 +24,8 @@ from ldpaudit.datasets.formats.tables import (
     allowed,
     bare_schema,
     check_fits,
+    usual,
+    usual_batch,
     value_type,
 )
 from ldpaudit.datasets.names import ColumnError, Header, check_unique, of_column, quoted
@@ -37,6 +39,10 @@ _FIELDS_IN_LIST: Final = 3
 # Bytes in memory of a value in a list, with its two levels.
 _IN_LIST: Final = 12
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+# A file of Arrow's ends with the length of its footer and a mark; bytes of a block in a footer.
+_END_FORM: Final = struct.Struct("<i6s")
+_END: Final = b" " * _END_FORM.size
+_BLOCK: Final = 24
 # A folder whose value is a code, 01, and as a number would be another folder's.
 _CODED: Final = re.compile(r"(?<=/)([^/=]+)=[+-]?0[0-9][^/]*(?=/)")
 
@@ -203,6 +209,7 @@ class ParquetFiles(TableSource):
                 with of_column(name, self.names):
                     try:
                         column.validate(full=True)  # Arrow itself trusts what a file says.
+                        column = usual(column)
                     except pa.ArrowInvalid:
                         raise ColumnError(
                             "is damaged, or holds text that is not in UTF-8."
@@ -249,18 +256,17 @@ class ArrowFile(TableSource):
                 f"The file {quoted(self.name)} is of Feather's first version; write Parquet."
             )
         self.is_stream = start != b"ARROW1"
-        # A file is a stream, with a beginning and an end around it.
-        self._start = 0 if self.is_stream else 8
-        with self._reading(self._start) as file:
-            schema = pyarrow.ipc.open_stream(file).schema
+        with self._reading(0) as file:
+            opened = pyarrow.ipc.open_stream if self.is_stream else pyarrow.ipc.open_file
+            schema = opened(file).schema
         self.embedded = (schema.metadata or {}).get(DECLARATION_KEY)
         self.schema, self.names = bare_schema(schema), Header(schema.names)
         check_width(len(self.names), self.name)
         check_unique(self.names)
         largest = {_RECORD_BATCH: [0], _DICTIONARY_BATCH: [0]}
         self.row_count = 0
-        with self._reading(self._start) as file:
-            for message in pyarrow.ipc.MessageReader.open_stream(file):
+        with self._reading(0) as file:
+            for message in _messages(file, stream=self.is_stream):
                 kind, rows, size = _size_of(message)
                 largest.setdefault(kind, []).append(size)
                 self.row_count += rows if kind == _RECORD_BATCH else 0
@@ -274,11 +280,11 @@ class ArrowFile(TableSource):
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         with unreadable(self.name):
             check_fits(self._largest, f"A batch of {quoted(self.name)}")
-        with self._reading(self._start) as file:
-            for batch in pyarrow.ipc.open_stream(file):
+        with self._reading(0) as file:
+            for batch in _batches(file, stream=self.is_stream):
                 chosen = batch if columns is None else batch.select(list(columns))
                 chosen.validate(full=True)  # Arrow itself trusts what a file says.
-                yield chosen.replace_schema_metadata(None)
+                yield usual_batch(chosen)
 
     @contextmanager
     def _reading(self, start: int) -> Iterator[Any]:
@@ -286,6 +292,49 @@ class ArrowFile(TableSource):
         with unreadable(self.name), files.open_input_file(path) as file:
             file.seek(start)
             yield file
+
+
+def _batches(file: Any, *, stream: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a stream, or of a file in the order of its footer."""
+    if stream:
+        yield from pyarrow.ipc.open_stream(file)
+        return
+    opened = pyarrow.ipc.open_file(file)
+    yield from map(opened.get_batch, range(opened.num_record_batches))
+
+
+def _messages(file: Any, *, stream: bool) -> Iterator[Any]:
+    """Yield the messages of a stream, or those that a file's footer lists: it may hold others."""
+    if stream:
+        yield from pyarrow.ipc.MessageReader.open_stream(file)
+        return
+    size = file.size()
+    file.seek(size - len(_END))
+    length, magic = _END_FORM.unpack(file.read(len(_END)))
+    if magic != b"ARROW1" or not 0 < length <= size - len(_END):
+        raise pa.ArrowInvalid("no footer")
+    file.seek(size - len(_END) - length)
+    footer = bytes(file.read(length))
+    for place in _blocks(footer):
+        if not 0 <= place < size:
+            raise pa.ArrowInvalid("a block outside of the file")
+        file.seek(place)
+        yield pyarrow.ipc.read_message(file)
+
+
+def _blocks(footer: bytes) -> Iterator[int]:
+    """Yield where a file's dictionaries begin, and its batches: fields 2 and 3 of its footer."""
+    root = struct.unpack_from("<I", footer, 0)[0]
+    own = root - struct.unpack_from("<i", footer, root)[0]
+    for field in (2, 3):
+        if 4 + 2 * field >= struct.unpack_from("<H", footer, own)[0]:
+            continue
+        at = struct.unpack_from("<H", footer, own + 4 + 2 * field)[0]
+        if not at:
+            continue
+        start = root + at + struct.unpack_from("<I", footer, root + at)[0]
+        for place in range(struct.unpack_from("<I", footer, start)[0]):
+            yield struct.unpack_from("<q", footer, start + 4 + _BLOCK * place)[0]
 
 
 def _size_of(message: Any) -> tuple[int, int, int]:

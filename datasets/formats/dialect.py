@@ -230,6 +230,10 @@ def _separator(text: str, usual: str, whole: bool, name: str) -> str:
     records = {mark: _records(text, mark, whole) or [[]] for mark in marks}
     width = {mark: len(records[mark][0]) for mark in marks}
     fitting = [m for m in marks if width[m] > 1 and {*map(len, records[m])} == {width[m]}]
+    if max(width.values()) == 1 and {*map(len, records[usual])} != {1}:
+        # One column, whose cells hold the usual mark: 0,5.
+        alone = (m for m in SEPARATORS if {*map(len, _records(text, m, whole))} == {1})
+        return next(alone, usual)
     if len(fitting) > 1 and max(map(len, records.values())) > 1:
         raise InputError(
             f"It is not clear which mark separates the fields of {quoted(name)}; say it with "

@@ -56,6 +56,12 @@ class JsonLines(TableSource):
         for block in self._blocks(pa.schema(kinds)):
             yield from block.select(names).combine_chunks().to_batches()
 
+    def read_as_labels(self, names: Collection[str]) -> None:
+        """Read texts that write times from now on as they are."""
+        for name in names:
+            place = self.schema.get_field_index(name)
+            self.schema = self.schema.set(place, pa.field(name, self.kind_of(name, (name,))))
+
     def kind_of(self, name: str, as_text: Collection[str]) -> pa.DataType:
         """Return the type of a column; text that is asked for stays so, though it writes times."""
         kind = self.schema.field(name).type

@@ -99,6 +99,54 @@ def computed_type(kind: pa.DataType) -> pa.DataType:
     return _COMPUTED.get(kind, kind)
 
 
+def usual_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which a column is read: one on which everything can be computed."""
+    # No views of texts, no runs, no short decimals, no dictionary with unsigned places or views.
+    if pa.types.is_run_end_encoded(kind):
+        return usual_type(kind.value_type)
+    if pa.types.is_dictionary(kind):
+        values, index = usual_type(kind.value_type), kind.index_type
+        if pa.types.is_unsigned_integer(index):
+            index = pa.int32() if index.bit_width < 32 else pa.int64()
+        if pa.types.is_dictionary(values) or pa.types.is_nested(values):
+            return kind
+        return pa.dictionary(index, values, kind.ordered)
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:
+        return pa.decimal128(kind.precision, kind.scale)
+    return _COMPUTED.get(kind, kind)
+
+
+def usual(column: pa.Array) -> pa.Array:
+    """Return a column in its usual type; what memory cannot hold is refused (ColumnError)."""
+    kind = usual_type(column.type)
+    if kind == column.type:
+        return column
+    if pa.types.is_run_end_encoded(column.type):
+        check_fits(8 * len(column))
+        lengths = np.diff(np.asarray(column.run_ends), prepend=0)
+        ends = np.clip(np.cumsum(lengths) - column.offset, 0, len(column))
+        places = np.repeat(np.arange(len(lengths)), np.diff(ends, prepend=0))
+        return usual(usual(column.values).take(pa.array(places)))
+    if pa.types.is_dictionary(column.type):
+        values, indices = usual(column.dictionary), column.indices.cast(kind.index_type)
+        return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+    if is_any(column.type, *_VIEWS):
+        check_fits(_unpacked(column))
+    return column.cast(kind)
+
+
+def usual_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows with every column in its usual type, and without metadata."""
+    columns = [usual(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def usual_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of several pieces in its usual type."""
+    kind = usual_type(column.type)
+    return column if kind == column.type else pa.chunked_array(map(usual, column.chunks), kind)
+
+
 def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column without its extension type."""
     if not isinstance(column.type, pa.BaseExtensionType):
@@ -111,10 +159,7 @@ def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
     What a number, a code or an id is, is asked of these alone, whatever type a file gave them.
     """
-    column = stored(column)
-    if pa.types.is_run_end_encoded(column.type):
-        chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
-        column = stored(pa.chunked_array(chunks, column.type.value_type))
+    column = usual_column(stored(column))
     if is_any(column.type, *LISTS) and len(column):
         bounds = pc.min_max(pc.list_value_length(column))
         if bounds["min"].as_py() == bounds["max"].as_py() == 1:
@@ -233,6 +278,10 @@ class TableSource:
         # types of their own and ignore it.
         raise NotImplementedError
 
+    def read_as_labels(self, names: Collection[str]) -> None:
+        """Read columns of a text file from now on as labels are read: letter for letter."""
+        # Whole numbers and booleans stay so; other sources have types of their own.
+
     def width(self, names: Sequence[str]) -> float:
         """Return how many values a row has in some columns."""
         return len(names)
@@ -274,8 +323,8 @@ def read_whole(source: TableSource) -> pa.Table:
 
 
 def bare_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema without metadata, which may hold anything: another tool's statistics."""
-    return pa.schema([pa.field(field.name, field.type) for field in schema])
+    """Return names and usual types: metadata may hold anything, even statistics."""
+    return pa.schema([pa.field(field.name, usual_type(field.type)) for field in schema])
 
 
 class MemoryTable(TableSource):
@@ -289,6 +338,9 @@ class MemoryTable(TableSource):
             self.names = Header(str(name) for name in self._frame.columns)
             declared = self._frame.attrs.get(DECLARATION_KEY.decode())
             self.embedded = declared.encode() if isinstance(declared, str) else None
+        elif (names := getattr(getattr(source, "dtype", None), "names", None)) and source.ndim == 1:
+            self._table = pa.table({name: pa.array(source[name]) for name in names})
+            self.names = Header(names)
         elif not hasattr(source, "__arrow_c_stream__"):
             raise _no_table(source)
         else:
@@ -327,7 +379,7 @@ class MemoryTable(TableSource):
         places = {name: place for place, name in enumerate(self.names)}
         for name in names:
             if self._frame is None:
-                column = self._table.column(name)
+                column = usual_column(self._table.column(name))
             else:
                 column = _from_pandas(self._frame.iloc[:, places[name]], places[name] + 1)
             yield name, column if rows is None else column.take(pa.array(rows))
@@ -340,6 +392,33 @@ class MemoryTable(TableSource):
         """Yield the rows, in order."""
         chosen = self.table if columns is None else self.table.select(list(columns))
         yield from chosen.to_batches(_ROWS_AT_ONCE)
+
+
+def bare_column(source: Any) -> pa.ChunkedArray | None:
+    """Return a bare column: of Arrow, pandas or Polars, an array of shape (n,), a list; or None."""
+    if isinstance(source, pa.Array | pa.ChunkedArray):
+        return source if isinstance(source, pa.ChunkedArray) else pa.chunked_array([source])
+    if hasattr(source, "columns") or hasattr(source, "column_names"):
+        return None
+    if hasattr(source, "__arrow_c_stream__"):
+        with unreadable("truth", "cannot be read as an Arrow column"):
+            try:
+                column = pa.chunked_array(source)
+            except (pa.ArrowException, TypeError, ValueError):
+                return None
+            return None if pa.types.is_struct(column.type) else column
+    if not isinstance(source, list | tuple) and not hasattr(source, "index"):
+        if not hasattr(source, "__array__") or getattr(source, "ndim", 1) != 1:
+            return None
+        source = np.asarray(source)
+        if source.ndim != 1 or source.dtype.names:
+            return None
+    elif getattr(source, "ndim", 1) != 1:
+        return None
+    import pandas as pd
+
+    series = hasattr(source, "index") and hasattr(source, "array")
+    return _from_pandas(pd.Series(source.array if series else source), 1)
 
 
 def _no_table(source: Any) -> InputError:
@@ -370,4 +449,4 @@ def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
         raise InputError(
             f"Column {place} mixes types or holds objects; give every column one type."
         ) from None
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return usual_column(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))

@@ -156,6 +156,11 @@ class DeclaredLabels:
     range: LabelRange | None = None
     classes: tuple[Label, ...] | None = None
 
+    def are_classes(self, request: ColumnRequest) -> bool:
+        """Return whether labels are classes, which a text file spells, and no numbers."""
+        numeric = request.round is not None or traits_of(request.mechanism).numeric
+        return self.range is None and not numeric
+
     def count(self, request: ColumnRequest, kind: pa.DataType) -> LabelCount:
         """Return what reads the labels of a column of this type, as its mechanism needs them."""
         hint, rng = "", request.randomness("rounding")

@@ -36,6 +36,7 @@ from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource
+from ldpaudit.datasets.labels import alike_in_value
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import (
     USUAL,
@@ -159,6 +160,8 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     if source.remark:
         progress.remark(f"Read the data as {source.remark}.")
     _check_roles(stated, source)
+    classes = [one.request.label for one in declared if one.labels.are_classes(one.request)]
+    source.read_as_labels(classes)
     source = completed(source, [one.label for one in stated.columns], request.missing)
     columns = read_columns(stated, declared, source, progress)
     again = tuple(second_draw(request, columns))
@@ -280,11 +283,11 @@ def _write(
     secret = None
     if request.secret is not None:
         true = pa.schema([pa.field(name, source.schema.field(name).type) for name in aside])
-        secret = TableFile(files.add(request.secret, private=True), true, dialect)
+        secret = TableFile(files.add(request.secret, private=True), true, dialect, private)
     posterior, model = None, plan.rows.model
     if request.posterior_out is not None and model is not None:
         posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
-    release = TableFile(files.add(request.output), plan.schema, dialect)
+    release = TableFile(files.add(request.output), plan.schema, dialect, private)
     write_declaration(files, request.output, plan.schema)
     for batch, letters in row_pairs(source, read, letters=plan.letters):
         features = batch.select([name for name in plan.names if name not in private])
@@ -385,6 +388,12 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
             yield (
                 f"{about}{alike} of the {len(names)} labels differ from another only in case or "
                 "spaces and are randomized as labels of their own: spell each label in one way."
+            )
+        if alike := alike_in_value([] if channel is None else channel.classes):
+            yield (
+                f"{about}{alike} of the {len(names)} labels differ from another only in how a "
+                "number is written, such as zeros at the end, and are kept apart as labels of "
+                "their own."
             )
         if channel is not None and len(channel.outputs) == 1:
             yield (
