@@ -7,8 +7,7 @@ dictionary, of whatever compresses well. So sizes are looked up before anything 
 import re
 import struct
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,15 +19,27 @@ import pyarrow.parquet as pq
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
 from ldpaudit.datasets.formats.tables import (
     DECLARATION_KEY,
+    LISTS,
+    NUMBERS,
+    TEXTS,
     TableSource,
     allowed,
     bare_schema,
     check_fits,
+    is_any,
     usual,
     usual_batch,
     value_type,
 )
-from ldpaudit.datasets.names import ColumnError, Header, check_unique, of_column, quoted
+from ldpaudit.datasets.names import (
+    ColumnError,
+    Header,
+    called,
+    check_unique,
+    of_column,
+    quoted,
+    shown_type,
+)
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS
 
@@ -65,10 +76,8 @@ class ParquetFiles(TableSource):
         self.row_count = sum(self.part_rows)
         check_width(len(schemas[0].names), self.name)
         check_unique(schemas[0].names)
-        if any(not schema.equals(schemas[0]) for schema in schemas):
-            raise InputError(
-                f"The files of {quoted(self.name)} must have the same columns and types."
-            )
+        self._alike = all(schema.equals(schemas[0]) for schema in schemas)
+        united = bare_schema(schemas[0]) if self._alike else self._united(schemas)
         declared = {(schema.metadata or {}).get(DECLARATION_KEY) for schema in schemas}
         if len(declared) > 1:
             raise InputError(
@@ -83,9 +92,46 @@ class ParquetFiles(TableSource):
                 texts = [f.with_type(pa.string()) if f.name in coded else f for f in fields]
                 kinds = pa.schema(texts)
                 self._dataset = self._opened_as(pyarrow.dataset.partitioning(kinds, flavor="hive"))
-        self.schema = bare_schema(self._dataset.schema)
+        of_folders = [f for f in self._dataset.schema if f.name not in united.names]
+        self.schema = bare_schema(pa.schema([*united, *of_folders]))
+        self._leaves_of: dict[str, dict[str, list[tuple[int, bool]]]] = {}
         self.names = Header(self.schema.names)
         check_unique(self.names)
+
+    def _united(self, schemas: Sequence[pa.Schema]) -> pa.Schema:
+        """Return one schema that holds the values of all parts; their columns may be in any order.
+
+        InputError where a part lacks a column or holds another kind of values; it gives places.
+        """
+        first, parts = bare_schema(schemas[0]), [bare_schema(schema) for schema in schemas]
+        for path, part in zip(self.location.paths, parts, strict=True):
+            for one, other, lacks in ((first, part, "lacks"), (part, first, "has")):
+                missing = [name for name in one.names if other.get_all_field_indices(name) == []]
+                if missing or len(part.names) != len({*part.names}):
+                    place = called(missing[0], one.names) if missing else "a column twice"
+                    which = f"{place} of the first part" if lacks == "lacks" else f"a {place}"
+                    which = (
+                        f"{which} that the first part does not have" if lacks == "has" else which
+                    )
+                    raise InputError(
+                        f"{self.location.part(path)} {lacks} {which}; all files must have the same "
+                        "columns."
+                    )
+        fields = []
+        for field in first:
+            kind, own = pa.null(), first.get_field_index(field.name) + 1
+            for path, part in zip(self.location.paths, parts, strict=True):
+                other = part.field(field.name).type
+                both = united_type(kind, other)
+                if both is None:
+                    raise InputError(
+                        f"{self.location.part(path)} holds {shown_type(other)} in column {own}, "
+                        f"and the parts before it {shown_type(kind)}; write it in one type in all "
+                        "files."
+                    )
+                kind = both
+            fields.append(pa.field(field.name, kind))
+        return pa.schema(fields)
 
     def _opened_as(self, partitioning: Any) -> Any:
         return pyarrow.dataset.dataset(
@@ -132,17 +178,20 @@ class ParquetFiles(TableSource):
             **options,
         )
 
-    @cached_property
-    def _leaves(self) -> dict[str, list[tuple[int, bool]]]:
-        """The places of each column's parts in the files, and whether they are those of lists."""
+    def _leaves(self, path: str) -> dict[str, list[tuple[int, bool]]]:
+        """Return the places of each column's parts in a file, and whether they are of lists."""
+        path = self.location.paths[0] if self._alike else path
+        if path in self._leaves_of:
+            return self._leaves_of[path]
         found: dict[str, list[tuple[int, bool]]] = {name: [] for name in self.names}
-        with self._opened(self.location.paths[0]) as file:
+        with self._opened(path) as file:
             for place, leaf in enumerate(map(file.schema.column, range(len(file.schema)))):
                 parts = leaf.path.split(".")  # A name may have dots itself.
                 tops = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
                 top = next((name for name in tops if name in found), None)
                 if top is not None:
                     found[top].append((place, leaf.max_repetition_level > 0))
+        self._leaves_of[path] = found
         return found
 
     def width(self, names: Sequence[str]) -> float:
@@ -151,14 +200,14 @@ class ParquetFiles(TableSource):
         for path in self.location.paths:
             with self._opened(path) as file:
                 for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-                    places = (leaf[0] for name in names for leaf in self._leaves[name])
+                    places = (leaf[0] for name in names for leaf in self._leaves(path)[name])
                     values += sum(group.column(place).num_values for place in places)
         return values / max(self.row_count, 1)
 
     def _rows_at_once(self, file: Any, path: str, names: Sequence[str]) -> int:
         """Return how many rows of a file make about 32 MiB, 64 to 65,536."""
         metadata, width, longest = file.metadata, 0, 1
-        leaves = [(name, *leaf) for name in names for leaf in self._leaves[name]]
+        leaves = [(name, *leaf) for name in names for leaf in self._leaves(path)[name]]
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
             for name, place, repeated in leaves:
@@ -210,12 +259,44 @@ class ParquetFiles(TableSource):
                     try:
                         column.validate(full=True)  # Arrow itself trusts what a file says.
                         column = usual(column)
+                        kind = self.schema.field(name).type
+                        column = column if column.type == kind else column.cast(kind)
                     except pa.ArrowInvalid:
                         raise ColumnError(
                             "is damaged, or holds text that is not in UTF-8."
                         ) from None
             found.append(column)
         return pa.RecordBatch.from_arrays(found, names=names)
+
+
+def united_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return a type that holds the values of both, of one kind: numbers, texts, times; or None."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    one, other = value_type(one), value_type(other)
+    if one == other:
+        return one
+    kinds = (one, other)
+    if all(is_any(kind, *TEXTS) for kind in kinds):
+        return pa.large_string()
+    if all(is_any(kind, "integer", "floating") for kind in kinds):
+        if any(pa.types.is_floating(kind) for kind in kinds):
+            return pa.float64()
+        return (
+            pa.uint64()
+            if {pa.types.is_unsigned_integer(k) for k in kinds} == {True}
+            else pa.int64()
+        )
+    if all(is_any(kind, *NUMBERS, "date", "timestamp", "time", "duration") for kind in kinds):
+        with suppress(pa.ArrowException):
+            schemas = [pa.schema([("", kind)]) for kind in kinds]
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    if all(is_any(kind, *LISTS) for kind in kinds):
+        inner = united_type(one.value_type, other.value_type)
+        return None if inner is None else pa.large_list(inner)
+    return None
 
 
 def _check_magic(location: Location, path: str) -> None:
