@@ -3,9 +3,11 @@
 Each file appears under its name when all of it is on the disk.
 """
 
+import bz2
 import codecs
 import gzip
 import json
+import lzma
 import math
 import os
 import shutil
@@ -29,7 +31,9 @@ from ldpaudit.datasets.formats.locations import (
     EXCEL,
     JSON,
     NUMPY,
+    PACKED,
     SIDECAR,
+    STATISTICS,
     SVMLIGHT,
     check_unchanged,
 )
@@ -53,8 +57,9 @@ _NOT_WRITTEN: Final = (
     *EXCEL,
     *NUMPY,
     *SVMLIGHT,
+    *STATISTICS,
     ".json",
-    ".gz",
+    *PACKED,
     ".xls",
     ".pdf",
     ".docx",
@@ -115,12 +120,12 @@ class TableFile:
         self._part, name, stream = part, part.path.name.lower(), part.stream
         self._write: Callable[[pa.RecordBatch], object]
         with part.writing(), ExitStack() as opened:
-            if name.endswith(".gz"):
-                packed: Any = gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
-                stream = opened.enter_context(packed)
+            codec = PACKED.get(Path(name).suffix)
+            if codec is not None:
+                stream = opened.enter_context(_packing(codec, stream))
             if name.endswith(CSV):
                 mark = "," if dialect.separator == "\t" else dialect.separator
-                mark = "\t" if ".tsv" in name[-7:] else mark
+                mark = "\t" if any(end in name[-8:] for end in (".tsv", ".tab")) else mark
                 decimal, encoder = dialect.numbers.decimal, codecs.getincrementalencoder
                 encode = encoder(dialect.encoding)().encode
                 header = _csv_cells(pa.array(schema.names, _TEXT), mark, decimal).to_pylist()
@@ -148,6 +153,29 @@ class TableFile:
         """Append rows, as a row group."""
         with self._part.writing():
             self._write(batch)
+
+
+def _packing(codec: str, stream: Any) -> Any:
+    """Return a file that compresses what is written to it; it holds no name and no time."""
+    if codec == "gzip":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
+    if codec == "xz":
+        return lzma.LZMAFile(stream, "wb")
+    if codec == "bz2":
+        return bz2.BZ2File(stream, "wb")
+    return pa.CompressedOutputStream(pa.PythonFile(_Kept(stream), mode="w"), codec)
+
+
+class _Kept:
+    """A file that stays open when what is written through it is closed."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self.write, self.flush, self.tell = stream.write, stream.flush, stream.tell
+
+    def close(self) -> None:
+        """Leave the file open."""
 
 
 def _decoded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -265,7 +293,7 @@ def check_holds(target: Path, schema: pa.Schema) -> None:
 def check_format(target: Path) -> None:
     """Refuse a name of a format that is not written (OutputError)."""
     name = target.name.lower()
-    if name.endswith(_NOT_WRITTEN) and not is_text(target):
+    if name.endswith(_NOT_WRITTEN) and not (is_text(target) and not name.endswith(".zip")):
         raise OutputError(
             f"{quoted(target.name)} cannot be written in the format of its name; give it one that "
             "ends in .parquet, .feather, .csv, .csv.gz or .jsonl."

@@ -313,8 +313,9 @@ def _check_magic(location: Location, path: str) -> None:
         raise InputError(f"{shown} is encrypted.")
     if start != b"PAR1":
         raise InputError(
-            f"{shown} is neither Parquet nor CSV (a CSV file's name must end in .csv, .csv.gz, "
-            ".tsv, .tsv.gz; other formats are known by their names, too)."
+            f"{shown} is not Parquet. Files are known by their names: name it .csv, .tsv, .txt, "
+            ".jsonl, .feather, .xlsx, .npz, .svm, .dta, .sav, .sas7bdat or .xpt if it is one of "
+            "these."
         )
     if end != start or size < 2 * len(end):
         raise InputError(f"{shown} is truncated: a Parquet file ends with its footer.")

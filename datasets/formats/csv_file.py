@@ -71,7 +71,7 @@ class CsvFile(TableSource):
         self, location: Location, stated: FileOptions = AS_FOUND, *, named: bool = True
     ) -> None:
         self.location = location
-        self.tabs = ".tsv" in location.paths[0].lower()[-7:]
+        self.tabs = any(end in location.paths[0].lower()[-8:] for end in (".tsv", ".tab"))
         with self._reading("utf-8"), self.location.unpacked() as stream:
             sample = bytes(stream.read(LOOKED_AT))
             whole = not stream.read(1)

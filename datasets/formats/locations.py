@@ -5,9 +5,12 @@
 import contextlib
 import csv
 import hashlib
+import lzma
 import os
 import re
 import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -32,8 +35,19 @@ from ldpaudit.work.limits import (
 )
 
 PARQUET: Final = (".parquet", ".parq", ".pq")
-CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-JSON: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+# How a text file may be compressed, by the end of its name; a zip archive holds one file.
+PACKED: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz", ".zip": "zip"}
+_TEXT_ENDS: Final = (".csv", ".tsv", ".tab", ".data", ".dat", ".txt")
+
+
+def _also_packed(*ends: str) -> tuple[str, ...]:
+    return tuple(end + packed for end in ends for packed in ("", *PACKED))
+
+
+CSV: Final = (*_also_packed(*_TEXT_ENDS), ".zip")
+JSON: Final = _also_packed(".jsonl", ".ndjson")
+STATISTICS: Final = (".dta", ".sav", ".zsav", ".sas7bdat", ".xpt")
+ORC: Final = (".orc",)
 ARROW: Final = (".feather", ".arrow", ".ipc")
 NUMPY: Final = (".npz",)
 EXCEL: Final = (".xlsx", ".xlsm")
@@ -41,6 +55,8 @@ SVMLIGHT: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".sv
 # What is added to the name of a file for that of its declaration.
 SIDECAR: Final = ".ldpaudit.json"
 _CHUNK: Final = 1 << 22
+# Bits of an entry of an archive that is encrypted.
+_ENCRYPTED: Final = 0b1000001
 _LINES: Final = 1 << 24
 
 _Seen = list[tuple["Location", tuple[Any, ...]]]
@@ -81,12 +97,18 @@ class Location:
         return self.filesystem.open_input_stream(path, compression=None)
 
     def unpacked(self) -> Any:
-        """Open a single file to read its bytes, uncompressed where its name ends in .gz."""
+        """Open a single file to read its bytes, uncompressed where its name says that it is."""
         path = self.paths[0]
-        if not path.lower().endswith(".gz"):
+        codec = PACKED.get(PurePosixPath(path).suffix.lower())
+        if codec is None:
             return self.open(path)
         packed = self.filesystem.get_file_info(path).size
-        stream = self.filesystem.open_input_stream(path, compression="gzip")
+        if codec == "zip":
+            stream = _only_entry(self.filesystem.open_input_file(path), self.name)
+        elif codec == "xz":
+            stream = lzma.LZMAFile(self.open(path))  # noqa: SIM115 - its reader closes it.
+        else:
+            stream = self.filesystem.open_input_stream(path, compression=codec)
         return pa.PythonFile(_Unpacked(stream, packed, self.name), mode="r")
 
     def line_blocks(self, kind: str) -> Iterator[bytes]:
@@ -157,6 +179,26 @@ class Location:
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _only_entry(file: Any, name: str) -> Any:
+    """Open the only table in a zip archive (InputError where there is not one)."""
+    archive = zipfile.ZipFile(file)
+    entries = [
+        entry
+        for entry in archive.infolist()
+        if not entry.is_dir() and not entry.filename.startswith(("__MACOSX/", "."))
+    ]
+    ends = tuple(end for end in (*_TEXT_ENDS, *JSON) if not end.endswith(tuple(PACKED)))
+    tables = [entry for entry in entries if entry.filename.lower().endswith(ends)]
+    if len(tables) != 1:
+        raise InputError(
+            f"The archive {quoted(name)} must hold one CSV file; it holds {len(tables)} among "
+            f"{len(entries)} files."
+        )
+    if tables[0].flag_bits & _ENCRYPTED:
+        raise InputError(f"The archive {quoted(name)} is encrypted.")
+    return archive.open(tables[0])
+
+
 class _Unpacked:
     """The content of a compressed file, as far as an honest file's can go."""
 
@@ -171,7 +213,7 @@ class _Unpacked:
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes (InputError where there are too many)."""
-        block = bytes(self._stream.read(None if size < 0 else size))
+        block = bytes(self._stream.read(size) if size >= 0 else self._stream.read())
         self._seen += len(block)
         check_unpacked(self._seen, self._packed, self._name, UNPACKED_BYTES)
         return block
@@ -201,6 +243,9 @@ def check_width(columns: int, name: str) -> None:
 _DAMAGED: Final = (
     *(pa.ArrowException, OSError, EOFError, ValueError, csv.Error, RecursionError),
     NotImplementedError,  # Of zip archives.
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
     struct.error,
 )
 
