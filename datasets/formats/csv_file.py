@@ -115,16 +115,18 @@ class CsvFile(TableSource):
         """Read columns from now on as labels: letter for letter, but whole numbers and booleans."""
         # Numbers keep their decimal point: 250,0 is 250.0, and 250,00 another label.
         self._labels = frozenset(names)
+        self.__dict__.pop("schema", None)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns and their types; finding them reads the whole file once."""
-        kinds = self._kinds
-        for place, field in enumerate(kinds):
-            spelt = field.name in self._labels and is_any(field.type, *_SPELT)
-            if field.name in self._texts or spelt:
-                kinds = kinds.set(place, field.with_type(_TEXT))
-        return kinds
+        texts = {
+            field.name
+            for field in self._kinds
+            if field.name in self._texts
+            or (field.name in self._labels and is_any(field.type, *_SPELT))
+        }
+        return pa.schema([f.with_type(_TEXT) if f.name in texts else f for f in self._kinds])
 
     @cached_property
     def _kinds(self) -> pa.Schema:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +54,7 @@ def check_fits(size: float, what: str = "") -> None:
         raise InputError(f"{what} {problem}") if what else ColumnError(problem)
 
 
+@lru_cache(maxsize=1 << 12)  # A wide table asks this of few types, very often.
 def is_any(kind: pa.DataType, *tests: str) -> bool:
     """Return whether a type passes one of the tests of ``pa.types``, such as ``"integer"``."""
     return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
@@ -99,6 +100,7 @@ def computed_type(kind: pa.DataType) -> pa.DataType:
     return _COMPUTED.get(kind, kind)
 
 
+@lru_cache(maxsize=1 << 10)
 def usual_type(kind: pa.DataType) -> pa.DataType:
     """Return the type in which a column is read: one on which everything can be computed."""
     # No views of texts, no runs, no short decimals, no dictionary with unsigned places or views.

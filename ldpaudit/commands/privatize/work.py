@@ -35,7 +35,7 @@ from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
-from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, held_to
 from ldpaudit.datasets.labels import alike_in_value
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import (
@@ -50,6 +50,7 @@ from ldpaudit.datasets.writing import (
 from ldpaudit.errors import LdpAuditError, OutputError, refuse
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
+from ldpaudit.work.memory import size_of
 from ldpaudit.work.progress import NoProgress, Progress
 
 _LARGE_EPSILON: Final = 5.0
@@ -151,7 +152,11 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     Its memory does not grow with the number of rows. One line says what is wrong, without any
     cell; nothing is left behind then (InputError, OutputError, MissingDependencyError).
     """
-    progress = progress or NoProgress()
+    with held_to(None if request.memory is None else size_of(request.memory)):
+        return _privatized(request, progress or NoProgress())
+
+
+def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSummary:
     stated = stated_release(request)
     _check_places(request, stated)
     declared = stated_columns(stated)
