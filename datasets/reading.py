@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ldpaudit.datasets.as_read import ColumnReader, said_of
 from ldpaudit.datasets.column_survey import (
@@ -50,11 +51,13 @@ from ldpaudit.datasets.domains import (
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.formats.tables import (
+    TEXTS,
     TableSource,
     allowed,
     check_fits,
     comparable_values,
     held_to,
+    is_any,
 )
 from ldpaudit.datasets.groups import read_bags, read_groups, read_strata
 from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
@@ -288,7 +291,7 @@ def read_release(
         columns = with_arrays(found, encoded) + survey_left_out(cells, table.names, reader)
         if (sketch := getattr(table, "sketch", None)) is not None:
             encoded.columns = sketch.features
-        keys = {name: comparable_values(special[name]) for name in roles.keys}
+        keys = {name: _key(special[name]) for name in roles.keys}
         features_read = encoded.table()
         places = {name: place for place, name in enumerate(table.names, start=1)}
         surveys = columns + survey_keys(keys, features_read.width, table.names)
@@ -339,6 +342,15 @@ def read_release(
             )
         people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
         return ReadReport(release, tuple(warnings), test_rows, tuple(remarks), people)
+
+
+def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return ids or groups as they can be compared; whole numbers of a text file as integers."""
+    column = comparable_values(column)
+    if not is_any(column.type, *TEXTS) or not len(column):
+        return column
+    whole = pc.all(pc.match_substring_regex(column, r"^(0|-?[1-9][0-9]{0,17})$")).as_py()
+    return column.cast(pa.int64()) if whole else column
 
 
 def _looked_at(

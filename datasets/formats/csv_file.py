@@ -229,6 +229,10 @@ class CsvFile(TableSource):
         text = (
             f"Every row of {quoted(self.name)} must have {lengths[1]} fields; one has {lengths[2]}."
         )
+        if not self.names[-1] and int(lengths[2]) == len(self.names) - 1:
+            return InputError(
+                f"{text} The line of names ends with a mark that the rows do not have: delete it."
+            )
         other = len(self.names) == 1 and any(mark in self.names[0] for mark in SEPARATORS)
         return InputError(f"{text} Say what separates them: --separator." if other else text)
 

@@ -231,6 +231,7 @@ def _separator(text: str, usual: str, whole: bool, name: str) -> str:
     width = {mark: len(records[mark][0]) for mark in marks}
     fitting = [m for m in marks if width[m] > 1 and {*map(len, records[m])} == {width[m]}]
     if max(width.values()) == 1 and {*map(len, records[usual])} != {1}:
+        _check_title(text, whole, name)
         # One column, whose cells hold the usual mark: 0,5.
         alone = (m for m in SEPARATORS if {*map(len, _records(text, m, whole))} == {1})
         return next(alone, usual)
@@ -240,6 +241,20 @@ def _separator(text: str, usual: str, whole: bool, name: str) -> str:
             "--separator."
         )
     return fitting[0] if fitting else max(marks, key=width.__getitem__)
+
+
+def _check_title(text: str, whole: bool, name: str) -> None:
+    """Refuse a file whose names stand below a title or a comment (InputError)."""
+    _, _, below = text.partition("\n")
+    for mark in SEPARATORS:
+        rows = _records(below, mark, whole)
+        if len(rows) < 2 or len(rows[0]) < 2 or {*map(len, rows)} != {len(rows[0])}:
+            continue
+        if not any(re.fullmatch(_ANY, cell.strip()) for cell in rows[0]):
+            raise InputError(
+                f"The first line of {quoted(name)} must name the columns, and is one field where "
+                f"the others have {len(rows[0])}: delete titles and comments above the names."
+            )
 
 
 def _records(text: str, separator: str, whole: bool) -> list[list[str]]:

@@ -23,7 +23,7 @@ def seconds(action):
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_columns_cost_each_the_same(form, tmp_path):
     took = {}
-    for columns in (1_000, 4_000):
+    for columns in (500, 2_000):
         rows = np.random.default_rng(0).integers(0, 3, (20, columns))
         path = tmp_path / f"{columns}.{form}"
         names = [f"c{i}" for i in range(columns)]
@@ -39,7 +39,7 @@ def test_columns_cost_each_the_same(form, tmp_path):
         read_release(path)  # Imports and caches.
         took[columns] = seconds(lambda path=path: read_release(path))
     # Four times the columns: by a square it would be sixteen times.
-    assert took[4_000] < 9 * took[1_000] + 0.5
+    assert took[2_000] < 9 * took[500] + 0.5
 
 
 def keys_of_their_own(path, lines):
@@ -51,11 +51,11 @@ def keys_of_their_own(path, lines):
 def test_keys_that_differ_in_every_line_are_refused_before_they_cost(tmp_path):
     path = keys_of_their_own(tmp_path / "r.jsonl", 20_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    took = seconds(lambda: pytest.raises(InputError, open_table, path))
-    assert took < 10
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # In KiB.
+    start = time.process_time()
     with pytest.raises(InputError, match="different keys or more"):
         open_table(path)
+    assert time.process_time() - start < 10
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # In KiB.
 
 
 def test_few_lines_with_keys_of_their_own_are_read_in_pieces(tmp_path, monkeypatch):

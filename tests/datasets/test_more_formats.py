@@ -205,3 +205,28 @@ def test_damaged_files_of_statistics_packages(end, tmp_path):
         path.write_bytes(content[: len(content) // 3])
         with pytest.raises(InputError, match=r"damaged or truncated|no rows|no label"):
             read_release(path)
+
+
+@pytest.mark.parametrize("title", ["A survey of 2020", "# made by hand", "id"])
+def test_lines_above_the_names_are_said(title, tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_bytes(title.encode() + b"\n" + TEXT)
+    with pytest.raises(InputError, match="delete titles and comments above the names"):
+        read_release(path)
+
+
+def test_a_mark_at_the_end_of_the_names_is_said(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_bytes(TEXT.replace(b"label\n", b"label,\n", 1))
+    with pytest.raises(InputError, match="line of names ends with a mark"):
+        read_release(path)
+
+
+def test_consecutive_ids_number_the_rows_in_every_format(tmp_path):
+    frame = FRAME.assign(id=range(1, ROWS + 1))
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    frame.to_parquet(tmp_path / "r.parquet")
+    for name in ("r.csv", "r.parquet"):
+        for key in (None, "id"):
+            columns = read_release(tmp_path / name, id_column=key).release.columns
+            assert [column.concern for column in columns if column.name == "id"] == ["index"]

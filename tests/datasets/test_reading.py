@@ -231,7 +231,7 @@ def test_bad_files(tmp_path):
     cases = {
         "empty.parquet": (b"", "is empty"),
         "tiny.parquet": (b"PAR1", "truncated"),
-        "text.parquet": (b"zz and only words", "neither Parquet nor CSV"),
+        "text.parquet": (b"zz and only words", "is not Parquet"),
         "cut.parquet": (whole[:-40], "is truncated"),
         "broken.parquet": (whole[: len(whole) // 2] + b"PAR1", "damaged"),
         "scrambled.parquet": (whole[:4] + b"\xff" * 900 + whole[904:], "damaged"),
