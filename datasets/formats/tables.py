@@ -124,7 +124,8 @@ def usual(column: pa.Array) -> pa.Array:
     if kind == column.type:
         return column
     if pa.types.is_run_end_encoded(column.type):
-        check_fits(8 * len(column))
+        # A run of a few bytes can stand for all rows: what they take, with their places.
+        check_fits(_RUN * len(column))
         lengths = np.diff(np.asarray(column.run_ends), prepend=0)
         ends = np.clip(np.cumsum(lengths) - column.offset, 0, len(column))
         places = np.repeat(np.arange(len(lengths)), np.diff(ends, prepend=0))
@@ -228,6 +229,8 @@ _ROWS_AT_ONCE: Final = 1 << 16
 _CELLS_AT_ONCE, _COLUMNS_AT_ONCE = 1 << 22, 10_000
 # Bytes of memory for each cell of a group, where every pass over a file reads its text again.
 _CELL: Final = 64
+# Bytes of memory for each row of a column of runs, whose size no file says.
+_RUN: Final = 64
 
 
 class TableSource:
