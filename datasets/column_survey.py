@@ -10,13 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.features import EncodedFeatures, is_categorical
-from ldpaudit.datasets.formats.tables import LISTS, decoded, is_any, stored, value_type
+from ldpaudit.datasets.formats.tables import (
+    LISTS,
+    comparable_values,
+    is_any,
+    plain_values,
+    value_type,
+)
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray
 from ldpaudit.release.features import ColumnKind, ColumnSurvey, Concern
 
+AS_FOUND: Final = ColumnReader()
 # Rows that are looked at first: most questions are answered by them.
 GLANCE: Final = 10_000
 # With fewer rows a column may be unique by chance.
@@ -48,13 +56,15 @@ def surveyed(
     cells: Iterable[tuple[str, pa.ChunkedArray]],
     found: list[ColumnSurvey],
     names: Sequence[str],
+    read: ColumnReader = AS_FOUND,
 ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """Yield the columns of a file of ``names`` in turn; add the survey of each to ``found``."""
+    """Yield the columns of a file of ``names`` as ``read`` reads them; add a survey of each."""
     for name, column in cells:
         with of_column(name, names):
-            survey = survey_column(name, column)
+            own, reading = read(name, column)
+            survey = replace(survey_column(name, own), reading=reading)
         found.append(survey)
-        yield name, column
+        yield name, own
 
 
 def with_arrays(
@@ -72,12 +82,14 @@ def with_arrays(
 
 
 def survey_left_out(
-    cells: Iterable[tuple[str, pa.ChunkedArray]], names: Sequence[str]
+    cells: Iterable[tuple[str, pa.ChunkedArray]],
+    names: Sequence[str],
+    read: ColumnReader = AS_FOUND,
 ) -> tuple[ColumnSurvey, ...]:
     """Return surveys of columns that are in the file though no features; none if unreadable."""
     found: list[ColumnSurvey] = []
     with suppress(InputError):
-        for _ in surveyed(cells, found, names):
+        for _ in surveyed(cells, found, names, read):
             pass
     return tuple(found)
 
@@ -98,13 +110,13 @@ def survey_keys(
 
 def ranks(column: pa.ChunkedArray) -> FloatArray:
     """Return the rank of each value of a column among its values, float64 of shape (n,)."""
-    ranked = pc.rank(decoded(stored(column)).combine_chunks(), tiebreaker="dense")
+    ranked = pc.rank(comparable_values(column).combine_chunks(), tiebreaker="dense")
     return np.asarray(ranked.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
     """Return what a column is like: most of it by its first 10,000 rows."""
-    column = stored(column)
+    column = plain_values(column)
     rows, head = len(column), column.slice(0, GLANCE)
     indexed = _INDEX.fullmatch(name) is not None
     if not plain(head.type) or not rows:
@@ -112,12 +124,12 @@ def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
         other: ColumnKind = "list" if lists else "nested"
         other = "number" if pa.types.is_null(head.type) else other
         return ColumnSurvey(name, other, 0.0, concern="index" if indexed else None)
-    glance = decoded(head)
+    glance = comparable_values(head)
     share = pc.count_distinct(glance).as_py() / max(len(glance), 1)
     kind, whole = kind_of(glance, share), _is_whole(glance)
     # Measurements differ in each row, too, and mean nothing by it.
     may_be = rows >= _FEWEST and share == 1 and (kind != "number" or whole)
-    every = decoded(column) if may_be or rises(glance) else glance
+    every = comparable_values(column) if may_be or rises(glance) else glance
     unique = may_be and _is_unique(every)
     named = _IDENTIFIER.search(name) is not None and share >= _NAMED_SHARE and rows >= _FEWEST
     named |= kind == "category" and share >= _NEARLY_ALL and rows >= _FEWEST
@@ -126,7 +138,7 @@ def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
         concern = "index"
     elif kind in ("text", "date"):
         concern = kind
-    elif unique or (named and (kind == "category" or _is_whole(head))):
+    elif unique or (named and (kind == "category" or whole)):
         concern = "identifier"
     ordered = rows > 1 and rises(glance) and rises(every)
     many = share * len(glance) >= _MANY and (kind != "number" or whole)
@@ -181,6 +193,8 @@ def _is_whole(column: pa.ChunkedArray) -> bool:
     """Return whether all numbers are whole, as those of an identifier are."""
     if is_any(column.type, "integer"):
         return True
+    if pa.types.is_decimal(column.type):  # Beyond the integers of 64 bits.
+        return pc.all(pc.equal(pc.floor(column), column)).as_py() is True
     if not is_any(column.type, "floating"):
         return False
     values = column.drop_null().to_numpy()

@@ -5,7 +5,7 @@
 # them. Warnings go into reports, so they give a column's number, not its name.
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -16,18 +16,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.domains import EncodedLabels, read_numbers
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
+    BYTES,
     NUMBERS,
+    TEXTS,
     MemoryTable,
     TableSource,
-    decoded,
+    bare_column,
+    comparable_values,
     is_any,
-    stored,
+    value_type,
 )
-from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
+from ldpaudit.datasets.labels import LabelColumn, alike_in_value, positions, read_labels
 from ldpaudit.datasets.names import (
     DEFAULT_LABEL,
     ColumnError,
@@ -128,13 +132,10 @@ def true_labels(
 
 def open_truth(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
     """Open a truth; a bare array or Series becomes a table of one column."""
-    if isinstance(source, pa.Array | pa.ChunkedArray):
-        return MemoryTable(pa.table({DEFAULT_LABEL: source})), True
-    if getattr(source, "ndim", None) == 1 or isinstance(source, list | tuple):
-        import pandas as pd
-
-        series = hasattr(source, "index") and hasattr(source, "array")
-        return MemoryTable(pd.DataFrame({DEFAULT_LABEL: source.array if series else source})), True
+    if not isinstance(source, str | os.PathLike | TableSource):
+        column = bare_column(source)
+        if column is not None:
+            return MemoryTable(pa.table({DEFAULT_LABEL: column})), True
     if isinstance(source, str | os.PathLike) and is_svmlight(os.fspath(source)):
         return open_svmlight(os.fspath(source)), False
     return open_table(source, files), False
@@ -183,24 +184,71 @@ def matching_rows(
         repeated = len(ids) - pc.count_distinct(ids).as_py()
         if repeated:
             raise InputError(f"Ids must be distinct; {repeated:,} in the {where} are repeated.")
+    if ours.type != theirs.type:
+        raise UnknownIdError(
+            f"The ids of the release and of the {other} must be written alike: those of one table "
+            "are bytes, those of the other text or numbers."
+        )
     order = pc.index_in(ours, value_set=theirs.combine_chunks())
     if order.null_count:
+        missing = ours.filter(order.is_null())
         raise UnknownIdError(
             f"Every id of the release must be in the {other}; {order.null_count:,} of "
-            f"{len(ours):,} are not."
+            f"{len(ours):,} are not.{_would_match(missing, theirs, other)}"
         )
     return order
 
 
+# How ids of two tables may differ, and what removes that from a column of text.
+_SPELLINGS: Final = (
+    ("without zeros in front", lambda ids: pc.replace_substring_regex(ids, "^0+([0-9])", r"\1")),
+    ("without spaces around them", pc.utf8_trim_whitespace),
+    ("if upper and lower case were the same", pc.utf8_lower),
+    ("without hyphens", lambda ids: pc.replace_substring(ids, "-", "")),
+    ("without '.0' at the end", lambda ids: pc.replace_substring_regex(ids, r"\.0+$", "")),
+    ("without quotes around them", lambda ids: pc.utf8_trim(ids, characters="'\"")),
+)
+
+
+def _would_match(missing: pa.ChunkedArray, known: pa.ChunkedArray, other: str) -> str:
+    """Return a sentence about what would make ids match that are missing; empty if nothing does."""
+    if not is_any(known.type, *TEXTS):
+        return ""
+
+    def found(change: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> int:
+        there = pc.is_in(change(missing), value_set=change(known).combine_chunks())
+        return int(pc.sum(there).as_py() or 0)
+
+    matching = [(found(change), words) for words, change in _SPELLINGS]
+    most, words = max(matching, key=lambda one: one[0])
+    if not most:
+        kinds = [
+            pc.all(pc.match_substring_regex(ids, r"^[0-9]+$")).as_py() for ids in (missing, known)
+        ]
+        if kinds[0] != kinds[1]:
+            numbered = "release" if kinds[0] else other
+            return (
+                f" Those of the {numbered} are numbers, the others are not: is it the same column?"
+            )
+        return ""
+    which = "All" if most == len(missing) else f"{most:,}"
+    return f" {which} of these would match {words}: write the ids of both tables alike."
+
+
 def comparable_ids(ids: pa.ChunkedArray, where: str) -> pa.ChunkedArray:
-    """Return ids as text, so that 7 in one file matches ``7`` in the other (but not ``07``)."""
-    ids = decoded(stored(ids))
+    """Return ids as text, so that 7 in one file matches ``7`` in the other (but not ``07``).
+
+    A whole number is itself, however it is written: 7.0, as pandas writes it after a merge, is 7.
+    """
+    ids = comparable_values(ids)
     try:
-        if is_any(ids.type, "fixed_size_binary", "binary"):
+        if is_any(ids.type, "fixed_size_binary", *BYTES):
             ids = ids.cast(pa.large_binary())
         else:
             whole = ids.cast(pa.int64()) if pa.types.is_floating(ids.type) else ids
             ids = whole.cast(pa.large_string())
+            if pc.all(pc.match_substring_regex(ids, r"^[+-]?(0|[1-9][0-9]*)\.0+$")).as_py():
+                ids = pc.replace_substring_regex(ids, r"\.0+$", "")
     except pa.ArrowException:
         raise InputError(f"The ids of the {where} must be whole numbers or text.") from None
     if ids.null_count:
@@ -241,6 +289,12 @@ def warnings_about(
             )
         if truth.unused:
             warnings.append("Some rows of the truth match no row of the release and were left out.")
+    classes = () if labels.numeric is not None else labels.domains.classes
+    if alike := alike_in_value(classes):
+        warnings.append(
+            f"{alike} of the {len(classes)} labels differ from another only in how a number is "
+            "written, such as zeros at the end; they are kept apart."
+        )
     if before != roles.label and before in roles.features:
         warnings.append(
             f"Column {number[before]} of the release has the name that the private column had "
@@ -375,11 +429,15 @@ def _checked(columns: Columns, rows: int) -> Iterator[tuple[str, pa.ChunkedArray
 
 
 def encode_together(
-    cells: Columns, rows: int, companions: Sequence[Companion], names: Sequence[str]
+    cells: Columns,
+    rows: int,
+    companions: Sequence[Companion],
+    names: Sequence[str],
+    files: FileOptions = AS_FOUND,
 ) -> tuple[EncodedFeatures, Parts]:
     """Code the feature columns of a release of ``names`` together with its companions'."""
     total = rows + sum(companion.rows for companion in companions)
-    encoded = encode_features(_stacked(cells, companions, names), total, names)
+    encoded = encode_features(_stacked(cells, companions, names, files), total, names)
     parts, start = {}, rows
     for companion in companions:
         part = encoded.part(start, start + companion.rows)
@@ -389,14 +447,17 @@ def encode_together(
 
 
 def _stacked(
-    cells: Columns, companions: Sequence[Companion], names: Sequence[str]
+    cells: Columns, companions: Sequence[Companion], names: Sequence[str], files: FileOptions
 ) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    readers = [ColumnReader.of(companion.table, files) for companion in companions]
     for name, column in cells:
         columns = [column]
-        for companion in companions:
-            other = next(companion.columns)[1]
-            columns.append(other if companion.order is None else other.take(companion.order))
         with of_column(name, names):
+            for companion, read in zip(companions, readers, strict=True):
+                other, _ = read(name, next(companion.columns)[1])
+                if is_any(column.type, *NUMBERS) and is_any(value_type(other.type), *TEXTS):
+                    other = read.numbers(other)
+                columns.append(other if companion.order is None else other.take(companion.order))
             joined = joined_values(columns) if companions else column
         yield name, joined
 

@@ -23,6 +23,7 @@ from ldpaudit.datasets.labels import (
     most_classes,
     positions,
     read_labels,
+    spelt_otherwise,
     too_many,
 )
 from ldpaudit.errors import InputError
@@ -209,6 +210,11 @@ def find_domains(
         classes = in_order(base)
         if truth is not None:
             check_not_continuous(truth, "true")
+            if why := spelt_otherwise(truth, base):
+                raise InputError(
+                    "True and released labels must be spelt in the same way: of the true labels "
+                    f"{why}. Write them in one way."
+                )
             places = positions(truth.values, base)
             apart = bool((places < 0).all())
             more = (v for v, place in zip(truth.values, places, strict=True) if place < 0)

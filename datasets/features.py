@@ -16,6 +16,7 @@ from ldpaudit.datasets.formats.tables import (
     TEXTS,
     decoded,
     is_any,
+    plain_values,
     stored,
 )
 from ldpaudit.datasets.names import ColumnError, of_column
@@ -55,7 +56,7 @@ class EncodedFeatures:
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Encode one more column (ColumnError)."""
-        column = stored(column)
+        column = plain_values(column)
         self.extra += read_out(column)
         categorical = is_categorical(column.type)
         place = len(self.categorical) if categorical else sum(x.shape[1] for x in self.numeric)
@@ -151,7 +152,10 @@ def narrowed(values: FloatArray | Float32Array) -> Float32Array:
         return values.astype(np.float32, copy=False)
     low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
     if np.isinf([low, high]).any():
-        raise ColumnError(f"must be finite; {int(np.isinf(values).sum()):,} values are infinite.")
+        raise ColumnError(
+            f"must be finite; {int(np.isinf(values).sum()):,} values are infinite "
+            "(--missing-values Inf reads them as missing)."
+        )
     half_spread, farthest = high / 2 - low / 2, max(abs(low), abs(high))
     if half_spread > 0 and not _NARROWEST < half_spread < _WIDEST:
         scaled = (values / 2 - low / 2) / half_spread

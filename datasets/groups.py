@@ -20,9 +20,9 @@ from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     TableSource,
     check_complete,
+    comparable_values,
     decoded,
     is_any,
-    stored,
 )
 from ldpaudit.datasets.labels import LabelColumn, forms, positions, read_labels
 from ldpaudit.datasets.names import called, missing_column, quoted
@@ -51,7 +51,7 @@ def read_groups(
     name = identifier if group is None else group
     if name is None:
         return None
-    column = decoded(stored(columns[name]))
+    column = comparable_values(columns[name])
     if is_any(column.type, "floating"):  # NaN is missing, too.
         column = column.cast(pa.float64())
         column = pc.if_else(pc.is_nan(column), None, column)

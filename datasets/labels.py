@@ -5,9 +5,13 @@
 # (:func:`canonical`). Within one collection (the released values, the true values, the declared
 # classes) two labels of the same canonical form are an error, so different labels are never merged.
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +24,18 @@ from ldpaudit.datasets.formats.tables import (
     decoded,
     is_any,
     stored,
+    usual_column,
 )
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
 from ldpaudit.work.limits import DIGITS
 
+_DECIMAL: Final = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WHOLE: Final = re.compile(r"-?[0-9]+")
+_TIME: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[ T]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?(Z|[+-].+)?)?"
+)
 MOST_CLASSES = 1000
 ROWS_PER_CLASS = 10
 # An undeclared label with more distinct values than this, not all whole numbers, is no class.
@@ -44,18 +55,52 @@ class LabelColumn:
     def coded(self, domain: Sequence[Label], which: str, among: str) -> IntArray:
         """Return codes into ``domain``, int32 of shape (n,); the two texts are for the message."""
         codes = positions(self.values, domain)[self.codes]
-        check_inside(codes, which, among)
+        check_inside(codes, which, among, spelt_otherwise(self, domain))
         return codes
 
 
-def check_inside(codes: IntArray, which: str, among: str) -> None:
-    """Check that no code is negative."""
+def check_inside(codes: IntArray, which: str, among: str, why: str = "") -> None:
+    """Check that no code is negative; ``why`` says in what the others differ, if that is known."""
     outside = int((codes < 0).sum())
     if outside:
+        more = f": {why}. Write them in one way." if why else "."
         raise InputError(
             f"Every {which} must be one of {among}; {outside:,} of {len(codes)} rows hold "
-            "another value."
+            f"another value{more}"
         )
+
+
+# In what two spellings of a label may differ, and what removes that; the last one removes all.
+_SPELLINGS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
+    ("have a space at an end that the others lack, or the other way round", str.strip),
+    ("differ from others in spaces alone", lambda text: " ".join(text.split())),
+    ("differ from others in upper and lower case alone", str.casefold),
+    (
+        "differ from others in how accents are composed (Unicode NFC and NFD)",
+        lambda text: unicodedata.normalize("NFC", text),
+    ),
+    (
+        "differ from others in spelling alone (spaces, case, accents)",
+        lambda text: " ".join(unicodedata.normalize("NFC", text).casefold().split()),
+    ),
+)
+
+
+def spelt_otherwise(labels: LabelColumn, domain: Sequence[Label]) -> str:
+    """Return how many labels are none of ``domain`` for their spelling alone, and in what it is.
+
+    Empty where none is, or labels differ in more than that.
+    """
+    others = positions(labels.values, domain) < 0
+    texts = {value: place for place, value in enumerate(labels.values) if others[place]}
+    known = [label for label in domain if isinstance(label, str)]
+    for words, bare in _SPELLINGS:
+        same = {bare(label) for label in known}
+        alike = [p for v, p in texts.items() if isinstance(v, str) and bare(v) in same]
+        if alike:
+            rows = int(np.isin(labels.codes, alike).sum())
+            return f"{rows:,} {words}"
+    return ""
 
 
 def most_classes(rows: int) -> int:
@@ -69,7 +114,7 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     # whether the strings come from a text file, where 1 is written as ``1``: they become ints,
     # floats or booleans where all of them are written as such.
     rows = len(column)
-    column, codes = _used(stored(column))
+    column, codes = _used(usual_column(stored(column)))
     plain = _plain(column, role)
     if pa.types.is_null(plain.type):
         check_complete(max(rows, 1), rows, f"a {role} label")
@@ -87,7 +132,7 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
         whole = all(value == int(value) for value in values)
         values = [int(value) if whole else float(value) for value in values]
     if from_text:
-        values = list(read_texts([str(value) for value in values]))
+        values = list(labels_of_text([str(value) for value in values]))
     forms(values, f"{role} labels")
     return LabelColumn(tuple(values), found)
 
@@ -99,7 +144,8 @@ def _used(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, IntArray | None]:
     if not pa.types.is_dictionary(column.type) or not column.num_chunks:
         return column, None
     column = column.unify_dictionaries()
-    indices = pa.chunked_array([chunk.indices for chunk in column.chunks])
+    # Unsigned ones cannot hold −1: of Polars' categories, DuckDB's ENUM.
+    indices = pa.chunked_array([chunk.indices.cast(pa.int64()) for chunk in column.chunks])
     order = pc.unique(indices.drop_null())
     place = np.full(len(column.chunk(0).dictionary) + 1, -1, dtype=np.int32)
     place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
@@ -125,7 +171,9 @@ def _plain(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
         column = pc.if_else(pc.is_nan(column), None, column)
         column = pc.add(column, pa.scalar(0, column.type))  # turns -0.0 into 0.0
     elif not is_any(column.type, "boolean", "integer", "decimal", "null"):
-        raise InputError(f"The {role} label must be text, a number or a boolean, no nested object.")
+        raise InputError(
+            f"The {role} label must be text, a number, a date or a boolean, no nested object."
+        )
     return column
 
 
@@ -140,8 +188,7 @@ def too_many(role: str, values: int, rows: int) -> InputError:
 
 def check_not_continuous(labels: LabelColumn, role: str) -> None:
     """Check that undeclared labels are classes and not measurements."""
-    fractional = any(isinstance(value, float) for value in labels.values)
-    if fractional and len(labels.values) > CONTINUOUS_FROM:
+    if fractional(labels.values) and len(labels.values) > CONTINUOUS_FROM:
         raise InputError(
             f"The {role} label looks continuous ({len(labels.values)} different numbers, not all "
             f"whole); put it into bins, or declare a channel with these outputs."
@@ -164,36 +211,118 @@ def canonical(label: Label) -> str:
     return str(int(label)) if whole else repr(float(label))
 
 
+def fractional(labels: Sequence[Label]) -> bool:
+    """Return whether labels are numbers, or texts that all write some, and not all are whole."""
+    values = [label if not isinstance(label, str) else _value(label) for label in labels]
+    numbers = [float(value) for value in values if value is not None]
+    return len(numbers) == len(values) and not all(value.is_integer() for value in numbers)
+
+
 def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
-    """Return the canonical forms of distinct labels."""
-    spelt = tuple(canonical(label) for label in labels)
+    """Return the canonical forms of distinct labels; texts of one number are as they are spelt."""
+    spelt = [canonical(label) for label in labels]
+    count = Counter(spelt)
+    spelt = [
+        label if isinstance(label, str) and count[form] > 1 and _value(label) is not None else form
+        for label, form in zip(labels, spelt, strict=True)
+    ]
     if len(set(spelt)) < len(spelt):
         raise InputError(
             f"The {what} must differ in more than spelling or type; only {len(set(spelt))} of "
             f"{len(spelt)} can be told apart."
         )
-    return spelt
+    return tuple(spelt)
+
+
+def alike_in_value(labels: Sequence[Label]) -> int:
+    """Return how many labels write a number that another one writes, too: 250.0 and 250.00."""
+    return len(labels) - len({_by_value(label) for label in labels})
 
 
 def positions(labels: Sequence[Label], domain: Sequence[Label]) -> IntArray:
     """Return the position of each label in ``domain``, int32 of shape (len(labels),); -1 if absent.
 
-    Labels match by their canonical form. Booleans match 0 and 1 where one side has booleans only
-    and the other only 0 and 1.
+    Labels match letter for letter, else by their canonical form, or the number or the time
+    that they write; never where two labels of one side would become one. Booleans match 0 and 1
+    where one side has booleans only and the other only 0 and 1.
     """
-    spelt, targets = [canonical(label) for label in labels], [canonical(label) for label in domain]
-    place = {form: position for position, form in enumerate(targets)}
-    words, digits = {"true": "1", "false": "0"}, {"1": "true", "0": "false"}
-    for ours, theirs in ((words, digits), (digits, words)):
-        if set(spelt) <= set(ours) and set(targets) <= set(theirs):
-            spelt = [ours[form] for form in spelt]
-            break
-    return np.array([place.get(form, -1) for form in spelt], dtype=np.int32)
+    place = np.full(len(labels), -1, dtype=np.int32)
+    for form in (_letters, _by_value):
+        ours, theirs = [form(label) for label in labels], [form(label) for label in domain]
+        often, once = Counter(ours), Counter(theirs)
+        target = {key: at for at, key in enumerate(theirs) if once[key] == 1}
+        free = {*range(len(domain))} - {*place.tolist()}
+        for at in np.flatnonzero(place < 0):
+            found = target.get(ours[at], -1)
+            if found in free and often[ours[at]] == 1:
+                place[at] = found
+        if (place >= 0).all():
+            return place
+    if (place < 0).all():
+        ours, theirs = [canonical(label) for label in labels], [canonical(v) for v in domain]
+        words, digits = {"true": "1", "false": "0"}, {"1": "true", "0": "false"}
+        for one, other in ((words, digits), (digits, words)):
+            if set(ours) <= set(one) and set(theirs) <= set(other):
+                at_once = {form: at for at, form in enumerate(theirs)}
+                return np.array([at_once.get(one[form], -1) for form in ours], dtype=np.int32)
+    return place
+
+
+def _letters(label: Label) -> str:
+    return label if isinstance(label, str) else canonical(label)
+
+
+def _by_value(label: Label) -> str:
+    """Return a number by its value, a time by what it says, and other labels by their form."""
+    if not isinstance(label, str):
+        return canonical(label)
+    value = _value(label)
+    if value is not None:
+        return canonical(value)
+    time = _TIME.fullmatch(label)
+    if time is None:
+        return canonical(label)
+    day, hour, seconds, fraction, zone = time.groups()
+    rest = f"{hour or '00:00'}:{seconds or '00'}.{(fraction or '').rstrip('0')}"
+    return f"{day} {rest}{zone or ''}"
+
+
+def _value(text: str) -> int | float | None:
+    """Return the number that a text writes in any way: 1.50, 1e+05; none where a zero leads."""
+    if not _DECIMAL.fullmatch(text) or len(text) > DIGITS:
+        return None
+    value = float(text)
+    if not np.isfinite(value):
+        return None
+    return int(value) if value.is_integer() else value
 
 
 def in_order(labels: Sequence[Label]) -> tuple[Label, ...]:
-    """Sort labels: booleans and numbers by value, then text."""
-    return tuple(sorted(labels, key=lambda v: (1, 0, v) if isinstance(v, str) else (0, v, "")))
+    """Sort labels: booleans and numbers by value, then text; text of numbers alone by value."""
+    texts = [label for label in labels if isinstance(label, str)]
+    values = {text: _value(text) for text in texts}
+    counted = all(value is not None for value in values.values())
+
+    def place(label: Label) -> tuple[int, float, str]:
+        if not isinstance(label, str):
+            return 0, label, ""
+        value = values[label] if counted else None
+        return 1, value or 0, label
+
+    return tuple(sorted(labels, key=place))
+
+
+def labels_of_text(values: Sequence[str]) -> tuple[Label, ...]:
+    """Return the labels of a text file: ints or booleans where all are such, else as they are."""
+    # Two texts are never one label: 250.0 and 250.00 may be a group and a diagnosis.
+    whole = [_number(value.strip()) for value in values]
+    plain = all(
+        isinstance(n, int) and _WHOLE.fullmatch(v.strip())
+        for n, v in zip(whole, values, strict=True)
+    )
+    booleans = all(value.lower() in ("true", "false") for value in values)
+    read = read_texts(values) if plain or booleans else tuple(values)
+    return read if len({*read}) == len({*values}) else tuple(values)
 
 
 def read_texts(values: Sequence[str]) -> tuple[Label, ...]:

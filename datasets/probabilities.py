@@ -3,7 +3,7 @@
 import csv
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -61,7 +61,7 @@ class ColumnChannels:
     def mechanism(self) -> dict[str, Any]:
         """Return the mechanism as a declaration states it, labels that write numbers as such."""
         channels = []
-        for table in self.tables.values():
+        for table in within_groups(self.tables.values()):
             labels = {"classes": table.classes, "outputs": table.outputs}
             read = {key: list(read_texts(texts)) for key, texts in labels.items()}
             channels.append({"name": "channel", **table.stated(), **read})
@@ -70,6 +70,47 @@ class ColumnChannels:
         pairs = zip(read_texts(list(self.tables)), channels, strict=True)
         strata = [{"value": value, "mechanism": channel} for value, channel in pairs]
         return {"name": "by-stratum", "strata": strata}
+
+
+def within_groups(tables: Iterable[ChannelTable]) -> list[ChannelTable]:
+    """Return the channels of strata over the labels of all of them, each within its own labels.
+
+    A stratum releases none but its own labels. A label that it does not have is replaced by one of
+    them, with the mean of their probabilities, so its ε is the one of its own labels.
+    """
+    found = list(tables)
+    classes = list(dict.fromkeys(label for table in found for label in table.classes))
+    outputs = list(dict.fromkeys(label for table in found for label in table.outputs))
+    if all((table.classes, table.outputs) == (classes, outputs) for table in found):
+        return found
+    if any({*table.classes} != {*table.outputs} for table in found):
+        return found  # Outputs of their own mean the same in all strata, or nothing.
+    return [
+        ChannelTable(
+            classes,
+            classes,
+            embedded(table.matrix, table.classes, table.outputs, classes).tolist(),
+            table.remark,
+        )
+        for table in found
+    ]
+
+
+def embedded(
+    matrix: Sequence[Sequence[float]] | FloatArray,
+    classes: Sequence[Label],
+    outputs: Sequence[Label],
+    every: Sequence[Label],
+) -> FloatArray:
+    """Return a channel between some labels over ``every`` label, float64 of shape (k, k)."""
+    own = np.asarray(matrix, dtype=np.float64)
+    to = [list(every).index(label) for label in outputs]
+    whole = np.zeros((len(every), len(every)))
+    whole[:, to] = own.mean(axis=0)
+    for label, row in zip(classes, own, strict=True):
+        whole[list(every).index(label)] = 0
+        whole[list(every).index(label), to] = row
+    return whole
 
 
 def read_channel(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ldpaudit.datasets.as_read import ColumnReader, said_of
 from ldpaudit.datasets.column_survey import (
     ranks,
     survey_keys,
@@ -48,11 +50,20 @@ from ldpaudit.datasets.domains import (
 )
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
-from ldpaudit.datasets.formats.tables import TableSource, allowed, check_fits, held_to
+from ldpaudit.datasets.formats.tables import (
+    TEXTS,
+    TableSource,
+    allowed,
+    check_fits,
+    comparable_values,
+    held_to,
+    is_any,
+)
 from ldpaudit.datasets.groups import read_bags, read_groups, read_strata
 from ldpaudit.datasets.known import known_columns
-from ldpaudit.datasets.labels import LabelColumn, read_labels
+from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
+from ldpaudit.datasets.row_order import check_row_order
 from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
@@ -233,7 +244,11 @@ def read_release(
                 "A sparse release is audited with --truth alone: other tables (--original, "
                 "--synthetic, --held-out, --test, --public) cannot be combined with it."
             )
-        rest = [n for n in table.names if n not in {*roles.special, *roles.features, bag}]
+        known_names = {*roles.special, *roles.features, bag}
+        rest = [name for name in table.names if name not in known_names]
+        for name in files.text:
+            if name not in table.names:
+                raise missing_column(name, "to read as text", table.names)
         rows, looked_at = _looked_at(table, roles, memory, joined=bool(bag or keyed))
         wanted = (*roles.special, *roles.features, *rest)
         cells = table.columns(wanted, roles.special, looked_at)
@@ -263,6 +278,10 @@ def read_release(
                 own = true_labels(of_rows, numeric=view is not None, from_text=table.text)
                 known = Truth(own, roles.truth)
             labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
+            in_order = truth is not None and roles.identifier is None and looked_at is None
+            if in_order and labels.truth is not None and labels.numeric is None and bags is None:
+                meaning = positions(labels.domains.outputs, labels.domains.classes)
+                check_row_order(meaning[labels.released], labels.truth, table.part_rows)
         by = by or (None if of_file is None else of_file.by)
         others = () if declared is None else declared.names
         owned = {roles.label, roles.truth, roles.identifier, *private, *others}
@@ -270,13 +289,14 @@ def read_release(
         _check_memory(memory, len(column), len(roles.features), len(labels.domains.classes))
         companions = open_companions(sources, rows, roles, special, table.names, files, looked_at)
         found: list[ColumnSurvey] = []
-        keys = {name: special[name] for name in roles.keys}
+        reader = ColumnReader.of(table, files)
+        keys = {name: _key(special[name]) for name in roles.keys}
         stated = () if declared is None else declared.before
         settled = known_columns(before, stated, table, roles, {*private, *others}, known)
         compared = settled.compared(islice(cells, len(roles.features)), roles.features, keys)
-        own_cells = surveyed(compared, found, table.names)
-        encoded, parts = encode_together(own_cells, len(column), companions, table.names)
-        columns = with_arrays(found, encoded) + survey_left_out(cells, table.names)
+        own_cells = surveyed(compared, found, table.names, reader)
+        encoded, parts = encode_together(own_cells, len(column), companions, table.names, files)
+        columns = with_arrays(found, encoded) + survey_left_out(cells, table.names, reader)
         if (sketch := getattr(table, "sketch", None)) is not None:
             encoded.columns = sketch.features
         features_read = encoded.table()
@@ -322,6 +342,7 @@ def read_release(
         said = [("release", table.remark), ("true labels", known.remark if known else "")]
         said += [(f"{one.role} table", one.table.remark) for one in companions]
         remarks = [f"Read the {what} as {remark}." for what, remark in said if remark]
+        remarks += filter(None, (said_of(places[one.name], one.reading) for one in found))
         if looked_at is not None:
             remarks.append(
                 f"Read {len(looked_at):,} of the {rows:,} rows, drawn blind to all labels: the "
@@ -330,6 +351,15 @@ def read_release(
             )
         people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
         return ReadReport(release, tuple(warnings), test_rows, tuple(remarks), people)
+
+
+def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return ids or groups as they can be compared; whole numbers of a text file as integers."""
+    column = comparable_values(column)
+    if not is_any(column.type, *TEXTS) or not len(column):
+        return column
+    whole = pc.all(pc.match_substring_regex(column, r"^(0|-?[1-9][0-9]{0,17})$")).as_py()
+    return column.cast(pa.int64()) if whole else column
 
 
 def _looked_at(

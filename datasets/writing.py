@@ -3,13 +3,15 @@
 Each file appears under its name when all of it is on the disk.
 """
 
+import bz2
 import codecs
 import gzip
 import json
+import lzma
 import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
@@ -29,7 +31,9 @@ from ldpaudit.datasets.formats.locations import (
     EXCEL,
     JSON,
     NUMPY,
+    PACKED,
     SIDECAR,
+    STATISTICS,
     SVMLIGHT,
     check_unchanged,
 )
@@ -53,8 +57,9 @@ _NOT_WRITTEN: Final = (
     *EXCEL,
     *NUMPY,
     *SVMLIGHT,
+    *STATISTICS,
     ".json",
-    ".gz",
+    *PACKED,
     ".xls",
     ".pdf",
     ".docx",
@@ -102,23 +107,33 @@ def write_table(table: pa.Table, part: PartFile) -> None:
 class TableFile:
     """A file that is written batch by batch, in the format of its name: :func:`check_format`."""
 
-    # It gets the metadata of the schema, unless it is text; ``dialect``: how a CSV file is written.
+    # It gets the metadata of the schema, unless it is text; ``dialect``: how a CSV file is written;
+    # ``labels``: columns whose texts may be numbers, which have its decimal mark.
 
-    def __init__(self, part: PartFile, schema: pa.Schema, dialect: Dialect = USUAL) -> None:
+    def __init__(
+        self,
+        part: PartFile,
+        schema: pa.Schema,
+        dialect: Dialect = USUAL,
+        labels: Collection[str] = (),
+    ) -> None:
         self._part, name, stream = part, part.path.name.lower(), part.stream
         self._write: Callable[[pa.RecordBatch], object]
         with part.writing(), ExitStack() as opened:
-            if name.endswith(".gz"):
-                packed: Any = gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
-                stream = opened.enter_context(packed)
+            codec = PACKED.get(Path(name).suffix)
+            if codec is not None:
+                stream = opened.enter_context(_packing(codec, stream))
             if name.endswith(CSV):
                 mark = "," if dialect.separator == "\t" else dialect.separator
-                mark = "\t" if ".tsv" in name[-7:] else mark
+                mark = "\t" if any(end in name[-8:] for end in (".tsv", ".tab")) else mark
                 decimal, encoder = dialect.numbers.decimal, codecs.getincrementalencoder
                 encode = encoder(dialect.encoding)().encode
                 header = _csv_cells(pa.array(schema.names, _TEXT), mark, decimal).to_pylist()
                 stream.write(encode(mark.join(header) + "\n"))
-                self._write = lambda batch: stream.write(encode(_csv_rows(batch, mark, decimal)))
+                turned = labels if decimal == "," else ()
+                self._write = lambda batch: stream.write(
+                    encode(_csv_rows(_with_commas(batch, turned), mark, decimal))
+                )
             elif name.endswith(JSON):
                 self._write = lambda batch: stream.write(_json_rows(batch).encode())
             elif name.endswith(ARROW):
@@ -140,9 +155,44 @@ class TableFile:
             self._write(batch)
 
 
+def _packing(codec: str, stream: Any) -> Any:
+    """Return a file that compresses what is written to it; it holds no name and no time."""
+    if codec == "gzip":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
+    if codec == "xz":
+        return lzma.LZMAFile(stream, "wb")
+    if codec == "bz2":
+        return bz2.BZ2File(stream, "wb")
+    return pa.CompressedOutputStream(pa.PythonFile(_Kept(stream), mode="w"), codec)
+
+
+class _Kept:
+    """A file that stays open when what is written through it is closed."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self.write, self.flush, self.tell = stream.write, stream.flush, stream.tell
+
+    def close(self) -> None:
+        """Leave the file open."""
+
+
 def _decoded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     columns = (decoded(pa.chunked_array([column])).combine_chunks() for column in batch.columns)
     return pa.RecordBatch.from_arrays([*map(without_hidden, columns)], schema=schema)
+
+
+def _with_commas(batch: pa.RecordBatch, labels: Collection[str]) -> pa.RecordBatch:
+    """Return a batch in which texts of some columns that are numbers have a decimal comma."""
+    for name in labels:
+        place = batch.schema.get_field_index(name)
+        column = batch.column(place)
+        if is_any(column.type, *TEXTS):
+            number = pc.match_substring_regex(column, r"^[+-]?[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?$")
+            commas = pc.if_else(number, pc.replace_substring(column, ".", ","), column)
+            batch = batch.set_column(place, name, commas)
+    return batch
 
 
 def _csv_rows(batch: pa.RecordBatch, mark: str, decimal: str) -> str:
@@ -243,7 +293,7 @@ def check_holds(target: Path, schema: pa.Schema) -> None:
 def check_format(target: Path) -> None:
     """Refuse a name of a format that is not written (OutputError)."""
     name = target.name.lower()
-    if name.endswith(_NOT_WRITTEN) and not is_text(target):
+    if name.endswith(_NOT_WRITTEN) and not (is_text(target) and not name.endswith(".zip")):
         raise OutputError(
             f"{quoted(target.name)} cannot be written in the format of its name; give it one that "
             "ends in .parquet, .feather, .csv, .csv.gz or .jsonl."

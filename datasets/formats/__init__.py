@@ -7,7 +7,15 @@ import os
 from importlib import import_module
 from typing import Any, Final
 
-from ldpaudit.datasets.formats.locations import ARROW, CSV, EXCEL, JSON, NUMPY, locate
+from ldpaudit.datasets.formats.locations import (
+    ARROW,
+    CSV,
+    EXCEL,
+    JSON,
+    NUMPY,
+    STATISTICS,
+    locate,
+)
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
@@ -19,6 +27,7 @@ _READERS: Final = (
     (JSON, "json_lines", "JsonLines"),
     (ARROW, "arrow", "ArrowFile"),
     ((*NUMPY, *EXCEL), "loaded", "LoadedFile"),
+    (STATISTICS, "statistics", "StatisticsFile"),
     (("",), "arrow", "ParquetFiles"),
 )
 _AS_CSV: Final = "export the table as CSV or Parquet"
@@ -28,7 +37,16 @@ _UNREAD: Final = {
     ".ods": "OpenDocument sheets cannot be read; save it as .xlsx or CSV",
     ".json": "a table in JSON must have one object a line, in a file called .jsonl",
     ".npy": "one bare array has no label; write .npz with an array for each column",
-    **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata", ".pkl", ".orc"), _AS_CSV),
+    ".por": "SPSS's portable format cannot be read; save it as .sav",
+    **dict.fromkeys(
+        (".rds", ".rdata"), "R's own format cannot be read; write.csv writes a CSV file"
+    ),
+    **dict.fromkeys(
+        (".db", ".sqlite", ".sqlite3", ".duckdb"),
+        "a database cannot be read; copy the table into a Parquet or CSV file",
+    ),
+    **dict.fromkeys((".7z", ".rar", ".tar", ".tgz"), "unpack it first, or zip the one CSV file"),
+    **dict.fromkeys((".pkl", ".pickle", ".h5", ".hdf5", ".avro", ".arff"), _AS_CSV),
 }
 
 
@@ -40,7 +58,7 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
         return MemoryTable(source)
     location, files = locate(source), files.files
     names = [path.lower() for path in location.paths]
-    several = (*CSV, *JSON, *ARROW, *EXCEL, *NUMPY)
+    several = (*CSV, *JSON, *ARROW, *EXCEL, *NUMPY, *STATISTICS)
     if len(names) > 1 and any(name.endswith(several) for name in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
     for suffix, advice in _UNREAD.items():

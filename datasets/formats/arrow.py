@@ -7,8 +7,7 @@ dictionary, of whatever compresses well. So sizes are looked up before anything 
 import re
 import struct
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,13 +19,27 @@ import pyarrow.parquet as pq
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
 from ldpaudit.datasets.formats.tables import (
     DECLARATION_KEY,
+    LISTS,
+    NUMBERS,
+    TEXTS,
     TableSource,
     allowed,
     bare_schema,
     check_fits,
+    is_any,
+    usual,
+    usual_batch,
     value_type,
 )
-from ldpaudit.datasets.names import ColumnError, Header, check_unique, of_column, quoted
+from ldpaudit.datasets.names import (
+    ColumnError,
+    Header,
+    called,
+    check_unique,
+    of_column,
+    quoted,
+    shown_type,
+)
 from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS
 
@@ -37,6 +50,10 @@ _FIELDS_IN_LIST: Final = 3
 # Bytes in memory of a value in a list, with its two levels.
 _IN_LIST: Final = 12
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+# A file of Arrow's ends with the length of its footer and a mark; bytes of a block in a footer.
+_END_FORM: Final = struct.Struct("<i6s")
+_END: Final = b" " * _END_FORM.size
+_BLOCK: Final = 24
 # A folder whose value is a code, 01, and as a number would be another folder's.
 _CODED: Final = re.compile(r"(?<=/)([^/=]+)=[+-]?0[0-9][^/]*(?=/)")
 
@@ -48,19 +65,19 @@ class ParquetFiles(TableSource):
     row_count: int
 
     def __init__(self, location: Location) -> None:
-        self.location, schemas, self.row_count = location, [], 0
+        self.location, schemas, self.part_rows = location, [], []
+        self.remark = location.remark
         for path in location.paths:
             part = location.part(path)
             _check_magic(location, path)
             with unreadable(self.name, part=part), self._opened(path) as file:
                 schemas.append(file.schema_arrow)
-                self.row_count += file.metadata.num_rows
+                self.part_rows.append(file.metadata.num_rows)
+        self.row_count = sum(self.part_rows)
         check_width(len(schemas[0].names), self.name)
         check_unique(schemas[0].names)
-        if any(not schema.equals(schemas[0]) for schema in schemas):
-            raise InputError(
-                f"The files of {quoted(self.name)} must have the same columns and types."
-            )
+        self._alike = all(schema.equals(schemas[0]) for schema in schemas)
+        united = bare_schema(schemas[0]) if self._alike else self._united(schemas)
         declared = {(schema.metadata or {}).get(DECLARATION_KEY) for schema in schemas}
         if len(declared) > 1:
             raise InputError(
@@ -75,9 +92,46 @@ class ParquetFiles(TableSource):
                 texts = [f.with_type(pa.string()) if f.name in coded else f for f in fields]
                 kinds = pa.schema(texts)
                 self._dataset = self._opened_as(pyarrow.dataset.partitioning(kinds, flavor="hive"))
-        self.schema = bare_schema(self._dataset.schema)
+        of_folders = [f for f in self._dataset.schema if f.name not in united.names]
+        self.schema = bare_schema(pa.schema([*united, *of_folders]))
+        self._leaves_of: dict[str, dict[str, list[tuple[int, bool]]]] = {}
         self.names = Header(self.schema.names)
         check_unique(self.names)
+
+    def _united(self, schemas: Sequence[pa.Schema]) -> pa.Schema:
+        """Return one schema that holds the values of all parts; their columns may be in any order.
+
+        InputError where a part lacks a column or holds another kind of values; it gives places.
+        """
+        first, parts = bare_schema(schemas[0]), [bare_schema(schema) for schema in schemas]
+        for path, part in zip(self.location.paths, parts, strict=True):
+            for one, other, lacks in ((first, part, "lacks"), (part, first, "has")):
+                missing = [name for name in one.names if other.get_all_field_indices(name) == []]
+                if missing or len(part.names) != len({*part.names}):
+                    place = called(missing[0], one.names) if missing else "a column twice"
+                    which = f"{place} of the first part" if lacks == "lacks" else f"a {place}"
+                    which = (
+                        f"{which} that the first part does not have" if lacks == "has" else which
+                    )
+                    raise InputError(
+                        f"{self.location.part(path)} {lacks} {which}; all files must have the same "
+                        "columns."
+                    )
+        fields = []
+        for field in first:
+            kind, own = pa.null(), first.get_field_index(field.name) + 1
+            for path, part in zip(self.location.paths, parts, strict=True):
+                other = part.field(field.name).type
+                both = united_type(kind, other)
+                if both is None:
+                    raise InputError(
+                        f"{self.location.part(path)} holds {shown_type(other)} in column {own}, "
+                        f"and the parts before it {shown_type(kind)}; write it in one type in all "
+                        "files."
+                    )
+                kind = both
+            fields.append(pa.field(field.name, kind))
+        return pa.schema(fields)
 
     def _opened_as(self, partitioning: Any) -> Any:
         return pyarrow.dataset.dataset(
@@ -95,7 +149,9 @@ class ParquetFiles(TableSource):
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         names = list(self.names if columns is None else columns)
-        for fragment in self._dataset.get_fragments():
+        fragments = {fragment.path: fragment for fragment in self._dataset.get_fragments()}
+        for path in self.location.paths:  # The dataset has an order of its own.
+            fragment = fragments[path]
             constants = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
             stored = [name for name in names if name not in constants]
             for batch in self.part_batches(fragment.path, stored):
@@ -122,17 +178,20 @@ class ParquetFiles(TableSource):
             **options,
         )
 
-    @cached_property
-    def _leaves(self) -> dict[str, list[tuple[int, bool]]]:
-        """The places of each column's parts in the files, and whether they are those of lists."""
+    def _leaves(self, path: str) -> dict[str, list[tuple[int, bool]]]:
+        """Return the places of each column's parts in a file, and whether they are of lists."""
+        path = self.location.paths[0] if self._alike else path
+        if path in self._leaves_of:
+            return self._leaves_of[path]
         found: dict[str, list[tuple[int, bool]]] = {name: [] for name in self.names}
-        with self._opened(self.location.paths[0]) as file:
+        with self._opened(path) as file:
             for place, leaf in enumerate(map(file.schema.column, range(len(file.schema)))):
                 parts = leaf.path.split(".")  # A name may have dots itself.
                 tops = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
                 top = next((name for name in tops if name in found), None)
                 if top is not None:
                     found[top].append((place, leaf.max_repetition_level > 0))
+        self._leaves_of[path] = found
         return found
 
     def width(self, names: Sequence[str]) -> float:
@@ -141,14 +200,14 @@ class ParquetFiles(TableSource):
         for path in self.location.paths:
             with self._opened(path) as file:
                 for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-                    places = (leaf[0] for name in names for leaf in self._leaves[name])
+                    places = (leaf[0] for name in names for leaf in self._leaves(path)[name])
                     values += sum(group.column(place).num_values for place in places)
         return values / max(self.row_count, 1)
 
     def _rows_at_once(self, file: Any, path: str, names: Sequence[str]) -> int:
         """Return how many rows of a file make about 32 MiB, 64 to 65,536."""
         metadata, width, longest = file.metadata, 0, 1
-        leaves = [(name, *leaf) for name in names for leaf in self._leaves[name]]
+        leaves = [(name, *leaf) for name in names for leaf in self._leaves(path)[name]]
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
             for name, place, repeated in leaves:
@@ -199,12 +258,45 @@ class ParquetFiles(TableSource):
                 with of_column(name, self.names):
                     try:
                         column.validate(full=True)  # Arrow itself trusts what a file says.
+                        column = usual(column)
+                        kind = self.schema.field(name).type
+                        column = column if column.type == kind else column.cast(kind)
                     except pa.ArrowInvalid:
                         raise ColumnError(
                             "is damaged, or holds text that is not in UTF-8."
                         ) from None
             found.append(column)
         return pa.RecordBatch.from_arrays(found, names=names)
+
+
+def united_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return a type that holds the values of both, of one kind: numbers, texts, times; or None."""
+    if one == other or pa.types.is_null(other):
+        return one
+    if pa.types.is_null(one):
+        return other
+    one, other = value_type(one), value_type(other)
+    if one == other:
+        return one
+    kinds = (one, other)
+    if all(is_any(kind, *TEXTS) for kind in kinds):
+        return pa.large_string()
+    if all(is_any(kind, "integer", "floating") for kind in kinds):
+        if any(pa.types.is_floating(kind) for kind in kinds):
+            return pa.float64()
+        return (
+            pa.uint64()
+            if {pa.types.is_unsigned_integer(k) for k in kinds} == {True}
+            else pa.int64()
+        )
+    if all(is_any(kind, *NUMBERS, "date", "timestamp", "time", "duration") for kind in kinds):
+        with suppress(pa.ArrowException):
+            schemas = [pa.schema([("", kind)]) for kind in kinds]
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    if all(is_any(kind, *LISTS) for kind in kinds):
+        inner = united_type(one.value_type, other.value_type)
+        return None if inner is None else pa.large_list(inner)
+    return None
 
 
 def _check_magic(location: Location, path: str) -> None:
@@ -221,8 +313,9 @@ def _check_magic(location: Location, path: str) -> None:
         raise InputError(f"{shown} is encrypted.")
     if start != b"PAR1":
         raise InputError(
-            f"{shown} is neither Parquet nor CSV (a CSV file's name must end in .csv, .csv.gz, "
-            ".tsv, .tsv.gz; other formats are known by their names, too)."
+            f"{shown} is not Parquet. Files are known by their names: name it .csv, .tsv, .txt, "
+            ".jsonl, .feather, .xlsx, .npz, .svm, .dta, .sav, .sas7bdat or .xpt if it is one of "
+            "these."
         )
     if end != start or size < 2 * len(end):
         raise InputError(f"{shown} is truncated: a Parquet file ends with its footer.")
@@ -245,18 +338,17 @@ class ArrowFile(TableSource):
                 f"The file {quoted(self.name)} is of Feather's first version; write Parquet."
             )
         self.is_stream = start != b"ARROW1"
-        # A file is a stream, with a beginning and an end around it.
-        self._start = 0 if self.is_stream else 8
-        with self._reading(self._start) as file:
-            schema = pyarrow.ipc.open_stream(file).schema
+        with self._reading(0) as file:
+            opened = pyarrow.ipc.open_stream if self.is_stream else pyarrow.ipc.open_file
+            schema = opened(file).schema
         self.embedded = (schema.metadata or {}).get(DECLARATION_KEY)
         self.schema, self.names = bare_schema(schema), Header(schema.names)
         check_width(len(self.names), self.name)
         check_unique(self.names)
         largest = {_RECORD_BATCH: [0], _DICTIONARY_BATCH: [0]}
         self.row_count = 0
-        with self._reading(self._start) as file:
-            for message in pyarrow.ipc.MessageReader.open_stream(file):
+        with self._reading(0) as file:
+            for message in _messages(file, stream=self.is_stream):
                 kind, rows, size = _size_of(message)
                 largest.setdefault(kind, []).append(size)
                 self.row_count += rows if kind == _RECORD_BATCH else 0
@@ -270,11 +362,11 @@ class ArrowFile(TableSource):
         """Yield the rows in order, with the named columns in the given order (None: all)."""
         with unreadable(self.name):
             check_fits(self._largest, f"A batch of {quoted(self.name)}")
-        with self._reading(self._start) as file:
-            for batch in pyarrow.ipc.open_stream(file):
+        with self._reading(0) as file:
+            for batch in _batches(file, stream=self.is_stream):
                 chosen = batch if columns is None else batch.select(list(columns))
                 chosen.validate(full=True)  # Arrow itself trusts what a file says.
-                yield chosen.replace_schema_metadata(None)
+                yield usual_batch(chosen)
 
     @contextmanager
     def _reading(self, start: int) -> Iterator[Any]:
@@ -282,6 +374,49 @@ class ArrowFile(TableSource):
         with unreadable(self.name), files.open_input_file(path) as file:
             file.seek(start)
             yield file
+
+
+def _batches(file: Any, *, stream: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a stream, or of a file in the order of its footer."""
+    if stream:
+        yield from pyarrow.ipc.open_stream(file)
+        return
+    opened = pyarrow.ipc.open_file(file)
+    yield from map(opened.get_batch, range(opened.num_record_batches))
+
+
+def _messages(file: Any, *, stream: bool) -> Iterator[Any]:
+    """Yield the messages of a stream, or those that a file's footer lists: it may hold others."""
+    if stream:
+        yield from pyarrow.ipc.MessageReader.open_stream(file)
+        return
+    size = file.size()
+    file.seek(size - len(_END))
+    length, magic = _END_FORM.unpack(file.read(len(_END)))
+    if magic != b"ARROW1" or not 0 < length <= size - len(_END):
+        raise pa.ArrowInvalid("no footer")
+    file.seek(size - len(_END) - length)
+    footer = bytes(file.read(length))
+    for place in _blocks(footer):
+        if not 0 <= place < size:
+            raise pa.ArrowInvalid("a block outside of the file")
+        file.seek(place)
+        yield pyarrow.ipc.read_message(file)
+
+
+def _blocks(footer: bytes) -> Iterator[int]:
+    """Yield where a file's dictionaries begin, and its batches: fields 2 and 3 of its footer."""
+    root = struct.unpack_from("<I", footer, 0)[0]
+    own = root - struct.unpack_from("<i", footer, root)[0]
+    for field in (2, 3):
+        if 4 + 2 * field >= struct.unpack_from("<H", footer, own)[0]:
+            continue
+        at = struct.unpack_from("<H", footer, own + 4 + 2 * field)[0]
+        if not at:
+            continue
+        start = root + at + struct.unpack_from("<I", footer, root + at)[0]
+        for place in range(struct.unpack_from("<I", footer, start)[0]):
+            yield struct.unpack_from("<q", footer, start + 4 + _BLOCK * place)[0]
 
 
 def _size_of(message: Any) -> tuple[int, int, int]:

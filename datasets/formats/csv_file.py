@@ -36,6 +36,9 @@ _ROW_LENGTH: Final = re.compile(
     r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+):"
 )
 _TEXT: Final = pa.large_string()
+_NULLS: Final = pyarrow.csv.ConvertOptions().null_values
+# Types of labels of which more than the value counts: 250.0 and 250.00 may be two codes.
+_SPELT: Final = ("floating", "date", "timestamp")
 _TIMES: Final = (pa.timestamp("s"), pa.timestamp("us"))
 # The types to try when a block does not fit; each also fits all earlier blocks.
 _WIDER: Final[dict[pa.DataType, tuple[pa.DataType, ...]]] = {
@@ -68,11 +71,13 @@ class CsvFile(TableSource):
         self, location: Location, stated: FileOptions = AS_FOUND, *, named: bool = True
     ) -> None:
         self.location = location
-        self.tabs = ".tsv" in location.paths[0].lower()[-7:]
+        self.tabs = any(end in location.paths[0].lower()[-8:] for end in (".tsv", ".tab"))
         with self._reading("utf-8"), self.location.unpacked() as stream:
             sample = bytes(stream.read(LOOKED_AT))
             whole = not stream.read(1)
         usual = "\t" if self.tabs else ","
+        self._texts, self._stated = {*stated.text}, {*stated.missing_values}
+        self._labels: frozenset[str] = frozenset()
         self.dialect = find_dialect(sample, usual, whole=whole, stated=stated, name=self.name)
         self.remark = self.dialect.remark
         self.names = tuple(next(iter(self.rows()), ()))
@@ -106,9 +111,26 @@ class CsvFile(TableSource):
             lines = chain([first] if first else [], text)
             yield from csv.reader(lines, delimiter=self.dialect.separator, strict=True)
 
+    def read_as_labels(self, names: Collection[str]) -> None:
+        """Read columns from now on as labels: letter for letter, but whole numbers and booleans."""
+        # Numbers keep their decimal point: 250,0 is 250.0, and 250,00 another label.
+        self._labels = frozenset(names)
+        self.__dict__.pop("schema", None)
+
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns and their types; finding them reads the whole file once."""
+        texts = {
+            field.name
+            for field in self._kinds
+            if field.name in self._texts
+            or (field.name in self._labels and is_any(field.type, *_SPELT))
+        }
+        return pa.schema([f.with_type(_TEXT) if f.name in texts else f for f in self._kinds])
+
+    @cached_property
+    def _kinds(self) -> pa.Schema:
+        """The columns and the narrowest types that fit all of their rows."""
         kinds: list[pa.DataType] = [pa.null()] * len(self.names)
         self._rows = 0
         for block in self._text_blocks(list(self.names)):
@@ -124,7 +146,7 @@ class CsvFile(TableSource):
     @property
     def row_count(self) -> int:  # type: ignore[override]
         """The number of rows, which is known when the types are."""
-        _ = self.schema
+        _ = self._kinds
         return self._rows
 
     def _fits(self, column: pa.Array, kind: pa.DataType) -> bool:
@@ -156,9 +178,11 @@ class CsvFile(TableSource):
             with self._reading():
                 for name, kind, cells in zip(names, kinds, block.columns, strict=True):
                     if name in as_text and not numbers.plain:
-                        found.append(numbers.letters(cells, self.schema.field(name).type))
+                        found.append(numbers.letters(cells, self._kinds.field(name).type))
                     elif name in as_text:
                         found.append(cells)
+                    elif name in self._labels and kind == _TEXT:
+                        found.append(numbers.letters(cells, self._kinds.field(name).type))
                     elif pa.types.is_null(kind):
                         found.append(pa.nulls(len(cells)))
                     else:
@@ -175,6 +199,7 @@ class CsvFile(TableSource):
         convert = pyarrow.csv.ConvertOptions(
             include_columns=names,
             column_types=dict.fromkeys(names, pa.large_binary()),
+            null_values=[*_NULLS, *self._stated],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
@@ -204,6 +229,10 @@ class CsvFile(TableSource):
         text = (
             f"Every row of {quoted(self.name)} must have {lengths[1]} fields; one has {lengths[2]}."
         )
+        if not self.names[-1] and int(lengths[2]) == len(self.names) - 1:
+            return InputError(
+                f"{text} The line of names ends with a mark that the rows do not have: delete it."
+            )
         other = len(self.names) == 1 and any(mark in self.names[0] for mark in SEPARATORS)
         return InputError(f"{text} Say what separates them: --separator." if other else text)
 

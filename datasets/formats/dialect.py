@@ -23,6 +23,19 @@ SEPARATORS: Final = (",", ";", "\t", "|")
 MISSING: Final = frozenset(
     ("", "#N/A", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null", "#NA", "-NaN", "-nan")
 )
+# What people write into a column of numbers where one is missing, or must not be shown.
+ERRORS: Final = frozenset(
+    ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!")
+)
+MARKS: Final = (
+    MISSING
+    | ERRORS
+    | frozenset(
+        ("*", "**", "***", ".", "..", "...", "…", "?", "-", "--", "---", "–", "—", ":", "/", "x")
+    )
+    | frozenset(("<NA>", "None", "none", "NONE", "nil", "(null)", "\\N", "NaT", "missing"))
+    | frozenset(("unknown", "k.A.", "k. A.", "n.a.", "N.A.", "n. a.", "n/v", "nd", "ND", "n.d."))
+)
 _NAMES: Final = {"\t": "tabs", ",": "commas", " ": "spaces"}
 _UTF8, _WESTERN = "utf-8", "cp1252"
 _MARKS: Final = (
@@ -53,7 +66,12 @@ def _grouped(between: str, point: str, least: int = 1, decimals: str = "[0-9]*)?
 
 _THOUSANDS: Final = {mark: _grouped(_POINT[mark], _POINT[_OTHER[mark]]) for mark in ".,"}
 _SPACED: Final = {mark: _grouped(_SPACE, mark) for mark in ("\\.", ",", "[.,]")}
-_ANY: Final = "|".join((*_DECIMAL.values(), _THOUSANDS["."], _THOUSANDS[","], _SPACED["[.,]"]))
+# A column of which this share of the filled cells are numbers is one of numbers.
+NUMERIC_SHARE: Final = 0.9
+INFINITE: Final = r"[+-]?(?i:inf|infinity)"
+_ANY: Final = "|".join(
+    (INFINITE, *_DECIMAL.values(), _THOUSANDS["."], _THOUSANDS[","], _SPACED["[.,]"])
+)
 # Numbers in which a mark can only separate thousands: two of them, or one and decimals.
 _CLOSED: Final = {
     mark: "|".join(
@@ -84,7 +102,7 @@ class NumberStyle:
     @property
     def pattern(self) -> str:
         """The pattern of a number of this style."""
-        written = [_DECIMAL[self.decimal]]
+        written = [INFINITE, _DECIMAL[self.decimal]]
         written += [_THOUSANDS[_OTHER[self.decimal]]] if self.grouped else []
         return "|".join(written + ([_SPACED[_POINT[self.decimal]]] if self.spaced else []))
 
@@ -115,7 +133,8 @@ class NumberStyle:
         for pattern, mark in marks:
             own = pc.match_substring_regex(column, f"^{pattern}$")
             column = pc.if_else(own, pc.replace_substring_regex(column, mark, ""), column)
-        fits = pc.all(pc.match_substring_regex(column, f"^{_DECIMAL[self.decimal]}$")).as_py()
+        written = f"^({_DECIMAL[self.decimal]}|{INFINITE})$"
+        fits = pc.all(pc.match_substring_regex(column, written)).as_py()
         if fits is False:
             raise pa.ArrowInvalid("no numbers of this style")
         return pc.replace_substring(column, ",", ".")
@@ -211,12 +230,31 @@ def _separator(text: str, usual: str, whole: bool, name: str) -> str:
     records = {mark: _records(text, mark, whole) or [[]] for mark in marks}
     width = {mark: len(records[mark][0]) for mark in marks}
     fitting = [m for m in marks if width[m] > 1 and {*map(len, records[m])} == {width[m]}]
+    if max(width.values()) == 1 and {*map(len, records[usual])} != {1}:
+        _check_title(text, whole, name)
+        # One column, whose cells hold the usual mark: 0,5.
+        alone = (m for m in SEPARATORS if {*map(len, _records(text, m, whole))} == {1})
+        return next(alone, usual)
     if len(fitting) > 1 and max(map(len, records.values())) > 1:
         raise InputError(
             f"It is not clear which mark separates the fields of {quoted(name)}; say it with "
             "--separator."
         )
     return fitting[0] if fitting else max(marks, key=width.__getitem__)
+
+
+def _check_title(text: str, whole: bool, name: str) -> None:
+    """Refuse a file whose names stand below a title or a comment (InputError)."""
+    _, _, below = text.partition("\n")
+    for mark in SEPARATORS:
+        rows = _records(below, mark, whole)
+        if len(rows) < 2 or len(rows[0]) < 2 or {*map(len, rows)} != {len(rows[0])}:
+            continue
+        if not any(re.fullmatch(_ANY, cell.strip()) for cell in rows[0]):
+            raise InputError(
+                f"The first line of {quoted(name)} must name the columns, and is one field where "
+                f"the others have {len(rows[0])}: delete titles and comments above the names."
+            )
 
 
 def _records(text: str, separator: str, whole: bool) -> list[list[str]]:
@@ -238,19 +276,25 @@ def _numbers(
     """Find how numbers are written, from the first rows, the header among them."""
     # ``stated``: the decimal mark where it is known; the other mark may then separate thousands.
     # ``known``: whether the separator is the usual one.
-    numeric = {}
+    numeric, pure = {}, set()
     for column, *cells in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):
-        numeric[column] = [cell.strip() for cell in cells if cell.strip() not in MISSING]
-        if not _all(_ANY, numeric[column]):
-            del numeric[column]
+        filled = [cell.strip() for cell in cells if cell.strip() not in MISSING]
+        written = [cell for cell in filled if re.fullmatch(_ANY, cell)]
+        # Marks of missing values among numbers, or a few texts, do not make them others.
+        others = sum(cell not in MARKS for cell in filled) - len(written)
+        if others <= (1 - NUMERIC_SHARE) * (len(written) + others):
+            numeric[column] = written
+            pure |= {column} if len(written) == len(filled) else set()
     if stated is not None:
         style = NumberStyle(stated, True, True)
-        own = frozenset(n for n, cells in numeric.items() if _all(style.pattern, cells))
+        own = frozenset(n for n in pure if _all(style.pattern, numeric[n]))
         return replace(style, watched=own)
     every = [cell for column in numeric.values() for cell in column]
-    style = NumberStyle(".", False, _some(_SPACED["[.,]"], every), frozenset(numeric))
+    style = NumberStyle(".", False, _some(_SPACED["[.,]"], every), frozenset(pure))
     closed = (re.sub(_SPACE, "", cell) for cell in every)
-    cells = [cell for cell in closed if not re.fullmatch(rf"[+-]?[0-9]+{_EXPONENT}", cell)]
+    cells = [
+        cell for cell in closed if not re.fullmatch(rf"[+-]?[0-9]+{_EXPONENT}|{INFINITE}", cell)
+    ]
     # Every number could be one of thousands as well: 1.234.
     unclear = bool(cells) and _all(_THOUSANDS["."], cells)
     if _all(_DECIMAL["."], cells) and (known or not unclear):

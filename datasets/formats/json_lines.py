@@ -1,5 +1,6 @@
 """JSON lines: one object a line, also compressed, in batches."""
 
+import codecs
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -20,6 +21,10 @@ _STEPS[[*b"[{"]], _STEPS[[*b"]}"]] = 1, -1
 _OBJECT: Final = re.compile(rb"\s*\{")
 # A whole number that the reader might take for a float, which merges neighbours.
 _LONG: Final = re.compile(rb"[:\[,]\s*(-?[0-9]{19,})(?=\s*[,\]}])")
+_KEY: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
+# Bytes that are parsed at once, and cells that they may become; cells of a whole file, in all or
+# for each of its bytes.
+_PIECE, _CELLS, _FREE_CELLS, _CELLS_PER_BYTE = 1 << 20, 1 << 22, 10_000_000, 20
 _ONE_A_LINE: Final = "must hold one JSON object a line"
 
 
@@ -41,6 +46,7 @@ class JsonLines(TableSource):
             for field in block.schema:
                 kinds[field.name] = _joined(kinds.get(field.name, pa.null()), field.type, self.name)
             check_width(len(kinds), self.name)
+            self._check_filled(len(kinds))
         if not kinds:
             raise InputError(f"The file {quoted(self.name)} holds no objects.")
         check_unique(tuple(kinds))
@@ -56,14 +62,41 @@ class JsonLines(TableSource):
         for block in self._blocks(pa.schema(kinds)):
             yield from block.select(names).combine_chunks().to_batches()
 
+    def read_as_labels(self, names: Collection[str]) -> None:
+        """Read texts that write times from now on as they are."""
+        for name in names:
+            place = self.schema.get_field_index(name)
+            self.schema = self.schema.set(place, pa.field(name, self.kind_of(name, (name,))))
+
     def kind_of(self, name: str, as_text: Collection[str]) -> pa.DataType:
         """Return the type of a column; text that is asked for stays so, though it writes times."""
         kind = self.schema.field(name).type
         return pa.string() if name in as_text and pa.types.is_timestamp(kind) else kind
 
+    def _line_blocks(self) -> Iterator[bytes]:
+        """Yield blocks of lines, the first without a mark of the byte order."""
+        blocks = self.location.line_blocks("JSON lines")
+        for first in blocks:
+            yield first.removeprefix(codecs.BOM_UTF8)
+            break
+        yield from blocks
+
+    def _check_filled(self, keys: int) -> None:
+        """Refuse objects of which each has a few of very many keys: a table of them is empty."""
+        cells = self.row_count * keys
+        if cells > max(_FREE_CELLS, _CELLS_PER_BYTE * self._bytes):
+            raise InputError(
+                f"The objects of {quoted(self.name)} have {keys:,} different keys or more, of "
+                "which nearly all are missing in each line; write sparse features as svmlight, or "
+                "the same keys in every line."
+            )
+
     def _blocks(self, schema: pa.Schema | None) -> Iterator[pa.Table]:
         parse = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
-        for text in self.location.line_blocks("JSON lines"):
+        known = 0 if schema is None else len(schema)
+        self._bytes = 0
+        for text in _pieces(self._line_blocks(), known):
+            self._bytes += len(text)
             if not text.strip():
                 continue
             read = pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1)
@@ -83,6 +116,35 @@ class JsonLines(TableSource):
             if schema is not None and set(block.schema.names) - set(schema.names):
                 raise InputError("The file changed while it was being read.")
             yield block
+
+
+def _pieces(blocks: Iterator[bytes], known: int) -> Iterator[bytes]:
+    """Yield whole lines, few enough that their cells fit: lines times the keys of any of them."""
+    # ``known``: how many keys every line gets, 0 where they are those that it has.
+    for block in blocks:
+        start = 0
+        while start < len(block):
+            stop = block.rfind(b"\n", start, start + _PIECE) + 1
+            stop = stop if stop > start else block.find(b"\n", start) + 1
+            yield from _parts(block[start:stop], known)
+            start = stop
+
+
+def _parts(text: bytes, known: int) -> Iterator[bytes]:
+    lines = text.count(b"\n")
+    # No line has more keys than colons; only where that is not enough the keys are told apart.
+    keys = known or text.count(b":")
+    if not known and lines * keys > _CELLS and lines > 1:
+        keys = len({*_KEY.findall(text)})
+    if lines * keys <= _CELLS or lines <= 1:
+        yield text
+        return
+    middle = text.rfind(b"\n", 0, len(text) // 2) + 1 or text.find(b"\n") + 1
+    if middle >= len(text):
+        yield text
+        return
+    yield from _parts(text[:middle], known)
+    yield from _parts(text[middle:], known)
 
 
 def _check_shape(text: bytes, name: str) -> None:

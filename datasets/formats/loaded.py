@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.datasets.formats.dialect import ERRORS
 from ldpaudit.datasets.formats.locations import (
     NUMPY,
     Location,
@@ -27,9 +28,6 @@ _LOOKED_AT: Final = 200
 _SECRET: Final = 0b1000001
 # Bytes of memory that a cell takes.
 _CELL: Final = 64
-_ERRORS: Final = frozenset(
-    ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#SPILL!", "#CALC!")
-)
 
 
 class LoadedFile(MemoryTable):
@@ -155,7 +153,7 @@ def _sheet(file: Any, name: str, files: FileOptions) -> tuple[pa.Table, str, tup
     arrays = []
     for place, cells in enumerate(columns, start=1):
         # Errors of formulas are missing values.
-        values = [None if isinstance(cell, str) and cell in _ERRORS else cell for cell in cells]
+        values = [None if isinstance(cell, str) and cell in ERRORS else cell for cell in cells]
         kinds = {isinstance(value, bool) for value in values if value is not None}
         try:
             if len(kinds) > 1:

@@ -5,8 +5,12 @@
 import contextlib
 import csv
 import hashlib
+import lzma
 import os
+import re
 import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -31,8 +35,19 @@ from ldpaudit.work.limits import (
 )
 
 PARQUET: Final = (".parquet", ".parq", ".pq")
-CSV: Final = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-JSON: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+# How a text file may be compressed, by the end of its name; a zip archive holds one file.
+PACKED: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz", ".zip": "zip"}
+_TEXT_ENDS: Final = (".csv", ".tsv", ".tab", ".data", ".dat", ".txt")
+
+
+def _also_packed(*ends: str) -> tuple[str, ...]:
+    return tuple(end + packed for end in ends for packed in ("", *PACKED))
+
+
+CSV: Final = (*_also_packed(*_TEXT_ENDS), ".zip")
+JSON: Final = _also_packed(".jsonl", ".ndjson")
+STATISTICS: Final = (".dta", ".sav", ".zsav", ".sas7bdat", ".xpt")
+ORC: Final = (".orc",)
 ARROW: Final = (".feather", ".arrow", ".ipc")
 NUMPY: Final = (".npz",)
 EXCEL: Final = (".xlsx", ".xlsm")
@@ -40,6 +55,8 @@ SVMLIGHT: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".sv
 # What is added to the name of a file for that of its declaration.
 SIDECAR: Final = ".ldpaudit.json"
 _CHUNK: Final = 1 << 22
+# Bits of an entry of an archive that is encrypted.
+_ENCRYPTED: Final = 0b1000001
 _LINES: Final = 1 << 24
 
 _Seen = list[tuple["Location", tuple[Any, ...]]]
@@ -48,7 +65,7 @@ _seen: Final[ContextVar[_Seen | None]] = ContextVar("seen", default=None)
 
 @dataclass(frozen=True)
 class Location:
-    """The files that make up one table, sorted."""
+    """The files that make up one table, in the order of the numbers in their names."""
 
     # ``name`` is the base name of what was asked for (no folder, host or user name), ``folder`` the
     # folder that was asked for, None for a file or a pattern.
@@ -58,24 +75,40 @@ class Location:
     paths: tuple[str, ...]
     folder: str | None = None
 
+    @property
+    def remark(self) -> str:
+        """How several files follow each other, where names in the order of letters would not."""
+        if [*self.paths] == sorted(self.paths):
+            return ""
+        return (
+            f"{len(self.paths)} files in the order of the numbers in their names (2 before 10); "
+            "rows that were written in the order of letters need --id"
+        )
+
     def part(self, path: str) -> str:
         """Return what an error calls one of the files: by position, never by its path."""
         if len(self.paths) == 1 or path not in self.paths:
             return f"The file {quoted(self.name)}"
         place = self.paths.index(path) + 1
-        return f"Part {place} of {len(self.paths)} of {quoted(self.name)}, in the order of names,"
+        return f"Part {place} of {len(self.paths)} of {quoted(self.name)}, by numbers in names,"
 
     def open(self, path: str) -> Any:
         """Open one of the files to read its bytes."""
         return self.filesystem.open_input_stream(path, compression=None)
 
     def unpacked(self) -> Any:
-        """Open a single file to read its bytes, uncompressed where its name ends in .gz."""
+        """Open a single file to read its bytes, uncompressed where its name says that it is."""
         path = self.paths[0]
-        if not path.lower().endswith(".gz"):
+        codec = PACKED.get(PurePosixPath(path).suffix.lower())
+        if codec is None:
             return self.open(path)
         packed = self.filesystem.get_file_info(path).size
-        stream = self.filesystem.open_input_stream(path, compression="gzip")
+        if codec == "zip":
+            stream = _only_entry(self.filesystem.open_input_file(path), self.name)
+        elif codec == "xz":
+            stream = lzma.LZMAFile(self.open(path))  # noqa: SIM115 - its reader closes it.
+        else:
+            stream = self.filesystem.open_input_stream(path, compression=codec)
         return pa.PythonFile(_Unpacked(stream, packed, self.name), mode="r")
 
     def line_blocks(self, kind: str) -> Iterator[bytes]:
@@ -146,6 +179,26 @@ class Location:
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _only_entry(file: Any, name: str) -> Any:
+    """Open the only table in a zip archive (InputError where there is not one)."""
+    archive = zipfile.ZipFile(file)
+    entries = [
+        entry
+        for entry in archive.infolist()
+        if not entry.is_dir() and not entry.filename.startswith(("__MACOSX/", "."))
+    ]
+    ends = tuple(end for end in (*_TEXT_ENDS, *JSON) if not end.endswith(tuple(PACKED)))
+    tables = [entry for entry in entries if entry.filename.lower().endswith(ends)]
+    if len(tables) != 1:
+        raise InputError(
+            f"The archive {quoted(name)} must hold one CSV file; it holds {len(tables)} among "
+            f"{len(entries)} files."
+        )
+    if tables[0].flag_bits & _ENCRYPTED:
+        raise InputError(f"The archive {quoted(name)} is encrypted.")
+    return archive.open(tables[0])
+
+
 class _Unpacked:
     """The content of a compressed file, as far as an honest file's can go."""
 
@@ -160,7 +213,7 @@ class _Unpacked:
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes (InputError where there are too many)."""
-        block = bytes(self._stream.read(None if size < 0 else size))
+        block = bytes(self._stream.read(size) if size >= 0 else self._stream.read())
         self._seen += len(block)
         check_unpacked(self._seen, self._packed, self._name, UNPACKED_BYTES)
         return block
@@ -190,6 +243,9 @@ def check_width(columns: int, name: str) -> None:
 _DAMAGED: Final = (
     *(pa.ArrowException, OSError, EOFError, ValueError, csv.Error, RecursionError),
     NotImplementedError,  # Of zip archives.
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
     struct.error,
 )
 
@@ -281,6 +337,21 @@ def locate(path: str | os.PathLike[str]) -> Location:
     return location
 
 
+# What looks random in a name, such as a UUID or a digest, has no numbers to sort by.
+_RANDOM: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{16,}")
+_DIGITS: Final = re.compile(r"[0-9]+")
+
+
+def numbered(path: str) -> tuple[tuple[str, int, str], ...]:
+    """Return what sorts a path by the numbers in its names, then letter for letter."""
+    bare = _RANDOM.sub("", path)
+    texts, numbers = _DIGITS.split(bare), [*map(int, _DIGITS.findall(bare)), -1]
+    return (
+        *((text, number, "") for text, number in zip(texts, numbers, strict=True)),
+        ("", -1, path),
+    )
+
+
 def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
     """Return the files at a place, and the folder if it is one."""
     kind = ""
@@ -288,7 +359,7 @@ def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
         kind = system.info(place)["type"]
     if kind == "directory":
         found, folder = [], place
-        for path in sorted(system.find(place)):
+        for path in sorted(system.find(place), key=numbered):
             parts = PurePosixPath(path).relative_to(PurePosixPath(place)).parts
             hidden = any(part.startswith(("_", ".")) for part in parts)
             if not hidden and path.endswith(PARQUET):
@@ -298,7 +369,8 @@ def _files(system: Any, place: str, name: str) -> tuple[list[str], str | None]:
     elif kind:
         return [place], None
     elif any(mark in place for mark in "*?["):
-        found, folder = sorted(p for p in system.glob(place) if system.isfile(p)), None
+        matching = (path for path in system.glob(place) if system.isfile(path))
+        found, folder = sorted(matching, key=numbered), None
         if not found:
             raise InputError(f"No file matches the pattern {quoted(name)}.")
     else:

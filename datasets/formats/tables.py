@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +54,7 @@ def check_fits(size: float, what: str = "") -> None:
         raise InputError(f"{what} {problem}") if what else ColumnError(problem)
 
 
+@lru_cache(maxsize=1 << 12)  # A wide table asks this of few types, very often.
 def is_any(kind: pa.DataType, *tests: str) -> bool:
     """Return whether a type passes one of the tests of ``pa.types``, such as ``"integer"``."""
     return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
@@ -99,11 +100,92 @@ def computed_type(kind: pa.DataType) -> pa.DataType:
     return _COMPUTED.get(kind, kind)
 
 
+@lru_cache(maxsize=1 << 10)
+def usual_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which a column is read: one on which everything can be computed."""
+    # No views of texts, no runs, no short decimals, no dictionary with unsigned places or views.
+    if pa.types.is_run_end_encoded(kind):
+        return usual_type(kind.value_type)
+    if pa.types.is_dictionary(kind):
+        values, index = usual_type(kind.value_type), kind.index_type
+        if pa.types.is_unsigned_integer(index):
+            index = pa.int32() if index.bit_width < 32 else pa.int64()
+        if pa.types.is_dictionary(values) or pa.types.is_nested(values):
+            return kind
+        return pa.dictionary(index, values, kind.ordered)
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:
+        return pa.decimal128(kind.precision, kind.scale)
+    return _COMPUTED.get(kind, kind)
+
+
+def usual(column: pa.Array) -> pa.Array:
+    """Return a column in its usual type; what memory cannot hold is refused (ColumnError)."""
+    kind = usual_type(column.type)
+    if kind == column.type:
+        return column
+    if pa.types.is_run_end_encoded(column.type):
+        # A run of a few bytes can stand for all rows: what they take, with their places.
+        check_fits(_RUN * len(column))
+        lengths = np.diff(np.asarray(column.run_ends), prepend=0)
+        ends = np.clip(np.cumsum(lengths) - column.offset, 0, len(column))
+        places = np.repeat(np.arange(len(lengths)), np.diff(ends, prepend=0))
+        return usual(usual(column.values).take(pa.array(places)))
+    if pa.types.is_dictionary(column.type):
+        values, indices = usual(column.dictionary), column.indices.cast(kind.index_type)
+        return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+    if is_any(column.type, *_VIEWS):
+        check_fits(_unpacked(column))
+    return column.cast(kind)
+
+
+def usual_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows with every column in its usual type, and without metadata."""
+    columns = [usual(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def usual_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of several pieces in its usual type."""
+    kind = usual_type(column.type)
+    return column if kind == column.type else pa.chunked_array(map(usual, column.chunks), kind)
+
+
 def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column without its extension type."""
     if not isinstance(column.type, pa.BaseExtensionType):
         return column
     return pa.chunked_array([c.storage for c in column.chunks], column.type.storage_type)
+
+
+def plain_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as plain values: whole decimals as int64, lists of one as what they hold.
+
+    What a number, a code or an id is, is asked of these alone, whatever type a file gave them.
+    """
+    column = usual_column(stored(column))
+    if is_any(column.type, *LISTS) and len(column):
+        bounds = pc.min_max(pc.list_value_length(column))
+        if bounds["min"].as_py() == bounds["max"].as_py() == 1:
+            if not column.null_count:
+                return plain_values(pc.list_flatten(column))
+            return plain_values(pc.list_element(column, 0))
+    if pa.types.is_decimal(column.type):
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # Fractions, or beyond the integers.
+            return column
+    return column
+
+
+def comparable_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return plain values that can be compared: no dictionary, times and durations as integers."""
+    column = plain_values(column)
+    if pa.types.is_nested(value_type(column.type)):
+        return column
+    column = decoded(column)
+    if is_any(column.type, "time", "duration"):
+        column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    return plain_values(column) if pa.types.is_decimal(column.type) else column
 
 
 def without_hidden(column: pa.Array) -> pa.Array:
@@ -147,6 +229,8 @@ _ROWS_AT_ONCE: Final = 1 << 16
 _CELLS_AT_ONCE, _COLUMNS_AT_ONCE = 1 << 22, 10_000
 # Bytes of memory for each cell of a group, where every pass over a file reads its text again.
 _CELL: Final = 64
+# Bytes of memory for each row of a column of runs, whose size no file says.
+_RUN: Final = 64
 
 
 class TableSource:
@@ -157,8 +241,9 @@ class TableSource:
     # ``row_count``: None where it is known only after reading everything. ``text``: whether it
     # comes from text, where numbers have no type of their own. ``parsed``: whether each pass over
     # it parses text again. ``remark``: how a file is read, where that was found out and is not
-    # usual. ``unread``: how many other tables (sheets) are in the file. ``embedded``: the
-    # declaration in the file itself, before which one beside it does not count.
+    # usual. ``part_rows``: the rows of each of several files, where they are known. ``unread``: how
+    # many other tables (sheets) are in the file. ``embedded``: the declaration in the file itself,
+    # before which one beside it does not count.
 
     location: Location | None = None
     names: tuple[str, ...]
@@ -166,6 +251,7 @@ class TableSource:
     row_count: int | None = None
     text = parsed = False
     remark = ""
+    part_rows: Sequence[int] = ()
     unread = 0
     embedded: bytes | None = None
 
@@ -196,6 +282,10 @@ class TableSource:
         # A text file gives those in ``as_text`` as strings, letter for letter; other sources have
         # types of their own and ignore it.
         raise NotImplementedError
+
+    def read_as_labels(self, names: Collection[str]) -> None:
+        """Read columns of a text file from now on as labels are read: letter for letter."""
+        # Whole numbers and booleans stay so; other sources have types of their own.
 
     def width(self, names: Sequence[str]) -> float:
         """Return how many values a row has in some columns."""
@@ -238,8 +328,8 @@ def read_whole(source: TableSource) -> pa.Table:
 
 
 def bare_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema without metadata, which may hold anything: another tool's statistics."""
-    return pa.schema([pa.field(field.name, field.type) for field in schema])
+    """Return names and usual types: metadata may hold anything, even statistics."""
+    return pa.schema([pa.field(field.name, usual_type(field.type)) for field in schema])
 
 
 class MemoryTable(TableSource):
@@ -253,6 +343,9 @@ class MemoryTable(TableSource):
             self.names = Header(str(name) for name in self._frame.columns)
             declared = self._frame.attrs.get(DECLARATION_KEY.decode())
             self.embedded = declared.encode() if isinstance(declared, str) else None
+        elif (names := getattr(getattr(source, "dtype", None), "names", None)) and source.ndim == 1:
+            self._table = pa.table({name: pa.array(source[name]) for name in names})
+            self.names = Header(names)
         elif not hasattr(source, "__arrow_c_stream__"):
             raise _no_table(source)
         else:
@@ -291,7 +384,7 @@ class MemoryTable(TableSource):
         places = {name: place for place, name in enumerate(self.names)}
         for name in names:
             if self._frame is None:
-                column = self._table.column(name)
+                column = usual_column(self._table.column(name))
             else:
                 column = _from_pandas(self._frame.iloc[:, places[name]], places[name] + 1)
             yield name, column if rows is None else column.take(pa.array(rows))
@@ -304,6 +397,33 @@ class MemoryTable(TableSource):
         """Yield the rows, in order."""
         chosen = self.table if columns is None else self.table.select(list(columns))
         yield from chosen.to_batches(_ROWS_AT_ONCE)
+
+
+def bare_column(source: Any) -> pa.ChunkedArray | None:
+    """Return a bare column: of Arrow, pandas or Polars, an array of shape (n,), a list; or None."""
+    if isinstance(source, pa.Array | pa.ChunkedArray):
+        return source if isinstance(source, pa.ChunkedArray) else pa.chunked_array([source])
+    if hasattr(source, "columns") or hasattr(source, "column_names"):
+        return None
+    if hasattr(source, "__arrow_c_stream__"):
+        with unreadable("truth", "cannot be read as an Arrow column"):
+            try:
+                column = pa.chunked_array(source)
+            except (pa.ArrowException, TypeError, ValueError):
+                return None
+            return None if pa.types.is_struct(column.type) else column
+    if not isinstance(source, list | tuple) and not hasattr(source, "index"):
+        if not hasattr(source, "__array__") or getattr(source, "ndim", 1) != 1:
+            return None
+        source = np.asarray(source)
+        if source.ndim != 1 or source.dtype.names:
+            return None
+    elif getattr(source, "ndim", 1) != 1:
+        return None
+    import pandas as pd
+
+    series = hasattr(source, "index") and hasattr(source, "array")
+    return _from_pandas(pd.Series(source.array if series else source), 1)
 
 
 def _no_table(source: Any) -> InputError:
@@ -334,4 +454,4 @@ def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
         raise InputError(
             f"Column {place} mixes types or holds objects; give every column one type."
         ) from None
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return usual_column(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))

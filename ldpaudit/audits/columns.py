@@ -92,6 +92,10 @@ def _surveyed(context: AuditContext) -> Iterator[Part]:
         if alike:
             more = f" and {len(alike) - _LISTED} more" if len(alike) > _LISTED else ""
             yield Note.warning("columns", f"{title}: {', '.join(alike[:_LISTED])}{more}.")
+    if doubtful := [one for one in release.columns if one.reading.others]:
+        method = "cells that are neither numbers (or dates) nor a known mark of a missing value"
+        title = "Columns with cells that were not read as they stand"
+        yield Estimate.exact("columns.unread", title, len(doubtful), method=method)
     if release.holds_truth:
         method = "the true labels were read from the release itself (--truth-column)"
         title = "Columns of true labels in the release"

@@ -26,7 +26,9 @@ _GROUPS: Final = {
         "output out secret overwrite json html sarif junit markdown profile quiet remember "
         "synthetic-out posterior-out help"
     ),
-    "Reading": "features drop keep separator decimal encoding sheet header projection",
+    "Reading": (
+        "features drop keep separator decimal encoding sheet header text missing-values projection"
+    ),
     "Expert": (
         "only skip attack slice answers canaries gaussian-delta public-posterior held-out queries "
         "neighbors metric exact smoothness smoothness-power seed seeds-tried made-on threads force "

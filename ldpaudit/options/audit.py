@@ -178,6 +178,8 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         How text files and workbooks are written; default: detected, and reported in a note.
     header : bool
         Whether their first line names the columns even if it looks like a row.
+    text, missing_values : collections of str
+        Columns that are read as text, and further marks of a missing value.
     policy : Policy or path, optional
         What is allowed; default: only that the claim is not refuted.
     only, skip : collections of audit ids, optional

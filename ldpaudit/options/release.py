@@ -39,14 +39,18 @@ class FileOptions:
         A workbook's sheet by its name, or by its number from 1; None: the first.
     header : bool
         Whether the first line names the columns even if it looks like a row.
+    text : collection of str
+        Columns that are read as text, letter for letter.
+    missing_values : collection of str
+        Further texts, or numbers, that stand for a missing value.
     """
 
     separator: Annotated[
-        str | None, Option("The mark between fields of CSV files (default: detected).", shown=True)
+        str | None, Option("Between fields of CSV files (default: detected).", shown=True)
     ] = None
     decimal: Annotated[
         str | None,
-        Option("The decimal mark in CSV files, '.' or ',' (default: detected).", shown=True),
+        Option("The decimal mark of CSV files (default: detected).", shown=True),
     ] = None
     encoding: Annotated[
         str | None,
@@ -57,8 +61,16 @@ class FileOptions:
     ] = None
     header: Annotated[
         bool,
-        Option("The first line names the columns even if it looks like a row.", shown=True),
+        Option("The first line names the columns in any case.", shown=True),
     ] = False
+    text: Annotated[
+        Collection[str],
+        Option("A column to read as text (repeatable).", lines=True),
+    ] = ()
+    missing_values: Annotated[
+        Collection[str],
+        Option("One more mark of a missing value (repeatable).", lines=True),
+    ] = ()
 
     @property
     def files(self) -> "FileOptions":
@@ -87,7 +99,16 @@ class FileOptions:
             encoding=encoding,
             sheet=self.sheet,
             header=self.header,
+            text=_listed("--text", self.text),
+            missing_values=_listed("--missing-values", self.missing_values),
         )
+
+
+def _listed(option: str, words: Collection[str]) -> tuple[str, ...]:
+    """Return words as a tuple; one text alone is none (InputError)."""
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise InputError(f"{option} must be a list of texts.")
+    return tuple(words)
 
 
 # Nothing is stated.

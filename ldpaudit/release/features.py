@@ -155,6 +155,19 @@ def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
     )
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How a column of text was read that holds numbers or dates but for some cells."""
+
+    # ``kind``: what it was read as; empty where it was read as it stands. ``marks``: cells with a
+    # known mark of a missing value. ``others``: filled cells that the reading cannot hold; of a
+    # column read as text, those that are no numbers.
+
+    kind: Literal["", "number", "date", "text"] = ""
+    marks: int = 0
+    others: int = 0
+
+
 ColumnKind = Literal["number", "category", "text", "date", "list", "nested"]
 # Why a column may lead back to a person: it numbers the rows, names each, or holds free text or
 # exact dates.
@@ -176,6 +189,7 @@ class ColumnSurvey:
     # its place among the columns of the file, from 1; 0 where that is not known. ``head``, array or
     # None: its (first 10,000) values as they are, where many differ and mean no measurement.
     # ``before``: how it is known to be from before the noise; None where it is not.
+    # ``reading``: how its text was read, where that was a guess.
 
     name: str = field(repr=False)
     kind: ColumnKind
@@ -188,3 +202,4 @@ class ColumnSurvey:
     place: int = 0
     head: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
     before: KnownBy | None = None
+    reading: Reading = Reading()

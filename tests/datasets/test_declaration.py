@@ -151,7 +151,7 @@ def test_bad_channel_files(content, message, tmp_path):
 
 
 def test_a_channel_must_be_one_csv_file(tmp_path):
-    path = tmp_path / "channel.txt"
+    path = tmp_path / "channel.parquet"
     path.write_text("label,a,b\n")
     with pytest.raises(InputError, match="one CSV file"):
         read_channel(path)

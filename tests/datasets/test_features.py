@@ -119,7 +119,7 @@ def test_codes_do_not_depend_on_the_order_of_rows():
     [
         ([{"a": 1}], None, "Column 1 holds nested objects"),
         ([[("a", 1)]], pa.map_(pa.string(), pa.int8()), "Column 1 holds nested objects"),
-        ([["zzz"], ["yyy"]], None, "Column 1 must hold lists of numbers"),
+        ([["zzz", "z"], ["yyy", "y"]], None, "Column 1 must hold lists of numbers"),
         ([[{"a": 1}]], None, "Column 1 holds nested objects"),
         ([[1.0], [1.0, 2.0]], None, "Column 1 must hold lists of one length"),
         ([[[1.0]], [[1.0, 2.0]]], None, "must hold lists of one length"),

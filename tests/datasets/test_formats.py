@@ -123,7 +123,7 @@ BAD = {
     "k.xls": (b"zzz", "save it as .xlsx or CSV"),
     "l.ods": (b"zzz", "save it as .xlsx or CSV"),
     "m.json": (b"[]", "one object a line"),
-    "n.sav": (b"zzz", "export the table"),
+    "n.sav": (b"zzz", "is no file of SPSS"),
     "p.jsonl": (b'{"a": 18446744073709551615}\n', "below 2⁶³"),
     "q.csv": (b"\n\nzzz,b\n1,2\n", "first line of 'q.csv' must name the columns; it is empty"),
     "o.csv.gz": (gzip.compress(b"a,b\n" + b"zzz,1\n" * 9000)[:-9], "is truncated"),

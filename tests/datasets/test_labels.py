@@ -69,8 +69,11 @@ def test_a_dictionary_in_chunks():
     ("values", "expected"),
     [
         (["1", "0"], (1, 0)),
-        (["1.0", "0.5"], (1, 0.5)),
-        (["-0", "1.5"], (0, 1.5)),
+        (["-0", "1"], (0, 1)),
+        (["1.0", "0.5"], ("1.0", "0.5")),
+        (["250.0", "250.00", "250"], ("250.0", "250.00", "250")),
+        (["1", "1e+05"], ("1", "1e+05")),
+        (["1", " 1"], ("1", " 1")),
         (["true", "False"], (True, False)),
         (["01", "1"], ("01", "1")),
         (["yes", "1"], ("yes", "1")),
@@ -94,7 +97,6 @@ def test_labels_of_a_text_file(values, expected):
         ([{"a": 1}], pa.struct({"a": pa.int8()}), "no nested object"),
         ([b"\xff", b"a"] * 9, pa.binary(), "UTF-8"),
         (["True", "true"] * 9, pa.string(), "spelling"),
-        (["1", "1.0"] * 9, pa.string(), "spelling"),
         (list(range(11)) * 5, pa.int64(), "11 different values in 55 rows, and at most 5"),
         (["a", "b", "c"], pa.string(), "at most 2"),
     ],
@@ -166,7 +168,8 @@ def test_round_trip(kind, k, seed):
     found = read_labels(column(rows), "released")
     assert [found.values[code] for code in found.codes] == rows
     as_text = read_labels(column([str(v) for v in rows]), "released", from_text=True)
-    assert [as_text.values[code] for code in as_text.codes] == rows
+    spelt = list(map(str, rows)) if kind == "float" else rows
+    assert [as_text.values[code] for code in as_text.codes] == spelt
 
 
 def labels(*values, rows=300):

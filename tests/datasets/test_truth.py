@@ -111,7 +111,7 @@ def test_rows_of_the_truth_that_were_not_released():
          "2 of the truth have none"),
         (pa.table({"id": [i + 0.5 for i in IDS], "income": TRUE}), {"id_column": "id"},
          "whole numbers or text"),
-        (pa.table({"id": [[i] for i in IDS], "income": TRUE}), {"id_column": "id"},
+        (pa.table({"id": [[i, 0] for i in IDS], "income": TRUE}), {"id_column": "id"},
          "whole numbers or text"),
         ([None, *TRUE[1:]], {}, "true label; 1 of 60"),
         (["no"] * N, {}, "at least two values"),

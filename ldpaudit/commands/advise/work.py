@@ -520,6 +520,7 @@ class _Answer:
         for column, point in zip(self.search.columns, parts, strict=True):
             out += _label_words(column, point.mechanism, point.value, alone=len(parts) == 1)
         given = {"drop": (*request.drop, *self._gone), "keep": request.keep}
+        given |= {"text": (*request.text,), "missing-values": (*request.missing_values,)}
         out += [
             word for option, names in given.items() for n in names for word in (f"--{option}", n)
         ]

@@ -17,7 +17,7 @@ from ldpaudit.datasets.declaration import declared_content, parse_declaration, s
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.formats.locations import watching
 from ldpaudit.datasets.known import EVERY
-from ldpaudit.datasets.labels import in_order, read_labels, read_texts
+from ldpaudit.datasets.labels import in_order, labels_of_text, read_labels
 from ldpaudit.datasets.names import DEFAULT_LABEL, called, missing_column, quoted
 from ldpaudit.datasets.probabilities import RELEASED, column_channels
 from ldpaudit.datasets.reading import open_source
@@ -282,7 +282,7 @@ def _occurring(table: Any, label: str) -> list[Any]:
 def _as_values(column: pa.ChunkedArray) -> pa.Array:
     """Return text as the numbers or booleans that it writes, where all of it does."""
     encoded = column.combine_chunks().dictionary_encode()
-    values = pa.array(read_texts(encoded.dictionary.to_pylist()))
+    values = pa.array(labels_of_text(encoded.dictionary.to_pylist()))
     return pa.DictionaryArray.from_arrays(encoded.indices, values)
 
 

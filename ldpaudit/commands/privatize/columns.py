@@ -22,7 +22,14 @@ from ldpaudit.commands.privatize.plan import StatedRelease, about, options_of
 from ldpaudit.commands.privatize.request import ColumnRequest
 from ldpaudit.datasets.declaration import BY_STRATUM
 from ldpaudit.datasets.formats.tables import TableSource
-from ldpaudit.datasets.probabilities import ColumnChannels, LabelPrior, column_channels, read_prior
+from ldpaudit.datasets.labels import positions
+from ldpaudit.datasets.probabilities import (
+    ColumnChannels,
+    LabelPrior,
+    column_channels,
+    embedded,
+    read_prior,
+)
 from ldpaudit.errors import InputError, quoted, refuse
 from ldpaudit.mechanisms import MechanismOptions, family, traits_of
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
@@ -156,6 +163,11 @@ class DeclaredLabels:
     range: LabelRange | None = None
     classes: tuple[Label, ...] | None = None
 
+    def are_classes(self, request: ColumnRequest) -> bool:
+        """Return whether labels are classes, which a text file spells, and no numbers."""
+        numeric = request.round is not None or traits_of(request.mechanism).numeric
+        return self.range is None and not numeric
+
     def count(self, request: ColumnRequest, kind: pa.DataType) -> LabelCount:
         """Return what reads the labels of a column of this type, as its mechanism needs them."""
         hint, rng = "", request.randomness("rounding")
@@ -244,7 +256,12 @@ def stated_columns(stated: StatedRelease) -> tuple[StatedColumn, ...]:
             table = None if request.prior is None else read_prior(request.prior, request)
             of_table = request.by is not None and not request.strata
             channels = _channels(request) if of_table else None
-            labels = declared_labels(request, None if table is None else table.labels)
+            of_prior = None if table is None else table.labels
+            labels = declared_labels(request, of_prior)
+            own = [declared_labels(one, of_prior).classes for one in request.strata.values()]
+            if len({*own}) > 1 and all(own):
+                every = dict.fromkeys(label for classes in own for label in classes or ())
+                labels = DeclaredLabels(classes=check_classes(tuple(every)))
             columns.append(StatedColumn(request, labels, table, channels))
     return tuple(columns)
 
@@ -324,17 +341,42 @@ def _by_stratum(
         channels = []
         for value, one in zip(strata.classes, column.request.strata.values(), strict=True):
             labels = declared_labels(one, None if column.table is None else column.table.labels)
-            refuse(
-                labels.classes is not None and labels.classes != survey.domain.classes,
-                "The channels of all strata must have the same labels in the same order; where "
-                "only some state them, give the column's classes.",
-            )
-            own, spent = build(one, labels, survey, column.table)
+            every = survey.domain.classes
+            if labels.classes is None or labels.classes == every:
+                own, spent = build(one, labels, survey, column.table)
+                stated: Mapping[str, Any] = {"name": own.name, **own.declaration()}
+            else:
+                own, spent = build(one, labels, _within(survey, labels.classes), column.table)
+                stated = _over_every(own, every)
             prior = prior or spent
-            channels.append({"value": value, "mechanism": {"name": own.name, **own.declaration()}})
+            channels.append({"value": value, "mechanism": stated})
     mechanism = family(BY_STRATUM).from_parameters({"strata": channels}, ())
     _check_hides(mechanism)
     return mechanism, prior
+
+
+def _within(survey: Survey, classes: tuple[Label, ...]) -> Survey:
+    """Return what is known of some of the labels, those of a group (InputError)."""
+    place = positions(classes, survey.domain.classes)
+    refuse(
+        (place < 0).any(),
+        "A stratum's labels must be among those of the column; where the column's classes are not "
+        "given, they are read from the data.",
+    )
+    domain = ClassDomain(classes, survey.found)
+    return replace(survey, domain=domain, counts=survey.counts[place])
+
+
+def _over_every(own: Mechanism, every: tuple[Label, ...]) -> Mapping[str, Any]:
+    """Return a group's mechanism as a channel over the labels of all groups."""
+    channel = own.channel
+    if channel is None or {*channel.outputs} != {*channel.classes}:
+        raise InputError(
+            "Strata with labels of their own must each have a mechanism that releases these labels."
+        )
+    matrix = embedded(channel.matrix, channel.classes, channel.outputs, every)
+    labels = list(every)
+    return {"name": "channel", "classes": labels, "outputs": labels, "matrix": matrix.tolist()}
 
 
 def build(

@@ -17,6 +17,7 @@ from ldpaudit.datasets.labels import (
     CONTINUOUS_FROM,
     canonical,
     forms,
+    fractional,
     in_order,
     most_classes,
     positions,
@@ -74,6 +75,8 @@ def label_values(found: pa.Array) -> tuple[Label, ...]:
         except pa.ArrowException:
             raise InputError("Labels that are dates must be of a known time zone.") from None
     values = found.to_pylist()
+    if is_any(kind, *TEXTS):
+        return tuple(values)
     if pa.types.is_float32(kind):
         values = [float(str(np.float32(value))) for value in values]
     if not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -306,9 +309,8 @@ class ClassCount(Tally):
         )
         if from_data and len(values) > most_classes(self.rows):
             raise too_many("true", len(values), self.rows)
-        fractions = any(isinstance(value, float) for value in values)
         refuse(
-            from_data and fractions and len(values) > CONTINUOUS_FROM,
+            from_data and fractional(values) and len(values) > CONTINUOUS_FROM,
             f"The label looks continuous ({len(values)} different numbers, not all whole); put "
             "it into bins first, or declare its range with --labels.",
         )

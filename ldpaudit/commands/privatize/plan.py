@@ -36,7 +36,7 @@ _SHARED: Final = ("mechanism", "epsilon", "noise")
 # Options that one column alone can mean.
 _OF_ONE: Final = tuple(f for f, _ in KEYS.values() if f not in (*_SHARED, "by"))
 # What may differ between the strata of a column.
-_OF_STRATUM: Final = {*_SHARED, "channel", "loss"}
+_OF_STRATUM: Final = {*_SHARED, "channel", "classes", "loss"}
 _WORDS: Final = {field: key for key, (field, _) in KEYS.items()}
 _OPTION: Final = re.compile(rf"--({'|'.join(sorted(KEYS, key=len, reverse=True))})\b")
 _APART: Final = (
@@ -184,8 +184,8 @@ def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
     for value, own in one.strata.items():
         if foreign := own.stated().keys() - _OF_STRATUM:
             raise InputError(
-                f"The column {name}: a stratum may state its mechanism, epsilon, lambda, channel "
-                f"and loss; {_WORDS[min(foreign)]} is the same for all of them."
+                f"The column {name}: a stratum may state its mechanism, epsilon, lambda, classes, "
+                f"channel and loss; {_WORDS[min(foreign)]} is the same for all of them."
             )
         if both := own.stated().keys() & one.stated().keys() - {"mechanism"}:
             raise InputError(

@@ -113,6 +113,8 @@ class PrivatizeRequest(FileOptions, DataOptions):
         What becomes of rows without a label.
     seed : int or None
         Only with ``experimental``.
+    memory : int, str or None
+        The most bytes that reading may take; None: half of the machine's.
     """
 
     output: Annotated[
@@ -216,6 +218,9 @@ class PrivatizeRequest(FileOptions, DataOptions):
         bool, Option("Draw from a NumPy generator: not private, and declared so.")
     ] = False
     seed: Annotated[int | None, Option("The seed of an experimental release.")] = None
+    memory: Annotated[
+        int | str | None, Option("The most memory to use, such as 4GiB (default: half).", type=str)
+    ] = None
 
     def randomness(self, part: str) -> "np.random.Generator | None":
         """Return where the draws of a part come from: None stands for the operating system."""

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.commands.privatize.labels import bare_labels, label_values
-from ldpaudit.datasets.column_survey import surveyed
+from ldpaudit.datasets.as_read import ColumnReader
+from ldpaudit.datasets.column_survey import AS_FOUND, surveyed
 from ldpaudit.datasets.features import EncodedFeatures, encode_categories, is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, TEXTS, is_any
 from ldpaudit.datasets.names import ColumnError, listed, quoted
@@ -54,11 +55,18 @@ class ReleasedColumns:
     """Keeps runs of neighbouring rows from every batch, all rows of a small table, and looks."""
 
     # ``columns``: the feature columns that are released unchanged. ``rows``: how many rows there
-    # will be. ``names``: all columns of the file: messages tell the places of some.
+    # will be. ``names``: all columns of the file: messages tell the places of some. ``read``: how
+    # an audit reads a column.
 
     def __init__(
-        self, columns: Sequence[str], private: Sequence[str], rows: int, names: Sequence[str]
+        self,
+        columns: Sequence[str],
+        private: Sequence[str],
+        rows: int,
+        names: Sequence[str],
+        read: ColumnReader = AS_FOUND,
     ) -> None:
+        self._read = read
         self._columns, self._private, self._names = list(columns), list(private), names
         most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // max(len(columns), 1)))
         self._share = min(1.0, most / max(rows, 1))
@@ -110,7 +118,8 @@ class ReleasedColumns:
         named = [
             (name, as_it_is, values)
             for name in self._columns
-            for as_it_is, values in _arrays(_one(table.column(name).chunks), labels)
+            for own in self._readings(name, table.column(name))
+            for as_it_is, values in _arrays(_one(own.chunks), labels)
         ]
         n, arrays, groups = len(labels.codes), [values for _, _, values in named], labels.groups
         rows = np.random.default_rng(0).permutation(n)  # Which rows, no more than that.
@@ -158,11 +167,22 @@ class ReleasedColumns:
             )
         return [], warnings
 
+    def _readings(self, name: str, column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
+        """Yield a column as it stands, and as an audit reads it where that is another way."""
+        yield column
+        read, reading = self._read(name, column)
+        if reading.kind:
+            yield read
+
     def _of_people(self) -> Iterator[str]:
         """Yield a warning for each group of columns that may lead back to a person."""
         table, found = pa.Table.from_batches(self._rows), list[ColumnSurvey]()
-        for _ in surveyed(((n, table.column(n)) for n in self._columns), found, self._names):
+        cells = ((n, table.column(n)) for n in self._columns)
+        for _ in surveyed(cells, found, self._names, self._read):
             pass
+        doubtful = [one.name for one in found if one.reading.others]
+        what = "holds numbers or dates but for some cells, so an audit cannot read it as what it is"
+        yield from self._about(doubtful, what, "Correct {}, or name the cells' mark.")
         for concern, words in _CONCERNS.items():
             yield from self._about([c.name for c in found if c.concern == concern], words)
 
@@ -195,14 +215,16 @@ class ReleasedColumns:
         what = "holds nested values that no feature can be made of, so no audit reads the release"
         yield from self._about(unread, what)
 
-    def _about(self, some: list[str], what: str) -> Iterator[str]:
-        """Yield one sentence about columns, by their places; nothing where there are none."""
+    def _about(
+        self, some: list[str], what: str, advice: str = "Leave {} out with --drop."
+    ) -> Iterator[str]:
+        """Yield two sentences about columns, by their places; nothing where there are none."""
         if len(some) == 1:
             which = listed(some, self._names, 1).capitalize()
-            yield f"{which} of {len(self._names)} {what}. Leave it out with --drop."
+            yield f"{which} of {len(self._names)} {what}. {advice.format('it')}"
         elif some:
             which = listed(some, self._names, _MOST_LISTED)
-            yield f"Of the {which}, each {what}. Leave them out with --drop."
+            yield f"Of the {which}, each {what}. {advice.format('them')}"
 
 
 def released_as_they_are(

@@ -31,10 +31,12 @@ from ldpaudit.commands.privatize.remembered import RememberedAnswers
 from ldpaudit.commands.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.commands.privatize.scan import ReleasedColumns
 from ldpaudit.commands.shell import Said, Told
+from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
-from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, held_to
+from ldpaudit.datasets.labels import alike_in_value
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import (
     USUAL,
@@ -48,6 +50,7 @@ from ldpaudit.datasets.writing import (
 from ldpaudit.errors import LdpAuditError, OutputError, refuse
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
+from ldpaudit.work.memory import size_of
 from ldpaudit.work.progress import NoProgress, Progress
 
 _LARGE_EPSILON: Final = 5.0
@@ -149,7 +152,11 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     Its memory does not grow with the number of rows. One line says what is wrong, without any
     cell; nothing is left behind then (InputError, OutputError, MissingDependencyError).
     """
-    progress = progress or NoProgress()
+    with held_to(None if request.memory is None else size_of(request.memory)):
+        return _privatized(request, progress or NoProgress())
+
+
+def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSummary:
     stated = stated_release(request)
     _check_places(request, stated)
     declared = stated_columns(stated)
@@ -158,6 +165,8 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
     if source.remark:
         progress.remark(f"Read the data as {source.remark}.")
     _check_roles(stated, source)
+    classes = [one.request.label for one in declared if one.labels.are_classes(one.request)]
+    source.read_as_labels(classes)
     source = completed(source, [one.label for one in stated.columns], request.missing)
     columns = read_columns(stated, declared, source, progress)
     again = tuple(second_draw(request, columns))
@@ -253,7 +262,8 @@ def _plan(
     traits = columns.first.mechanism.traits
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
     watched = [n for n in features.names if n not in request.keep and traits.feature_values_kept]
-    looked = ReleasedColumns(watched, columns.names, survey.rows, source.schema.names)
+    read = ColumnReader.of(source, request.files)
+    looked = ReleasedColumns(watched, columns.names, survey.rows, source.schema.names, read)
     sample = synthetic_sample(one, survey, schema, fitted)
     # Text that is not changed keeps its letters: 1.50 stays 1.50.
     letters = is_csv(request.output) and traits.features == "unchanged"
@@ -278,11 +288,11 @@ def _write(
     secret = None
     if request.secret is not None:
         true = pa.schema([pa.field(name, source.schema.field(name).type) for name in aside])
-        secret = TableFile(files.add(request.secret, private=True), true, dialect)
+        secret = TableFile(files.add(request.secret, private=True), true, dialect, private)
     posterior, model = None, plan.rows.model
     if request.posterior_out is not None and model is not None:
         posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
-    release = TableFile(files.add(request.output), plan.schema, dialect)
+    release = TableFile(files.add(request.output), plan.schema, dialect, private)
     write_declaration(files, request.output, plan.schema)
     for batch, letters in row_pairs(source, read, letters=plan.letters):
         features = batch.select([name for name in plan.names if name not in private])
@@ -385,6 +395,12 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
             yield (
                 f"{about}{alike} of the {len(names)} labels differ from another only in case or "
                 "spaces and are randomized as labels of their own: spell each label in one way."
+            )
+        if alike := alike_in_value([] if channel is None else channel.classes):
+            yield (
+                f"{about}{alike} of the {len(names)} labels differ from another only in how a "
+                "number is written, such as zeros at the end, and are kept apart as labels of "
+                "their own."
             )
         if channel is not None and len(channel.outputs) == 1:
             yield (

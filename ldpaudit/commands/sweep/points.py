@@ -107,6 +107,8 @@ def read_tables(
         if source.remark and progress is not None:
             progress.remark(f"Read the data as {source.remark}.")
     check_columns(request, {request.label: "label"}, source)
+    if request.labels is None and not request.numeric:
+        source.read_as_labels([request.label])
     source = completed(source, [request.label], request.missing)
     whole = read_whole(source).drop_columns(list(request.drop))
     for place, kind in enumerate(whole.schema.types):

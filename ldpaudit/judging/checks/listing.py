@@ -21,6 +21,7 @@ from ldpaudit.result.stated import (
 )
 
 PRIVATE_COLUMNS: Final = "private-columns"
+UNREAD: Final = "columns.unread"
 _SEEDS = "seeds.p_value"
 # The error probability of this check alone. The right source leaves a p-value far below, so the
 # other checks need not share their level with it.
@@ -99,6 +100,18 @@ def left_out_columns(declared: DeclaredColumns | None, audited: int) -> Draft | 
     return replace(
         found, id=PRIVATE_COLUMNS, level="warn", question=CHECKS[PRIVATE_COLUMNS].question
     )
+
+
+def _unread(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where all cells were read; no policy switches it off."""
+    unread = case.evidence.estimates.get(UNREAD)
+    if unread is None:
+        return None
+    columns = "one column holds" if unread.value == 1 else f"{number(unread.value)} columns hold"
+    reason = (
+        f"{columns} numbers or dates but for cells of another kind, which hide what they reveal"
+    )
+    return drafted(Answer("fail", unread.value, reason), (UNREAD,))
 
 
 def _min_rows(case: Case, _: Any) -> Draft | None:
@@ -456,6 +469,9 @@ CHECKS: Final[Mapping[str, Row]] = {
         "Was every private column that is declared audited?",
         lambda case, _: left_out_columns(case.known.columns, 1),
         level="warn",
+    ),
+    "cells-read": Row(
+        "Was every cell of the columns read as what it is?", _unread, level="warn", counted=True
     ),
     "min-rows": Row(
         "Has the release as many rows as the policy asks for?",
