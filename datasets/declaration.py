@@ -17,7 +17,8 @@ column may have a channel for each value of a public column::
     {"version": 2, "labels": [{"label": "income"}, {"label": "diagnosis"}],
      "mechanism": {"name": "rs-fd", "domains": [["no", "yes"], ["a", "b", "c"]], "epsilon": 1.0}}
 
-The optional ``provenance`` states how the release was made; it is no part of the claim.
+The optional ``provenance`` states how the release was made, and the optional ``receipt`` the
+commitment to the key of its noise; neither is part of the claim.
 """
 
 import json
@@ -39,6 +40,9 @@ from ldpaudit.work.documents import parse_json
 # The mechanism that has a channel for each value of a public column.
 BY_STRATUM: Final = "by-stratum"
 _SINGLE, _SEVERAL = 1, 2
+_OPTIONAL: Final = ("provenance", "receipt")
+# The field by which the metadata of a file of true labels differ from a declaration.
+SECRET: Final = "secret"
 # Numbers that differ by less are the same number.
 _AGREEMENT: Final = 1e-6
 _INVALID: Final = (
@@ -60,16 +64,22 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
     value = parse_json(content, "The file's declaration", _INVALID, distinct=True)
     if not isinstance(value, dict):
         raise InputError("The file's declaration must be a JSON object.")
+    if SECRET in value:
+        raise InputError(
+            "This file holds true labels and the key of a release's noise: it is no release, and "
+            "not to be published. Give it as --truth."
+        )
     version = value.get("version")
     if isinstance(version, bool) or version not in (_SINGLE, _SEVERAL):
         raise InputError(f"The file's declaration must have version {_SINGLE} or {_SEVERAL}.")
     if version == _SINGLE:
-        _check_fields(value, ("version", "label", "mechanism"), ("provenance",))
+        _check_fields(value, ("version", "label", "mechanism"), _OPTIONAL)
         entries = [{key: value.pop(key) for key in ("label", "mechanism")}]
     else:
-        _check_fields(value, ("version", "labels"), ("mechanism", "provenance"))
+        _check_fields(value, ("version", "labels"), ("mechanism", *_OPTIONAL))
         entries = value["labels"]
     provenance = _checked_provenance(value.get("provenance", {}))
+    receipt = _checked_receipt(value.get("receipt", {}))
     if not isinstance(entries, list) or not entries:
         raise InputError("The declared labels must be a list of one private column or more.")
     joint = _mechanism(value["mechanism"]) if "mechanism" in value else None
@@ -91,7 +101,7 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
                 "A joint mechanism must be declared for at least two columns, with one list of "
                 f"labels ('domains') for each. Got {len(domains)} for {len(labels)}."
             )
-    return ColumnsDeclaration(labels, joint, provenance)
+    return ColumnsDeclaration(labels, joint, provenance, receipt)
 
 
 def _check_fields(
@@ -150,6 +160,15 @@ def _checked_provenance(value: Any) -> Mapping[str, Any]:
     return value
 
 
+def _checked_receipt(value: Any) -> Mapping[str, Any]:
+    """Return a receipt; of another scheme than this version's nothing but the name is read."""
+    if value == {}:
+        return {}
+    if not isinstance(value, dict) or not isinstance(value.get("scheme"), str):
+        raise InputError("The declared receipt must be an object with a 'scheme'.")
+    return value
+
+
 def remarks_on(provenance: Mapping[str, Any]) -> list[str]:
     """Return what a provenance means for the release's reader, in sentences."""
     remarks = []
@@ -204,6 +223,8 @@ def declared_content(declaration: ColumnsDeclaration) -> bytes:
     content = _stated(declaration)
     if declaration.provenance:
         content["provenance"] = dict(declaration.provenance)
+    if declaration.receipt:
+        content["receipt"] = dict(declaration.receipt)
     try:
         return json.dumps(content, default=_plain, allow_nan=False).encode()
     except (TypeError, ValueError):

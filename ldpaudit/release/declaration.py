@@ -87,11 +87,15 @@ class ColumnsDeclaration:
         for each column.
     provenance : mapping
         How the release was made; it is no part of the claim.
+    receipt : mapping
+        The scheme by which its noise was drawn from a key, the commitment to the key, and the
+        number of rows; empty without one.
     """
 
     labels: tuple[LabelDeclaration, ...]
     joint: Declaration | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    receipt: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
