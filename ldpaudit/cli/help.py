@@ -28,9 +28,9 @@ _GROUPS: Final = {
     ),
     "Reading": "features drop keep separator decimal encoding sheet header projection",
     "Expert": (
-        "only skip attack slice answers canaries public-posterior held-out queries neighbors "
-        "metric exact smoothness smoothness-power seed seeds-tried made-on threads force details "
-        "processes device memory cluster cluster-without-tls confidence experimental floor "
+        "only skip attack slice answers canaries public-posterior held-out scores queries "
+        "neighbors metric exact smoothness smoothness-power seed seeds-tried made-on threads force "
+        "details processes device memory cluster cluster-without-tls confidence experimental floor "
         "private-prior stages radius sigma feature-epsilon project synthetic-rows debug"
     ),
 }

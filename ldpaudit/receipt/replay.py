@@ -78,8 +78,9 @@ class Replay:
     # ``reason``: why it could not be drawn again, or what is wrong, in words. ``committed``: rows
     # that were drawn, ``rows``: those of the release, of which ``kept`` are matched with drawn ones
     # and ``repeated`` give remembered answers again. ``left_out``, ``added``, ``doubled``: rows.
-    # ``epsilon``: where the declaration was edited, what the noise was drawn at and what is
-    # declared now.
+    # ``sealed``: whether the true labels are those that were committed with. ``mark``: the same for
+    # releases of one key. ``epsilon``: where the declaration was edited, what the noise was drawn
+    # at and what is declared now.
 
     status: Status
     reason: str = ""
@@ -95,6 +96,7 @@ class Replay:
     other_order: bool = False
     sealed: bool = True
     commitment: str = ""
+    mark: str = field(default="", repr=False)
     epsilon: tuple[float | None, float | None] | None = None
 
     @property
@@ -102,9 +104,17 @@ class Replay:
         """Whether every released label is what the declared mechanism draws."""
         return self.status == "proven"
 
-    def of(self, label: str) -> ColumnReplay | None:
-        """Return what was found of one column, None where it was not replayed."""
-        return next((one for one in self.columns if one.label == label), None)
+    def of(self, label: str) -> "Replay":
+        """Return what was found of one column."""
+        if not self.columns:
+            return self
+        own = tuple(one for one in self.columns if one.label == label)
+        status: Status = "proven"
+        if any(one.changed for one in own):
+            status = "changed"
+        elif not own or self.left_out or self.added or self.doubled or self.repeated:
+            status = "partly"
+        return replace(self, columns=own, status=status)
 
 
 def replay(
@@ -161,7 +171,8 @@ def replay(
             "is of another release, or one of the two files was changed",
         )
     found = _compared(table, declared, known, secret, id_column, posterior)
-    return replace(found, commitment=secret.commitment)
+    mark = secret.key.digest("commitment").hex()
+    return replace(found, commitment=secret.commitment, mark=mark)
 
 
 def _compared(

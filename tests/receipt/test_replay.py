@@ -1,4 +1,4 @@
-"""Every release that is drawn from a key is drawn again from it, whatever the file and mechanism."""
+"""A release that is drawn from a key is drawn again from it, whatever the file and mechanism."""
 
 from pathlib import Path
 
