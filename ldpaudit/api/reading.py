@@ -194,15 +194,21 @@ def read_repeated(
 
 
 def replays_of(
-    releases: Sequence[Any], options: AuditOptions, one: Release | None = None
+    releases: Sequence[Any],
+    options: ReleaseOptions,
+    one: Release | None = None,
+    *,
+    shared: bool = False,
 ) -> "list[Replay | None]":
     """Return what drawing the noise of each release again finds; None without receipt or truth."""
-    # ``one``: the release as it was read, where there is one alone. InputError where two releases
-    # have one key: what differs between them then shows labels.
+    # ``one``: the release as it was read, where there is one alone. ``shared``: whether the true
+    # labels are given for other releases, too: one file holds one key. InputError where two
+    # releases have one key: what differs between them then shows labels.
     from ldpaudit.receipt.replay import replay
 
     truth = options.truth
     several = isinstance(truth, list | tuple)
+    shared = shared or (len(releases) > 1 and not several)
     every = list(truth) if several else [truth] * len(releases)
     # As the mechanism's classes are, if all rows are there in their order.
     posterior = None
@@ -215,8 +221,8 @@ def replays_of(
         else replay(source, own, id_column=person, files=files, posterior=posterior)
         for source, own in zip(releases, every, strict=True)
     ]
-    if len(releases) > 1 and not several:  # One file of true labels holds one key.
-        found = [None if one is None or one.status == "foreign" else one for one in found]
+    if shared:
+        found = [None if r is None or r.status == "foreign" else r for r in found]
     check_keys(found)
     return found
 
