@@ -33,7 +33,7 @@ from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.pipeline.nodes import Node, claim_of, mechanism_info, node_of, release_info
 from ldpaudit.pipeline.public import public_facts, public_facts_of
-from ldpaudit.pipeline.replayed import replay_finding, replay_notes
+from ldpaudit.pipeline.replayed import beyond_features, replay_finding, replay_notes
 from ldpaudit.plugins import NOT_HERE, added
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration, FileColumns, Release
@@ -263,6 +263,7 @@ class _Walk:
         notes += part_note(context) + (() if stratum else replay_notes(replay))
         run.stop.running = True
         with _limited_threads(plan.threads):
+            context = replace(context, replay=beyond_features(context))
             records, findings = run_audits(chosen, context)
             findings += () if stratum else (columns_finding(context), replay_finding(replay))
             run.progress.phases(())

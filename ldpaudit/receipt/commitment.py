@@ -6,6 +6,7 @@
 import hashlib
 import hmac
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.arrays import BoolArray
 from ldpaudit.datasets.declaration import SECRET
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.labels import label_forms
@@ -63,13 +65,13 @@ class Statement:
 class Secret:
     """What is kept with the true labels: the key, and what was committed to."""
 
-    # ``person``: the column of ids in the file, None without one. ``repeated``: which rows repeat
-    # remembered answers, packed bits in hexadecimal; None where all are drawn.
+    # ``person``: the column of ids in the file, None without one. ``repeated``: which rows of a
+    # column repeat remembered answers, as :func:`packed`; of a column that is not there none.
 
     key: NoiseKey = field(repr=False)
     statement: Statement
     person: str | None = None
-    repeated: str | None = field(default=None, repr=False)
+    repeated: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def commitment(self) -> str:
@@ -87,7 +89,7 @@ class Secret:
             "labels": self.statement.seals,
         }
         kept |= {} if self.person is None else {"id": self.person}
-        kept |= {} if self.repeated is None else {"repeated": self.repeated}
+        kept |= {"repeated": dict(self.repeated)} if self.repeated else {}
         return json.dumps({"version": _VERSION, SECRET: kept}).encode()
 
 
@@ -103,13 +105,31 @@ def read_secret(content: bytes | None) -> Secret | None:
         key = NoiseKey(bytes.fromhex(kept["key"]))
         seals = {str(name): str(seal) for name, seal in kept["labels"].items()}
         statement = Statement(dict(kept["declaration"]), int(kept["rows"]), seals)
-        secret = Secret(key, statement, kept.get("id"), kept.get("repeated"))
+        again = {str(name): str(rows) for name, rows in kept.get("repeated", {}).items()}
+        secret = Secret(key, statement, kept.get("id"), again)
         whole = len(key.secret) == KEY_BYTES and equal(secret.commitment, kept["commitment"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise InputError(_INVALID) from None
     if not whole:
         raise InputError(_INVALID)
     return secret
+
+
+def packed(rows: BoolArray) -> str:
+    """Return marked rows as a text."""
+    return zlib.compress(np.packbits(rows).tobytes(), 9).hex()
+
+
+def unpacked(text: str, rows: int) -> BoolArray:
+    """Return the marked ones of so many rows (ValueError where the text is none of these)."""
+    size = -(-rows // 8)
+    try:
+        content = zlib.decompressobj().decompress(bytes.fromhex(text), size + 1)
+    except zlib.error:
+        raise ValueError from None
+    if len(content) != size:
+        raise ValueError
+    return np.unpackbits(np.frombuffer(content, dtype=np.uint8), count=rows).astype(bool)
 
 
 def equal(one: str, other: Any) -> bool:

@@ -28,6 +28,7 @@ from ldpaudit.receipt.commitment import (
     canonical_json,
     equal,
     read_secret,
+    unpacked,
 )
 from ldpaudit.receipt.drawing import (
     Column,
@@ -53,8 +54,9 @@ class ColumnReplay:
 
     # ``rows`` were compared, ``equal`` of them are as drawn. Of the changed ones ``true`` hold the
     # true label, as ``drawn_true`` of the labels drawn for them would; ``p_value``: the chance of
-    # so many or more, had nobody looked at the true labels. ``classes``: the released labels of the
-    # changed rows with their counts, the most frequent first. ``places``: the changed rows.
+    # so many or more, had only drawn labels been looked at. ``classes``: the released labels of the
+    # changed rows with their counts, the most frequent first. ``places``: the changed rows;
+    # ``hits``: which of them hold the true label.
 
     label: str
     rows: int
@@ -64,6 +66,7 @@ class ColumnReplay:
     p_value: float = 1.0
     classes: tuple[tuple[str, int], ...] = ()
     places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    hits: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
 
     @property
     def changed(self) -> int:
@@ -310,20 +313,22 @@ def _matched(
         )
     kept = np.flatnonzero(place >= 0)
     own = place[kept]
-    again = _repeated(secret, committed)[own]
-    results, other_order = [], person is None
+    results, repeated = list[ColumnReplay](), np.zeros(len(kept), dtype=bool)
+    other_order = person is None
     for column, one in zip(columns, drawn, strict=True):
         released, values = _released(cells[column.name], one, from_text=table.text)
         same = released[kept] == values[own]
         if column in strata:
             same &= _same_strata(column, cells[by[column.name]], kept, own, text=table.text)
+        again = _repeated(secret, column.name, committed)[own]
+        repeated |= again
         result = _column_replay(column, one, released, values, kept, own, same | again)
         results.append(result)
         other_order &= bool(result.changed) and _same_counts(released[kept], values[own])
     found = replace(
         found,
         columns=tuple(results),
-        repeated=int(again.sum()),
+        repeated=int(repeated.sum()),
         other_order=other_order and bool(results),
     )
     if any(one.changed for one in results):
@@ -337,12 +342,10 @@ def _strata_names(table: TableSource) -> dict[str, str]:
     return {one.label: one.by for one in declared.labels if one.by is not None}
 
 
-def _repeated(secret: Secret, rows: int) -> npt.NDArray[np.bool_]:
+def _repeated(secret: Secret, column: str, rows: int) -> npt.NDArray[np.bool_]:
     """Return which rows of the true labels repeat remembered answers."""
-    if secret.repeated is None:
-        return np.zeros(rows, dtype=bool)
-    bits = np.frombuffer(bytes.fromhex(secret.repeated), dtype=np.uint8)
-    return np.unpackbits(bits, count=rows).astype(bool)
+    text = secret.repeated.get(column)
+    return np.zeros(rows, dtype=bool) if text is None else unpacked(text, rows)
 
 
 def _released(column: pa.ChunkedArray, drawn: Drawn, *, from_text: bool) -> tuple[Any, Any]:
@@ -414,14 +417,11 @@ def _column_replay(
     hits = (new == truth) & (truth >= 0 if drawn.outputs is not None else True)
     before = old == truth
     likely = _likely(drawn, old)
-    from scipy.stats import binom
-
-    m, true, mean = len(changed), int(hits.sum()), float(likely.mean())
-    # The count is a sum of independent indicators: beyond its mean by 1, its tail is at most that
-    # of the binomial distribution of the same mean (Hoeffding 1956, Theorem 5).
-    p_value = float(binom.sf(true - 1, m, mean)) if true >= m * mean + 1 else 1.0
-    if m == 1 and true == 1:
-        p_value = mean
+    m, true, drawn_true = len(changed), int(hits.sum()), int(before.sum())
+    # A label that was drawn is more often the true one than another that is put in its place, if
+    # nothing is known but the drawn labels: both must be beyond chance.
+    by_pairs = upper_tail(true, true + drawn_true, 0.5)
+    p_value = max(upper_tail(true, m, float(likely.mean())), by_pairs)
     names: list[tuple[str, int]] = []
     if drawn.outputs is not None:
         counts = np.bincount(new[new >= 0], minlength=len(drawn.outputs))
@@ -432,11 +432,23 @@ def _column_replay(
         len(kept),
         len(kept) - m,
         true,
-        int(before.sum()),
+        drawn_true,
         p_value,
         tuple(names),
         at.astype(np.int64),
+        hits,
     )
+
+
+def upper_tail(count: int, n: int, mean: float) -> float:
+    """Return at most how likely a count of independent events is, of this mean probability."""
+    # Beyond its mean by 1, its tail is at most that of the binomial distribution of the same mean
+    # (Hoeffding 1956, Theorem 5); else nothing is said.
+    from scipy.stats import binom
+
+    if n == 1:
+        return mean if count else 1.0
+    return float(binom.sf(count - 1, n, mean)) if count >= n * mean + 1 else 1.0
 
 
 def _likely(drawn: Drawn, old: Any) -> FloatArray:

@@ -68,10 +68,15 @@ for _name in ("double-rr",):
     FORMS[_name] = (*FORMS[_name], "--drop", "person", "--drop", "income")
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "feather", "jsonl"])
-@pytest.mark.parametrize("name", FORMS)
+IN_FILES = [
+    *((name, "parquet") for name in FORMS),
+    *((name, "csv") for name in ("laplace", "steps", "two columns", "joint-rr", "rounded")),
+    *((name, ending) for name in ("an id", "any number") for ending in ("feather", "jsonl")),
+]
+
+
+@pytest.mark.parametrize(("name", "ending"), IN_FILES)
 def test_every_release_is_proven(name, ending, tables):
-    # Of a text file with gzip the companion has the name of the packed file.
     release, secret = made(*FORMS[name], release=f"r.{ending}", secret=f"t.{ending}")
     found = replay(release, secret)
     assert found.proven, found
@@ -154,3 +159,29 @@ def test_data_frames_and_tables_in_memory_are_replayed(tables):
     found = replay(release, pd.read_parquet("t.parquet"))
     assert found.status == "impossible"
     assert "no key" in found.reason
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
+def test_remembered_answers_are_told_from_new_ones(ending, tables):
+    words = (*RR, "--id", "person", "--remember", "memory.bin")
+    truths = [f"t{year}.{ending}" for year in (1, 2)]
+    made(*words, release="r1.parquet", secret=truths[0])
+    assert replay("r1.parquet", truths[0]).proven
+    old, data = (pd.read_parquet("data.parquet") for _ in range(2))
+    data.loc[:49, "label"] = np.roll(data.loc[:49, "label"], 1)
+    data.to_parquet("data.parquet")
+    made(*words, release="r2.parquet", secret=truths[1])
+    found = replay("r2.parquet", truths[1])
+    assert (found.status, found.columns[0].changed) == ("partly", 0)
+    assert 350 <= found.repeated < 390
+    table = pq.read_table("r2.parquet")
+    labels = table.column("label").to_pylist()
+    # A row whose true label is another one gets a new answer.
+    before = pq.read_table("r1.parquet").column("person").to_pylist()
+    assert before == table.column("person").to_pylist()
+    fresh = next(i for i in range(50) if data["label"][i] != old["label"][i])
+    labels[fresh] = "yes" if labels[fresh] != "yes" else "no"
+    place = table.schema.get_field_index("label")
+    write_release(table.set_column(place, "label", pa.array(labels)), "r2.parquet", overwrite=True)
+    changed = replay("r2.parquet", truths[1])
+    assert (changed.status, changed.columns[0].places.tolist()) == ("changed", [fresh])

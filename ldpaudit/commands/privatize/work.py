@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,7 @@ from ldpaudit.commands.privatize.scan import ReleasedColumns
 from ldpaudit.commands.shell import Said, Told
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource
 from ldpaudit.datasets.names import missing_column, quoted
@@ -291,6 +292,45 @@ def _with_receipt(
     return schema.with_metadata({DECLARATION_KEY: json.dumps(content)}), secret
 
 
+class _Aside:
+    """The file of true labels, with the key in its metadata."""
+
+    # Where answers are repeated it is known only at the end which rows repeat one: rows are held
+    # until then, as are all people's answers.
+
+    def __init__(
+        self, files: WholeFiles, place: Path, schema: pa.Schema, dialect: Dialect, plan: _Plan
+    ) -> None:
+        self._part, self._schema = files.add(place, private=True), schema
+        self._files, self._place, self._dialect, self._plan = files, place, dialect, plan
+        self._held, self._open = list[pa.RecordBatch](), cast("TableFile | None", None)
+        if plan.remembered is None or plan.remembered.new:
+            self._start({})
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        if self._open is None:
+            self._held.append(batch)
+        else:
+            self._open.write(batch)
+
+    def close(self) -> None:
+        """Write what was held."""
+        if self._open is None and self._plan.remembered is not None:
+            started = self._start(self._plan.remembered.repeated())
+            for batch in self._held:
+                started.write(batch)
+
+    def _start(self, repeated: Mapping[str, str]) -> TableFile:
+        schema = self._schema
+        if self._plan.secret is not None:
+            content = replace(self._plan.secret, repeated=repeated).content()
+            schema = schema.with_metadata({DECLARATION_KEY: content})
+            write_declaration(self._files, self._place, schema, private=True)
+        self._open = TableFile(self._part, schema, self._dialect)
+        return self._open
+
+
 def _write(
     plan: _Plan, request: PrivatizeRequest, progress: Progress, files: WholeFiles
 ) -> tuple[str, ...]:
@@ -308,10 +348,7 @@ def _write(
     secret = None
     if request.secret is not None:
         true = pa.schema([pa.field(name, source.schema.field(name).type) for name in aside])
-        if plan.secret is not None:
-            true = true.with_metadata({DECLARATION_KEY: plan.secret.content()})
-            write_declaration(files, request.secret, true, private=True)
-        secret = TableFile(files.add(request.secret, private=True), true, dialect)
+        secret = _Aside(files, request.secret, true, dialect, plan)
     posterior, model = None, plan.rows.model
     if request.posterior_out is not None and model is not None:
         posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
@@ -343,6 +380,8 @@ def _write(
             posterior.write(model.table(features))
         done += len(batch)
         progress.advance(done, survey.rows)
+    if secret is not None:
+        secret.close()
     warnings = plan.looked.check()
     check_unchanged()
     for one, counts in zip(plan.columns.each, again, strict=True):
