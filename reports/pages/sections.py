@@ -75,6 +75,7 @@ _RENYI: Final = (
 )
 """The lines of the first picture, in the order of their dashes."""
 _TITLES: Final = {
+    "replay": "The replay",
     "mechanism": "Every bound of ε",
     "numeric-inference": "Attacks on numbers",
     "label-inference": "Every attack",
@@ -134,7 +135,15 @@ _WHOLE: Final = (
     "release learns from all but the part that it guesses."
 )
 _ORDER: Final = (
-    *("person", "mechanism", "companions", "numeric-inference", "aggregates", "instance-loss"),
+    *(
+        "replay",
+        "person",
+        "mechanism",
+        "companions",
+        "numeric-inference",
+        "aggregates",
+        "instance-loss",
+    ),
     *("label-inference", "observational", "renyi", "synthetic", "columns"),
 )
 """Any other section comes after these, and the power last."""
