@@ -4,7 +4,7 @@
 # needs no order of calls. docs/receipt.md writes the scheme down to the bit.
 
 import hashlib
-import secrets
+import os
 from dataclasses import dataclass, field
 from typing import Final, Literal, Self
 
@@ -49,7 +49,7 @@ class NoiseKey:
     @classmethod
     def drawn(cls) -> Self:
         """Return a new key of the operating system."""
-        return cls(secrets.token_bytes(KEY_BYTES))
+        return cls(os.urandom(KEY_BYTES))
 
     def stream(self, purpose: Purpose, column: str) -> "KeyedStream":
         """Return the words for one purpose and column."""
