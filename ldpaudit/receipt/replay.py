@@ -284,12 +284,9 @@ def _matched(
     cells = dict(table.columns(wanted, as_text=wanted))
     rows, committed = len(cells[names[0]]), secret.statement.rows
     found = Replay("proven", committed=committed, rows=rows, kept=rows, sealed=sealed)
-    place = np.arange(rows)
-    if ids is not None and person is not None:
-        ours = comparable_ids(cells[person], "release")
-        theirs = comparable_ids(ids, "truth").combine_chunks()
-        order = pc.index_in(ours, value_set=theirs)
-        place = order.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    place, by_id = np.arange(rows), _places(cells.get(person or ""), ids)
+    if by_id is not None:
+        place = by_id
         matched = place[place >= 0]
         distinct = np.unique(matched)
         found = replace(
@@ -314,7 +311,7 @@ def _matched(
     kept = np.flatnonzero(place >= 0)
     own = place[kept]
     results, repeated = list[ColumnReplay](), np.zeros(len(kept), dtype=bool)
-    other_order = person is None
+    other_order = by_id is None
     for column, one in zip(columns, drawn, strict=True):
         released, values = _released(cells[column.name], one, from_text=table.text)
         same = released[kept] == values[own]
@@ -335,6 +332,25 @@ def _matched(
         return replace(found, status="changed")
     partly = found.left_out or found.added or found.doubled or found.repeated
     return replace(found, status="partly") if partly else found
+
+
+def _places(
+    released: pa.ChunkedArray | None, ids: pa.ChunkedArray | None
+) -> npt.NDArray[np.int64] | None:
+    """Return each row's place among the true labels by its id, −1 for none."""
+    # None where rows can only be matched by their order: without ids, with several rows for one of
+    # them, or where the release has others throughout.
+    if released is None or ids is None:
+        return None
+    try:
+        ours, theirs = comparable_ids(released, "release"), comparable_ids(ids, "truth")
+    except InputError:
+        return None
+    if pc.count_distinct(theirs).as_py() < len(theirs):
+        return None
+    order = pc.index_in(ours, value_set=theirs.combine_chunks())
+    found = order.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found if (found >= 0).any() else None
 
 
 def _strata_names(table: TableSource) -> dict[str, str]:

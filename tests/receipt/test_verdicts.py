@@ -269,3 +269,19 @@ def test_a_release_without_a_receipt_is_an_error_of_verify(few):
     status, printed = called("verify", "n.parquet", "--truth", "t.parquet")
     assert status == 2
     assert "carries no receipt" in printed
+
+
+@pytest.mark.parametrize("kind", ["several rows", "other ids", "missing ids"])
+def test_ids_that_match_no_row_are_left_aside(kind, few):
+    data = pd.read_parquet("data.parquet")
+    if kind == "several rows":
+        data["person"] = [f"p{i // 3}" for i in range(60)]
+    data.to_parquet("data.parquet")
+    words = ("--mechanism", "rr", "--epsilon", "1", "--id", "person", "--overwrite")
+    made = called("privatize", "data.parquet", "-o", "r.parquet", "--secret", "t.parquet", *words)
+    assert made[0] == 0
+    ids = {"other ids": [f"q{i}" for i in range(60)], "missing ids": [None] * 5 + ["p9"] * 55}
+    if kind in ids:
+        values = pa.array(ids[kind])
+        rewritten(lambda t: t.set_column(t.schema.get_field_index("person"), "person", values))
+    assert replay("r.parquet", "t.parquet").proven

@@ -131,7 +131,7 @@ def _replay(case: Case, section: Any) -> Draft | None:
             return None
         why = "the release has no receipt, or its key was not given with the true labels"
         return drafted(Answer("inconclusive", None, why), counted=True)
-    share = found.columns[0].equal / found.columns[0].rows if found.columns else None
+    share = found.columns[0].equal / max(found.columns[0].rows, 1) if found.columns else None
     ids, words = (REPLAYED,) if found.columns else (), reason(found)
     if found.status != "changed":
         return drafted(Answer(outcome(found), share, words), ids, counted=True)
