@@ -139,11 +139,12 @@ class PrivatizeSummary(Told):
         yield from (("written", str(place)) for place in written_places(request.output))
         new = "new file: no answer of an earlier release was repeated; " * self.new_memory
         sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
+        kept = "true labels" if request.experimental else "true labels and the key of the noise"
         for word, path, what in (
             ("synthetic", request.synthetic_out, sample),
             ("model", request.posterior_out, "(what --public-posterior of an audit is given)"),
             ("remembered", request.remember, f"({new}people's answers, readable by you only)"),
-            ("secret", request.secret, "(true labels, readable by you only)"),
+            ("secret", request.secret, f"({kept}, readable by you only)"),
         ):
             if path is not None:
                 yield word, f"{path} {what}"
