@@ -19,7 +19,8 @@ column may have a channel for each value of a public column::
      "mechanism": {"name": "rs-fd", "domains": [["no", "yes"], ["a", "b", "c"]], "epsilon": 1.0}}
 
 The optional ``before`` names columns that were there before the noise and are released as they
-were, and the optional ``provenance`` states how the release was made; neither is part of the claim.
+were, the optional ``provenance`` states how the release was made, and the optional ``receipt`` the
+commitment to the key of its noise; none of them is part of the claim.
 """
 
 import json
@@ -41,7 +42,9 @@ from ldpaudit.work.documents import parse_json
 # The mechanism that has a channel for each value of a public column.
 BY_STRATUM: Final = "by-stratum"
 _SINGLE, _SEVERAL = 1, 2
-_OPTIONAL: Final = ("before", "provenance")
+_OPTIONAL: Final = ("before", "provenance", "receipt")
+# The field by which the metadata of a file of true labels differ from a declaration.
+SECRET: Final = "secret"
 # Numbers that differ by less are the same number.
 _AGREEMENT: Final = 1e-6
 _INVALID: Final = (
@@ -63,6 +66,11 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
     value = parse_json(content, "The file's declaration", _INVALID, distinct=True)
     if not isinstance(value, dict):
         raise InputError("The file's declaration must be a JSON object.")
+    if SECRET in value:
+        raise InputError(
+            "This file holds true labels and the key of a release's noise: it is no release, and "
+            "not to be published. Give it as --truth."
+        )
     version = value.get("version")
     if isinstance(version, bool) or version not in (_SINGLE, _SEVERAL):
         raise InputError(f"The file's declaration must have version {_SINGLE} or {_SEVERAL}.")
@@ -73,6 +81,7 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
         _check_fields(value, ("version", "labels"), ("mechanism", *_OPTIONAL))
         entries = value["labels"]
     provenance = _checked_provenance(value.get("provenance", {}))
+    receipt = _checked_receipt(value.get("receipt", {}))
     before = value.get("before", [])
     if not isinstance(before, list) or not all(isinstance(name, str) for name in before):
         raise InputError("The declared columns from before the noise must be a list of names.")
@@ -99,7 +108,9 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
             )
     if names & {*before}:
         raise InputError("A private column is declared to be from before the noise.")
-    return ColumnsDeclaration(labels, joint, provenance, tuple(dict.fromkeys(before)))
+    return ColumnsDeclaration(
+        labels, joint, provenance, before=tuple(dict.fromkeys(before)), receipt=receipt
+    )
 
 
 def _check_fields(
@@ -155,6 +166,15 @@ def _checked_provenance(value: Any) -> Mapping[str, Any]:
                 "The declared provenance must state epsilon as prior and labels that add up to "
                 "total."
             )
+    return value
+
+
+def _checked_receipt(value: Any) -> Mapping[str, Any]:
+    """Return a receipt; of another scheme than this version's nothing but the name is read."""
+    if value == {}:
+        return {}
+    if not isinstance(value, dict) or not isinstance(value.get("scheme"), str):
+        raise InputError("The declared receipt must be an object with a 'scheme'.")
     return value
 
 
@@ -214,6 +234,8 @@ def declared_content(declaration: ColumnsDeclaration) -> bytes:
         content["before"] = list(declaration.before)
     if declaration.provenance:
         content["provenance"] = dict(declaration.provenance)
+    if declaration.receipt:
+        content["receipt"] = dict(declaration.receipt)
     try:
         return json.dumps(content, default=_plain, allow_nan=False).encode()
     except (TypeError, ValueError):

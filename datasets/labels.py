@@ -114,27 +114,53 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
     # whether the strings come from a text file, where 1 is written as ``1``: they become ints,
     # floats or booleans where all of them are written as such.
     rows = len(column)
-    column, codes = _used(usual_column(stored(column)))
-    plain = _plain(column, role)
-    if pa.types.is_null(plain.type):
+    distinct, found = _encoded(column, role)
+    if pa.types.is_null(distinct.type):
         check_complete(max(rows, 1), rows, f"a {role} label")
-    encoded = plain.dictionary_encode().combine_chunks()
+    check_complete(int((found < 0).sum()), rows, f"a {role} label")
+    if len(distinct) > most_classes(rows):
+        raise too_many(role, len(distinct), rows)
+    values = _values(distinct, from_text=from_text)
+    forms(values, f"{role} labels")
+    return LabelColumn(values, found)
+
+
+def label_forms(
+    column: pa.ChunkedArray, role: str, *, from_text: bool = False
+) -> tuple[tuple[str, ...], IntArray]:
+    """Return the canonical forms of the distinct labels, however many, and each row's place."""
+    # In the order in which they occur; −1 where a label is missing.
+    distinct, found = _encoded(column, role)
+    every = [canonical(value) for value in _values(distinct, from_text=from_text)]
+    spelt = tuple(dict.fromkeys(every))
+    if len(spelt) < len(every):  # Of one label spelt in several ways.
+        place = {form: position for position, form in enumerate(spelt)}
+        found = np.array([*map(place.__getitem__, every), -1], dtype=np.int32)[found]
+    return spelt, found
+
+
+def _encoded(column: pa.ChunkedArray, role: str) -> tuple[pa.Array, IntArray]:
+    """Return the distinct labels in the order in which they occur, and each row's place, or −1."""
+    column, codes = _used(usual_column(stored(column)))
+    encoded = _plain(column, role).dictionary_encode().combine_chunks()
+    if pa.types.is_null(encoded.type):
+        return encoded, np.full(len(column), -1, dtype=np.int32)
     found = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
     if codes is not None:
         found = np.append(found, np.int32(-1))[codes]
-    check_complete(int((found < 0).sum()), rows, f"a {role} label")
-    if len(encoded.dictionary) > most_classes(rows):
-        raise too_many(role, len(encoded.dictionary), rows)
-    values = encoded.dictionary.to_pylist()
-    if pa.types.is_float32(encoded.dictionary.type):
+    return encoded.dictionary, found
+
+
+def _values(distinct: pa.Array, *, from_text: bool) -> tuple[Label, ...]:
+    values = distinct.to_pylist()
+    if pa.types.is_float32(distinct.type):
         values = [float(str(np.float32(value))) for value in values]
     if any(isinstance(value, float | Decimal) for value in values):
         whole = all(value == int(value) for value in values)
         values = [int(value) if whole else float(value) for value in values]
     if from_text:
-        values = list(labels_of_text([str(value) for value in values]))
-    forms(values, f"{role} labels")
-    return LabelColumn(tuple(values), found)
+        return tuple(labels_of_text([str(value) for value in values]))
+    return tuple(values)
 
 
 def _used(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, IntArray | None]:

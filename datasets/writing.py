@@ -270,10 +270,15 @@ def written_places(target: Path) -> tuple[Path, ...]:
     return (target, _sidecar(target)) if is_text(target) else (target,)
 
 
-def write_declaration(files: WholeFiles, target: Path, schema: pa.Schema) -> None:
+def write_declaration(
+    files: WholeFiles, target: Path, schema: pa.Schema, *, private: bool = False
+) -> None:
     """Write a schema's declaration next to a text file; other files hold it themselves."""
+    # ``private``: of true labels, with the key of the noise.
     if is_text(target):
-        files.add(_sidecar(target)).write((schema.metadata or {})[DECLARATION_KEY] + b"\n")
+        files.add(_sidecar(target), private=private).write(
+            (schema.metadata or {})[DECLARATION_KEY] + b"\n"
+        )
 
 
 def check_holds(target: Path, schema: pa.Schema) -> None:

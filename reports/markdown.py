@@ -8,6 +8,8 @@ from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.pieces import every_answer, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.reports.text.wording import (
+    PROVEN,
+    headline,
     plugin_words,
     plugins_of,
     policy_words,
@@ -141,7 +143,10 @@ def _origin(result: AuditResult) -> str:
     judged = f"the policy {marked(policy_words(result.run), 200)}"
     when = f", {result.date}" if result.date else ""
     what = counted_as(result.mechanism.name)
+    proven = headline(result) == PROVEN
+    limit = "An audit can refute a claim; it cannot prove one."
+    limit = "That is proven of the noise, not of what features reveal." if proven else limit
     return (
         f"{rows(result.release.rows)} {what}, judged by {judged}{when}, ldpaudit "
-        f"{marked(result.ldpaudit_version, 40)}. An audit can refute a claim; it cannot prove one."
+        f"{marked(result.ldpaudit_version, 40)}. {limit}"
     )

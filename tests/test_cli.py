@@ -524,7 +524,7 @@ def test_the_command_audits_both_and_says_what_to_open(command, monkeypatch, tmp
     monkeypatch.setattr(demo, "RunRequest", partial(RunRequest, only=("mechanism", "power")))
     status, out, err = command("demo", "--folder", tmp_path)
     assert (status, err) == (0, "")
-    assert out.index("No violation found") < out.index("Violation found")
+    assert out.index("Proven: ") < out.index("Violation found")
     assert "made with ε = 3" in out
     assert out.rstrip().endswith(f"Open {tmp_path / 'dishonest.audit.html'} in a browser.")
     assert len(list(tmp_path.glob("*.audit.*"))) == 4

@@ -13,17 +13,19 @@ from ldpaudit.api.auditing import (
     unwritten_result,
     with_before,
 )
-from ldpaudit.api.reading import notes_of, read_with
+from ldpaudit.api.reading import check_keys, notes_of, read_with, replays_of
 
 __all__ = [
     "audit",
     "audit_with",
     "available_threads",
+    "check_keys",
     "cluster_of",
     "notes_of",
     "plan_of",
     "policy_of",
     "read_with",
+    "replays_of",
     "seed_of",
     "unwritten_result",
     "with_before",

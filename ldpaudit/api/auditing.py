@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias, Ty
 
 import numpy as np
 
-from ldpaudit.api.reading import notes_of, read_columns, read_repeated
+from ldpaudit.api.reading import notes_of, read_columns, read_repeated, replays_of
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, in_python, made
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for, texts_of
@@ -160,18 +160,21 @@ def _tree(
     """Return the tree of what was given, and what its reader says."""
     from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
     from ldpaudit.datasets.several import ColumnsReport
-    from ldpaudit.pipeline.nodes import node_of, nodes_of
+    from ldpaudit.pipeline.nodes import node_of, nodes_of, with_replays
 
     if len(releases) > 1:
         files, notes = read_repeated(releases, options, progress)
-        return nodes_of(files, options.answers), notes
+        node = nodes_of(files, options.answers)
+        return with_replays(node, replays_of(releases, options)), notes
     reading = read_columns(releases[0], options)
     for remark in reading.remarks:
         progress.remark(remark)
     if isinstance(reading, ColumnsReport):
-        return node_of(reading.file), notes_of(reading)
+        node = node_of(reading.file)
+        return with_replays(node, replays_of(releases, options)), notes_of(reading)
     one = with_public_posterior(reading.release, options.public_posterior, options)
-    return node_of(with_canaries(one, options.canaries, options)), notes_of(reading)
+    node = node_of(with_canaries(one, options.canaries, options))
+    return with_replays(node, replays_of(releases, options, one)), notes_of(reading)
 
 
 @contextmanager

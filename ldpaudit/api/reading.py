@@ -26,6 +26,7 @@ from ldpaudit.result import Note
 if TYPE_CHECKING:
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.datasets.several import ColumnsReport, HashedIds
+    from ldpaudit.receipt.replay import Replay
     from ldpaudit.release import ReleasedFiles
     from ldpaudit.work.progress import Progress
 
@@ -190,6 +191,50 @@ def read_repeated(
     files = join_releases(readings)
     _check_private_in_all(files)
     return files, tuple(notes)
+
+
+def replays_of(
+    releases: Sequence[Any],
+    options: ReleaseOptions,
+    one: Release | None = None,
+    *,
+    shared: bool = False,
+) -> "list[Replay | None]":
+    """Return what drawing the noise of each release again finds; None without receipt or truth."""
+    # ``one``: the release as it was read, where there is one alone. ``shared``: whether the true
+    # labels are given for other releases, too: one file holds one key. InputError where two
+    # releases have one key: what differs between them then shows labels.
+    from ldpaudit.receipt.replay import replay
+
+    truth = options.truth
+    several = isinstance(truth, list | tuple)
+    shared = shared or (len(releases) > 1 and not several)
+    every = list(truth) if several else [truth] * len(releases)
+    # As the mechanism's classes are, if all rows are there in their order.
+    posterior = None
+    if one is not None and one.places is None and options.id_column is None:
+        posterior = one.public_posterior
+    person, files = options.id_column, _files(options)
+    found = [
+        None
+        if own is None
+        else replay(source, own, id_column=person, files=files, posterior=posterior)
+        for source, own in zip(releases, every, strict=True)
+    ]
+    if shared:
+        found = [None if r is None or r.status == "foreign" else r for r in found]
+    check_keys(found)
+    return found
+
+
+def check_keys(replays: "Sequence[Replay | None]") -> None:
+    """Refuse releases that were drawn from one key (InputError)."""
+    marks = [one.mark for one in replays if one is not None and one.mark]
+    if len(set(marks)) < len(marks):
+        raise InputError(
+            "Two of the releases were drawn from one key, so what differs between them reveals "
+            "labels: publish one of them, and make the other again."
+        )
 
 
 def _check_private_in_all(files: "ReleasedFiles") -> None:

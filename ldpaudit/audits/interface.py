@@ -16,6 +16,7 @@ from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.options.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.randomness import child_generator
+from ldpaudit.receipt.replay import Replay
 from ldpaudit.release import (
     Bags,
     ColumnReleases,
@@ -255,6 +256,13 @@ class AuditContext:
     views: Views = Views()
     run: Run = field(default_factory=Run)
     known: dict[str, Any] = field(default_factory=dict, repr=False)
+    # What drawing the noise of this column again found; None where that was not tried.
+    replay: Replay | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether the noise is proven: tests of it are only to be shown."""
+        return self.replay is not None and self.replay.proven
 
     @property
     def progress(self) -> Progress:

@@ -56,7 +56,7 @@ _COMMANDS = {
     app: (
         *(commands.run, commands.open, commands.demo, commands.report, commands.privatize),
         *(commands.declare, commands.sweep, commands.advise, commands.compare, commands.learn),
-        commands.selftest,
+        *(commands.selftest, commands.verify),
     ),
     _policy: (commands.check, commands.explain, commands.show, commands.init),
     _mechanism: (

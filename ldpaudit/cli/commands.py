@@ -27,6 +27,7 @@ from ldpaudit.commands.requests import (
     SelftestRequest,
 )
 from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.commands.verify.request import VerifyRequest
 from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, Option
 from ldpaudit.terminal import say, stream
@@ -202,6 +203,19 @@ def privatize(
     from ldpaudit.commands.shell import carry_out
 
     carry_out(privatize, request, Outputs(), quiet=quiet)
+
+
+def verify(
+    request: VerifyRequest,
+    json: Annotated[Path | None, Option("Where to write the result.")] = None,
+    quiet: Annotated[bool, Option("Print the sentence only.")] = False,
+    _debug: Debug = False,
+) -> None:
+    """Draw a release's noise again from its key: is every released label what was drawn?"""
+    from ldpaudit.commands.shell import carry_out
+    from ldpaudit.commands.verify.work import verify
+
+    raise typer.Exit(EXIT[carry_out(verify, request, Outputs(json), quiet=quiet).verdict])
 
 
 def declare(

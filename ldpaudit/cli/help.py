@@ -30,8 +30,8 @@ _GROUPS: Final = {
         "features drop keep separator decimal encoding sheet header text missing-values projection"
     ),
     "Expert": (
-        "only skip attack slice answers canaries gaussian-delta public-posterior held-out queries "
-        "neighbors metric exact smoothness smoothness-power seed seeds-tried made-on threads force "
+        "only skip attack slice answers canaries gaussian-delta public-posterior held-out scores "
+        "queries neighbors metric exact smoothness smoothness-power seed seeds-tried made-on threads force "
         "details processes device memory cluster cluster-without-tls confidence experimental floor "
         "private-prior stages radius sigma feature-epsilon project synthetic-rows debug"
     ),

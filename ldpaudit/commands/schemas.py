@@ -16,6 +16,7 @@ STORED: Final = {
     "advise": ("ldpaudit.commands.advise.page", "Advice", "1.0"),
     "learn": ("ldpaudit.commands.learn.work", "Learnt", "1.0"),
     "selftest": ("ldpaudit.commands.selftest.work", "Selftest", "1.0"),
+    "verify": ("ldpaudit.commands.verify.work", "Verified", "1.0"),
     "describe": ("ldpaudit.commands.mechanism.result", "Analysis", "1.0"),
     "design": ("ldpaudit.commands.mechanism.designing", "Design", "1.0"),
     "audit": ("ldpaudit.commands.black_box.result", "BlackBoxAudit", "1.0"),

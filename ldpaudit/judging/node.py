@@ -19,6 +19,8 @@ from ldpaudit.judging.node_words import Words, sentence_of, steps_of
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, decided
 from ldpaudit.judging.waivers import apply_waivers
+from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.words import REPLAYED
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import AuditRecord, AuditResult, overall
 from ldpaudit.result.numbers import number
@@ -55,7 +57,8 @@ class NodeCase:
     # claimed ε holds only if draws go together as declared, as a sum does; that of a joint
     # mechanism is bounded by itself. ``advisable``: whether ``ldpaudit advise`` can take the
     # release with its true labels. ``declared``: all private columns that are declared, where some
-    # are not audited. ``audited``: how many columns are.
+    # are not audited. ``audited``: how many columns are. ``replays``: what drawing the noise of
+    # each release again found; empty where one was not tried.
 
     policy: Policy
     words: Words
@@ -68,6 +71,12 @@ class NodeCase:
     advisable: bool = False
     declared: DeclaredColumns | None = None
     audited: int = 0
+    replays: Sequence[Replay] = ()
+
+    @property
+    def proven(self) -> bool:
+        """Whether all noise of all parts is proven."""
+        return bool(self.replays) and all(one.proven for one in self.replays)
 
     @property
     def bound(self) -> str | None:
@@ -96,9 +105,18 @@ def judge_node(
     advice = advice_step(case.policy) if case.advisable and verdict != "pass" else None
     records = (*case.records, *(record for part in parts for record in part.audits))
     ran = any(record.id == "person" for record in records)
+    proven = case.proven and not any(check.waived for check in checks)
     return Judgement(
         verdict,
-        sentence_of(verdict, checks, parts, case.words, case.missed, case.policy.claim),
+        sentence_of(
+            verdict,
+            checks,
+            parts,
+            case.words,
+            case.missed,
+            case.policy.claim,
+            case.replays if proven else (),
+        ),
         steps_of(checks, parts, case.words, advice, ran=ran),
         tuple(checks),
         tuple(notes),
@@ -121,6 +139,17 @@ def _epsilon(case: NodeCase) -> Draft | None:
     beyond = beyond_the_policy(case.policy.claim, case.epsilon, case.words.extent, case.declared)
     if beyond is not None:
         return replace(beyond, id="claimed-epsilon", level=section.level, question=question)
+    if case.proven:
+        answer = Answer("pass", None, "the noise was drawn again, and every label is as drawn")
+        return Draft(
+            "claimed-epsilon",
+            section.level,
+            question,
+            case.epsilon,
+            (REPLAYED,),
+            lambda _: answer,
+            counted=True,
+        )
     stated = None if case.policy.claim is None else case.policy.claim.epsilon
     limit = stated if case.epsilon is None else case.epsilon
     ids = tuple(
@@ -181,7 +210,7 @@ def _otherwise(case: NodeCase, limit: float | None, alpha: float) -> Answer:
 def _channel(case: NodeCase) -> Draft | None:
     section = case.policy.checks.claimed_channel
     test = case.evidence.estimates.get(PERSON_NOISE)
-    if section is None or test is None:
+    if section is None or test is None or case.proven:
         return None
 
     def answer(alpha: float) -> Answer:

@@ -18,6 +18,8 @@ from ldpaudit.judging.checks.listing import PRIVATE_COLUMNS
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.judging.sentence import violation
 from ldpaudit.judging.waivers import waived_words
+from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.words import reason
 from ldpaudit.result import AuditResult, Check, Decision, Verdict
 from ldpaudit.result.numbers import against, number
 
@@ -84,8 +86,10 @@ def sentence_of(
     words: Words,
     missed: Callable[[float], float | None],
     claim: ClaimSection | None = None,
+    replays: Sequence[Replay] = (),
 ) -> str:
     """Return the verdict in one sentence; ``missed``: the excess found, by error probability."""
+    # ``replays``: those of the releases, where they prove all noise.
     own = _own(verdict, checks, words)
     text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
     start = _STARTS[verdict]
@@ -93,7 +97,19 @@ def sentence_of(
         waived = _waived(checks, parts, words)
         start = _STARTS["fail"] if waived else start
         text = waived or _reassurance(checks, parts, words, missed, claim)
+        if replays and not waived:
+            start, text = "Proven", f": {_proven(replays, words)}"
     return f"{start}{text}." + _warned(verdict, checks, parts, words)
+
+
+def _proven(replays: Sequence[Replay], words: Words) -> str:
+    if len(replays) == 1:
+        return reason(replays[0])
+    rows = sum(one.kept for one in replays)
+    return (
+        f"the labels of all {rows:,} rows of {words.all.removeprefix('the ')} are what the "
+        "declared mechanisms draw with the committed keys"
+    )
 
 
 def _waived(checks: Sequence[Check], parts: Sequence[AuditResult], words: Words) -> str:

@@ -7,6 +7,7 @@ from ldpaudit.judging.advice import one_in
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.mechanisms.capabilities import StagedLabel
+from ldpaudit.receipt.words import sentence as replayed
 from ldpaudit.result import Check, Verdict, holding_up
 from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result.stated import INSIDER, OUTSIDER
@@ -33,6 +34,8 @@ def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
         text = f"Violation found, {waived_words(accepted[0])}: {what}."
     else:
         text = f"No violation found: {_reassurance(checks, case)}."
+        if case.known.replay is not None and case.known.proven:
+            text = f"{replayed(case.known.replay)}{_exact(case)}"
     warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
     if warned and verdict != "fail":  # Silence over a failed check would contradict the page.
         first, others = warned[0], _more(len(warned) - 1)
@@ -81,6 +84,17 @@ def _more(others: int, *, waived: bool = False) -> str:
         return ""
     too = f" and {'are' if others > 1 else 'is'} waived, too" if waived else ""
     return f", and {others} more check{'s' if others > 1 else ''} failed{too}"
+
+
+def _exact(case: Case) -> str:
+    """Return what the claim means for a release whose noise is proven."""
+    epsilon = case.claim.epsilon
+    if epsilon is None or math.isinf(epsilon):
+        return ""
+    return (
+        f" So ε = {number(epsilon)} is exact: a released label can shift the odds between two true "
+        f"labels at most {fold(epsilon, 'up')}."
+    )
 
 
 def _reassurance(checks: Sequence[Check], case: Case) -> str:

@@ -34,6 +34,7 @@ from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.pipeline.nodes import Node, claim_of, mechanism_info, node_of, release_info
 from ldpaudit.pipeline.public import public_facts, public_facts_of
+from ldpaudit.pipeline.replayed import beyond_features, replay_finding, replay_notes
 from ldpaudit.plugins import NOT_HERE, added
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration, FileColumns, Release
@@ -239,7 +240,10 @@ class _Walk:
             audit = asked.audit.model_copy(update={"confidence": confidence})
             policy = asked.model_copy(update={"audit": audit})
         plan = pinned(self.plan, policy)
-        context = AuditContext(release, claim, plan, node.views, run)
+        # A claim of the policy's is not the one that the key was committed with.
+        of_file = release.declaration is not None and release.declaration.source == "file"
+        replay = node.replays[0] if node.replays and of_file else None
+        context = AuditContext(release, claim, plan, node.views, run, replay=replay)
         several = stratum or node.views.companions is not None
         chosen = chosen_audits(self.only, self.skip, OF_COLUMNS if several else {})
         if stratum:
@@ -252,14 +256,18 @@ class _Walk:
             slices = tuple(replace(one, codes=one.codes[rows]) for one in plan.slices)
             own = replace(self, plan=replace(plan, slices=slices))
             within = replace(run, guesses=None)
-            part = own.column(node_of(view), _of_a_stratum(policy), within, stratum=True)
+            of_view = node_of(view)
+            if context.proven and context.replay is not None:
+                of_view = replace(of_view, replays=(context.replay,))
+            part = own.column(of_view, _of_a_stratum(policy), within, stratum=True)
             strata.append(part)
         every, context = context, in_part(context)
-        notes += part_note(context)
+        notes += part_note(context) + (() if stratum else replay_notes(replay))
         run.stop.running = True
         with _limited_threads(plan.threads):
+            context = replace(context, replay=beyond_features(context))
             records, findings = run_audits(chosen, context)
-            findings += () if stratum else (columns_finding(context),)
+            findings += () if stratum else (columns_finding(context), replay_finding(replay))
             run.progress.phases(())
             judgement = judge(
                 policy,
@@ -393,6 +401,7 @@ def _circumstances(
         columns=release.declared,
         changes=tuple(text for text, needed in changes.items() if needed),
         advisable=_advisable(release),
+        replay=context.replay,
     )
 
 
@@ -415,6 +424,7 @@ def _case(
         boundable=node.kind == "columns" or any(one.knows_truth for one in node.columns or (node,)),
         declared=node.declared,
         audited=len(node.names),
+        replays=() if node.noise == "remembered" else node.replays,
     )
     if node.kind == "columns":
         joint = node.drawn_jointly

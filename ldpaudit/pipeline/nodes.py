@@ -16,6 +16,7 @@ from ldpaudit.estimators.person import Noise
 from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.registry import plain_parameters
+from ldpaudit.receipt.replay import Replay
 from ldpaudit.release import ColumnReleases, DeclaredColumns, FileColumns, Release, ReleasedFiles
 from ldpaudit.result import BeforeNoise, MechanismInfo, ReleaseInfo
 
@@ -34,7 +35,8 @@ class Node:
     # theirs, a line for each, for waivers; ``key``: which part of a tree it is, empty for the root;
     # ``epsilon``: what is claimed of all its answers, of a column see its claim; ``declared``: all
     # private columns that the files declare, where some are not audited; ``views``: the other
-    # columns of the file, or the other releases; ``files``: of everything of a person.
+    # columns of the file, or the other releases; ``files``: of everything of a person; ``replays``:
+    # what drawing the noise of each of its releases again found, empty where one was not tried.
 
     kind: Literal["column", "columns", "releases", "person"]
     leaves: tuple[Release, ...]
@@ -49,6 +51,7 @@ class Node:
     noise: Noise | None = None
     views: Views = field(default_factory=Views)
     files: ReleasedFiles | None = None
+    replays: tuple[Replay, ...] = ()
 
     @property
     def parts(self) -> tuple["Node", ...]:
@@ -86,6 +89,30 @@ class Node:
         """Whether all that is claimed of a person is claimed of columns over several releases."""
         over = {column.leaves[-1].label for column in self.columns}
         return not self.drawn_jointly and over >= set(self.names)
+
+
+def with_replays(node: Node, replays: Sequence[Replay | None]) -> Node:
+    """Return a tree with what drawing the noise of each of its releases again found."""
+    every = tuple(one for one in replays if one is not None)
+    whole = replace(node, replays=every if len(every) == len(replays) else ())
+    if node.kind == "column":
+        own = tuple(one.of(node.leaves[0].label) for one in whole.replays)
+        return replace(node, replays=own)
+    releases = tuple(
+        with_replays(part, [one]) for part, one in zip(node.releases, replays, strict=False)
+    )
+    if node.kind == "columns":
+        columns = tuple(with_replays(part, replays) for part in node.columns)
+        return replace(whole, columns=columns)
+    columns = tuple(_over_replays(part, node.releases, replays) for part in node.columns)
+    return replace(whole, releases=releases, columns=columns)
+
+
+def _over_replays(column: Node, releases: Sequence[Node], replays: Sequence[Replay | None]) -> Node:
+    label = column.leaves[-1].label
+    held = [one for part, one in zip(releases, replays, strict=True) if label in part.names]
+    known = [one.of(label) for one in held if one is not None]
+    return replace(column, replays=tuple(known) if len(known) == len(held) else ())
 
 
 def node_of(release: Release | FileColumns, key: str = "") -> Node:

@@ -43,7 +43,8 @@ def public_facts(
     """Return what everybody may see of one private column; ``context`` has all of its rows."""
     release, truth = released_alone(context.release), context.release.truth is not None
     claim, node = _claim(release), node_of(release)
-    asked, declaration = questions(policy, release.sha256, today), release.declaration
+    asked = questions(policy, release.sha256, today, replayed=context.replay is not None)
+    declaration = release.declaration
     if claim is not None:
         mechanism = mechanism_info(node, claim, claim.epsilon)
     else:
@@ -89,7 +90,7 @@ def public_facts_of(
             update={"classes": 0, "class_names": (), "before": None}
         ),
         mechanism=mechanism,
-        questions=questions(policy, node.sha256, today),
+        questions=questions(policy, node.sha256, today, replayed=bool(node.replays)),
         left_out=left_out,
     )
 
@@ -142,9 +143,14 @@ def _claim(release: Release) -> Mechanism | None:
 
 
 def questions(
-    policy: Policy, sha256: str | None = None, today: datetime.date | None = None
+    policy: Policy,
+    sha256: str | None = None,
+    today: datetime.date | None = None,
+    *,
+    replayed: bool = False,
 ) -> tuple[Question, ...]:
     """Return what a policy asks of a file, and which violations it accepts there on a day."""
+    # ``replayed``: whether the noise was drawn again; else that is asked only where it is required.
     accepted = {
         waiver.check: waiver.expires.isoformat()
         for waiver in sorted(policy.waivers, key=lambda waiver: waiver.expires)
@@ -153,6 +159,8 @@ def questions(
     found = []
     for name in policy.checks.asked():
         section = getattr(policy.checks, name.replace("-", "_"))
+        if not replayed and not getattr(section, "required", True):
+            continue
         limits = {key: value for key, value in dict(section).items() if key != "level"}
         if name == _ADDS_UP:
             audit = policy.audit

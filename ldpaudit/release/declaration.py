@@ -90,12 +90,16 @@ class ColumnsDeclaration:
     before : tuple of str
         Columns that were there before the noise and are released as they were; no part of the
         claim.
+    receipt : mapping
+        The scheme by which its noise was drawn from a key, the commitment to the key, and the
+        number of rows; empty without one.
     """
 
     labels: tuple[LabelDeclaration, ...]
     joint: Declaration | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     before: tuple[str, ...] = ()
+    receipt: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

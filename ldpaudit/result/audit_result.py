@@ -404,7 +404,7 @@ def consistent(result: "AuditResult") -> bool:
     """Return whether a verdict is the worst of the checks and parts, and the sentence fits it."""
     parts = tuple(part for some in result.held.values() for part in some)
     several = (*result.labels, *result.releases)
-    reassured = result.sentence.startswith("No violation found")
+    reassured = result.sentence.startswith(("No violation found", "Proven"))
     contradicts = len(several) == 1 or (reassured and result.verdict != "pass")
     agrees = result.verdict == overall(result.checks, parts)
     return agrees and not contradicts and all(map(consistent, parts))

@@ -24,6 +24,9 @@ PLACEHOLDERS: Final = {
 """What stands for what, in the ids below."""
 
 ESTIMATES: Final = {
+    "release.replayed": "The share of released labels that are what the committed key draws.",
+    "release.changed_labels": "How many are not: changed after the noise.",
+    "release.rows_left_out": "Rows that were drawn and are not in the release.",
     "mechanism.epsilon": "ε of the declared mechanism.",
     "mechanism.lambda": "λ of the declared mechanism.",
     "mechanism.keep_probability": "How often the declared mechanism keeps the true label.",

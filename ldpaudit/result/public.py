@@ -24,6 +24,8 @@ _SENTENCES: Final[dict[Decision, str]] = {
     "not yet": "The audit could not decide, or a check that only warns has failed.",
     "do not publish": "The release breaks its claim or a limit of its policy.",
 }
+_NO_PROOF: Final = " That does not prove the claim."
+_PROVEN: Final = "The noise was proven by replay{}, by people who hold its key."
 _ACCEPTED: Final = (
     "No violation was found, other than perhaps one that the policy accepts in this file."
 )
@@ -138,10 +140,14 @@ def public(result: AuditResult) -> PublicResult:
         )
     }
     accepted = bool(until) and result.decision == "publish"
+    sentence = _ACCEPTED if accepted else _SENTENCES[result.decision]
+    if _proven(result):
+        when = f" on {result.date}" if result.date else ""
+        sentence = f"{sentence.removesuffix(_NO_PROOF)} {_PROVEN.format(when)}"
     return PublicResult(
         ldpaudit_version=result.ldpaudit_version,
         decision=result.decision,
-        sentence=_ACCEPTED if accepted else _SENTENCES[result.decision],
+        sentence=sentence,
         date=result.date,
         truth=facts.release.truth,
         policy=result.run.policy,
@@ -152,6 +158,14 @@ def public(result: AuditResult) -> PublicResult:
         left_out=facts.left_out,
         released=_part(result),
     )
+
+
+def _proven(result: AuditResult) -> bool:
+    """Return whether all noise was drawn again from its key; one bit depends on true labels."""
+    parts = (*result.labels, *result.releases)
+    if parts:
+        return all(map(_proven, parts))
+    return any(check.id == "replay" and check.verdict == "pass" for check in result.checks)
 
 
 def public_comparison(comparison: Comparison) -> PublicComparison:

@@ -77,6 +77,7 @@ _RENYI: Final = (
 )
 """The lines of the first picture, in the order of their dashes."""
 _TITLES: Final = {
+    "replay": "The replay",
     "mechanism": "Every bound of ε",
     "numeric-inference": "Attacks on numbers",
     "label-inference": "Every attack",
@@ -101,6 +102,9 @@ _INTROS: Final = {
     "rises to ε. Released rows hold features as well as the label, so their curve may lie far "
     "above ε. Only a certified lower bound is proof; estimates end where there are too few rows to "
     "support them.",
+    "replay": "The noise was drawn again from the key that is kept with the true labels, and every "
+    "row was compared. Rows that are equal are what the declared mechanism draws with the key that "
+    "the release commits to. That says nothing of the features.",
     "power": "If an audit finds nothing, what matters is what it could have found.",
     "assumptions": "Bounds of ε need noise of its own for each row, labels that depend on nothing "
     "but the true label, and features that were not computed from the released label. Each is "
@@ -133,7 +137,15 @@ _WHOLE: Final = (
     "release learns from all but the part that it guesses."
 )
 _ORDER: Final = (
-    *("person", "mechanism", "companions", "numeric-inference", "aggregates", "instance-loss"),
+    *(
+        "replay",
+        "person",
+        "mechanism",
+        "companions",
+        "numeric-inference",
+        "aggregates",
+        "instance-loss",
+    ),
     *("label-inference", "observational", "renyi", "synthetic", "columns"),
 )
 """Any other section comes after these, and the power last."""

@@ -34,6 +34,8 @@ PUBLISH: Final[dict[Decision, str]] = {
 """The answer to "publish?"."""
 
 
+PROVEN: Final = "Proven"
+"""The headline where the noise was drawn again and every label is as drawn."""
 WAIVED: Final = "Violation found, waived"
 """The headline where a violation stands that somebody answers for; the exit status is 0."""
 
@@ -41,6 +43,8 @@ WAIVED: Final = "Violation found, waived"
 def headline(result: AuditResult) -> str:
     """Return the verdict in two words; a waived violation stays one."""
     grave = any(check.waived and check.level == "error" for check in every_check(result))
+    if result.verdict == "pass" and result.sentence.startswith(PROVEN):
+        return PROVEN
     return WAIVED if grave and result.verdict == "pass" else VERDICTS[result.verdict]
 
 
@@ -185,7 +189,11 @@ WORDS: Final = (
     ),
     ("nat", "The unit of ε and of losses: one nat is odds shifted 2.72-fold, two are 7.39-fold."),
     ("claim", "What the release promises: a mechanism and its ε."),
-    ("audit", "An attempt to refute the claim from data. It can refute; it cannot prove."),
+    (
+        "audit",
+        "An attempt to refute the claim from data. Tests can refute; only a receipt, the key of "
+        "the noise, can prove.",
+    ),
     (
         "exact",
         "Computed from the claimed mechanism alone, without data.",

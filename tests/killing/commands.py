@@ -92,8 +92,8 @@ COMMANDS = (
     _of(
         "privatize, CSV",
         f"{_DATA} {_RR} -o >r.csv --secret >s.csv --overwrite",
-        "r.csv s.csv r.csv.ldpaudit.json",
-        private="s.csv",
+        "r.csv s.csv r.csv.ldpaudit.json s.csv.ldpaudit.json",
+        private="s.csv s.csv.ldpaudit.json",
     ),
     _of(
         "privatize --plan",

@@ -16,11 +16,13 @@ import pyarrow.compute as pc
 
 import ldpaudit
 from ldpaudit.api import (
+    check_keys,
     cluster_of,
     notes_of,
     plan_of,
     policy_of,
     read_with,
+    replays_of,
     seed_of,
     with_before,
 )
@@ -47,7 +49,9 @@ from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import UNKNOWN, Traits, from_declaration, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.pipeline.audit import audit, run_info
+from ldpaudit.pipeline.nodes import node_of, with_replays
 from ldpaudit.randomness import child_generator
+from ldpaudit.receipt.replay import Replay
 from ldpaudit.release import LabelDeclaration, Release
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.result.comparison import LETTERS, Comparison, Fingerprint
@@ -67,7 +71,7 @@ class ReleaseInput:
 
     # ``column``: the same column with the test rows, coded like it, and without the other private
     # ones, which are beside it to learn from; None without test rows. ``private``: the names of all
-    # private columns, where it declares several.
+    # private columns, where it declares several. ``replays``: what drawing its noise again found.
 
     letter: str
     path: str
@@ -75,6 +79,7 @@ class ReleaseInput:
     column: ColumnToLearn | None
     notes: tuple[Note, ...]
     private: frozenset[str] = frozenset()
+    replays: tuple[Replay | None, ...] = (None,)
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,7 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
             for note in release.notes:
                 if note.level == "info":
                     progress.remark(f"{letter}: {note.text}")
+    check_keys([one for item in inputs for one in getattr(item, "replays", ())])
     return tuple(inputs)
 
 
@@ -171,7 +177,8 @@ def _release(
     if len(labels := _declared(request, name)) > 1:
         private = frozenset(one.label for one in labels)
         column = None if column is None else column_to_learn(name, options)
-    return ReleaseInput(letter, name, release, column, notes_of(reading), private)
+    replays = tuple(replays_of([name], options, release, shared=True))
+    return ReleaseInput(letter, name, release, column, notes_of(reading), private, replays)
 
 
 def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
@@ -425,7 +432,7 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
     guesses, score = HeldOutGuesses(), None
     try:
         result = audit(
-            item.release,
+            with_replays(node_of(item.release), item.replays),
             plan,
             shared.policy,
             only=request.only,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -17,6 +18,7 @@ from ldpaudit.commands.privatize.labels import (
     NumberDomain,
     Survey,
     Tally,
+    blocks,
 )
 from ldpaudit.commands.privatize.plan import StatedRelease, about, options_of
 from ldpaudit.commands.privatize.request import ColumnRequest
@@ -35,10 +37,12 @@ from ldpaudit.mechanisms import MechanismOptions, family, traits_of
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import IndependentColumns, JointMechanism, joint_family
+from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import check_prior_budget, prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_classes, check_numeric_classes
 from ldpaudit.mechanisms.rounded import Rounding, with_rounding
+from ldpaudit.receipt.commitment import LabelSeal
 from ldpaudit.release import (
     ColumnsDeclaration,
     Declaration,
@@ -99,9 +103,9 @@ class PrivateColumn:
         """The column."""
         return self.request.label
 
-    def codes(self, label: pa.Array) -> IntArray:
-        """Return codes of a batch's true labels, int32 of shape (n,)."""
-        return unchanged(self.survey.domain.codes(label))
+    def codes(self, label: pa.Array, block: int = 0) -> IntArray:
+        """Return codes of a block's true labels, int32 of shape (n,)."""
+        return unchanged(self.survey.domain.codes(label, block))
 
 
 def unchanged(codes: IntArray) -> IntArray:
@@ -115,9 +119,11 @@ class PrivateColumns:
     """All private columns of a release, one at least."""
 
     # ``joint`` is the mechanism that releases all of them together; None: each has its own.
+    # ``seals``: the digests of the true labels, where there is a receipt.
 
     each: tuple[PrivateColumn, ...]
     joint: JointMechanism | None = None
+    seals: Mapping[str, str] | None = None
 
     @property
     def first(self) -> PrivateColumn:
@@ -170,11 +176,11 @@ class DeclaredLabels:
 
     def count(self, request: ColumnRequest, kind: pa.DataType) -> LabelCount:
         """Return what reads the labels of a column of this type, as its mechanism needs them."""
-        hint, rng = "", request.randomness("rounding")
+        hint, draws = "", request.draws("rounding")
         if request.round is not None:
             points = self.classes if self.range is None else self.range.classes
             rounding = Rounding(points or (), request.round)
-            return NumberCount(kind, NumberDomain(self.range, rounding, rng))
+            return NumberCount(kind, NumberDomain(self.range, rounding, draws))
         if "round" in options_of(request.mechanism):
             hint = _BETWEEN
         if self.range is not None:
@@ -266,15 +272,29 @@ def stated_columns(stated: StatedRelease) -> tuple[StatedColumn, ...]:
     return tuple(columns)
 
 
+class _Sealing:
+    """Seals the labels of one column; what is wrong with them is told by what reads them."""
+
+    def __init__(self, key: NoiseKey, stated: StatedRelease, name: str) -> None:
+        one = next(column for column in stated.columns if column.label == name)
+        numeric = one.by is None and stated.joint is None and traits_of(one.mechanism).numeric
+        self.seal = LabelSeal(key, name, numeric=numeric)
+
+    def add(self, column: pa.Array, block: int) -> None:
+        with suppress(InputError):
+            self.seal.add(column, block)
+
+
 def read_columns(
     stated: StatedRelease,
     columns: Sequence[StatedColumn],
     source: TableSource,
     progress: Progress,
+    key: NoiseKey | None = None,
 ) -> PrivateColumns:
     """Read the labels of all private columns in one pass, and build their mechanisms."""
-    # InputError if a label is missing or none that its mechanism takes, or a parameter is out of
-    # range.
+    # ``key``: seals the labels. InputError if a label is missing or none that its mechanism takes,
+    # or a parameter is out of range.
     labels: list[tuple[str, LabelCount]] = []
     strata: dict[str, tuple[str, Tally]] = {}
     for one in columns:
@@ -283,7 +303,9 @@ def read_columns(
             labels.append((name, one.labels.count(one.request, source.schema.field(name).type)))
             if by is not None:
                 strata[name] = by, Tally(source.schema.field(by).type)
-    read_labels(source, [*labels, *strata.values()], progress)
+    seals = {} if key is None else {name: _Sealing(key, stated, name) for name, _ in labels}
+    read_labels(source, [*labels, *strata.values(), *seals.items()], progress)
+    sealed = {name: one.seal.digest() for name, one in seals.items()}
     surveys = []
     for one, (_, count) in zip(columns, labels, strict=True):
         with about(one.request):
@@ -293,7 +315,7 @@ def read_columns(
         domains = [survey.domain.classes for survey in surveys]
         joint = joint_family(stated.joint).from_parameters({"epsilon": stated.epsilon}, domains)
         parts = zip((c.request for c in columns), fields, surveys, joint.columns, strict=True)
-        return PrivateColumns(tuple(PrivateColumn(*part) for part in parts), joint)
+        return PrivateColumns(tuple(PrivateColumn(*part) for part in parts), joint, sealed)
     built = []
     for column, field, survey in zip(columns, fields, surveys, strict=True):
         with about(column.request):
@@ -304,18 +326,20 @@ def read_columns(
                 domain = tally[1].strata(tally[0], column.strata)
                 mechanism, prior = _by_stratum(column, survey, domain)
             built.append(PrivateColumn(request, field, survey, mechanism, prior, domain))
-    return PrivateColumns(tuple(built))
+    return PrivateColumns(tuple(built), seals=sealed)
 
 
 def read_labels(
-    source: TableSource, counts: Sequence[tuple[str, LabelCount | Tally]], progress: Progress
+    source: TableSource,
+    counts: Sequence[tuple[str, LabelCount | Tally | _Sealing]],
+    progress: Progress,
 ) -> None:
     """Read columns, each with what reads its labels, in one pass over the rows."""
     progress.step("reading the labels")
     done, names = 0, list(dict.fromkeys(name for name, _ in counts))
-    for batch in source.batches(names):
+    for block, (batch, _) in enumerate(blocks((batch, None) for batch in source.batches(names))):
         for name, count in counts:
-            count.add(batch.column(name))
+            count.add(batch.column(name), block)
         done += len(batch)
         if source.row_count:
             progress.advance(done, source.row_count)
@@ -448,7 +472,7 @@ def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> 
         first = budget if asked == "auto" else asked
         # Few rows may do with a poor prior; where one count is noise alone, none does.
         check_prior_budget(first, 1, survey.rows)
-        noisy = private_prior(survey.counts, first, request.randomness("prior"))
+        noisy = private_prior(survey.counts, first, request.draws("prior").at())
         return Prior(noisy, "private histogram", first)
     # On classes a uniform prior would say nothing about which labels to keep.
     refuse(

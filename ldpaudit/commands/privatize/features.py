@@ -1,6 +1,5 @@
 """Features on their way into a release: unchanged, noisy, withheld, or of synthetic rows."""
 
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +34,7 @@ from ldpaudit.datasets.writing import check_holds, is_text
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.exact_sampling import bit_source, uniform_below
+from ldpaudit.mechanisms.keyed import Stream
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.work.progress import Progress
 
@@ -55,18 +55,19 @@ class FeatureRelease:
     """Turns true features into released ones of as many rows; by itself into the same."""
 
     schema: Callable[[pa.Schema], pa.Schema] = lambda schema: schema
-    draw: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch
+    draw: Callable[[pa.RecordBatch, int], pa.RecordBatch] = lambda batch, _: batch
 
 
 @dataclass(frozen=True, eq=False)
 class RowSource:
     """Synthetic rows, ``take``n by position."""
 
-    # ``labels``: the code of each row's label, int32 of shape (s,); every label occurs. A generator
-    # has one position for each label and draws anew each time, so that no row comes twice.
+    # ``labels``: the code of each row's label, int32 of shape (s,); every label occurs. ``take``:
+    # positions and the block of rows that they are for. A generator has one position for each label
+    # and draws anew each time, so that no row comes twice.
 
     labels: IntArray
-    take: Callable[[IndexArray], pa.Table]
+    take: Callable[[IndexArray, int], pa.Table]
 
 
 def labelled_rows(
@@ -144,9 +145,9 @@ class FittedGenerator:
     generator: "Generator"
     warnings: tuple[str, ...]
 
-    def sample(self, codes: IntArray, rng: np.random.Generator | None) -> pa.Table:
-        """Return a new row for each code; without ``rng`` the operating system gives the seed."""
-        return self.generator.sample(codes, rng or np.random.default_rng(secrets.randbits(256)))
+    def sample(self, codes: IntArray, rng: np.random.Generator) -> pa.Table:
+        """Return a new row for each code."""
+        return self.generator.sample(codes, rng)
 
     def provenance(self) -> dict[str, Any]:
         """Return what the declaration says: name, version, seed, size, trained_on; no row."""
@@ -184,7 +185,7 @@ def fit_generator(
         table,
         codes,
         len(classes),
-        rng=request.randomness("generator") or np.random.default_rng(secrets.randbits(256)),
+        rng=request.draws("generator").seeded(),
         progress=progress,
         device=request.device,
     )
@@ -200,38 +201,40 @@ def synthetic_rows(
 ) -> RowSource | None:
     """Return the source of synthetic rows; None where the options name none."""
     if fitted is not None:
-        labels, rng = np.arange(len(classes), dtype=np.int32), request.randomness("synthetic")
-        return RowSource(labels, lambda rows: fitted.sample(labels[rows], rng))
+        labels, draws = np.arange(len(classes), dtype=np.int32), request.draws("synthetic")
+        return RowSource(labels, lambda rows, n: fitted.sample(labels[rows], draws.seeded(n)))
     if request.synthetic is None:
         return None
     table, codes = labelled_rows(request.synthetic, request, features, classes, "synthetic")
-    return RowSource(codes, lambda rows: table.take(pa.array(rows)))
+    return RowSource(codes, lambda rows, _: table.take(pa.array(rows)))
 
 
-def withheld(synthetic: RowSource | None, rng: np.random.Generator | None) -> FeatureRelease:
+def withheld(synthetic: RowSource | None, draws: Stream) -> FeatureRelease:
     """Return features that are missing, or those of rows drawn independently of the data."""
     # Source: Busa-Fekete et al. (2023), Mechanism 3.
 
-    def draw(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def draw(batch: pa.RecordBatch, block: int) -> pa.RecordBatch:
         if synthetic is None:
             kinds = unordered(batch.schema).types
             nothing = [pa.nulls(len(batch), kind) for kind in kinds]
             return pa.RecordBatch.from_arrays(nothing, names=batch.schema.names)
-        drawn = uniform_below(len(synthetic.labels), len(batch), bit_source(rng))
-        return _as_batch(synthetic.take(drawn.astype(np.int64)), batch.schema)
+        drawn = uniform_below(len(synthetic.labels), len(batch), bit_source(draws.at(block)))
+        return _as_batch(synthetic.take(drawn.astype(np.int64), block), batch.schema)
 
     return FeatureRelease(unordered, draw)
 
 
-def replaced(batch: pa.RecordBatch, synthetic: RowSource, rows: IndexArray) -> pa.RecordBatch:
-    """Return the batch with the synthetic row that ``rows`` names in place of each; −1: the true.
+def replaced(
+    batch: pa.RecordBatch, synthetic: RowSource, rows: IndexArray, block: int
+) -> pa.RecordBatch:
+    """Return the block with the synthetic row that ``rows`` names in place of each; −1: the true.
 
     Its dictionaries hold released values only.
     """
     new = np.flatnonzero(rows >= 0)
     schema = plain_schema(batch.schema)
     true = pa.Table.from_batches([batch]).cast(schema)
-    both = pa.concat_tables([true, synthetic.take(rows[new]).cast(schema)])
+    both = pa.concat_tables([true, synthetic.take(rows[new], block).cast(schema)])
     order = np.arange(len(batch))
     order[new] = len(batch) + np.arange(len(new))
     return _as_batch(both.take(pa.array(order)), batch.schema)
@@ -301,7 +304,7 @@ def with_gaussian_noise(
     def noisy(true: FloatArray) -> FloatArray:
         return mechanism.release_features(true, rng, simulation=rng is not None)
 
-    def draw(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def draw(batch: pa.RecordBatch, _: int) -> pa.RecordBatch:
         names, blocks = batch.schema.names, [np.empty((len(batch), 0))]
         for name, cells in zip(names, batch.columns, strict=True):
             with of_column(name, names, _OF_FEATURES):
@@ -386,13 +389,13 @@ def synthetic_sample(
 
     def batches() -> Iterator[pa.RecordBatch]:
         assert fitted is not None
-        label, rng = schema.field(request.label), request.randomness("synthetic sample")
+        label, draws = schema.field(request.label), request.draws("synthetic sample")
         _, write = outputs_of(classes, label.type, survey.spelt)
         features = schema.remove(schema.get_field_index(label.name))
         for start in range(0, rows, _SAMPLE_ROWS):
             places = np.arange(start, min(start + _SAMPLE_ROWS, rows))
             codes = (places % len(classes)).astype(np.int32)
-            new = _as_batch(fitted.sample(codes, rng), features)
+            new = _as_batch(fitted.sample(codes, draws.seeded(start)), features)
             own = write(codes).cast(label.type)
             columns = [own if name == label.name else new.column(name) for name in schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,7 +1,7 @@
 """True labels as codes, counted in the first pass; and released codes as labels of their type."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal
@@ -26,6 +26,7 @@ from ldpaudit.datasets.labels import (
 )
 from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.errors import InputError, refuse
+from ldpaudit.mechanisms.keyed import BLOCK_ROWS, Stream
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.release import FloatArray, IntArray, Label
@@ -151,6 +152,40 @@ def row_pairs(
         yield from ((batch, None) for batch in source.batches(columns, as_text))
 
 
+RowPair = tuple[pa.RecordBatch, pa.RecordBatch | None]
+
+
+def blocks(pairs: Iterable[RowPair]) -> Iterator[RowPair]:
+    """Yield the same rows, as many at a time as noise is drawn for together."""
+    held, count = list[RowPair](), 0
+    for batch, letters in pairs:
+        start = 0
+        while start < len(batch):
+            some = min(BLOCK_ROWS - count, len(batch) - start)
+            own = None if letters is None else letters.slice(start, some)
+            held.append((batch.slice(start, some), own))
+            start, count = start + some, count + some
+            if count == BLOCK_ROWS:
+                yield _joined(held)
+                held, count = [], 0
+    if held:
+        yield _joined(held)
+
+
+def _joined(pairs: Sequence[RowPair]) -> RowPair:
+    if len(pairs) == 1:
+        return pairs[0]
+    parts, letters = zip(*pairs, strict=True)
+    return one_batch(parts), None if letters[0] is None else one_batch(letters)
+
+
+def one_batch(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return the rows of several batches of one schema as one batch."""
+    whole = pa.Table.from_batches(parts).unify_dictionaries().combine_chunks()
+    arrays = [column.chunk(0) for column in whole.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=whole.schema)
+
+
 @dataclass(frozen=True, eq=False)
 class ClassDomain:
     """Labels of any type, one by one; ``found`` are the bare distinct ones of the data."""
@@ -164,7 +199,7 @@ class ClassDomain:
         """The code of each found label; the last entry is for any other."""
         return np.append(positions(label_values(self.found), self.classes), np.int32(-1))
 
-    def codes(self, column: pa.Array) -> IntArray:
+    def codes(self, column: pa.Array, block: int = 0) -> IntArray:  # noqa: ARG002
         """Return positions in ``classes``, int32 of shape (n,); −1 where a label is none."""
         place = pc.index_in(bare_labels(column), value_set=self.found)
         return np.asarray(self._places[place.fill_null(-1).to_numpy(zero_copy_only=False)])
@@ -174,11 +209,11 @@ class ClassDomain:
 class NumberDomain:
     """Numbers of a declared range, on its grid if it has one, or rounded to the points of one."""
 
-    # ``rng`` of the rounding: None is the operating system's randomness.
+    # ``draws`` of the rounding; None without one.
 
     labels: LabelRange | None
     rounding: Rounding | None = None
-    rng: np.random.Generator | None = None
+    draws: Stream | None = None
 
     @property
     def drawn(self) -> bool:
@@ -193,13 +228,14 @@ class NumberDomain:
         stepped = self.labels is not None and self.labels.step is not None
         return self.labels.classes if self.labels is not None and stepped else ()
 
-    def codes(self, column: pa.Array) -> IntArray:
+    def codes(self, column: pa.Array, block: int = 0) -> IntArray:
         """Return positions in ``classes``, 0 in a range without any; −1 where a number is none."""
         values = numbers(column)
         place = np.zeros(len(values))
         if self.rounding is not None:
             inside = self.rounding.inside(values)
-            place[inside] = self.rounding.sample(values[inside], self.rng)
+            rng = None if self.draws is None else self.draws.at(block)
+            place[inside] = self.rounding.sample(values[inside], rng)
             return np.where(inside, place, -1).astype(np.int32)
         assert self.labels is not None
         inside = (values >= self.labels.low) & (values <= self.labels.high)
@@ -246,7 +282,7 @@ class Tally:
         self.counts: CountArray = np.zeros(0, dtype=np.int64)
         self.rows = self.missing = self.infinite = 0
 
-    def add(self, column: pa.Array) -> None:
+    def add(self, column: pa.Array, block: int = 0) -> None:  # noqa: ARG002
         """Count further rows."""
         plain = bare_labels(column)
         self.rows, self.missing = self.rows + len(plain), self.missing + plain.null_count
@@ -333,9 +369,9 @@ class NumberCount:
         self._counts = np.zeros(max(len(domain.classes), 1), dtype=np.int64)
         self._rows = self._missing = self._outside = 0
 
-    def add(self, column: pa.Array) -> None:
+    def add(self, column: pa.Array, block: int = 0) -> None:
         """Count further rows."""
-        codes, lost = self._domain.codes(column), bare_labels(column).null_count
+        codes, lost = self._domain.codes(column, block), bare_labels(column).null_count
         self._rows, self._missing = self._rows + len(column), self._missing + lost
         self._outside += int((codes < 0).sum()) - lost
         self._counts += np.bincount(codes[codes >= 0], minlength=len(self._counts))

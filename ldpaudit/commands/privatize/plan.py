@@ -14,6 +14,7 @@ from ldpaudit.device import check_device, need_torch
 from ldpaudit.errors import InputError, did_you_mean, quoted, refuse
 from ldpaudit.mechanisms import full_name, traits_of
 from ldpaudit.mechanisms.joint import joint_family
+from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.listing import DEFAULT, EXPLICIT
 from ldpaudit.mechanisms.parameters import check_epsilon, check_proportion
 from ldpaudit.mechanisms.registry import applicable, families, names
@@ -71,7 +72,7 @@ class StatedRelease:
     epsilon: float | None = None
 
 
-def stated_release(request: PrivatizeRequest) -> StatedRelease:
+def stated_release(request: PrivatizeRequest, key: NoiseKey | None = None) -> StatedRelease:
     """Return the requests of all private columns, checked as far as options alone decide."""
     # InputError, MissingDependencyError if options contradict one another or a plan, a mechanism is
     # missing or cannot be one of several, or an option does not belong to it or is out of range.
@@ -95,7 +96,7 @@ def stated_release(request: PrivatizeRequest) -> StatedRelease:
         request = replace(request, joint=None, mechanism=DEFAULT)
     elif len(stated) > 1:
         _check_shared(request, stated)
-    columns = tuple(_column(request, one, len(stated)) for one in stated)
+    columns = tuple(_column(request, one, len(stated), key) for one in stated)
     for column in columns:
         with about(column):
             for one in (column, *column.strata.values()):
@@ -171,7 +172,9 @@ def _check_together(
         )
 
 
-def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:
+def _column(
+    request: PrivatizeRequest, one: LabelOptions, one_of: int, key: NoiseKey | None
+) -> ColumnRequest:
     """Return the request of one column: what it states, and the options that are for each."""
     # A stratum has a request of its own, of which only the channel is used.
     name = quoted(one.label)
@@ -193,17 +196,19 @@ def _column(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
                 "leave one out."
             )
         merged = replace(one, by=None, strata={}, **own.stated())
-        strata[value] = _stated(request, merged, one_of)
+        strata[value] = _stated(request, merged, one_of, key)
         refuse(
             one.private_prior is not None or one.round is not None,
             "A column with strata takes no --private-prior and no --round.",
         )
     if not strata:
-        return _stated(request, one, one_of)
+        return _stated(request, one, one_of, key)
     return replace(next(iter(strata.values())), by=one.by, strata=strata)
 
 
-def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> ColumnRequest:
+def _stated(
+    request: PrivatizeRequest, one: LabelOptions, one_of: int, key: NoiseKey | None
+) -> ColumnRequest:
     own = one.stated()
     if isinstance(own.get("classes"), str):
         own["classes"] = split_labels(own["classes"])
@@ -230,6 +235,7 @@ def _stated(request: PrivatizeRequest, one: LabelOptions, one_of: int) -> Column
     ):
         common |= {"epsilon": None, "noise": None}
     named = {"mechanism": mechanism, "label": one.label, "one_of": one_of, "plan": None}
+    named["key"] = key
     return ColumnRequest(**(common | own | named))
 
 

@@ -23,7 +23,6 @@ from ldpaudit.commands.privatize.features import (
     withheld,
 )
 from ldpaudit.commands.privatize.labels import numbers, outputs_of, step_noise_type
-from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.capabilities import (
     AnyNumber,
@@ -35,6 +34,7 @@ from ldpaudit.mechanisms.capabilities import (
     SyntheticFeatures,
 )
 from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.mechanisms.keyed import Stream
 from ldpaudit.models.stages import StagedRelease
 from ldpaudit.release import IntArray, Label
 
@@ -42,7 +42,7 @@ Schema = Callable[[pa.Schema], pa.Schema]
 _AS_THEY_ARE = FeatureRelease()
 _Drawn = tuple[pa.RecordBatch, Any]
 # The type of one column's released labels, what draws them and the features, and their schema.
-_Column = tuple[pa.DataType, Callable[[pa.RecordBatch, pa.Array, IntArray], _Drawn], Schema]
+_Column = tuple[pa.DataType, Callable[[pa.RecordBatch, pa.Array, IntArray, int], _Drawn], Schema]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,21 +50,18 @@ class RowRelease:
     """Turns a batch of true rows into released ones, in the same order."""
 
     # ``types`` are those of the released labels, column by column. ``draw`` goes from n rows of
-    # features, and of each private column the true labels and their int32 codes, to released
-    # features and labels; ``schema`` from the features' columns and types to the released ones'.
-    # ``model``: the public one that labels are drawn from, where there is one.
+    # features, of each private column the true labels and their int32 codes, and the number of the
+    # block that they are, to released features and labels; ``schema`` from the features' columns
+    # and types to the released ones'. ``model``: the public one that labels are drawn from, where
+    # there is one.
 
     types: tuple[pa.DataType, ...]
-    draw: Callable[
-        [pa.RecordBatch, Sequence[pa.Array], Sequence[IntArray]],
-        tuple[pa.RecordBatch, list[pa.Array]],
-    ]
+    draw: Callable[..., tuple[pa.RecordBatch, list[pa.Array]]]
     schema: Schema
     model: PublicModel | None = None
 
 
 def row_release(
-    request: PrivatizeRequest,
     columns: PrivateColumns,
     features: pa.Schema,
     fitted: FittedGenerator | None = None,
@@ -75,7 +72,7 @@ def row_release(
     # fit, or its noise cannot be drawn exactly.
     joint = columns.joint
     if joint is not None:
-        rng = request.randomness("release")
+        together = columns.first.request.draws("joint release")
         written = [
             outputs_of(one.mechanism.channel.outputs, one.field.type, one.survey.spelt)
             for one in columns.each
@@ -83,9 +80,9 @@ def row_release(
         ]
 
         def draw_together(
-            batch: pa.RecordBatch, _: Sequence[pa.Array], codes: Sequence[IntArray]
+            batch: pa.RecordBatch, _: Sequence[pa.Array], codes: Sequence[IntArray], block: int = 0
         ) -> tuple[pa.RecordBatch, list[pa.Array]]:
-            drawn = joint.sample(np.stack(codes, axis=1), rng)
+            drawn = joint.sample(np.stack(codes, axis=1), together.at(block))
             return batch, [write(drawn[:, j]) for j, (_, write) in enumerate(written)]
 
         return RowRelease(tuple(kind for kind, _ in written), draw_together, _AS_THEY_ARE.schema)
@@ -100,16 +97,25 @@ def row_release(
     each = [_column_release(one, features, fitted, model) for one in columns.each]
 
     def draw(
-        batch: pa.RecordBatch, labels: Sequence[pa.Array], codes: Sequence[IntArray]
+        batch: pa.RecordBatch,
+        labels: Sequence[pa.Array],
+        codes: Sequence[IntArray],
+        block: int = 0,
     ) -> tuple[pa.RecordBatch, list[pa.Array]]:
         released = []
         for (_, draw_one, _), label, own in zip(each, labels, codes, strict=True):
-            batch, new = draw_one(batch, label, own)
+            batch, new = draw_one(batch, label, own, block)
             released.append(new)
         return batch, released
 
     # Where there are several columns, none of them changes the features.
     return RowRelease(tuple(kind for kind, _, _ in each), draw, each[0][2], model)
+
+
+def unkeyed(draws: Stream, block: int = 0) -> np.random.Generator | None:
+    """Return the generator of an experiment, else None: what others draw from has no key."""
+    bits = draws.at(block)
+    return bits if isinstance(bits, np.random.Generator) else None
 
 
 def _column_release(
@@ -118,18 +124,18 @@ def _column_release(
     fitted: FittedGenerator | None,
     model: PublicModel | None,
 ) -> _Column:
-    request, rng = column.request, column.request.randomness("release")
+    request, draws = column.request, column.request.draws("release")
     mechanism, given, by = column.mechanism.after_rounding, column.mechanism, column.request.by
 
     def coded(
         outputs: tuple[Label, ...],
-        draw: Callable[[pa.RecordBatch, IntArray], tuple[pa.RecordBatch, IntArray]],
+        draw: Callable[[pa.RecordBatch, IntArray, int], tuple[pa.RecordBatch, IntArray]],
         schema: Schema = _AS_THEY_ARE.schema,
     ) -> _Column:
         kind, write = outputs_of(outputs, column.field.type, column.survey.spelt)
 
-        def released(batch: pa.RecordBatch, _: pa.Array, codes: IntArray) -> _Drawn:
-            new, drawn = draw(batch, codes)
+        def released(batch: pa.RecordBatch, _: pa.Array, codes: IntArray, block: int) -> _Drawn:
+            new, drawn = draw(batch, codes, block)
             return new, write(drawn)
 
         return kind, released, schema
@@ -137,8 +143,11 @@ def _column_release(
     if (strata := column.strata) is not None:
         own: Any = given
 
-        def by_stratum(b: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
-            return b, own.sample(codes, unchanged(strata.codes(b.column(by))), rng)
+        def by_stratum(
+            b: pa.RecordBatch, codes: IntArray, block: int
+        ) -> tuple[pa.RecordBatch, IntArray]:
+            places = unchanged(strata.codes(b.column(by)))
+            return b, own.sample(codes, places, draws.at(block))
 
         return coded(own.outputs, by_stratum)
     if (double := mechanism.offers(SyntheticFeatures)) is not None:
@@ -149,9 +158,11 @@ def _column_release(
                 "or --generator NAME."
             )
 
-        def with_synthetic(b: pa.RecordBatch, codes: IntArray) -> tuple[pa.RecordBatch, IntArray]:
-            drawn = double.sample(codes, rows.labels, rng)
-            return replaced(b, rows, drawn.synthetic_rows), drawn.labels
+        def with_synthetic(
+            b: pa.RecordBatch, codes: IntArray, block: int
+        ) -> tuple[pa.RecordBatch, IntArray]:
+            drawn = double.sample(codes, rows.labels, draws.at(block))
+            return replaced(b, rows, drawn.synthetic_rows, block), drawn.labels
 
         return coded(double.classes, with_synthetic, unordered)
     if (staged := mechanism.offers(StagedLabel)) is not None:
@@ -159,19 +170,29 @@ def _column_release(
         refuse(request.public is not None, alone)
         release, known = StagedRelease(staged, column.survey.rows), dict[str, pa.Array | None]()
         return coded(
-            staged.classes, lambda b, codes: (b, release.draw(growing_cells(b, known), codes, rng))
+            staged.classes,
+            lambda b, codes, block: (
+                b,
+                release.draw(growing_cells(b, known), codes, draws.at(block)),
+            ),
         )
     if (modelled := mechanism.offers(PublicModelLabel)) is not None:
         return coded(
             modelled.classes,
-            lambda b, codes: (b, modelled.sample(codes, modelled.synthetic(model, b), rng)),
+            lambda b, codes, block: (
+                b,
+                modelled.sample(codes, modelled.synthetic(model, b), draws.at(block)),
+            ),
         )
     if (dependent := mechanism.offers(FeatureDependentLabel)) is not None:
-        return coded(dependent.classes, lambda b, codes: (b, dependent.sample_rows(codes, b, rng)))
+        return coded(
+            dependent.classes,
+            lambda b, codes, block: (b, dependent.sample_rows(codes, b, unkeyed(draws, block))),
+        )
     # Of the others the label does not depend on the features.
-    unseen, away = _AS_THEY_ARE, request.randomness("features")
+    unseen, away = _AS_THEY_ARE, request.draws("features")
     if (noise := mechanism.offers(NoisyFeatures)) is not None:
-        unseen = with_gaussian_noise(noise, request.project, away)
+        unseen = with_gaussian_noise(noise, request.project, unkeyed(away))
         unseen.schema(features)
     elif mechanism.traits.features == "withheld":
         channel = mechanism.label_channel
@@ -180,22 +201,28 @@ def _column_release(
     if (finite := mechanism.offers(FiniteMechanism)) is not None:
         return coded(
             finite.channel.outputs,
-            lambda b, codes: (unseen.draw(b), finite.sample(codes, rng)),
+            lambda b, codes, block: (
+                unseen.draw(b, block),
+                finite.sample(codes, draws.at(block)),
+            ),
             unseen.schema,
         )
     if (ranged := mechanism.offers(AnyNumber)) is not None:
         return (
             pa.float64(),
-            lambda b, label, _: (unseen.draw(b), pa.array(ranged.release(numbers(label), rng))),
+            lambda b, label, _, block: (
+                unseen.draw(b, block),
+                pa.array(ranged.release(numbers(label), draws.at(block))),
+            ),
             unseen.schema,
         )
     if (stepped := mechanism.offers(StepNoise)) is not None:
         kind = step_noise_type(stepped, column.field.type)
 
-        def noisy(batch: pa.RecordBatch, _: pa.Array, codes: IntArray) -> _Drawn:
-            values = stepped.labels.at(stepped.sample(codes, rng))
+        def noisy(batch: pa.RecordBatch, _: pa.Array, codes: IntArray, block: int) -> _Drawn:
+            values = stepped.labels.at(stepped.sample(codes, draws.at(block)))
             whole = values if pa.types.is_floating(kind) else np.rint(values).astype(np.int64)
-            return unseen.draw(batch), pa.array(whole).cast(kind)
+            return unseen.draw(batch, block), pa.array(whole).cast(kind)
 
         return kind, noisy, unseen.schema
     raise InputError(f"The mechanism {mechanism.name!r} cannot be applied to a table.")

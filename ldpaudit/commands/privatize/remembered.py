@@ -21,6 +21,7 @@ from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError, refuse
+from ldpaudit.receipt.commitment import packed
 from ldpaudit.release import ColumnsDeclaration
 from ldpaudit.work.documents import check_regular
 from ldpaudit.work.files import PartFile
@@ -45,6 +46,7 @@ class RememberedAnswers:
         self._columns, declared = columns, columns.declaration()
         self._repeated, self._salts = set[str](), list[bytes]()
         self._people, self._fresh = list[Keys](), list[tuple[Keys, pa.Array]]()
+        self._again = dict[str, list[npt.NDArray[np.bool_]]]()
         # What an experiment drew can be drawn again by its seed: no release repeats it.
         drawn = b"experiment" if columns.first.request.experimental else b"release"
         for one, label in zip(columns.each, declared.labels, strict=True):
@@ -81,6 +83,7 @@ class RememberedAnswers:
             places = np.searchsorted(self._keys, keys)
             new = np.append(self._keys, ~keys[-1:])[places] != keys
             drawn = _forms(fresh)
+            self._again.setdefault(column.name, []).append(~new)
             self._fresh.append((keys[new], drawn.filter(pa.array(new))))
             if new.all():
                 answers.append(fresh)
@@ -93,6 +96,11 @@ class RememberedAnswers:
             else:
                 answers.append(again.cast(kind))
         return answers
+
+    def repeated(self) -> dict[str, str]:
+        """Return which rows repeat an answer, packed, of each column that has such rows."""
+        whole = {name: np.concatenate(parts) for name, parts in self._again.items()}
+        return {name: packed(rows) for name, rows in whole.items() if rows.any()}
 
     def write(self, part: PartFile) -> tuple[str, ...]:
         """Write all answers, old and new, sorted by their keys; return what was not repeated."""

@@ -11,8 +11,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.options import Argument, FileOptions, LabelOptions, Option
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from ldpaudit.mechanisms.keyed import NoiseKey, Purpose, Stream
     from ldpaudit.release import Label
 
 
@@ -222,31 +221,36 @@ class PrivatizeRequest(FileOptions, DataOptions):
         int | str | None, Option("The most memory to use, such as 4GiB (default: half).", type=str)
     ] = None
 
-    def randomness(self, part: str) -> "np.random.Generator | None":
-        """Return where the draws of a part come from: None stands for the operating system."""
-        import numpy as np
-
-        from ldpaudit.randomness import child_generator
-
-        if not self.experimental:
-            return None
-        if self.seed is None:
-            return np.random.default_rng()
-        several = getattr(self, "one_of", 1) > 1  # Then each column draws for itself.
-        stream = ("column", str(self.label)) if several else ()
-        return child_generator(self.seed, "privatize", *stream, part)
-
 
 @dataclass(frozen=True)
 class ColumnRequest(PrivatizeRequest):
     """The options of one private column: all that is asked for, with what is stated of it."""
 
+    # ``key``: what the noise is drawn from; None: of an experiment, or before anything is drawn.
     # ``one_of``: how many private columns there are. ``by``: the public column whose values have
     # channels of their own. ``strata``: from these values, as text, to the options of their
     # channels.
 
     mechanism: str = field(kw_only=True)
     label: str = field(kw_only=True)
+    key: "NoiseKey | None" = field(default=None, repr=False, kw_only=True)
     one_of: int = field(default=1, kw_only=True)
     by: str | None = field(default=None, kw_only=True)
     strata: "Mapping[str, ColumnRequest]" = field(default_factory=dict, kw_only=True)
+
+    def draws(self, purpose: "Purpose") -> "Stream":
+        """Return where the draws for a purpose come from."""
+        import numpy as np
+
+        from ldpaudit.mechanisms.keyed import ExperimentalStream, NoiseKey
+        from ldpaudit.randomness import child_generator
+
+        joint = purpose == "joint release"
+        if not self.experimental:
+            return (self.key or NoiseKey.drawn()).stream(purpose, "" if joint else self.label)
+        if self.seed is None:
+            return ExperimentalStream(np.random.default_rng())
+        several = self.one_of > 1 and not joint  # Then each column draws for itself.
+        stream = ("column", str(self.label)) if several else ()
+        part = "release" if joint else purpose
+        return ExperimentalStream(child_generator(self.seed, "privatize", *stream, part))

@@ -1,10 +1,11 @@
 """The work of ``privatize``: two passes over the rows, batch by batch; and what is said of it."""
 
+import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from ldpaudit.commands.privatize.features import (
     synthetic_sample,
     without_unused,
 )
-from ldpaudit.commands.privatize.labels import completed, row_pairs
+from ldpaudit.commands.privatize.labels import blocks, completed, row_pairs
 from ldpaudit.commands.privatize.plan import StatedRelease, stated_release
 from ldpaudit.commands.privatize.release import RowRelease, row_release
 from ldpaudit.commands.privatize.remembered import RememberedAnswers
@@ -34,6 +35,7 @@ from ldpaudit.commands.shell import Said, Told
 from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, held_to
 from ldpaudit.datasets.labels import alike_in_value
@@ -48,6 +50,8 @@ from ldpaudit.datasets.writing import (
     written_places,
 )
 from ldpaudit.errors import LdpAuditError, OutputError, refuse
+from ldpaudit.mechanisms.keyed import NoiseKey
+from ldpaudit.receipt.commitment import Secret, Statement
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.memory import size_of
@@ -62,6 +66,8 @@ _FEW_ROWS: Final = 200
 class _Plan:
     """Everything that the second pass needs; ``names`` are the released columns."""
 
+    # ``secret``: the key of the noise, where it is kept with the true labels.
+
     source: TableSource
     columns: PrivateColumns
     names: tuple[str, ...]
@@ -71,6 +77,7 @@ class _Plan:
     sample: SyntheticSample | None
     letters: bool
     remembered: RememberedAnswers | None
+    secret: Secret | None
 
 
 @dataclass(frozen=True)
@@ -135,11 +142,12 @@ class PrivatizeSummary(Told):
         yield from (("written", str(place)) for place in written_places(request.output))
         new = "new file: no answer of an earlier release was repeated; " * self.new_memory
         sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
+        kept = "true labels" if request.experimental else "true labels and the key of the noise"
         for word, path, what in (
             ("synthetic", request.synthetic_out, sample),
             ("model", request.posterior_out, "(what --public-posterior of an audit is given)"),
             ("remembered", request.remember, f"({new}people's answers, readable by you only)"),
-            ("secret", request.secret, "(true labels, readable by you only)"),
+            ("secret", request.secret, f"({kept}, readable by you only)"),
         ):
             if path is not None:
                 yield word, f"{path} {what}"
@@ -157,7 +165,9 @@ def privatize(request: PrivatizeRequest, progress: Progress | None = None) -> Pr
 
 
 def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSummary:
-    stated = stated_release(request)
+    # Drawn here and handed to nothing else: no key serves two releases.
+    key = None if request.experimental else NoiseKey.drawn()
+    stated = stated_release(request, key)
     _check_places(request, stated)
     declared = stated_columns(stated)
     data: Any = request.data
@@ -168,7 +178,8 @@ def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSumma
     classes = [one.request.label for one in declared if one.labels.are_classes(one.request)]
     source.read_as_labels(classes)
     source = completed(source, [one.label for one in stated.columns], request.missing)
-    columns = read_columns(stated, declared, source, progress)
+    sealed = key if request.secret is not None else None
+    columns = read_columns(stated, declared, source, progress, sealed)
     again = tuple(second_draw(request, columns))
     for line in again:
         progress.remark(line)
@@ -177,7 +188,7 @@ def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSumma
         if request.remember is not None:
             # Locked from before it is read: another run would draw other answers.
             memory = files.add(request.remember, private=True, overwrite=True)
-        plan, warnings = _plan(request, source, columns, progress)
+        plan, warnings = _plan(request, source, columns, progress, sealed)
         warnings += _write(plan, request, progress, files)
         if plan.remembered is not None and memory is not None:
             warnings += plan.remembered.write(memory)
@@ -190,7 +201,8 @@ def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
     """Check the files that will be written against each other and against those that are read."""
     beside = (request.secret, request.synthetic_out, request.posterior_out)
     others = [path for path in beside if path is not None]
-    targets = [*written_places(request.output), *others]
+    secret = () if request.secret is None else written_places(request.secret)[1:]
+    targets = [*written_places(request.output), *others, *secret]
     data = locate(request.data) if isinstance(request.data, str | os.PathLike) else None
     remembered = [] if request.remember is None else [request.remember]
     plan = request.plan if isinstance(request.plan, str | os.PathLike) else None
@@ -246,7 +258,11 @@ def _check_roles(stated: StatedRelease, source: TableSource) -> None:
 
 
 def _plan(
-    request: PrivatizeRequest, source: TableSource, columns: PrivateColumns, progress: Progress
+    request: PrivatizeRequest,
+    source: TableSource,
+    columns: PrivateColumns,
+    progress: Progress,
+    key: NoiseKey | None,
 ) -> tuple[_Plan, tuple[str, ...]]:
     names = tuple(name for name in source.schema.names if name not in request.drop)
     features = pa.schema([source.schema.field(n) for n in names if n not in columns.names])
@@ -254,10 +270,11 @@ def _plan(
     one, survey = columns.first.request, columns.first.survey
     synthetic_sample(one, survey, features, None)
     fitted = fit_generator(one, source, survey, features, progress)
-    rows = row_release(request, columns, features, fitted)
+    rows = row_release(columns, features, fitted)
     released, types = rows.schema(features), dict(zip(columns.names, rows.types, strict=True))
     kinds = [types[name] if name in types else released.field(name).type for name in names]
     schema = released_schema(request, columns, map(pa.field, names, kinds), fitted)
+    schema, secret = _with_receipt(request, columns, schema, key)
     check_holds(request.output, schema)
     traits = columns.first.mechanism.traits
     # Where no feature value is released unchanged, a copy of the label among them is no leak.
@@ -269,8 +286,67 @@ def _plan(
     letters = is_csv(request.output) and traits.features == "unchanged"
     remembered = None if request.remember is None else RememberedAnswers(request.remember, columns)
     warnings = (*warnings_of(columns), *(() if fitted is None else fitted.warnings))
-    plan = _Plan(source, columns, names, rows, schema, looked, sample, letters, remembered)
+    plan = _Plan(source, columns, names, rows, schema, looked, sample, letters, remembered, secret)
     return plan, warnings
+
+
+def _with_receipt(
+    request: PrivatizeRequest, columns: PrivateColumns, schema: pa.Schema, key: NoiseKey | None
+) -> tuple[pa.Schema, Secret | None]:
+    """Return the release's schema with the receipt in its declaration, and what is kept of it."""
+    if key is None:
+        return schema, None
+    declared = (schema.metadata or {})[DECLARATION_KEY]
+    statement = Statement.of(declared, columns.first.survey.rows, columns.seals or {})
+    content = json.loads(declared) | {"receipt": statement.receipt(key)}
+    secret = Secret(key, statement, request.id_column)
+    return schema.with_metadata({DECLARATION_KEY: json.dumps(content)}), secret
+
+
+class _Aside:
+    """The file of true labels, with the key in its metadata."""
+
+    # Where answers are repeated it is known only at the end which rows repeat one: rows are held
+    # until then, as are all people's answers.
+
+    def __init__(
+        self,
+        files: WholeFiles,
+        place: Path,
+        schema: pa.Schema,
+        dialect: Dialect,
+        plan: _Plan,
+        private: Sequence[str],
+    ) -> None:
+        self._part, self._schema = files.add(place, private=True), schema
+        self._files, self._place, self._dialect, self._plan = files, place, dialect, plan
+        self._private = private
+        self._held, self._open = list[pa.RecordBatch](), cast("TableFile | None", None)
+        if plan.remembered is None or plan.remembered.new:
+            self._start({})
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        if self._open is None:
+            self._held.append(batch)
+        else:
+            self._open.write(batch)
+
+    def close(self) -> None:
+        """Write what was held."""
+        if self._open is None and self._plan.remembered is not None:
+            started = self._start(self._plan.remembered.repeated())
+            for batch in self._held:
+                started.write(batch)
+
+    def _start(self, repeated: Mapping[str, str]) -> TableFile:
+        schema = self._schema
+        if self._plan.secret is not None:
+            content = replace(self._plan.secret, repeated=repeated).content()
+            schema = schema.with_metadata({DECLARATION_KEY: content})
+            write_declaration(self._files, self._place, schema, private=True)
+        self._open = TableFile(self._part, schema, self._dialect, self._private)
+        return self._open
 
 
 def _write(
@@ -283,25 +359,27 @@ def _write(
     person, dialect = request.id_column, getattr(source, "dialect", None) or USUAL
     read = list(dict.fromkeys([*plan.names, *filter(None, [person])]))
     done, again = 0, [np.zeros_like(one.survey.counts) for one in plan.columns.each]
-    # What is kept aside: the private columns, and who a row is about.
-    aside = [name for name in read if name in (*private, person)]
+    # What is kept aside: the private columns, who a row is about, and with the key all that the
+    # noise depends on.
+    strata = [one.request.by for one in plan.columns.each if plan.secret is not None]
+    aside = [name for name in read if name in (*private, person, *strata)]
     secret = None
     if request.secret is not None:
         true = pa.schema([pa.field(name, source.schema.field(name).type) for name in aside])
-        secret = TableFile(files.add(request.secret, private=True), true, dialect, private)
+        secret = _Aside(files, request.secret, true, dialect, plan, private)
     posterior, model = None, plan.rows.model
     if request.posterior_out is not None and model is not None:
         posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
     release = TableFile(files.add(request.output), plan.schema, dialect, private)
     write_declaration(files, request.output, plan.schema)
-    for batch, letters in row_pairs(source, read, letters=plan.letters):
+    for block, (batch, letters) in enumerate(blocks(row_pairs(source, read, letters=plan.letters))):
         features = batch.select([name for name in plan.names if name not in private])
         labels = [batch.column(name) for name in private]
-        codes = [one.codes(own) for one, own in zip(plan.columns.each, labels, strict=True)]
+        codes = [one.codes(own, block) for one, own in zip(plan.columns.each, labels, strict=True)]
         plan.looked.watch(features, labels)
         for counts, own in zip(again, codes, strict=True):
             np.add(counts, np.bincount(own, minlength=len(counts)), out=counts)
-        new, drawn = plan.rows.draw(features, labels, codes)
+        new, drawn = plan.rows.draw(features, labels, codes, block)
         if plan.remembered is not None:
             drawn = plan.remembered.repeat(batch.column(person), features, labels, drawn)
         released = dict(zip(private, drawn, strict=True))
@@ -320,6 +398,8 @@ def _write(
             posterior.write(model.table(features))
         done += len(batch)
         progress.advance(done, survey.rows)
+    if secret is not None:
+        secret.close()
     warnings = plan.looked.check()
     check_unchanged()
     for one, counts in zip(plan.columns.each, again, strict=True):

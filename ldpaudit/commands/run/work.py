@@ -54,6 +54,7 @@ from ldpaudit.work.tasks import processes
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ldpaudit.mechanisms.exact_sampling import Randomness
     from ldpaudit.models_as_releases.result import PredictionsAudit
 
 
@@ -359,21 +360,35 @@ class DemoFiles(NamedTuple):
 
 def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
     """Return the two releases and the truth, made of the embedded sample."""
-    # Both releases declare randomized response with ε = 1; the second was made with ε = 3.
+    # Both releases declare randomized response with ε = 1; the second was made with ε = 3. The
+    # first has a receipt: its key comes from the seed, which no key of a real release does.
     import pyarrow as pa
 
+    from ldpaudit.datasets.declaration import declared_content, parse_declaration
+    from ldpaudit.datasets.formats.tables import DECLARATION_KEY
     from ldpaudit.datasets.sample import CLASSES, LABEL, affairs
+    from ldpaudit.mechanisms.keyed import KEY_BYTES, NoiseKey
+    from ldpaudit.receipt.commitment import LabelSeal, Secret, Statement
 
     features, labels = affairs()
     # The survey is sorted by the answer, so the order of its rows would tell every one.
     order = child_generator(seed, "demo", "order").permutation(len(labels))
     features, labels = features.iloc[order], labels[order]
     codes = np.array([CLASSES.index(label) for label in labels], dtype=np.int32)
-    honest, dishonest = (
-        _release(features, codes, epsilon, child_generator(seed, "demo", name))
-        for name, epsilon in zip(("honest", "dishonest"), MADE_WITH, strict=True)
-    )
-    return honest, dishonest, pa.table({LABEL: labels})
+    key = NoiseKey(child_generator(seed, "demo", "key").bytes(KEY_BYTES))
+    honest = _release(features, codes, MADE_WITH[0], key.stream("release", LABEL).at(0))
+    rng = child_generator(seed, "demo", "dishonest")
+    dishonest = _release(features, codes, MADE_WITH[1], rng)
+    truth = pa.table({LABEL: labels})
+    seal = LabelSeal(key, LABEL, numeric=False)
+    seal.add(truth.column(LABEL))
+    declared = honest.schema.metadata[DECLARATION_KEY]
+    statement = Statement.of(declared, len(truth), {LABEL: seal.digest()})
+    content = parse_declaration(declared)
+    stated = declared_content(replace(content, receipt=statement.receipt(key)))
+    honest = honest.replace_schema_metadata({DECLARATION_KEY: stated})
+    secret = Secret(key, statement).content()
+    return honest, dishonest, truth.replace_schema_metadata({DECLARATION_KEY: secret})
 
 
 def write_demo(folder: Path, seed: int) -> DemoFiles:
@@ -388,11 +403,11 @@ def write_demo(folder: Path, seed: int) -> DemoFiles:
     paths = [folder / name for name in names]
     with WholeFiles() as files:
         for path, table in zip(paths, demo_tables(seed), strict=True):
-            write_table(table, files.add(path))
+            write_table(table, files.add(path, private=path.name == "truth.parquet"))
     return DemoFiles(*paths)
 
 
-def _release(features: Any, codes: Any, epsilon: float, rng: np.random.Generator) -> "pa.Table":
+def _release(features: Any, codes: Any, epsilon: float, rng: "Randomness") -> "pa.Table":
     import pyarrow as pa
 
     from ldpaudit.datasets import declare

@@ -166,7 +166,7 @@ def simulate(tables: SweepTables, point: Point) -> Simulation:
     mechanism = build(request, stated, survey, tables.prior)[0]
     generator = tables.fitted if request.generator is not None else None
     columns = PrivateColumns((PrivateColumn(request, label, survey, mechanism),))
-    rows = row_release(request, columns, tables.features, generator)
+    rows = row_release(columns, tables.features, generator)
     released, names = rows.schema(tables.features), tables.training.schema.names
     fields = [
         pa.field(n, rows.types[0] if n == label.name else released.field(n).type) for n in names

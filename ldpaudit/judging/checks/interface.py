@@ -9,6 +9,7 @@ from typing import Literal
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.receipt.replay import Replay
 from ldpaudit.release import DeclaredColumns, IndexArray
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Side, Verdict
 
@@ -67,7 +68,8 @@ class Circumstances:
     itself; ``declared``: whether the file itself declares the claim; ``changes``: what has to be
     changed in the file before it is published, whatever its labels; ``advisable``: whether
     ``ldpaudit advise`` can take the release with its true labels; ``columns``: all private columns
-    that the file declares, where others are not audited.
+    that the file declares, where others are not audited; ``replay``: what drawing the noise again
+    found, None where that was not tried.
     """
 
     truth: bool = True
@@ -80,6 +82,12 @@ class Circumstances:
     changes: tuple[str, ...] = ()
     advisable: bool = False
     columns: DeclaredColumns | None = None
+    replay: Replay | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether every released label is what the declared mechanism draws: no test is needed."""
+        return self.replay is not None and self.replay.proven
 
     def absence(self, audit: str) -> str | None:
         """Return why an audit has no numbers, or only a part of them; None if it ran."""

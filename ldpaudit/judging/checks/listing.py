@@ -9,6 +9,7 @@ from ldpaudit.estimators.epsilon.consistency import ACCUSED, HELD_UP
 from ldpaudit.judging.checks.claimed_epsilon import CONSISTENCY, claimed_epsilon
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import CLAIM
+from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import CheckLevel, Curve, Estimate, Verdict
 from ldpaudit.result.numbers import number, percent, rows
@@ -22,6 +23,17 @@ from ldpaudit.result.stated import (
 
 PRIVATE_COLUMNS: Final = "private-columns"
 UNREAD: Final = "columns.unread"
+# What a replay that proves the noise answers for good.
+TESTS_OF_NOISE: Final = frozenset(
+    (
+        "claimed-epsilon",
+        "undetected-excess",
+        "claimed-channel",
+        "rare-classes",
+        "guessable-seed",
+        "shared-noise",
+    )
+)
 _SEEDS = "seeds.p_value"
 # The error probability of this check alone. The right source leaves a p-value far below, so the
 # other checks need not share their level with it.
@@ -80,9 +92,20 @@ class Row:
 def draft_checks(case: Case) -> list[Draft]:
     """Return the checks of a policy in their order, those switched off left out."""
     found = {name: row.draft(name, case) for name, row in CHECKS.items()}
+    if case.known.proven:
+        found = {name: _as_proven(name, draft) for name, draft in found.items()}
     unseen = [CHECKS[name].unseen(name, case) for name, draft in found.items() if draft is None]
     every = (*found.values(), *unseen)
     return [draft for draft in every if draft is not None and draft.level != "off"]
+
+
+def _as_proven(name: str, draft: Draft | None) -> Draft | None:
+    """Return the check of a release whose noise is proven: no test of the noise counts any more."""
+    beyond = name == "claimed-epsilon" and draft is not None and draft.counted
+    if draft is None or name not in TESTS_OF_NOISE or beyond:
+        return draft  # More is declared than the policy allows, whatever was drawn.
+    answer = Answer("pass", None, "the noise was drawn again, and every label is as drawn")
+    return replace(draft, test=lambda _: answer, failure=None, counted=True, evidence=(REPLAYED,))
 
 
 def audit_behind(check: str) -> str | None:
@@ -112,6 +135,20 @@ def _unread(case: Case, _: Any) -> Draft | None:
         f"{columns} numbers or dates but for cells of another kind, which hide what they reveal"
     )
     return drafted(Answer("fail", unread.value, reason), (UNREAD,))
+
+
+def _replay(case: Case, section: Any) -> Draft | None:
+    found = case.known.replay
+    if found is None or not (decided(found) or section.required):
+        if not section.required:
+            return None
+        why = "the release has no receipt, or its key was not given with the true labels"
+        return drafted(Answer("inconclusive", None, why), counted=True)
+    share = found.columns[0].equal / max(found.columns[0].rows, 1) if found.columns else None
+    ids, words = (REPLAYED,) if found.columns else (), reason(found)
+    if found.status != "changed":
+        return drafted(Answer(outcome(found), share, words), ids, counted=True)
+    return drafted(lambda alpha: Answer(outcome(found, alpha), share, words), ids)
 
 
 def _min_rows(case: Case, _: Any) -> Draft | None:
@@ -478,6 +515,10 @@ CHECKS: Final[Mapping[str, Row]] = {
         _min_rows,
         level="error",
         counted=True,
+    ),
+    "replay": Row(
+        "Is every released label what the declared mechanism draws with the committed key?",
+        _replay,
     ),
     "claimed-epsilon": Row(
         "Does the release leak more about a label than the claimed ε?", claimed_epsilon

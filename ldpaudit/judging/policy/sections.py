@@ -327,6 +327,15 @@ class CountSection(CheckSection):
     max: int = Field(default=0, ge=0, description="The largest number of such columns.")
 
 
+class ReplaySection(CheckSection):
+    """The noise is drawn again from its key."""
+
+    required: bool = Field(
+        default=False,
+        description="Whether a release whose noise cannot be drawn again is inconclusive.",
+    )
+
+
 class PowerSection(CheckSection):
     """What may go unnoticed before somebody has to look."""
 
@@ -340,6 +349,15 @@ class ChecksSection(_Section):
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
+    replay: ReplaySection | None = Field(
+        default=None,
+        description="Draws the noise again from the key that privatize --secret keeps with the "
+        "true labels, and compares every row. It passes when all are equal: the claim is then "
+        "proven, and no test of the noise counts any more. It fails when labels were changed after "
+        "the noise and more of them are true than by chance, or when the declaration promises more "
+        "than was drawn. If labels were changed otherwise, or the key is of another release, it is "
+        "inconclusive. Without a receipt or key there is no such check, unless 'required' is true.",
+    )
     claimed_epsilon: CheckSection | None = Field(
         default=None,
         description="Compares certified lower bounds on ε with the claimed ε. It fails when a "

@@ -15,7 +15,7 @@ from processes import refused
 import ldpaudit
 from ldpaudit.commands.compare.work import compare
 from ldpaudit.commands.privatize.features import FittedGenerator, synthetic_rows
-from ldpaudit.commands.privatize.request import PrivatizeRequest
+from ldpaudit.commands.privatize.request import ColumnRequest, PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.commands.requests import CompareRequest
 from ldpaudit.datasets import read_release
@@ -238,12 +238,12 @@ class _Labels:
 def test_every_synthetic_row_is_new_and_its_label_uniform():
     """Mechanism 2: y' uniform over the labels, whatever the true one, and x' drawn from P̂(x|y')."""
     made = _Labels()
-    asked = PrivatizeRequest("d", Path("r"), "double-rr", **SEEDED)
+    asked = ColumnRequest("d", Path("r"), mechanism="double-rr", **{"label": "label"} | SEEDED)
     rows = synthetic_rows(asked, pa.schema([]), ("a", "b", "c"), FittedGenerator(made, ()))
     mechanism, true = DoubleRR(("a", "b", "c"), 0.5), np.repeat([0, 1, 2], 4000).astype(np.int32)
     drawn = mechanism.sample(true, rows.labels, bit_source(np.random.default_rng(2)))
     new = drawn.synthetic_rows >= 0
-    table = rows.take(drawn.synthetic_rows[new])
+    table = rows.take(drawn.synthetic_rows[new], 0)
     assert len(set(table["number"].to_pylist())) == new.sum()
     joint = np.histogram2d(true[new], table["label"].to_numpy(), bins=3)[0]
     expected = new.sum() / 9

@@ -1,0 +1,171 @@
+"""The work of ``verify``, and what is said of it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.commands.shell import Confidential, Said
+from ldpaudit.commands.verify.request import VerifyRequest
+from ldpaudit.datasets.writing import TableFile, check_format
+from ldpaudit.errors import InputError
+from ldpaudit.receipt.replay import Replay, Status, replay
+from ldpaudit.receipt.words import Outcome, outcome, sentence
+from ldpaudit.result import Frozen
+from ldpaudit.work.files import WholeFiles
+from ldpaudit.work.progress import Progress
+
+_NO_RECEIPT: Final = (
+    "The release carries no receipt: privatize --secret makes one, and no experiment has one."
+)
+
+
+class VerifiedColumn(Frozen):
+    """What was found of one private column.
+
+    Attributes
+    ----------
+    label
+        The column.
+    rows, equal, changed
+        How many labels were compared, are as drawn, and are not.
+    true, drawn_true
+        How many of the changed labels are true, and how many of those drawn for them had been.
+    p_value
+        The chance of so many true ones, had nobody looked at the true labels.
+    classes
+        The changed rows by their released label, the most frequent first; of numbers nothing.
+    """
+
+    label: str
+    rows: int
+    equal: int
+    changed: int
+    true: int
+    drawn_true: int
+    p_value: float
+    classes: tuple[tuple[str, int], ...]
+
+
+class Verified(Confidential):
+    """Whether a release is what its committed key draws.
+
+    Attributes
+    ----------
+    verdict
+        Pass: every label is as drawn. Fail: what was changed reveals true labels, or more noise is
+        declared than was drawn. Inconclusive: anything else.
+    status
+        What was found: proven, changed, partly, unmatched, edited, foreign or impossible.
+    sentence
+        The answer in words.
+    commitment
+        The commitment of the release.
+    committed, rows, kept
+        Rows that were drawn, that the release has, and that were matched.
+    left_out, added, doubled, repeated
+        Rows left out of the release, added to it, there more than once, and those that repeat
+        remembered answers.
+    reordered
+        Whether the matched rows are in another order.
+    sealed
+        Whether the true labels are those that the key was committed with.
+    columns
+        What was found of each private column.
+    """
+
+    verdict: Outcome
+    status: Status
+    sentence: str
+    commitment: str
+    committed: int
+    rows: int
+    kept: int
+    left_out: int
+    added: int
+    doubled: int
+    repeated: int
+    reordered: bool
+    sealed: bool
+    columns: tuple[VerifiedColumn, ...]
+
+    def said(self, *, quiet: bool) -> Iterator[Said]:
+        """Yield the answer."""
+        yield self.sentence
+        if quiet:
+            return
+        if self.commitment:
+            yield "commitment", self.commitment
+        for one in self.columns:
+            yield "column", f"{one.label}: {one.equal:,} of {one.rows:,} labels are as drawn"
+        if self.reordered:
+            yield "note", "rows are in another order than when they were drawn"
+        if self.columns and not self.sealed:
+            yield "note", "the true labels are not those that the key was committed with"
+
+
+def verify(request: VerifyRequest, progress: Progress) -> Verified:
+    """Draw the noise of a release again and compare every row.
+
+    InputError where the release has no receipt, or a file cannot be read.
+    """
+    if request.scores is not None:
+        check_format(request.scores)
+    progress.step("drawing the noise again")
+    found = replay(
+        request.release,
+        request.truth,
+        id_column=request.id_column,
+        files=request.files,
+        posterior=_posterior(request),
+    )
+    if found is None:
+        raise InputError(_NO_RECEIPT)
+    if request.scores is not None:
+        _write_rows(found, request.scores)
+    return verified(found)
+
+
+def verified(found: Replay) -> Verified:
+    """Return the form of a replay that is stored."""
+    columns = tuple(
+        VerifiedColumn(
+            label=one.label,
+            rows=one.rows,
+            equal=one.equal,
+            changed=one.changed,
+            true=one.true,
+            drawn_true=one.drawn_true,
+            p_value=one.p_value,
+            classes=one.classes,
+        )
+        for one in found.columns
+    )
+    names = "status commitment committed rows kept left_out added doubled repeated reordered sealed"
+    known: Mapping[str, Any] = {name: getattr(found, name) for name in names.split()}
+    return Verified(verdict=outcome(found), sentence=sentence(found), columns=columns, **known)
+
+
+def _posterior(request: VerifyRequest) -> Any:
+    if request.public_posterior is None:
+        return None
+    from ldpaudit.datasets.formats import open_table
+
+    table = open_table(request.public_posterior, request.files)
+    columns = [column.to_numpy() for _, column in table.columns(table.names)]
+    try:
+        return np.stack(columns, axis=1).astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError("The table of --public-posterior must hold numbers.") from None
+
+
+def _write_rows(found: Replay, place: Path) -> None:
+    schema = pa.schema([("column", pa.string()), ("row", pa.int64())])
+    with WholeFiles(last=True) as files:
+        file = TableFile(files.add(place, private=True), schema)
+        for one in found.columns:
+            names = pa.array([one.label] * len(one.places), pa.string())
+            rows = pa.array(one.places + 1)
+            file.write(pa.RecordBatch.from_arrays([names, rows], schema=schema))

@@ -1,0 +1,165 @@
+"""The commitment to the key of a release, and what is kept of it with the true labels."""
+
+# The commitment binds the key, the declared content, the number of rows and the true labels. The
+# key has 256 bits and is hashed in front of everything else, so it hides all of them.
+
+import hashlib
+import hmac
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.arrays import BoolArray
+from ldpaudit.datasets.declaration import SECRET
+from ldpaudit.datasets.domains import read_numbers
+from ldpaudit.datasets.labels import label_forms
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.keyed import DIGEST_BYTES, KEY_BYTES, SCHEME, NoiseKey, framed
+
+_VERSION: Final = 1
+_INVALID: Final = (
+    "The key in the file of true labels cannot be read: it was changed, or another program wrote "
+    "it."
+)
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return the one form of a JSON value that is hashed: sorted keys, no spaces, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a commitment says besides the key."""
+
+    # ``declaration``: the declared content, as JSON values, without the receipt. ``seals``: of each
+    # private column the digest of its true labels.
+
+    declaration: Mapping[str, Any]
+    rows: int
+    seals: Mapping[str, str]
+
+    @classmethod
+    def of(cls, declared: bytes, rows: int, seals: Mapping[str, str]) -> "Statement":
+        """Return the statement about a declaration as a file holds it."""
+        content = json.loads(declared)
+        content.pop("receipt", None)
+        return cls(content, rows, dict(seals))
+
+    def commitment(self, key: NoiseKey) -> str:
+        """Return the commitment to a key and this statement, 64 hexadecimal digits."""
+        stated = {"declaration": self.declaration, "labels": self.seals, "rows": self.rows}
+        return key.digest("commitment", framed(canonical_json(stated))).hex()
+
+    def receipt(self, key: NoiseKey) -> dict[str, Any]:
+        """Return what the declaration of the release says of the key."""
+        return {"scheme": SCHEME, "commitment": self.commitment(key), "rows": self.rows}
+
+
+@dataclass(frozen=True)
+class Secret:
+    """What is kept with the true labels: the key, and what was committed to."""
+
+    # ``person``: the column of ids in the file, None without one. ``repeated``: which rows of a
+    # column repeat remembered answers, as :func:`packed`; of a column that is not there none.
+
+    key: NoiseKey = field(repr=False)
+    statement: Statement
+    person: str | None = None
+    repeated: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def commitment(self) -> str:
+        """The commitment that the release states."""
+        return self.statement.commitment(self.key)
+
+    def content(self) -> bytes:
+        """Return the metadata of the file of true labels."""
+        kept: dict[str, Any] = {
+            "scheme": SCHEME,
+            "key": self.key.secret.hex(),
+            "commitment": self.commitment,
+            "declaration": self.statement.declaration,
+            "rows": self.statement.rows,
+            "labels": self.statement.seals,
+        }
+        kept |= {} if self.person is None else {"id": self.person}
+        kept |= {"repeated": dict(self.repeated)} if self.repeated else {}
+        return json.dumps({"version": _VERSION, SECRET: kept}).encode()
+
+
+def read_secret(content: bytes | None) -> Secret | None:
+    """Return what a file of true labels keeps of a key; None where it keeps none."""
+    # InputError where it cannot be read, or the key does not fit what it keeps of the commitment.
+    # None for another scheme: a later version's.
+    try:
+        value = json.loads(content or b"{}")
+        kept = value.get(SECRET) if isinstance(value, dict) else None
+        if kept is None or kept["scheme"] != SCHEME:
+            return None
+        key = NoiseKey(bytes.fromhex(kept["key"]))
+        seals = {str(name): str(seal) for name, seal in kept["labels"].items()}
+        statement = Statement(dict(kept["declaration"]), int(kept["rows"]), seals)
+        again = {str(name): str(rows) for name, rows in kept.get("repeated", {}).items()}
+        secret = Secret(key, statement, kept.get("id"), again)
+        whole = len(key.secret) == KEY_BYTES and equal(secret.commitment, kept["commitment"])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise InputError(_INVALID) from None
+    if not whole:
+        raise InputError(_INVALID)
+    return secret
+
+
+def packed(rows: BoolArray) -> str:
+    """Return marked rows as a text."""
+    return zlib.compress(np.packbits(rows).tobytes(), 9).hex()
+
+
+def unpacked(text: str, rows: int) -> BoolArray:
+    """Return the marked ones of so many rows (ValueError where the text is none of these)."""
+    size = -(-rows // 8)
+    try:
+        content = zlib.decompressobj().decompress(bytes.fromhex(text), size + 1)
+    except zlib.error:
+        raise ValueError from None
+    if len(content) != size:
+        raise ValueError
+    return np.unpackbits(np.frombuffer(content, dtype=np.uint8), count=rows).astype(bool)
+
+
+def equal(one: str, other: Any) -> bool:
+    """Return whether two commitments are the same, in a time that does not depend on where not."""
+    return isinstance(other, str) and hmac.compare_digest(one.encode(), other.encode())
+
+
+class LabelSeal:
+    """The digest of the true labels of one column, batch by batch; without the key it says nothing.
+
+    Numbers count as float64, other labels as the order in which they first occur.
+    """
+
+    def __init__(self, key: NoiseKey, column: str, *, numeric: bool) -> None:
+        self._whole = hashlib.shake_256(key.prefix("labels") + framed(column))
+        self._numeric, self._places = numeric, dict[str, int]()
+
+    def add(self, column: Any, block: int = 0, *, from_text: bool = False) -> None:  # noqa: ARG002
+        """Add the labels of further rows."""
+        rows = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+        if self._numeric:
+            # 0.0 for −0.0.
+            self._whole.update((read_numbers(rows, "true") + 0.0).astype("<f8").tobytes())
+            return
+        forms, codes = label_forms(rows, "true", from_text=from_text)
+        places = [self._places.setdefault(form, len(self._places)) for form in forms]
+        self._whole.update(np.array([*places, -1], dtype="<i4")[codes].tobytes())
+
+    def digest(self) -> str:
+        """Return the seal, 64 hexadecimal digits."""
+        whole = self._whole.copy()
+        whole.update(framed(canonical_json(list(self._places))))
+        return whole.digest(DIGEST_BYTES).hex()

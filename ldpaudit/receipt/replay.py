@@ -1,0 +1,485 @@
+"""A replay: which released labels are what the declared mechanism draws with the committed key."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ldpaudit.datasets.companions import comparable_ids, open_truth
+from ldpaudit.datasets.declaration import parse_declaration
+from ldpaudit.datasets.domains import read_numbers
+from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.labels import label_forms, positions
+from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.reading import open_source
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.joint import from_declaration as of_columns
+from ldpaudit.mechanisms.keyed import SCHEME
+from ldpaudit.options import AS_FOUND, FileOptions
+from ldpaudit.receipt.commitment import (
+    LabelSeal,
+    Secret,
+    Statement,
+    canonical_json,
+    equal,
+    read_secret,
+    unpacked,
+)
+from ldpaudit.receipt.drawing import (
+    Column,
+    Drawn,
+    drawn_again,
+    drawn_together,
+    numeric,
+)
+from ldpaudit.release import ColumnsDeclaration, FloatArray
+
+# What a replay found. "impossible": it could not be made, and nothing is wrong. "foreign": the key
+# is another release's. "edited": the declaration is not the one that was committed to.
+Status = Literal["proven", "changed", "partly", "unmatched", "edited", "foreign", "impossible"]
+NO_KEY: Final = (
+    "The file of true labels holds no key (privatize --secret writes one), so the noise was not "
+    "drawn again"
+)
+
+
+@dataclass(frozen=True)
+class ColumnReplay:
+    """What was found of one private column."""
+
+    # ``rows`` were compared, ``equal`` of them are as drawn. Of the changed ones ``true`` hold the
+    # true label, as ``drawn_true`` of the labels drawn for them would; ``p_value``: the chance of
+    # so many or more, had only drawn labels been looked at. ``classes``: the released labels of the
+    # changed rows with their counts, the most frequent first. ``places``: the changed rows;
+    # ``hits``: which of them hold the true label.
+
+    label: str
+    rows: int
+    equal: int
+    true: int = 0
+    drawn_true: int = 0
+    p_value: float = 1.0
+    classes: tuple[tuple[str, int], ...] = ()
+    places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    hits: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
+
+    @property
+    def changed(self) -> int:
+        """How many labels are not those that were drawn."""
+        return self.rows - self.equal
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What drawing a release's noise again found."""
+
+    # ``reason``: why it could not be drawn again, or what is wrong, in words. ``committed``: rows
+    # that were drawn, ``rows``: those of the release, of which ``kept`` are matched with drawn ones
+    # and ``repeated`` give remembered answers again. ``left_out``, ``added``, ``doubled``: rows.
+    # ``sealed``: whether the true labels are those that were committed with. ``mark``: the same for
+    # releases of one key. ``epsilon``: where the declaration was edited, what the noise was drawn
+    # at and what is declared now.
+
+    status: Status
+    reason: str = ""
+    columns: tuple[ColumnReplay, ...] = ()
+    committed: int = 0
+    rows: int = 0
+    kept: int = 0
+    left_out: int = 0
+    added: int = 0
+    doubled: int = 0
+    repeated: int = 0
+    reordered: bool = False
+    other_order: bool = False
+    sealed: bool = True
+    commitment: str = ""
+    mark: str = field(default="", repr=False)
+    epsilon: tuple[float | None, float | None] | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether every released label is what the declared mechanism draws."""
+        return self.status == "proven"
+
+    def of(self, label: str) -> "Replay":
+        """Return what was found of one column."""
+        if not self.columns:
+            return self
+        own = tuple(one for one in self.columns if one.label == label)
+        status: Status = "proven"
+        if any(one.changed for one in own):
+            status = "changed"
+        elif not own or self.left_out or self.added or self.doubled or self.repeated:
+            status = "partly"
+        return replace(self, columns=own, status=status)
+
+
+def replay(
+    release: Any,
+    truth: Any,
+    *,
+    id_column: str | None = None,
+    files: FileOptions = AS_FOUND,
+    posterior: FloatArray | None = None,
+) -> Replay | None:
+    """Draw the noise of a release again, and compare every row; None where it has no receipt.
+
+    Parameters
+    ----------
+    release : path or table
+        The release, with its declaration.
+    truth : path or table, or None
+        The file of true labels that ``privatize --secret`` wrote.
+    id_column : str, optional
+        The column of both by which rows are matched; default: that of ``privatize --id``, where the
+        release has it, else the order of the rows.
+    files : FileOptions
+        How text files are written.
+    posterior : float64 array of shape (n, k), optional
+        P̂(label | features) of a public model, in the order of the true labels.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or a declaration is none; not where the noise cannot be drawn
+        again, which the replay says.
+    """
+    table = open_source(release, None, files)
+    if table.declaration is None:
+        return None
+    declared = parse_declaration(table.declaration)
+    if not declared.receipt:
+        return None
+    scheme = declared.receipt["scheme"]
+    if scheme != SCHEME:
+        return Replay("impossible", f"The receipt is of the scheme {quoted(scheme)}, not {SCHEME}")
+    known, bare = (None, True) if truth is None else open_truth(truth, files)
+    content = None if known is None or bare else known.declaration
+    try:
+        secret = read_secret(content)
+    except InputError as error:
+        return Replay("foreign", str(error).removesuffix("."))
+    if secret is None or known is None:
+        return Replay("impossible", NO_KEY)
+    if not equal(secret.commitment, declared.receipt.get("commitment")):
+        return Replay(
+            "foreign",
+            "The key in the file of true labels is not the one that this release commits to: it "
+            "is of another release, or one of the two files was changed",
+        )
+    found = _compared(table, declared, known, secret, id_column, posterior)
+    mark = secret.key.digest("commitment").hex()
+    return replace(found, commitment=secret.commitment, mark=mark)
+
+
+def _compared(
+    table: TableSource,
+    declared: ColumnsDeclaration,
+    known: TableSource,
+    secret: Secret,
+    id_column: str | None,
+    posterior: FloatArray | None,
+) -> Replay:
+    stated = Statement.of(table.declaration or b"", secret.statement.rows, {}).declaration
+    if canonical_json(stated) != canonical_json(secret.statement.declaration):
+        original = parse_declaration(canonical_json(secret.statement.declaration))
+        return Replay(
+            "edited",
+            "The declaration was changed after the noise was drawn",
+            epsilon=(_epsilon(original), _epsilon(declared)),
+        )
+    committed = secret.statement.rows
+    if declared.receipt.get("rows") != committed:
+        return Replay("edited", "The number of rows in the receipt was changed")
+    names = declared.names
+    if lacking := [name for name in names if name not in known.names]:
+        return Replay(
+            "impossible", f"The file of true labels lacks {len(lacking)} of the private columns"
+        )
+    strata = [one.by for one in declared.labels if one.by is not None]
+    if any(name not in known.names for name in strata):
+        return Replay("impossible", "The file of true labels lacks the column of strata")
+    person = id_column or secret.person
+    person = person if person in known.names and person in table.names else None
+    wanted = list(dict.fromkeys([*names, *strata, *filter(None, [person])]))
+    cells = dict(known.columns(wanted, as_text=wanted))
+    rows = len(cells[names[0]])
+    if rows != committed:
+        return Replay(
+            "impossible",
+            f"The file of true labels has {rows:,} rows, and the noise of {committed:,} was drawn",
+            sealed=False,
+        )
+    vector = None if declared.joint is None else of_columns(declared, [()] * len(names))
+    mechanisms = (
+        vector.columns
+        if vector is not None
+        else [from_declaration(one.mechanism, ()) for one in declared.labels]
+    )
+    columns = [
+        Column(
+            one.label,
+            mechanism,
+            cells[one.label],
+            known.text,
+            None if one.by is None else cells[one.by],
+            posterior,
+        )
+        for one, mechanism in zip(declared.labels, mechanisms, strict=True)
+    ]
+    sealed = all(_sealed(one, declared, secret) for one in columns)
+    try:
+        if vector is not None:
+            drawn = drawn_together(vector, columns, secret.key)
+        else:
+            drawn = [drawn_again(one, secret.key) for one in columns]
+    except InputError as error:
+        why = str(error).removesuffix(".")
+        words = "the true labels were changed since" if not sealed else why
+        return Replay("impossible", f"The noise cannot be drawn again: {words}", sealed=sealed)
+    return _matched(table, columns, drawn, cells.get(person or ""), person, secret, sealed=sealed)
+
+
+def _epsilon(declared: ColumnsDeclaration) -> float | None:
+    try:
+        if len(declared.labels) == 1:
+            return from_declaration(declared.mechanism, ()).epsilon
+        return of_columns(declared, [()] * len(declared.labels)).epsilon
+    except InputError:
+        return None
+
+
+def _sealed(column: Column, declared: ColumnsDeclaration, secret: Secret) -> bool:
+    """Return whether the true labels are those that the key was committed with."""
+    alone = declared.joint is None and column.strata is None
+    seal = LabelSeal(secret.key, column.name, numeric=alone and numeric(column.mechanism))
+    try:
+        seal.add(column.column, from_text=column.from_text)
+    except InputError:
+        return False
+    return equal(seal.digest(), secret.statement.seals.get(column.name))
+
+
+def _matched(
+    table: TableSource,
+    columns: Sequence[Column],
+    drawn: Sequence[Drawn],
+    ids: pa.ChunkedArray | None,
+    person: str | None,
+    secret: Secret,
+    *,
+    sealed: bool,
+) -> Replay:
+    """Compare the release's rows with those that were drawn."""
+    names = [one.name for one in columns]
+    strata = [one for one in columns if one.strata is not None]
+    by = _strata_names(table)
+    wanted = list(dict.fromkeys([*names, *by.values(), *filter(None, [person])]))
+    cells = dict(table.columns(wanted, as_text=wanted))
+    rows, committed = len(cells[names[0]]), secret.statement.rows
+    found = Replay("proven", committed=committed, rows=rows, kept=rows, sealed=sealed)
+    place, by_id = np.arange(rows), _places(cells.get(person or ""), ids)
+    if by_id is not None:
+        place = by_id
+        matched = place[place >= 0]
+        distinct = np.unique(matched)
+        found = replace(
+            found,
+            kept=len(matched),
+            added=rows - len(matched),
+            left_out=committed - len(distinct),
+            doubled=len(matched) - len(distinct),
+            reordered=bool((np.diff(matched) < 0).any()),
+        )
+    elif rows != committed:
+        more = "added" if rows > committed else "left out"
+        return replace(
+            found,
+            status="unmatched",
+            kept=0,
+            left_out=max(committed - rows, 0),
+            added=max(rows - committed, 0),
+            reason=f"The release has {rows:,} rows, and {committed:,} were drawn: rows were "
+            f"{more}, and without ids (privatize --id) none can be matched",
+        )
+    kept = np.flatnonzero(place >= 0)
+    own = place[kept]
+    results, repeated = list[ColumnReplay](), np.zeros(len(kept), dtype=bool)
+    other_order = by_id is None
+    for column, one in zip(columns, drawn, strict=True):
+        released, values = _released(cells[column.name], one, from_text=table.text)
+        same = released[kept] == values[own]
+        if column in strata:
+            same &= _same_strata(column, cells[by[column.name]], kept, own, text=table.text)
+        again = _repeated(secret, column.name, committed)[own]
+        repeated |= again
+        result = _column_replay(column, one, released, values, kept, own, same | again)
+        results.append(result)
+        other_order &= bool(result.changed) and _same_counts(released[kept], values[own])
+    found = replace(
+        found,
+        columns=tuple(results),
+        repeated=int(repeated.sum()),
+        other_order=other_order and bool(results),
+    )
+    if any(one.changed for one in results):
+        return replace(found, status="changed")
+    partly = found.left_out or found.added or found.doubled or found.repeated
+    return replace(found, status="partly") if partly else found
+
+
+def _places(
+    released: pa.ChunkedArray | None, ids: pa.ChunkedArray | None
+) -> npt.NDArray[np.int64] | None:
+    """Return each row's place among the true labels by its id, −1 for none."""
+    # None where rows can only be matched by their order: without ids, with several rows for one of
+    # them, or where the release has others throughout.
+    if released is None or ids is None:
+        return None
+    try:
+        ours, theirs = comparable_ids(released, "release"), comparable_ids(ids, "truth")
+    except InputError:
+        return None
+    if pc.count_distinct(theirs).as_py() < len(theirs):
+        return None
+    order = pc.index_in(ours, value_set=theirs.combine_chunks())
+    found = order.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found if (found >= 0).any() else None
+
+
+def _strata_names(table: TableSource) -> dict[str, str]:
+    declared = parse_declaration(table.declaration or b"")
+    return {one.label: one.by for one in declared.labels if one.by is not None}
+
+
+def _repeated(secret: Secret, column: str, rows: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of the true labels repeat remembered answers."""
+    text = secret.repeated.get(column)
+    return np.zeros(rows, dtype=bool) if text is None else unpacked(text, rows)
+
+
+def _released(column: pa.ChunkedArray, drawn: Drawn, *, from_text: bool) -> tuple[Any, Any]:
+    """Return the released labels as the drawn ones are, and the drawn ones as a file holds them."""
+    if drawn.outputs is not None:
+        forms, codes = label_forms(column, "released", from_text=from_text)
+        return np.append(positions(forms, drawn.outputs), np.int32(-1))[codes], drawn.values
+    try:
+        released = read_numbers(column, "released")
+    except InputError:  # Some are no numbers any more.
+        released = _loose_numbers(column)
+    values = drawn.values
+    if pa.types.is_float32(column.type):
+        values = values.astype(np.float32).astype(np.float64)
+    elif pa.types.is_integer(column.type):
+        values = np.rint(values)
+    return released, values
+
+
+def _loose_numbers(column: pa.ChunkedArray) -> FloatArray:
+    """Return numbers, NaN where one is missing or none."""
+    plain = column.cast(pa.large_string()).to_pylist()
+    found = np.full(len(plain), np.nan)
+    for place, text in enumerate(plain):
+        try:
+            found[place] = np.nan if text is None else float(text)
+        except ValueError:
+            continue
+    return found
+
+
+def _same_strata(
+    column: Column,
+    released: pa.ChunkedArray,
+    kept: npt.NDArray[np.int64],
+    own: npt.NDArray[np.int64],
+    *,
+    text: bool,
+) -> npt.NDArray[np.bool_]:
+    """Return which rows have the stratum whose channel drew them."""
+    assert column.strata is not None
+    values: Any = getattr(column.mechanism, "values", ())
+    codes = []
+    for cells, from_text in ((released, text), (column.strata, column.from_text)):
+        forms, places = label_forms(cells, "released", from_text=from_text)
+        codes.append(np.append(positions(forms, values), np.int32(-1))[places])
+    return np.asarray(codes[0][kept] == codes[1][own])
+
+
+def _same_counts(one: Any, other: Any) -> bool:
+    """Return whether two columns hold the same labels in whatever order."""
+    return bool(np.array_equal(np.sort(one), np.sort(other)))
+
+
+def _column_replay(
+    column: Column,
+    drawn: Drawn,
+    released: Any,
+    values: Any,
+    kept: npt.NDArray[np.int64],
+    own: npt.NDArray[np.int64],
+    same: npt.NDArray[np.bool_],
+) -> ColumnReplay:
+    changed = np.flatnonzero(~same)
+    if not len(changed):
+        return ColumnReplay(column.name, len(kept), len(kept))
+    at, of = kept[changed], own[changed]
+    truth, new, old = drawn.truth[of], released[at], values[of]
+    hits = (new == truth) & (truth >= 0 if drawn.outputs is not None else True)
+    before = old == truth
+    likely = _likely(drawn, old)
+    m, true, drawn_true = len(changed), int(hits.sum()), int(before.sum())
+    # A label that was drawn is more often the true one than another that is put in its place, if
+    # nothing is known but the drawn labels: both must be beyond chance.
+    by_pairs = upper_tail(true, true + drawn_true, 0.5)
+    p_value = max(upper_tail(true, m, float(likely.mean())), by_pairs)
+    names: list[tuple[str, int]] = []
+    if drawn.outputs is not None:
+        counts = np.bincount(new[new >= 0], minlength=len(drawn.outputs))
+        order = np.argsort(-counts, kind="stable")
+        names = [(str(drawn.outputs[z]), int(counts[z])) for z in order if counts[z]]
+    return ColumnReplay(
+        column.name,
+        len(kept),
+        len(kept) - m,
+        true,
+        drawn_true,
+        p_value,
+        tuple(names),
+        at.astype(np.int64),
+        hits,
+    )
+
+
+def upper_tail(count: int, n: int, mean: float) -> float:
+    """Return at most how likely a count of independent events is, of this mean probability."""
+    # Beyond its mean by 1, its tail is at most that of the binomial distribution of the same mean
+    # (Hoeffding 1956, Theorem 5); else nothing is said.
+    from scipy.stats import binom
+
+    if n == 1:
+        return mean if count else 1.0
+    return float(binom.sf(count - 1, n, mean)) if count >= n * mean + 1 else 1.0
+
+
+def _likely(drawn: Drawn, old: Any) -> FloatArray:
+    """Return the chance that another label than the drawn one is true, by the best blind guess."""
+    # Who looks at the drawn labels alone guesses the likeliest of the true labels that differ from
+    # them, given what was drawn.
+    truth = drawn.truth
+    if drawn.outputs is None:
+        _, counts = np.unique(truth, return_counts=True)
+        return np.full(len(old), counts.max() / len(truth))
+    k = len(drawn.outputs)
+    joint = np.zeros((k + 1, k + 1))
+    np.add.at(joint, (drawn.values, truth), 1)
+    joint[:, k] = 0  # True labels that are no output cannot be hit.
+    total = joint.sum(axis=1).clip(1)
+    np.fill_diagonal(joint, 0)
+    best = joint.max(axis=1) / total
+    return np.asarray(best[old])

@@ -1,0 +1,129 @@
+"""What a replay found, as a verdict and in words."""
+
+from typing import Final, Literal
+
+from ldpaudit.receipt.replay import Replay
+from ldpaudit.result.numbers import number
+
+Outcome = Literal["pass", "fail", "inconclusive"]
+REPLAYED: Final = "release.replayed"
+CHANGED: Final = "release.changed_labels"
+LEFT_OUT: Final = "release.rows_left_out"
+# Of an audit without a policy: 1 − confidence.
+ALPHA: Final = 0.05
+_CLASSES_NAMED: Final = 3
+_DRAWS: Final = "the declared mechanism draws with the committed key"
+
+
+def outcome(replay: Replay, alpha: float = ALPHA) -> Outcome:
+    """Return the verdict on the noise, at an error probability."""
+    # What was changed fails where it reveals true labels: more of the changed labels are true than
+    # would be by chance. A declaration that was edited fails where it promises more than was drawn.
+    if replay.proven:
+        return "pass"
+    if replay.status == "changed" and not replay.other_order:
+        return "fail" if p_value(replay) <= alpha else "inconclusive"
+    if replay.status == "edited" and replay.epsilon is not None:
+        drawn, declared = replay.epsilon
+        if drawn is not None and declared is not None and drawn > declared * (1 + 1e-9):
+            return "fail"
+    return "inconclusive"
+
+
+def p_value(replay: Replay) -> float:
+    """Return the chance of so many true labels among the changed ones, corrected for columns."""
+    return min([1.0, *(one.p_value * len(replay.columns) for one in replay.columns)])
+
+
+def decided(replay: Replay) -> bool:
+    """Return whether it says something of the noise; else the tests of an audit say what there is.
+
+    Kept rows of a release from which rows were left out are proven; which rows were left out is
+    not, and rows without ids are not matched.
+    """
+    return replay.status in ("proven", "changed", "edited", "foreign")
+
+
+def reason(replay: Replay) -> str:
+    """Return what was found, as a clause: no period, no capital."""
+    if replay.status == "edited" and replay.epsilon is not None:
+        drawn, declared = replay.epsilon
+        words = _lowered(replay.reason)
+        if drawn is None or declared is None:
+            return words
+        return (
+            f"{words}: it was drawn at ε = {number(drawn)}, and ε = {number(declared)} is declared"
+        )
+    if replay.status == "proven":
+        return f"{_all(replay)} {_DRAWS}"
+    if replay.status == "partly":
+        return _of_part(replay)
+    if replay.status == "changed":
+        return _of_changes(replay)
+    return _lowered(replay.reason)
+
+
+def sentence(replay: Replay, alpha: float = ALPHA) -> str:
+    """Return the answer in one sentence."""
+    if replay.proven:
+        return f"Proven: {reason(replay)}."
+    start = "Violation found" if outcome(replay, alpha) == "fail" else "Not proven"
+    return f"{start}: {reason(replay)}."
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _all(replay: Replay) -> str:
+    rows = f"{replay.kept:,}"
+    if len(replay.columns) == 1:
+        return f"all {rows} released labels are what"
+    return f"all {rows} rows of {len(replay.columns)} private columns are what"
+
+
+def _of_part(replay: Replay) -> str:
+    """Return what is said of a release whose kept rows are all as drawn."""
+    kept, changes = replay.kept - replay.repeated, list[str]()
+    for count, one, many in (
+        (replay.left_out, "row was left out", "rows were left out"),
+        (replay.added, "row was added", "rows were added"),
+        (replay.doubled, "row was doubled", "rows were doubled"),
+    ):
+        if count:
+            changes.append(f"{count:,} {one if count == 1 else many} after the noise")
+    if replay.repeated:
+        changes.append(f"{replay.repeated:,} rows repeat answers of an earlier release")
+    return f"{kept:,} of {replay.rows:,} rows are what {_DRAWS}; {' and '.join(changes)}"
+
+
+def _of_changes(replay: Replay) -> str:
+    if replay.other_order:
+        return (
+            "the released labels are those that were drawn, but in another order; with an id in "
+            "both files (privatize --id) rows are matched"
+        )
+    found = []
+    for one in replay.columns:
+        if not one.changed:
+            continue
+        where = f" of {one.label}" if len(replay.columns) > 1 else ""
+        some = [f"{name} ({count:,})" for name, count in one.classes[:_CLASSES_NAMED]]
+        rest = len(one.classes) - _CLASSES_NAMED
+        some += [f"{rest} more"] if rest > 0 else []
+        classes = f", now {', '.join(some)}" if some else ""
+        were = "label was" if one.changed == 1 else "labels were"
+        are = "is" if one.true == 1 else "are"
+        found.append(
+            f"{one.changed:,} of {one.rows:,} released {were} changed after the noise{where}"
+            f"{classes}: {one.true:,} of them {are} true, where {one.drawn_true:,} of those that "
+            "were drawn had been"
+        )
+    if not replay.sealed:
+        found.append("the true labels in the file are not those that the key was committed with")
+    if replay.left_out or replay.added or replay.doubled:
+        found.append(
+            f"{replay.left_out:,} rows were left out, {replay.added:,} added and "
+            f"{replay.doubled:,} doubled"
+        )
+    return "; ".join(found)

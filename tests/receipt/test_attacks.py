@@ -1,0 +1,269 @@
+"""Attacks on receipts: files cut, swapped and changed, faults of the noise, keys that leak."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands.privatize.conftest import ran
+from processes import called
+from scipy.stats import binom
+
+from ldpaudit.commands.privatize import work
+from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.keyed import NoiseKey
+from ldpaudit.receipt.commitment import LabelSeal, Statement, read_secret
+from ldpaudit.receipt.replay import replay
+
+ROWS = 3000
+WORDS = ("--mechanism", "rr", "--epsilon", "1")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A release with three classes, and its key."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.random(ROWS).round(3), "town": rng.choice(["ab", "cd"], ROWS)})
+    data["label"] = np.where(data["x"] > 0.4, rng.choice(["a", "b"], ROWS), "c")
+    data.to_parquet("data.parquet")
+    assert ran("data.parquet", "-o", "r.parquet", "--secret", "t.parquet", *WORDS)[0] == 0
+    return tmp_path
+
+
+def key_of(path):
+    secret = read_secret(pq.read_schema(path).metadata[b"ldpaudit"])
+    return secret.key.secret
+
+
+# --- Faults of the noise, put on after ``privatize`` --------------------------------------------
+
+
+def _mapped(labels, rows, values):
+    changed = labels.copy()
+    changed[rows] = values
+    return changed
+
+
+def faults():
+    """Return by name what each fault makes of released labels, given the true ones and features."""
+    each = np.arange(ROWS)
+    some = np.random.default_rng(1).random(ROWS)
+    shift = {"a": "b", "b": "c", "c": "a"}
+    return {
+        "no noise": lambda z, y, x: y,
+        "true in 1 %": lambda z, y, x: _mapped(z, some < 0.01, y[some < 0.01]),
+        "true where rare": lambda z, y, x: _mapped(z, y == "a", "a"),
+        "true in a stretch": lambda z, y, x: _mapped(z, each < 30, y[each < 30]),
+        "true in every 100th": lambda z, y, x: _mapped(z, each % 100 == 0, y[each % 100 == 0]),
+        "true by a feature": lambda z, y, x: _mapped(z, x > 0.98, y[x > 0.98]),
+        "one true label": lambda z, y, x: _mapped(z, [np.flatnonzero(z != y)[0]], y[z != y][:1]),
+        "a second draw": lambda z, y, x: np.where(some < 0.5, z, np.roll(z, 1)),
+        "noise of the row before": lambda z, y, x: _mapped(z, each[1::2], z[0::2]),
+        "noise of a household": lambda z, y, x: z[each // 3 * 3],
+        "a constant": lambda z, y, x: np.full(ROWS, "b"),
+        "a rule on features": lambda z, y, x: _mapped(z, x > 0.9, "a"),
+        "classes merged": lambda z, y, x: np.where(z == "c", "b", z),
+        "classes shifted": lambda z, y, x: np.array([shift[v] for v in z]),
+        "a wrong seed": lambda z, y, x: np.random.default_rng(7).choice(["a", "b", "c"], ROWS),
+        "sorted by label": lambda z, y, x: np.sort(z),
+        "rows rotated": lambda z, y, x: np.roll(z, 1),
+    }
+
+
+@pytest.mark.parametrize("fault", faults())
+def test_seventeen_faults_of_the_noise_are_found(fault, files):
+    table, truth = pq.read_table("r.parquet"), pq.read_table("t.parquet")
+    released, true = (np.array(t.column("label").to_pylist()) for t in (table, truth))
+    x = table.column("x").to_numpy()
+    changed = faults()[fault](released, true, x)
+    place = table.schema.get_field_index("label")
+    pq.write_table(table.set_column(place, "label", pa.array(changed)), "r.parquet")
+    found = replay("r.parquet", "t.parquet")
+    differ = np.flatnonzero(changed != released)
+    assert found.status == "changed"
+    assert found.columns[0].places.tolist() == differ.tolist()
+    assert found.columns[0].true == (changed == true)[differ].sum()
+    status, printed = called("verify", "r.parquet", "--truth", "t.parquet", "--quiet")
+    tells = fault.startswith(("no noise", "true"))
+    assert status == (1 if tells and len(differ) > 5 else 3), printed
+
+
+def test_innocent_changes_hardly_ever_accuse():
+    """The p-value is valid: labels replaced without a look at the true ones."""
+    from ldpaudit.receipt.drawing import Drawn
+    from ldpaudit.receipt.replay import Column, _column_replay
+
+    rng, accused = np.random.default_rng(3), 0
+    for _ in range(400):
+        truth = rng.choice(3, 200, p=[0.6, 0.3, 0.1]).astype(np.int32)
+        drawn = np.where(rng.random(200) < 0.5, truth, rng.integers(0, 3, 200)).astype(np.int32)
+        # The best blind guess of another label than the drawn one.
+        released = np.where(rng.random(200) < 0.2, np.where(drawn == 0, 1, 0), drawn)
+        every = np.arange(200)
+        column: Column = Column("y", None, pa.chunked_array([[]]))  # type: ignore[arg-type]
+        one = Drawn(drawn, truth, ("a", "b", "c"))
+        found = _column_replay(column, one, released, drawn, every, every, released == drawn)
+        accused += found.p_value <= 0.05
+    assert accused <= binom.isf(1e-6, 400, 0.05)
+
+
+# --- Files --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["r.parquet", "t.parquet"])
+def test_a_byte_that_is_changed_proves_nothing_else(name, files):
+    content, rng = Path(name).read_bytes(), np.random.default_rng(2)
+    labels = [
+        pq.read_table(one, columns=["label"]).column(0).to_pylist()
+        for one in ("r.parquet", "t.parquet")
+    ]
+    for place in rng.choice(len(content), 150, replace=False):
+        changed = bytearray(content)
+        changed[place] ^= 1 << int(rng.integers(0, 8))
+        Path(name).write_bytes(changed)
+        try:
+            found = replay("r.parquet", "t.parquet")
+        except (InputError, pa.ArrowException, OSError, UnicodeDecodeError):
+            continue
+        if found is not None and found.proven:
+            # Then no label was touched, in either file.
+            now = [
+                pq.read_table(one, columns=["label"]).column(0).to_pylist()
+                for one in ("r.parquet", "t.parquet")
+            ]
+            assert now == labels
+
+
+@pytest.mark.parametrize("name", ["r.parquet", "t.parquet"])
+def test_truncated_files_are_no_proof(name, files):
+    content = Path(name).read_bytes()
+    for size in (0, 4, len(content) // 2, len(content) - 1):
+        Path(name).write_bytes(content[:size])
+        status, printed = called("verify", "r.parquet", "--truth", "t.parquet")
+        assert status == 2, printed
+        assert len([line for line in printed.splitlines() if not line.endswith("…")]) == 1
+
+
+def test_one_label_of_a_million_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = 1_000_000
+    rng = np.random.default_rng(0)
+    labels = pa.array(rng.integers(0, 3, rows, dtype=np.int8))
+    pq.write_table(
+        pa.table({"x": pa.array(rng.integers(0, 9, rows)), "label": labels}), "d.parquet"
+    )
+    assert ran("d.parquet", "-o", "r.parquet", "--secret", "t.parquet", *WORDS)[0] == 0
+    table = pq.read_table("r.parquet")
+    released = table.column("label").to_numpy().copy()
+    for row in rng.choice(rows, 3, replace=False):
+        before = released[row]
+        released[row] = (before + 1) % 3
+        changed = table.set_column(1, "label", pa.array(released))
+        found = replay(changed, pq.read_table("t.parquet"))
+        assert found.columns[0].places.tolist() == [row]
+        released[row] = before
+    assert replay(table.set_column(1, "label", pa.array(released)), "t.parquet").proven
+
+
+# --- Keys ---------------------------------------------------------------------------------------
+
+
+def test_no_key_serves_two_releases(files):
+    keys = {key_of("t.parquet")}
+    for number in range(3):
+        words = ("-o", f"r{number}.parquet", "--secret", f"t{number}.parquet", *WORDS)
+        assert ran("data.parquet", *words)[0] == 0
+        keys.add(key_of(f"t{number}.parquet"))
+    assert len(keys) == 4
+
+
+def test_the_key_is_in_the_file_of_true_labels_alone(files):
+    for words in (
+        ("run", "r.parquet", "--truth", "t.parquet", "--only", "mechanism", "--html", "a.html",
+         "--json", "a.json", "--junit", "a.xml", "--sarif", "a.sarif", "--markdown", "a.md"),
+        ("verify", "r.parquet", "--truth", "t.parquet", "--json", "v.json", "--scores", "s.csv"),
+        ("run", "t.parquet", "--json", "b.json"),
+        ("declare", "t.parquet"),
+        ("verify", "t.parquet", "--truth", "r.parquet"),
+    ):  # fmt: skip
+        printed = called(*words)[1]
+        secret = key_of("t.parquet")
+        assert secret.hex() not in printed
+    for path in files.rglob("*"):
+        if path.is_file() and path.name != "t.parquet":
+            content = path.read_bytes()
+            assert secret not in content, path
+            assert secret.hex().encode() not in content, path
+    assert Path("t.parquet").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_key_beside_a_text_file_is_its_owners(files):
+    assert ran("data.parquet", "-o", "r.csv", "--secret", "t.csv", *WORDS)[0] == 0
+    for name in ("t.csv", "t.csv.ldpaudit.json"):
+        assert Path(name).stat().st_mode & 0o777 == 0o600, name
+    assert "key" in json.loads(Path("t.csv.ldpaudit.json").read_text())["secret"]
+    status, printed = ran("data.parquet", "-o", "s.csv", "--secret", "t.csv", *WORDS)
+    assert status == 2
+    assert "exists already" in printed
+    # A companion that is there already is not written over either.
+    Path("u.csv.ldpaudit.json").write_text("{}")
+    assert ran("data.parquet", "-o", "s.csv", "--secret", "u.csv", *WORDS)[0] == 2
+    assert not Path("s.csv").exists()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_run_that_fails_at_the_end_leaves_neither_file(ending, files, monkeypatch):
+    def full(*_):
+        raise OSError(28, os.strerror(28))
+
+    before = sorted(files.iterdir())
+    monkeypatch.setattr(work, "check_unchanged", full)
+    assert ran("data.parquet", "-o", f"q.{ending}", "--secret", f"u.{ending}", *WORDS)[0] == 2
+    assert sorted(files.iterdir()) == before
+
+
+def test_a_commitment_tells_nothing_of_the_labels():
+    """Two tables of other labels, a thousand commitments of each: no bit of them differs."""
+    declared = b'{"version": 1, "label": "y", "mechanism": {"name": "x", "classes": ["a", "b"]}}'
+
+    def bits(labels):
+        key = NoiseKey.drawn()
+        seal = LabelSeal(key, "y", numeric=False)
+        seal.add(pa.array(labels))
+        text = Statement.of(declared, len(labels), {"y": seal.digest()}).commitment(key)
+        return np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))
+
+    ours, theirs = (
+        np.array([bits(labels) for _ in range(1000)]) for labels in (["a"] * 50, ["b", "a"] * 25)
+    )
+    difference = ours.mean(axis=0) - theirs.mean(axis=0)
+    # A standard deviation of √(1/2000): 6 of them in one of 256 bits with probability 5e-7.
+    assert np.abs(difference).max() < 6 * np.sqrt(1 / 2000)
+    # Nor do pairs of bits: half of each learn a direction, which the other half does not follow.
+    direction = np.sign(
+        difference[:, None] * 0 + ours[:500].T @ ours[:500] - theirs[:500].T @ theirs[:500]
+    )
+    scores = [
+        np.einsum("ni,ij,nj->n", s[500:] - 0.5, direction, s[500:] - 0.5) for s in (ours, theirs)
+    ]
+    right = (scores[0] > np.median(np.concatenate(scores))).mean()
+    assert binom.cdf(500 * right, 500, 0.5) > 1e-7
+    assert binom.sf(500 * right, 500, 0.5) > 1e-7
+
+
+def test_commitments_are_compared_in_constant_time():
+    import inspect
+
+    from ldpaudit.receipt import commitment
+
+    assert "compare_digest" in inspect.getsource(commitment.equal)
+    places = [
+        inspect.getsource(commitment),
+        inspect.getsource(__import__("ldpaudit.receipt.replay", fromlist=["x"])),
+    ]
+    assert not any("commitment ==" in text or "commitment !=" in text for text in places)
