@@ -63,6 +63,12 @@ VERDICTS = {
     ),
     "without a number": (evidence(blind(1e-9)), {}, "fail", ""),
     "a doubt": (evidence(power(0.1), channel(0.4), blind(0.03), epsilon=1.0), {}, "pass", ""),
+    "unknown columns": (
+        evidence(power(0.1), p_value("assumptions.unknown_columns", 1.0), epsilon=0.9),
+        {},
+        "inconclusive",
+        "columns speak against the claim",
+    ),
     "a doubt alone": (evidence(blind(0.03)), {}, "inconclusive", ""),
 }  # fmt: skip
 """Evidence, policy or claim, verdict, and words of the sentence."""
