@@ -321,7 +321,7 @@ def test_compare_takes_frames(data, released):
     assert isinstance(comparison, Comparison)
     assert "the audit label-inference" in comparison.sentence
     assert comparison.to_frame().loc["mechanism.epsilon", "value"] == pytest.approx(1.0)
-    assert repr(comparison) == f"Comparison({comparison.sentence})"
+    assert repr(comparison) == f"Comparison({comparison})"
 
 
 def test_results_show_the_sentence_and_give_frames(result):
