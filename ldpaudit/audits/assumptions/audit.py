@@ -21,6 +21,7 @@ from ldpaudit.audits.assumptions.words import found_words, reading_words, stretc
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import one_channel
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
+from ldpaudit.estimators.whiteness import Order
 from ldpaudit.result import Estimate, Note, stated
 
 _BETS = "Shafer & Vovk (2019); Ville (1939)"
@@ -101,7 +102,8 @@ def _causes(found: WhiteNoise) -> Iterator[NoiseFinding]:
     for one in found.clear(known=True):
         departure = one.departure
         family = departure.family.removesuffix("s")
-        key = (family, departure.where.name, departure.columns)
+        columns = departure.columns if isinstance(departure.where, Order) else ()
+        key = (family, departure.where.name, columns)
         if key not in seen:
             yield one
         seen.add(key)

@@ -282,17 +282,18 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     confirmed = [0, 0]
     for view, departure in found_in:
         own = set(departure.columns) <= known
-        if departure.p_value <= SUSPICIOUS:
-            seen.update(departure.columns)
         # Rows in the order of true labels keep that of the file within each.
         by_truth = isinstance(departure.where, Order) and "true label" in departure.where.name
         if confirmed[own] == _MOST_CONFIRMED or (by_truth and ordered):
+            seen.update(departure.columns)
             continue
         found = _confirmed(context, view, departure, own)
         findings.append(found)
         confirmed[own] += found.p_value <= SUSPICIOUS
         explained = departure.p_value <= SUSPICIOUS < found.p_value
         ordered |= explained and isinstance(departure.where, Order)
+        # What released labels explain would only be learnt again.
+        seen.update(departure.columns if explained else ())
     for view in views(context):
         for blind, departure in _learnt(context, view, seen, 1 - _SEEN):
             findings.append(NoiseFinding(departure, departure.p_value, departure.p_value, blind))

@@ -226,8 +226,9 @@ def changed_rows(context: AuditContext) -> IndexArray:
     """Return the rows whose released labels a rule on features fixed after the noise, int64."""
     # Only where that explains why noise depends on the features.
     nothing = np.empty(0, dtype=np.int64)
+    # Where rows share noise, groups of few people are alike without a rule.
     dependent = [one for one in noise_of(context).clear() if one.is_dependence]
-    if not dependent:
+    if not dependent or shared(context):
         return nothing
     codes = [one.codes for one in groups(context) if one.name in ("value", "range")]
     release = context.release

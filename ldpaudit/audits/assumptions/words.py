@@ -148,14 +148,13 @@ def reading_words(context: AuditContext, doubt: Doubt, what: str) -> str:
     it, was, them = ("it", "was", "it")
     if len(names(context, doubt.columns) or doubt.columns) > 1:
         it, was, them = ("they", "were", "them")
-    start = f"{what} " if what else ""
+    sign = f": {what[0].lower()}{what[1:]} Or {which}" if what else f", or {which}"
     if doubt.bound is not None:
-        start = (
-            f"Taken as it is, the release alone would bound ε at {number(doubt.bound, 'down')}. "
-        )
+        bound = number(doubt.bound, "down")
+        sign = f" (a bound by these columns would be ε ≥ {bound}), or {which}"
     return (
-        f"{start}Either the labels were not released as claimed, or {which} {was} computed from "
-        f"released labels, which reveals nothing. If {it} {was} there before the noise, say so "
+        f"Either the labels were not released as claimed{sign} {was} computed from released "
+        f"labels, which reveals nothing. If {it} {was} there before the noise, say so "
         f"(--before, or true labels in a table that has {them}, too); if not, leave {them} out "
         "(--drop)."
     )

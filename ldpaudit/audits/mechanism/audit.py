@@ -13,7 +13,15 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.rows import counted, counted_rows
-from ldpaudit.audits.assumptions.standing import label_counts, over_all_rows, standing
+from ldpaudit.audits.assumptions.standing import (
+    Doubt,
+    label_counts,
+    over_all_rows,
+    rests_on_known,
+    standing,
+)
+from ldpaudit.audits.assumptions.words import reading_words
+from ldpaudit.audits.before import unknown
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected, notes
 from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
@@ -371,6 +379,10 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
         own = SUBGROUPS, "True labels, groups of rows"
         yield _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
         yield SUBGROUPS, lambda level: groups.bound(level).epsilon
+        limit, columns = context.claim.epsilon, unknown(context)
+        if limit is not None and bound.epsilon > limit and not rests_on_known(context) and columns:
+            found = Doubt(columns, bound=bound.epsilon)
+            yield Note.warning("mechanism", reading_words(context, found, ""))
     if reports is not None:
         # The reports show more than the labels drawn from them.
         words = (
