@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.estimators.representations import represent
-from ldpaudit.estimators.whiteness import RowNoise
+from ldpaudit.estimators.whiteness import RowNoise, average
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, strongest_of, tried_out
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
@@ -53,16 +53,33 @@ def foreseen(features: FeatureTable, outcomes: RowNoise, rng: np.random.Generato
         return 0.0
     usual = outcomes.ones - outcomes.residual * outcomes.spread
     matrix, categorical = _matrix(features, usual)
-    # Digits, counts and places within groups may steer noise, too.
-    looked_at = np.concatenate([learn[:_MOST_SHOWN], test[:_MOST_SHOWN]])
-    shown = represent(features, looked_at, neighbours=False).matrix
-    test = test[:_MOST_SHOWN]
-    learn = learn[:_MOST_SHOWN]
-    matrix = np.concatenate([matrix[looked_at], shown], axis=1)
-    categorical = np.append(categorical, np.zeros(shown.shape[1], dtype=np.bool_))
-    places = np.arange(len(looked_at))
+    plain = _bet(outcomes, usual, matrix[learn], matrix[test], categorical, learn, test, rng)
+    # Digits, counts and places within groups may steer noise, too; fewer rows show it.
+    learn, test = learn[:_MOST_SHOWN], test[:_MOST_SHOWN]
+    rows = np.concatenate([learn, test])
+    shown = represent(features, rows, neighbours=False)
+    blind = [i for i, one in enumerate(shown.sources) if "row number" not in one.kind]
+    wide = np.concatenate([matrix[rows], shown.matrix[:, blind]], axis=1)
+    kinds = np.append(categorical, np.zeros(len(blind), dtype=np.bool_))
+    parts = wide[: len(learn)], wide[len(learn) :]
+    return average([plain, _bet(outcomes, usual, *parts, kinds, learn, test, rng)])
+
+
+def _bet(
+    outcomes: RowNoise,
+    usual: FloatArray,
+    known: Float32Array,
+    asked: Float32Array,
+    categorical: BoolArray,
+    learn: IndexArray,
+    test: IndexArray,
+    rng: np.random.Generator,
+) -> float:
+    """Bet on test rows by a model fitted on learning rows; the logarithm of the wealth."""
+    matrix, ones = np.concatenate([known, asked]), outcomes.ones[np.concatenate([learn, test])]
+    places = np.arange(len(matrix))
     of_learn, of_test = places[: len(learn)], places[len(learn) :]
-    log_odds = _boosted(matrix, categorical, outcomes.ones[looked_at], of_learn, of_test, rng)
+    log_odds = _boosted(matrix, categorical, ones, of_learn, of_test, rng)
     usual = np.clip(usual[test], _SUREST, 1 - _SUREST)
     tilt = log_odds - _logit(usual)
     tested = outcomes.take(test)
