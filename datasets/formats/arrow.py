@@ -207,7 +207,10 @@ class ParquetFiles(TableSource):
     def _rows_at_once(self, file: Any, path: str, names: Sequence[str]) -> int:
         """Return how many rows of a file make about 32 MiB, 64 to 65,536."""
         metadata, width, longest = file.metadata, 0, 1
-        leaves = [(name, *leaf) for name in names for leaf in self._leaves(path)[name]]
+        own = self._leaves(path)
+        if any(name not in own for name in names):
+            raise InputError("The file is damaged: its parts name other columns than it does.")
+        leaves = [(name, *leaf) for name in names for leaf in own[name]]
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
             for name, place, repeated in leaves:

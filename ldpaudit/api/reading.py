@@ -207,7 +207,7 @@ def replays_of(
     from ldpaudit.receipt.replay import replay
 
     truth = options.truth
-    several = isinstance(truth, list | tuple)
+    several = isinstance(truth, list | tuple) and len(releases) > 1
     shared = shared or (len(releases) > 1 and not several)
     every = list(truth) if several else [truth] * len(releases)
     # As the mechanism's classes are, if all rows are there in their order.

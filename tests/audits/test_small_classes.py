@@ -20,7 +20,8 @@ def audited(
     truth: np.ndarray, released: np.ndarray, epsilon: float, **columns: np.ndarray
 ) -> AuditResult:
     frame = pd.DataFrame({**columns, "label": released})
-    return ldpaudit.audit(frame, truth, "rr", epsilon=epsilon, only=QUICK, threads=1)
+    before = list(columns)
+    return ldpaudit.audit(frame, truth, "rr", epsilon=epsilon, only=QUICK, threads=1, before=before)
 
 
 def test_a_few_people_in_the_clear_are_not_published() -> None:

@@ -230,7 +230,7 @@ def test_rows_that_share_noise_do_not_add_to_the_power(tmp_path):
     (tmp_path / "policy.toml").write_text(
         "schema = 1\n[audit]\nmax_undetected_excess = 5\n[checks.claimed-epsilon]\n"
     )
-    options = {"policy": tmp_path / "policy.toml", "only": CHEAP, "seed": 1}
+    options = {"policy": tmp_path / "policy.toml", "only": CHEAP, "seed": 1, "before": ["*"]}
     result = ldpaudit.audit(released, truth, "rr", noise=0.4, **options)
     power, shown = result.estimate("power.min_detectable_excess"), public(result).released.excess
     assert result.decision == "publish"

@@ -29,6 +29,7 @@ def audited(keep: FloatArray, ages: FloatArray, seed: int, *, truth: bool = True
         outputs=(0, 1),
         classes=(0, 1),
         truth=TrueLabels(labels) if truth else None,
+        before=frozenset(range(6)),
     )
     return AuditContext(release, RandomizedResponse.from_epsilon((0, 1), 1.0), Plan(seed=seed))
 
