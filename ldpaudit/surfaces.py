@@ -28,6 +28,7 @@ class Words(NamedTuple):
 OPTIONS: Final[Mapping[str, Words]] = {
     "answers": Words("answers", "Answers in several releases"),
     "attack": Words("attacks"),
+    "before": Words("before", "Columns from before the noise"),
     "canaries": Words("canaries", "Canaries"),
     "channel": Words("channel", "Channel of the claim"),
     "classes": Words("classes", "Classes"),
@@ -42,6 +43,7 @@ OPTIONS: Final[Mapping[str, Words]] = {
     "features": Words("features", "Columns that are features"),
     "for": Words("wanted", "What the release is for"),
     "force": Words("force", "Compare in spite of differences"),
+    "gaussian-delta": Words("gaussian_delta", "δ of Gaussian noise"),
     "generator-data": Words("generator_data", "Rows to train a generator on"),
     "generator": Words("generator", "a generator"),
     "group": Words("group", "Column of people or groups"),
@@ -58,6 +60,7 @@ OPTIONS: Final[Mapping[str, Words]] = {
     "memory": Words("memory", "memory"),
     "metric": Words("metric", "Space of the neighbours"),
     "minutes": Words("minutes", "Minutes to spend at most"),
+    "missing-values": Words("missing_values", "Marks of missing values"),
     "missing": Words("missing", "Rows without a label"),
     "model": Words("model", "Model that learns"),
     "neighbors": Words("neighbors", "Number of neighbours"),
@@ -84,6 +87,7 @@ OPTIONS: Final[Mapping[str, Words]] = {
     "smoothness-power": Words("smoothness_power", "Smoothness β"),
     "synthetic": Words("synthetic", "Synthetic rows"),
     "test": Words("test", "Test rows"),
+    "text": Words("text", "Columns to read as text"),
     "threads": Words("threads", "Processors to use"),
     "timeout": Words("timeout", "Seconds to spend at most"),
     "truth": Words("truth", "True labels"),
@@ -104,6 +108,7 @@ COMMANDS: Final[Mapping[str, Words]] = {
     "run": Words("ldpaudit.audit", "Audit a release"),
     "selftest": Words(""),
     "sweep": Words("ldpaudit.sweep", "Choose the noise"),
+    "verify": Words(""),
 }
 IN_A_TERMINAL: Final = "in a terminal"
 

@@ -24,7 +24,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 
-EXTRAS = ("networks", "continuous", "accounting", "excel", "cluster", "web")
+EXTRAS = ("networks", "continuous", "accounting", "excel", "statistics", "cluster", "web")
 """What users install; ``docs``, ``dev`` and ``fuzz`` are tools."""
 ACCEPTED: Mapping[str, str] = {}
 """Known vulnerabilities that do not concern ldpaudit, with the reason for each."""

@@ -82,7 +82,7 @@ class CompareRequest(AuditOptions):
     synthetic: Annotated[
         Any,
         Option(
-            "The synthetic rows of double-rr: once, or once for each.",
+            "The synthetic rows of double-rr, or one for each.",
             type=tuple[str, ...],
             file=True,
         ),

@@ -217,3 +217,8 @@ def with_rounding(mechanism: Mechanism, method: Any) -> Mechanism:
     if not isinstance(mechanism, NumericMechanism) or not mechanism.traits.numeric:
         raise InputError(f"The labels of the mechanism {mechanism.name!r} are not rounded.")
     return RoundedLabels(mechanism, method)
+
+
+def as_rounded(mechanism: Mechanism) -> RoundedLabels | None:
+    """Return a mechanism with rounding before it as one; None for any other."""
+    return mechanism if isinstance(mechanism, RoundedLabels) else None

@@ -209,8 +209,7 @@ class ReleaseOptions:
     before: Annotated[
         Collection[str],
         Option(
-            "A column from before the noise: not computed from released labels (repeatable; "
-            "'*': all).",
+            "A column from before the noise (repeatable; '*': all).",
             lines=True,
         ),
     ] = ()

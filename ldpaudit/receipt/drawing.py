@@ -26,7 +26,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, KeyedBits, NoiseKey
 from ldpaudit.mechanisms.listing import PLACES
-from ldpaudit.mechanisms.rounded import RoundedLabels
+from ldpaudit.mechanisms.rounded import RoundedLabels, as_rounded
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _SAME: Final = 1e-12
@@ -97,9 +97,9 @@ def drawn_again(column: Column, key: NoiseKey) -> Drawn:
     if (ranged := mechanism.offers(AnyNumber)) is not None:
         values = read_numbers(column.column, "true")
         return Drawn(every(lambda part, bits: ranged.release(values[part], bits)), values)
-    if isinstance(column.mechanism, RoundedLabels):
+    if (rounded := as_rounded(column.mechanism)) is not None:
         truth = read_numbers(column.column, "true")
-        codes = _rounded(truth, column, column.mechanism, key)
+        codes = _rounded(truth, column, rounded, key)
     elif (stepped := mechanism.offers(StepNoise)) is not None:
         truth = read_numbers(column.column, "true")
         codes = stepped.labels.codes(truth)

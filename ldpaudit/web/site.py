@@ -325,10 +325,9 @@ def _keep(form: FormData, draft: Draft, fields: Any) -> None:
             draft.values.setdefault(name, []).append(value.replace("\0", ""))
         elif name in fields and isinstance(value, UploadFile) and value.filename:
             uploads.setdefault(name, []).append((value.filename, value.file))
-    known = {role: [*files] for role, files in draft.files.items()}
     for role in form.getlist("without"):
         draft.files.pop(str(role), None)
     for role, files in uploads.items():
         draft.keep(role, files)
-    if draft.files != known:  # They are looked at, and refused, before anything else is done.
+    if uploads:  # They are looked at, and refused, before anything else is done.
         draft.found = None

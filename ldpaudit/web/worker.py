@@ -42,15 +42,19 @@ def look(out: str, *files: str) -> None:
     from ldpaudit.datasets.declaration import parse_declaration
     from ldpaudit.datasets.reading import open_source
     from ldpaudit.judging.policy import load_policy
+    from ldpaudit.receipt.commitment import read_secret
     from ldpaudit.release import Declaration
 
-    found = {}
+    found: dict[str, dict[str, object]] = {}
     for name in files:
         if name.lower().endswith(".toml"):
             load_policy(name)
             continue
         table, declared = open_source(name), []
-        stated = parse_declaration(table.declaration).labels if table.declaration else ()
+        # Beside the main file there may be one of true labels with a key, which declares nothing.
+        secret = bool(found) and read_secret(table.declaration) is not None
+        content = None if secret else table.declaration
+        stated = parse_declaration(content).labels if content else ()
         for one in stated:
             claim = one.mechanism or Declaration("jointly")
             given = {sign: claim.parameters.get(key) for key, sign in _AMOUNTS.items()}

@@ -78,7 +78,7 @@ def test_no_part_of_what_is_read_is_overwritten(tmp_path):
     folder.mkdir()
     part = folder / "part-0.parquet"
     part.touch()
-    for read, word in ((folder, "folder that is read"), (folder / "*.parquet", "is an input")):
+    for read, word in ((folder, "A folder is read"), (folder / "*.parquet", "is an input")):
         with pytest.raises(OutputError, match=word):
             Outputs(json=part).check([read])
         Outputs(json=tmp_path / "part-0.json").check([read])

@@ -168,6 +168,9 @@ OTHER_MEANINGS = {
     ("ldpaudit/commands/declare/work.py", "channel"): "the option --channel",
     ("datasets/probabilities.py", "channel"): "the same: the form of a matrix",
     ("datasets/probabilities.py", "by-stratum"): "the same, as it is written",
+    ("datasets/formats/dialect.py", "unknown"): "a word for a missing value",
+    ("ldpaudit/surfaces.py", "channel"): "the option --channel",
+    ("ldpaudit/pipeline/nodes.py", "unknown"): "columns that are not known to be from before",
     (
         "datasets/declaration.py",
         "by-stratum",

@@ -82,7 +82,7 @@ def test_a_stated_mechanism_is_on_the_labels_that_occur():
     stated = ReleaseClassifier(STATED).fit(X, released).predict_proba(X)
     np.testing.assert_allclose(declared, stated)
     for noise in ({"epsilon": 1.0}, {"name": "rr", "epsilo": 1.0}, "rr"):
-        with pytest.raises(InputError, match=r"'name'|'epsilon'|Channel"):
+        with pytest.raises(InputError, match=r"'name'|'epsilon'|Channel|its parameters"):
             ReleaseClassifier(noise).fit(X, released)
 
 

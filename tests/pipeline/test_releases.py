@@ -227,4 +227,4 @@ def test_a_waiver_of_the_last_release_is_none_of_all_together(tmp_path):
 def test_one_answer_drawn_anew_refutes_remembered_ones_of_few_people():
     result = _audited(_made("fresh", leaving=1_180), answers="remembered")
     assert _verdict(result, "claimed-channel") == "fail"
-    assert "privatize --remember" in result.next_steps[0]
+    assert "--answers remembered" in result.next_steps[0]

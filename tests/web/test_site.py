@@ -291,7 +291,7 @@ def test_several_years_ask_at_once_who_a_row_is(page, release):
 def test_steps_on_a_page_lead_to_the_field_that_they_name(page, release):
     form = page.post("audit", {"release": release[0]})
     answer = page.finished(page.post(str(form.url), label="label"))
-    assert f'(field <a href="{form.url.path}#f-drop">Columns to leave out</a>)' in answer.text
+    assert f'(field <a href="{form.url.path}#f-only">Audits to run</a>)' in answer.text
     assert "<kbd data-option" not in answer.text
     assert "--" not in re.sub(r"<(code|style|pre|svg).*?</\1>", "", answer.text, flags=re.DOTALL)
 

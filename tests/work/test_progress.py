@@ -137,7 +137,7 @@ def test_what_is_finished_is_reported(at, ended, tmp_path):
     assert (result.estimate("attack.best.accuracy") is None) == (at == "looking for groups")
     assert AuditResult.from_json(result.to_json()) == result
     page = result.to_html().replace("<kbd>", "").replace("</kbd>", "")
-    assert (TIME in page) == ("stopped" in ended.values())
+    assert ("its time was over (timeout=60)" in page) == ("stopped" in ended.values())
 
 
 def test_one_signal_writes_what_is_finished(tmp_path):

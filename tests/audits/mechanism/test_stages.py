@@ -67,7 +67,7 @@ def test_no_violation_in_the_first_stage_decides_alone_only_where_the_policy_say
     decision, sentence, step = found["2.0", 1.0]
     assert decision == "not yet"
     assert "in the first of 2 stages, but the channels of later rows" in sentence
-    assert "--posterior-out" in step
+    assert "--public" in step
     assert found["'any'", 1.0][0] == "publish"
     assert "in the first of 2 stages, the only one bounded" in found["'any'", 1.0][1]
     assert found["2.0", 4.0][0] == "do not publish"
