@@ -102,7 +102,9 @@ def missing_column(
     elif any(_number(one) is not None for one in candidates):
         end = "does the file's first line name its columns?"
     elif close is None:
-        end = advice or (_named(candidates) if typed and isinstance(candidates, Header) else "")
+        # The usual name perhaps nobody typed, and then nobody vouches for the file's first line.
+        asked = typed and (name, role) != ("label", "label")
+        end = advice or (_named(candidates) if asked and isinstance(candidates, Header) else "")
     elif typed and isinstance(candidates, Header):
         end = f"did you mean {quoted(close)}?"
     else:
