@@ -29,12 +29,14 @@ from ldpaudit.estimators.columns import (
 from ldpaudit.estimators.readable import Labels as LabelsRead
 from ldpaudit.estimators.readable import Readable, readable, repeated_alike
 from ldpaudit.estimators.representations import Source, represent
-from ldpaudit.release import FloatArray, IndexArray, IntArray, Sketch
+from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
+from ldpaudit.result.numbers import share_of
 
 READ_OFF: Final = "columns.read_off"
 _MOST_READ: Final = 20_000
+_EQUAL_VALUES: Final = "rows with equal values"
 # Natural predictors decide the label of a few people by their values alone.
 _LEAST_VALUE: Final = 0.025
 _MOST: Final = 20  # With more labels, the rarer ones count as one.
@@ -258,7 +260,7 @@ def _of_columns(
             yield Note.warning(
                 "columns",
                 f"{name}: {decide} the true "
-                f"label of {100 * value.share:.2g} % of the people, whatever the noise on it. The "
+                f"label of {share_of(value.share)} of the people, whatever the noise on it. The "
                 "column may be computed from true labels (target encoding, missing values filled "
                 "in by class), or predict the label by nature; anybody who reads it knows those "
                 "labels.",
@@ -276,10 +278,7 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
     known = LabelsRead(labels.codes[some], labels.weights, release.released[some])
     found = readable(shown, known, context.rng("columns", "blur"))[0]
     found = [one for one in found if one.share >= (_LEAST_VALUE if _is_plain(one) else LEAST_SHARE)]
-    for place, column in enumerate(release.features.numeric.T):
-        share = repeated_alike(column, release.truth) if release.truth is not None else 0.0
-        if share >= LEAST_SHARE:
-            found.append(Readable(share, 1.0, Source("rows with equal values", (place,))))
+    found += _repeated(release)
     yield Estimate.estimated(
         READ_OFF,
         "People whose label is read off from a representation of the features",
@@ -289,7 +288,8 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
         method="boosting on every representation of the columns (values, digits, gaps, counts, "
         "places within groups), fitted on one half of the rows; on the other, rows whose label a "
         "model of blurred values and the released label leave open, and of which at least 98 % "
-        "are read right",
+        "are read right; or numbers whose equal values, in rows that are otherwise unlike, have "
+        "one true label",
         assumptions=(_ASSUMED[True],),
     )
     names = {place: one.name for one in release.columns for place in one.arrays}
@@ -298,12 +298,28 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
         columns = f" (column{'s' * (len(which) > 1)} {', '.join(which)})" if which else ""
         yield Note.warning(
             "columns",
-            f"The true label of {100 * one.share:.2g} % of the people is read off from "
-            f"{one.source.kind}{columns}, whatever the noise on it: {100 * one.purity:.1f} % of "
-            "these readings are right. The column may be computed from true labels, have been "
-            "treated class by class, or predict the label by nature; anybody who reads it knows "
-            "those labels.",
+            f"The true label of {share_of(one.share)} of the people {_how(one)}{columns}, whatever "
+            f"the noise on it: {100 * one.purity:.1f} % of these readings are right. The column "
+            "may be computed from true labels, have been treated class by class, or predict the "
+            "label by nature; anybody who reads it knows those labels.",
         )
+
+
+def _repeated(release: Release) -> Iterator[Readable]:
+    """Yield columns in which rows with equal values, of different people, have one true label."""
+    columns = [*release.features.numeric.T]
+    assert release.truth is not None
+    for place, column in enumerate(columns):
+        others = [one for other, one in enumerate(columns) if other != place]
+        share, purity = repeated_alike(column, release.truth, others)
+        if share >= LEAST_SHARE:
+            yield Readable(share, purity, Source(_EQUAL_VALUES, (place,)))
+
+
+def _how(one: Readable) -> str:
+    if one.source.kind == _EQUAL_VALUES:
+        return "follows from that of a row with an equal value"
+    return f"is read off from {one.source.kind}"
 
 
 def _is_plain(one: Readable) -> bool:

@@ -10,7 +10,7 @@ the natural one leaves it open. What natural columns say changes gradually, so a
 digit that decides a label stands out, and a good predictor does not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -319,38 +319,52 @@ _FEWEST_PAIRS: Final = 30
 _ALIKE: Final = 0.98
 _SURELY: Final = 1e-9
 _MOST_EQUAL: Final = 30
+# Two rows of different people are equal in a column at most so often, or it does not tell people.
+_SELDOM: Final = 0.05
 
 
-def repeated_alike(values: Float32Array, labels: IntArray) -> float:
-    """Return the share of people whose value others share, where all of these have one label.
+def repeated_alike(
+    values: Float32Array, labels: IntArray, others: Sequence[Float32Array] = ()
+) -> tuple[float, float]:
+    """Return the share of people whose value others share, where nearly all of them agree.
 
-    A number that was standardised, ranked or jittered class by class: equal values, however rare,
-    come from one class. Compared with pairs of rows of the next value, which are as near; 0 where
-    that explains it.
+    And the share of pairs with one label. A number that was standardised, ranked or jittered class
+    by class: equal values, however rare, come from one class. Compared with pairs of rows of the
+    next value, which are as near; zeros where that explains it.
 
     Parameters
     ----------
     values : float32 array of shape (n,)
     labels : int32 array of shape (n,)
         Codes of the true labels.
+    others : sequence of float32 arrays of shape (n,)
+        Other columns: two rows that are equal in one of these, too, where few rows are, may be one
+        person's, and do not count.
     """
     order = np.argsort(values, kind="stable")
+    order = order[~np.isnan(values[order])]
+    nothing = (0.0, 0.0)
+    if len(order) < 2 * _FEWEST_PAIRS:
+        return nothing
     sorted_, own = values[order], labels[order]
-    known = ~np.isnan(sorted_)
-    sorted_, own = sorted_[known], own[known]
-    if len(sorted_) < 2 * _FEWEST_PAIRS:
-        return 0.0
     starts = np.flatnonzero(np.r_[True, sorted_[1:] != sorted_[:-1]])
     sizes = np.diff(np.r_[starts, len(sorted_)])
     rare = np.repeat((sizes > 1) & (sizes <= _MOST_EQUAL), sizes)
-    equal = (sorted_[1:] == sorted_[:-1]) & rare[1:]
-    near = (sorted_[1:] != sorted_[:-1]) & (rare[1:] | rare[:-1])
+    same = sorted_[1:] == sorted_[:-1]
+    equal, near = same & rare[1:], ~same & (rare[1:] | rare[:-1])
+    if equal.sum() < _FEWEST_PAIRS:
+        return nothing
+    shuffled = np.random.default_rng(0).permutation(order)
+    for other in others:
+        if np.mean(other[shuffled[1:]] == other[shuffled[:-1]]) <= _SELDOM:
+            equal &= other[order[1:]] != other[order[:-1]]
     agree = own[1:] == own[:-1]
-    pairs, others = int(equal.sum()), int(near.sum())
-    if pairs < _FEWEST_PAIRS or others < _FEWEST_PAIRS:
-        return 0.0
+    pairs, apart = int(equal.sum()), int(near.sum())
+    if pairs < _FEWEST_PAIRS or apart < _FEWEST_PAIRS:
+        return nothing
     alike = int(agree[equal].sum())
-    usual = (float(agree[near].sum()) + 1) / (others + 2)
+    usual = (float(agree[near].sum()) + 1) / (apart + 2)
     if alike < _ALIKE * pairs or binom.sf(alike - 1, pairs, usual) > _SURELY:
-        return 0.0
-    return float(rare.sum() / len(values))
+        return nothing
+    taking_part = np.r_[False, equal] | np.r_[equal, False]
+    return float(taking_part.sum() / len(values)), alike / pairs

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from ldpaudit.judging.advice import one_in
+from ldpaudit.judging.checks.claimed_epsilon import is_conditional
 from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.mechanisms.capabilities import StagedLabel
@@ -113,10 +114,13 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     staged, where = case.claim.offers(StagedLabel), ""
     if staged is not None:
         where = f" in the first of {staged.stages} stages, the only one bounded"
+    known = [name for name in claimed.evidence if name in case.evidence.bounds and name != POWER]
+    sure = not known or any(not is_conditional(case.evidence, name) for name in known)
+    kind = "certified" if sure else "estimated"
     text = (
         f"nothing contradicts the claimed ε = {claimed_epsilon}{where}, which allows a released "
         f"label to shift the odds between two true labels at most {fold(epsilon, 'up')} "
-        f"(certified: at least ε = {observed}); "
+        f"({kind}: at least ε = {observed}); "
     )
     if math.isinf(noticed):
         return f"{text}but this audit would have noticed no excess, however large, {how}"

@@ -197,6 +197,14 @@ def as_percent(text: str) -> str:
     return f"{relation} {shifted:f}{_PERCENT}".strip().replace("-", "−")
 
 
+def share_of(share: float) -> str:
+    """Return a share of people such as ``19 %``; 100 % is said of all of them alone."""
+    percents = 100 * share
+    if percents < 99.5:
+        return f"{percents:.2g} %"
+    return f"{math.floor(10 * percents + 1e-9) / 10:g} %"
+
+
 def share_up(share: float) -> str:
     """Return a share as a percentage that is not too small, such as ``2.68 %``."""
     return f"{number(100 * share, 'up', 2)} %"

@@ -167,7 +167,9 @@ def tiles_of(result: AuditResult, printer: Printer) -> Iterator[Tile]:
         text = f"{measured.text} {measured.unit}".strip()
         bound = text.startswith("≥ ")
         text = f"ε {text}" if bound else text
-        yield Tile("Proven so far" if bound else "Measured ε", text, measured.words, measured.mark)
+        proven = bound and measured.estimate.kind == "certified"
+        title = "Proven so far" if proven else "Measured ε"
+        yield Tile(title, text, measured.words, measured.mark)
     guess, gain = best_guess(result, printer), result.estimate("attack.best.advantage")
     if guess is not None:
         found = guess.quantity

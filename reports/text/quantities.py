@@ -108,6 +108,8 @@ class Printer:
         if check is None or check.observed is None or check.confidence is None:
             return None
         alone = self._uncorrected.get(check.observed)
+        bounds = self._uncorrected.values()
+        certified = not bounds or any(one.kind == "certified" for one in bounds)
         return self.quantity(
             alone
             or Estimate.lower_bound(
@@ -115,6 +117,7 @@ class Printer:
                 "All together: this decides",
                 check.observed,
                 check.confidence,
+                kind="certified" if certified else "estimated",
                 axis="epsilon",
                 unit="nats",
             )

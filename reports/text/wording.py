@@ -90,7 +90,7 @@ def publish_line(result: AuditResult) -> str:
 
 
 _POWER: Final = re.compile(r"; (?:but )?(this audit would have noticed.*?)(?=\. (?:But|A) |\.$)")
-_PROVEN: Final = re.compile(r" \(certified: at least ε = [^)]*\)")
+_PROVEN: Final = re.compile(r" \((?:certified|estimated): at least ε = [^)]*\)")
 
 
 def without_power(text: str) -> tuple[str, str]:

@@ -362,6 +362,8 @@ def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str,
     if selected(context):
         refuted.add(UNSELECTED)
     marked = tuple(a + REFUTED if a in refuted else a for a in assumptions)
+    if not counted(context).known:
+        marked = tuple(a + NOT_KNOWN if a == INDEPENDENT else a for a in marked)
     if not rests_on_known(context):
         marked = tuple(a + NOT_KNOWN if a == NOT_DERIVED else a for a in marked)
     return ("certified" if marked == assumptions else "estimated"), marked

@@ -15,6 +15,7 @@ import numpy as np
 from ldpaudit.audits.assumptions.rows import counted, counted_rows
 from ldpaudit.audits.assumptions.standing import (
     Doubt,
+    every_count,
     label_counts,
     over_all_rows,
     rests_on_known,
@@ -470,6 +471,12 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
     if context.release.truth is not None:
         counts = label_counts(context)
         test = channel_consistency(counts, channel.matrix, alpha)
+        if (all_counts := every_count(context)) is not None:
+            # The rows counted may be chosen by released labels: the claim must fail for all, too.
+            test = max(
+                (test, channel_consistency(all_counts, channel.matrix, alpha)),
+                key=lambda one: one.p_value,
+            )
         p_values.append(test.p_value)
         words = (
             "one exact test of all rows for less or more noise than claimed, and exact binomial "

@@ -115,7 +115,7 @@ def _measured(case: Case) -> Draft:
         found = (
             evidence.bounds[name](alpha * part)
             for name, part in proofs.items()
-            if name in evidence.bounds and not (firm and _is_conditional(evidence, name))
+            if name in evidence.bounds and not (firm and is_conditional(evidence, name))
         )
         return max(found, default=None)
 
@@ -149,13 +149,15 @@ def _measured(case: Case) -> Draft:
             doubt = next((words for name, words in _DOUBTS.items() if name in estimates), None)
             unbounded = "no audit could bound ε from below"
             return Answer("inconclusive", None, doubt or unbounded)
-        bound = best_bound(alpha)
+        bound, firm = best_bound(alpha), best_bound(alpha, firm=True)
         if failed is not None:
             return failed
         if bound is None:
             return Answer("inconclusive", None, IN_DOUBT)
-        if bound > limit:
+        if bound > limit and (firm is None or firm <= limit):
             return Answer("inconclusive", bound, _DOUBTS[UNKNOWN_COLUMNS], "lower")
+        # What is shown beside a claim is certified, where anything is.
+        bound = bound if firm is None else firm
         allowed = case.policy.audit.max_undetected_excess.at(limit)
         weakness = _weakness(evidence, allowed, alpha)
         staged = case.claim.offers(StagedLabel)
@@ -169,7 +171,7 @@ def _measured(case: Case) -> Draft:
     return drafted(test, ids, limit, failure=failure)
 
 
-def _is_conditional(evidence: Evidence, name: str) -> bool:
+def is_conditional(evidence: Evidence, name: str) -> bool:
     """Return whether a bound holds only if its columns were there before the noise."""
     found = evidence.estimates.get(name)
     return found is not None and NOT_DERIVED + NOT_KNOWN in found.assumptions

@@ -12,7 +12,7 @@ from ldpaudit.judging.policy.sections import CLAIM
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import CheckLevel, Curve, Estimate, Verdict
-from ldpaudit.result.numbers import number, percent, rows
+from ldpaudit.result.numbers import number, percent, rows, share_of
 from ldpaudit.result.stated import (
     AGREEMENT_TEST,
     COMPOSED_EPSILON,
@@ -377,10 +377,10 @@ def _revealing(
         yield _order(estimates)
     some = estimates[DECIDED].value if DECIDED in ids else 0.0
     if some > section.max_decided and not counts.get(_DECIDING):
-        yield f"the value of one column decides the label of {100 * some:.2g} % of the people"
+        yield f"the value of one column decides the label of {share_of(some)} of the people"
     read = estimates[READ_OFF].value if READ_OFF in ids else 0.0
     if read > section.max_decided and not counts.get(_DECIDING):
-        yield f"features reveal the label of {100 * read:.2g} % of the people"
+        yield f"features reveal the label of {share_of(read)} of the people"
 
 
 _LOSSES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")

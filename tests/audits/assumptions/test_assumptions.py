@@ -530,3 +530,22 @@ def test_honest_files_in_an_order_of_released_labels_are_not_accused(put: Any, k
         assert values(result)["assumptions.feature_blind"] > 0.01
         assert values(result)["assumptions.shared_noise"] > 0.01
         assert result.check("shared-noise").verdict == "pass"
+
+
+def test_a_bound_by_columns_that_are_not_known_is_not_called_certified() -> None:
+    frame, _ = release("none", 2, 4000)
+    table = frame.drop(columns="home")
+    for before, kind in (([], "estimated"), (["*"], "certified")):
+        result = ldpaudit.audit(
+            table,
+            mechanism=CLAIM,
+            rng=2,
+            only=("assumptions", "mechanism", "power"),
+            threads=1,
+            before=before,
+        )
+        bound = result.estimate("release_only.epsilon_lower")
+        assert bound is not None
+        assert bound.kind == kind
+        assert f"({kind}: at least ε" in result.sentence or result.verdict != "pass"
+        assert ("Proven so far" in result.to_html()) == (kind == "certified")
