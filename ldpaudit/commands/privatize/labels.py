@@ -157,6 +157,11 @@ RowPair = tuple[pa.RecordBatch, pa.RecordBatch | None]
 
 def blocks(pairs: Iterable[RowPair]) -> Iterator[RowPair]:
     """Yield the same rows, as many at a time as noise is drawn for together."""
+    return map(joined, in_pieces(pairs))
+
+
+def in_pieces(pairs: Iterable[RowPair]) -> Iterator[list[RowPair]]:
+    """Yield the same rows, those of one block as a list of the batches that they came in."""
     held, count = list[RowPair](), 0
     for batch, letters in pairs:
         start = 0
@@ -166,13 +171,14 @@ def blocks(pairs: Iterable[RowPair]) -> Iterator[RowPair]:
             held.append((batch.slice(start, some), own))
             start, count = start + some, count + some
             if count == BLOCK_ROWS:
-                yield _joined(held)
+                yield held
                 held, count = [], 0
     if held:
-        yield _joined(held)
+        yield held
 
 
-def _joined(pairs: Sequence[RowPair]) -> RowPair:
+def joined(pairs: Sequence[RowPair]) -> RowPair:
+    """Return the rows of several batches as one."""
     if len(pairs) == 1:
         return pairs[0]
     parts, letters = zip(*pairs, strict=True)

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +59,9 @@ class RowRelease:
     draw: Callable[..., tuple[pa.RecordBatch, list[pa.Array]]]
     schema: Schema
     model: PublicModel | None = None
+    # Where features are released as they are, the columns that ``draw`` looks at: those of strata.
+    # None: it needs all features of a block at once.
+    looks_at: tuple[str, ...] | None = None
 
 
 def row_release(
@@ -85,7 +88,8 @@ def row_release(
             drawn = joint.sample(np.stack(codes, axis=1), together.at(block))
             return batch, [write(drawn[:, j]) for j, (_, write) in enumerate(written)]
 
-        return RowRelease(tuple(kind for kind, _ in written), draw_together, _AS_THEY_ARE.schema)
+        kinds = tuple(kind for kind, _ in written)
+        return RowRelease(kinds, draw_together, _AS_THEY_ARE.schema, looks_at=())
     model, modelled = None, columns.first.mechanism.offers(PublicModelLabel)
     if modelled is not None:
         one = columns.first.request
@@ -109,7 +113,31 @@ def row_release(
         return batch, released
 
     # Where there are several columns, none of them changes the features.
-    return RowRelease(tuple(kind for kind, _, _ in each), draw, each[0][2], model)
+    kinds = tuple(kind for kind, _, _ in each)
+    return RowRelease(kinds, draw, each[0][2], model, _looked_at(columns))
+
+
+_SEE_FEATURES: Final = (
+    SyntheticFeatures,
+    StagedLabel,
+    PublicModelLabel,
+    FeatureDependentLabel,
+    NoisyFeatures,
+)
+
+
+def _looked_at(columns: PrivateColumns) -> tuple[str, ...] | None:
+    """Return the columns of strata; None where a mechanism looks at features or changes them."""
+    found = []
+    for column in columns.each:
+        if column.strata is not None and column.request.by is not None:
+            found.append(column.request.by)
+            continue
+        mechanism: Any = column.mechanism.after_rounding
+        sees = any(mechanism.offers(one) is not None for one in _SEE_FEATURES)
+        if sees or mechanism.traits.features == "withheld":
+            return None
+    return tuple(found)
 
 
 def unkeyed(draws: Stream, block: int = 0) -> np.random.Generator | None:

@@ -25,7 +25,7 @@ from ldpaudit.commands.privatize.features import (
     synthetic_sample,
     without_unused,
 )
-from ldpaudit.commands.privatize.labels import blocks, completed, row_pairs
+from ldpaudit.commands.privatize.labels import completed, in_pieces, joined, one_batch, row_pairs
 from ldpaudit.commands.privatize.plan import StatedRelease, stated_release
 from ldpaudit.commands.privatize.release import RowRelease, row_release
 from ldpaudit.commands.privatize.remembered import RememberedAnswers
@@ -372,32 +372,47 @@ def _write(
         posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
     release = TableFile(files.add(request.output), plan.schema, dialect, private)
     write_declaration(files, request.output, plan.schema)
-    for block, (batch, letters) in enumerate(blocks(row_pairs(source, read, letters=plan.letters))):
-        features = batch.select([name for name in plan.names if name not in private])
-        labels = [batch.column(name) for name in private]
+    others = [name for name in plan.names if name not in private]
+    alone = plan.rows.looks_at
+    for block, parts in enumerate(in_pieces(row_pairs(source, read, letters=plan.letters))):
+        pieces = parts
+        if alone is None:
+            pieces = [joined(parts)]
+            parts.clear()
+        # Noise is drawn for a block; other columns than it needs stay in the batches they came in.
+        needed = others if alone is None else [*alone]
+        looked_at = dict.fromkeys([*private, *needed, *filter(None, [person])])
+        seen = one_batch([batch.select([*looked_at]) for batch, _ in pieces])
+        features, labels = seen.select(needed), [seen.column(name) for name in private]
         codes = [one.codes(own, block) for one, own in zip(plan.columns.each, labels, strict=True)]
-        plan.looked.watch(features, labels)
         for counts, own in zip(again, codes, strict=True):
             np.add(counts, np.bincount(own, minlength=len(counts)), out=counts)
         new, drawn = plan.rows.draw(features, labels, codes, block)
         if plan.remembered is not None:
-            drawn = plan.remembered.repeat(batch.column(person), features, labels, drawn)
-        released = dict(zip(private, drawn, strict=True))
-        if letters is not None:
-            rows = letters.select(list(plan.names))
-            for name, label in released.items():
-                rows = rows.set_column(plan.names.index(name), name, label)
-        else:
-            kept = {n: without_unused(new.column(n)) for n in plan.names if n not in released}
-            cells = [(released | kept)[name] for name in plan.names]
-            rows = pa.RecordBatch.from_arrays(cells, schema=plan.schema)
-        release.write(rows)
-        if secret is not None:
-            secret.write(batch.select(aside))
+            drawn = plan.remembered.repeat(seen.column(person), features, labels, drawn)
         if posterior is not None and model is not None:
             posterior.write(model.table(features))
-        done += len(batch)
-        progress.advance(done, survey.rows)
+        start = 0
+        while pieces:
+            batch, letters = pieces.pop(0)
+            own_labels = [label.slice(start, len(batch)) for label in drawn]
+            released = dict(zip(private, own_labels, strict=True))
+            plan.looked.watch(batch.select(others), [batch.column(name) for name in private])
+            if letters is not None:
+                rows = letters.select(list(plan.names))
+                for name, label in released.items():
+                    rows = rows.set_column(plan.names.index(name), name, label)
+            else:
+                shown = batch if alone is not None else new
+                kept = {n: without_unused(shown.column(n)) for n in others}
+                cells = [(released | kept)[name] for name in plan.names]
+                rows = pa.RecordBatch.from_arrays(cells, schema=plan.schema)
+            release.write(rows)
+            if secret is not None:
+                secret.write(batch.select(aside))
+            start += len(batch)
+            done += len(batch)
+            progress.advance(done, survey.rows)
     if secret is not None:
         secret.close()
     warnings = plan.looked.check()
