@@ -168,7 +168,7 @@ def tiles_of(result: AuditResult, printer: Printer) -> Iterator[Tile]:
         bound = text.startswith("≥ ")
         text = f"ε {text}" if bound else text
         proven = bound and measured.estimate.kind == "certified"
-        title = "Proven so far" if proven else "Measured so far"
+        title = "Proven so far" if proven else "Measured so far" if bound else "Measured ε"
         yield Tile(title, text, measured.words, measured.mark)
     guess, gain = best_guess(result, printer), result.estimate("attack.best.advantage")
     if guess is not None:
