@@ -1,5 +1,7 @@
 """The types of arrays and of single labels that the whole package uses."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,3 +34,22 @@ def scrambled(words: WordArray) -> WordArray:
     words *= np.uint64(0x94D049BB133111EB)
     words ^= words >> np.uint64(31)
     return words
+
+
+def stable_order(codes: npt.NDArray[Any]) -> IndexArray:
+    """Return the rows in the order of whole numbers (n,), those of one number as they stand.
+
+    As ``argsort(kind="stable")``, and several times as fast: numbers of 16 bits are sorted by
+    counting them.
+    """
+    if not len(codes):
+        return np.empty(0, dtype=np.int64)
+    least, most = int(codes.min()), int(codes.max())
+    if most - least >= 1 << 32:
+        return np.argsort(codes, kind="stable")
+    words = (codes.astype(np.int64) - least).astype(np.uint32)
+    order = np.argsort(words.astype(np.uint16), kind="stable")
+    if most - least < 1 << 16:
+        return order
+    high = (words >> np.uint32(16)).astype(np.uint16)
+    return np.asarray(order[np.argsort(high[order], kind="stable")])

@@ -27,9 +27,9 @@ from ldpaudit.estimators.columns import (
     worth_scanning,
 )
 from ldpaudit.estimators.readable import Labels as LabelsRead
-from ldpaudit.estimators.readable import Readable, readable, repeated_alike
+from ldpaudit.estimators.readable import Readable, readable, repeated_alike, tells_people_apart
 from ldpaudit.estimators.representations import Source, represent
-from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
+from ldpaudit.release import FloatArray, IndexArray, IntArray, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
 from ldpaudit.result.numbers import share_of
@@ -278,7 +278,7 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
     known = LabelsRead(labels.codes[some], labels.weights, release.released[some])
     found = readable(shown, known, context.rng("columns", "blur"))[0]
     found = [one for one in found if one.share >= (_LEAST_VALUE if _is_plain(one) else LEAST_SHARE)]
-    found += _repeated(release)
+    found += _repeated(context)
     yield Estimate.estimated(
         READ_OFF,
         "People whose label is read off from a representation of the features",
@@ -305,13 +305,14 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
         )
 
 
-def _repeated(release: Release) -> Iterator[Readable]:
+def _repeated(context: AuditContext) -> Iterator[Readable]:
     """Yield columns in which rows with equal values, of different people, have one true label."""
+    release, rng = context.release, context.rng("columns", "repeated")
     columns = [*release.features.numeric.T]
-    assert release.truth is not None
+    telling = [tells_people_apart(column, rng) for column in columns]
     for place, column in enumerate(columns):
-        others = [one for other, one in enumerate(columns) if other != place]
-        share, purity = repeated_alike(column, release.truth, others)
+        others = [columns[other] for other, tell in enumerate(telling) if tell and other != place]
+        share, purity = repeated_alike(column, context.truth, others)
         if share >= LEAST_SHARE:
             yield Readable(share, purity, Source(_EQUAL_VALUES, (place,)))
 

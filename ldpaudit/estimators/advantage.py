@@ -26,6 +26,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, IndexArray
 
@@ -181,7 +182,7 @@ def bag_posterior(
             f"A bag must have at most {LARGEST_BAG} rows for its exact posterior; one has "
             f"{int(sizes.max())}."
         )
-    order = np.argsort(members, kind="stable")
+    order = stable_order(members)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     result = np.empty(len(priors))
     clipped = np.clip(priors, _FLOOR, 1 - _FLOOR)

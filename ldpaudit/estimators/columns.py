@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.models.screening import associations, projected, strongest
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 
@@ -474,7 +475,7 @@ def agreement_in_cells(labels: IntArray, cells: IndexArray, rng: np.random.Gener
     rng : numpy.random.Generator
     """
     lags, n = np.array([1, 2, 3]), len(labels)
-    by_cell = np.argsort(cells, kind="stable")
+    by_cell = stable_order(cells)
 
     def same(order: IntArray) -> IndexArray:
         return np.array([np.count_nonzero(order[lag:] == order[:-lag]) for lag in lags])

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from threadpoolctl import threadpool_limits
 
-from ldpaudit.arrays import Float32Array, FloatArray, IndexArray, IntArray
+from ldpaudit.arrays import Float32Array, FloatArray, IndexArray, IntArray, stable_order
 from ldpaudit.errors import InputError
 from ldpaudit.work.progress import NoProgress, Progress
 from ldpaudit.work.tasks import Tasks, Threads
@@ -194,7 +194,7 @@ class _Rows:
     ) -> Self:
         """Return labelled points around an origin."""
         rows = np.empty((len(points), points.shape[1] + 1), dtype=np.float32)
-        local = np.subtract(points[np.argsort(labels, kind="stable")], origin, out=rows[:, :-1])
+        local = np.subtract(points[stable_order(labels)], origin, out=rows[:, :-1])
         rows[:, -1] = -0.5 * np.einsum("ij,ij->i", local, local)
         ends = np.cumsum([0, *np.bincount(labels, minlength=n_labels)]).tolist()
         runs = [
@@ -259,7 +259,7 @@ class _Cells:
         for start in range(0, n, _ASSIGNED_AT_ONCE):
             part = slice(start, start + _ASSIGNED_AT_ONCE)
             cells[part] = _nearest(self._moved(index[part]), centers, 1)[:, 0]
-        order = order[np.argsort(cells[order], kind="stable")]
+        order = order[stable_order(cells[order])]
         used, self._sizes = np.unique(cells, return_counts=True)
         self._centers = centers[used]
         self._rows, self._samples = [], []

@@ -321,6 +321,14 @@ _SURELY: Final = 1e-9
 _MOST_EQUAL: Final = 30
 # Two rows of different people are equal in a column at most so often, or it does not tell people.
 _SELDOM: Final = 0.05
+_MOST_COMPARED: Final = 100_000
+
+
+def tells_people_apart(values: Float32Array, rng: np.random.Generator) -> bool:
+    """Return whether two rows of different people are seldom equal in a column, float32 (n,)."""
+    n = len(values)
+    first, second = rng.integers(0, n, (2, _MOST_COMPARED))
+    return bool(np.mean(values[first] == values[second]) <= _SELDOM)
 
 
 def repeated_alike(
@@ -338,8 +346,8 @@ def repeated_alike(
     labels : int32 array of shape (n,)
         Codes of the true labels.
     others : sequence of float32 arrays of shape (n,)
-        Other columns: two rows that are equal in one of these, too, where few rows are, may be one
-        person's, and do not count.
+        Other columns that tell people apart, see :func:`tells_people_apart`: two rows that are
+        equal in one of these, too, may be one person's, and do not count.
     """
     order = np.argsort(values, kind="stable")
     order = order[~np.isnan(values[order])]
@@ -352,12 +360,13 @@ def repeated_alike(
     rare = np.repeat((sizes > 1) & (sizes <= _MOST_EQUAL), sizes)
     same = sorted_[1:] == sorted_[:-1]
     equal, near = same & rare[1:], ~same & (rare[1:] | rare[:-1])
-    if equal.sum() < _FEWEST_PAIRS:
-        return nothing
-    shuffled = np.random.default_rng(0).permutation(order)
+    places = np.flatnonzero(equal)
     for other in others:
-        if np.mean(other[shuffled[1:]] == other[shuffled[:-1]]) <= _SELDOM:
-            equal &= other[order[1:]] != other[order[:-1]]
+        if len(places) < _FEWEST_PAIRS:
+            return nothing
+        places = places[other[order[places + 1]] != other[order[places]]]
+    equal = np.zeros(len(same), dtype=np.bool_)
+    equal[places] = True
     agree = own[1:] == own[:-1]
     pairs, apart = int(equal.sum()), int(near.sum())
     if pairs < _FEWEST_PAIRS or apart < _FEWEST_PAIRS:

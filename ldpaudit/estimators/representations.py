@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from ldpaudit.arrays import GOLDEN
 from ldpaudit.release import FeatureTable, Float32Array, IndexArray
@@ -170,7 +171,8 @@ def _groups(column: Values, rows: IndexArray) -> tuple[IndexArray, IndexArray, I
     n = len(column)
     if n == len(rows):
         return own[np.argsort(rows)], np.arange(n), own
-    members = np.flatnonzero(np.isin(column, distinct))
+    # By hashing, as NumPy does not; a missing value is equal to none.
+    members = np.flatnonzero(pd.Series(column).isin(distinct[distinct == distinct]).to_numpy())
     members = members[:: max(1, len(members) // _MOST_MEMBERS)]
     members = np.union1d(members, rows)
     return np.searchsorted(distinct, column[members]), members, own

@@ -22,6 +22,7 @@ from typing import Final, Literal
 import numpy as np
 from scipy import fft
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.release import FloatArray, IndexArray
 
 Family = Literal["distance", "distances", "stretch", "blocks", "groups", "equal groups", "model"]
@@ -85,6 +86,17 @@ class RowNoise:
 
     def take(self, rows: IndexArray) -> "RowNoise":
         """Return the outcomes of some rows, in that order."""
+        last = self._last
+        if not last or last[0][0] is not rows:
+            # Most groupings are bet on in one order of all rows.
+            last[:] = [(rows, self._taken(rows))]
+        return last[0][1]
+
+    @cached_property
+    def _last(self) -> list[tuple[IndexArray, "RowNoise"]]:
+        return []
+
+    def _taken(self, rows: IndexArray) -> "RowNoise":
         return RowNoise(
             self.ones[rows],
             self.strata[rows],
@@ -116,7 +128,7 @@ class RowNoise:
         """The share of ones among the rows of each row's stratum from that row on."""
         if self.chances is not None:
             return self.chances
-        order = np.argsort(self.strata, kind="stable")
+        order = stable_order(self.strata)
         sizes = np.bincount(self.strata)
         ends = np.repeat(np.cumsum(sizes), sizes)
         totals = np.concatenate([[0.0], np.cumsum(self.ones[order])])
@@ -274,7 +286,7 @@ def _like_before(outcomes: RowNoise, codes: IndexArray) -> FloatArray:
     """Guess each residual from the mean of its group's so far."""
 
     def so_far(groups: IndexArray, values: FloatArray) -> FloatArray:
-        order = np.argsort(groups, kind="stable")
+        order = stable_order(groups)
         sizes = np.bincount(groups)
         starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
         totals = np.concatenate([[0.0], np.cumsum(values[order])])
@@ -294,7 +306,7 @@ def _like_before(outcomes: RowNoise, codes: IndexArray) -> FloatArray:
 
 def _towards_equal(outcomes: RowNoise, codes: IndexArray) -> FloatArray:
     """Guess that a group's residuals add up to nothing in the end."""
-    order = np.argsort(codes, kind="stable")
+    order = stable_order(codes)
     sizes = np.bincount(codes)
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     totals = np.concatenate([[0.0], np.cumsum((outcomes.residual * outcomes.spread)[order])])
@@ -452,7 +464,7 @@ def white(
 
 def ranks_within(codes: IndexArray) -> IndexArray:
     """Return which row of its code each row is, int64 (n,), from 0."""
-    order = np.argsort(codes, kind="stable")
+    order = stable_order(codes)
     sizes = np.bincount(codes)
     ranks = np.empty(len(codes), dtype=np.int64)
     ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -370,7 +370,7 @@ def learnt(rng: Rng, steered: bool, n: int = 2_000) -> float:
     rare = (numbers[:, 0] > 0) == (numbers[:, 1] > 0)
     chance = np.where(rare, 0.1, 0.45) if steered else np.full(n, 0.27)
     outcomes = RowNoise((rng.random(n) < chance).astype(float), rng.integers(0, 2, n))
-    return foreseen(feature_table(numbers), outcomes, rng)
+    return next(foreseen(feature_table(numbers), [outcomes], rng))
 
 
 def test_a_model_foresees_noise_that_goes_with_two_columns_together() -> None:

@@ -70,7 +70,7 @@ def test_a_column_of_the_noise_is_bet_on(narrow):
 
 def _foreseen(x, changed, truth):
     outcomes = RowNoise(changed.astype(np.float64), truth.astype(np.int64))
-    return foreseen(feature_table(x), outcomes, np.random.default_rng(0))
+    return next(foreseen(feature_table(x), [outcomes], np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("lag", [0, 1, -3])

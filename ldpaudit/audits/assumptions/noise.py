@@ -294,9 +294,8 @@ def white_noise(context: AuditContext) -> WhiteNoise:
         ordered |= explained and isinstance(departure.where, Order)
         # What released labels explain would only be learnt again.
         seen.update(departure.columns if explained else ())
-    for view in views(context):
-        for blind, departure in _learnt(context, view, seen, 1 - _SEEN):
-            findings.append(NoiseFinding(departure, departure.p_value, departure.p_value, blind))
+    for blind, departure in _learnt(context, seen, 1 - _SEEN):
+        findings.append(NoiseFinding(departure, departure.p_value, departure.p_value, blind))
     findings.sort(key=lambda one: one.p_value)
     return WhiteNoise(tuple(one for one in findings if one.p_value < 1), ordered)
 
@@ -392,16 +391,17 @@ def _equal(context: AuditContext) -> IndexArray:
 
 
 def _learnt(
-    context: AuditContext, view: View, seen: set[int], share: float
+    context: AuditContext, seen: set[int], share: float
 ) -> Iterator[tuple[bool, Departure]]:
     """Yield what a model of the noise finds: by columns from before, and by all of them."""
     features, known = context.release.features, set(before(context))
+    outcomes = [view.outcomes for view in views(context)]
     every = set(range(features.width))
     for own, places in ((True, known), (False, every - seen)):
         if not places or (not own and places <= known):
             continue
         rng = context.rng("noise", "model", str(own))
-        wealth = foreseen(features.without(tuple(every - places)), view.outcomes, rng)
-        tried = 2 * len(views(context)) / share
+        tried = 2 * len(outcomes) / share
         where = Groups(_LEARNT, np.empty(0, np.int64), tuple(sorted(places)), np.arange(0))
-        yield own, Departure("model", where, tried=tried, log_wealth=wealth)
+        for wealth in foreseen(features.without(tuple(every - places)), outcomes, rng):
+            yield own, Departure("model", where, tried=tried, log_wealth=wealth)

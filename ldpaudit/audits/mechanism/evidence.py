@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.audits.assumptions.standing import (
     every_count,
     evidence_of,
@@ -108,7 +109,7 @@ def candidates(truth: IntArray, rng: np.random.Generator) -> tuple[IndexArray, I
     # Returns int64 (m,), int32 (m,): m is n/2, or the rows outside the commonest class where it has
     # more than half of all.
     order = rng.permutation(len(truth))
-    order = order[np.argsort(truth[order], kind="stable")]
+    order = order[stable_order(truth[order])]
     # In label order, rows half of all apart differ unless one class has more than half.
     half = len(order) // 2
     first, second = order[:half], order[len(order) - half :]

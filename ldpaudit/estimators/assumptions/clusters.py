@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ldpaudit.arrays import GOLDEN
+from ldpaudit.arrays import GOLDEN, stable_order
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, IntArray
 
 _Mixed = npt.NDArray[np.uint64]
@@ -165,7 +165,7 @@ def one_of_each(codes: IndexArray, rng: np.random.Generator) -> IndexArray:
 def disjoint_pairs(clusters: IndexArray, rng: np.random.Generator) -> tuple[IndexArray, IndexArray]:
     """Return random disjoint pairs of rows of one cluster, int64 arrays of shape (p,) each."""
     order = rng.permutation(len(clusters))
-    order = order[np.argsort(clusters[order], kind="stable")]
+    order = order[stable_order(clusters[order])]
     codes = clusters[order]
     starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
     place = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))

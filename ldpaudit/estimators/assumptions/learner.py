@@ -1,5 +1,6 @@
 """A model of what noise did: does it foresee the noise, and how much do features explain of it?"""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -40,48 +41,53 @@ def _balanced(counts: Counts) -> IntArray:
     return sides
 
 
-def foreseen(features: FeatureTable, outcomes: RowNoise, rng: np.random.Generator) -> float:
+def foreseen(
+    features: FeatureTable, every: Sequence[RowNoise], rng: np.random.Generator
+) -> Iterator[float]:
     """Bet on one half of the rows that a model fitted on the other half foresees noise.
 
-    Returns the logarithm of the wealth, 0 with too few rows. Features must not have been made from
-    released labels.
+    Yields for each of several views of the noise the logarithm of the wealth, 0 with too few rows.
+    Features must not have been made from released labels.
     """
-    order = rng.permutation(len(outcomes))
-    learn = order[: len(order) // 2][: _most_rows(features)]
-    test = order[len(order) // 2 :][:_MOST_TESTED]
+    n = len(features)
+    order = rng.permutation(n)
+    learn = order[: n // 2][: _most_rows(features)]
+    test = order[n // 2 :][:_MOST_TESTED]
     if len(learn) < _FEWEST:
-        return 0.0
-    usual = outcomes.ones - outcomes.residual * outcomes.spread
-    matrix, categorical = _matrix(features, usual)
-    plain = _bet(outcomes, usual, matrix[learn], matrix[test], categorical, learn, test, rng)
-    # Digits, counts and places within groups may steer noise, too; fewer rows show it.
-    learn, test = learn[:_MOST_SHOWN], test[:_MOST_SHOWN]
+        yield from [0.0] * len(every)
+        return
     rows = np.concatenate([learn, test])
-    shown = represent(features, rows, neighbours=False)
+    shape = BoostingMatrix.fit(features)
+    plain, categorical = shape.transform(features.take(rows)), shape.categorical()
+    # Digits, counts and places within groups may steer noise, too; fewer rows show it.
+    few = np.r_[: len(learn[:_MOST_SHOWN]), len(learn) : len(learn) + len(test[:_MOST_SHOWN])]
+    shown = represent(features, rows[few], neighbours=False)
     blind = [i for i, one in enumerate(shown.sources) if "row number" not in one.kind]
-    wide = np.concatenate([matrix[rows], shown.matrix[:, blind]], axis=1)
+    wide = np.concatenate([plain[few], shown.matrix[:, blind]], axis=1)
     kinds = np.append(categorical, np.zeros(len(blind), dtype=np.bool_))
-    parts = wide[: len(learn)], wide[len(learn) :]
-    return average([plain, _bet(outcomes, usual, *parts, kinds, learn, test, rng)])
+    half = np.arange(len(rows)) < len(learn)
+    for outcomes in every:
+        usual = outcomes.ones - outcomes.residual * outcomes.spread
+        by_values = _bet(outcomes.take(rows), usual[rows], plain, categorical, half, rng)
+        some = rows[few]
+        by_forms = _bet(outcomes.take(some), usual[some], wide, kinds, half[few], rng)
+        yield average([by_values, by_forms])
 
 
 def _bet(
     outcomes: RowNoise,
     usual: FloatArray,
-    known: Float32Array,
-    asked: Float32Array,
+    matrix: Float32Array,
     categorical: BoolArray,
-    learn: IndexArray,
-    test: IndexArray,
+    half: BoolArray,
     rng: np.random.Generator,
 ) -> float:
-    """Bet on test rows by a model fitted on learning rows; the logarithm of the wealth."""
-    matrix, ones = np.concatenate([known, asked]), outcomes.ones[np.concatenate([learn, test])]
-    places = np.arange(len(matrix))
-    of_learn, of_test = places[: len(learn)], places[len(learn) :]
-    log_odds = _boosted(matrix, categorical, ones, of_learn, of_test, rng)
-    usual = np.clip(usual[test], _SUREST, 1 - _SUREST)
-    tilt = log_odds - _logit(usual)
+    """Bet on the other rows by a model fitted on those of a half; the logarithm of the wealth."""
+    matrix = np.concatenate([matrix, usual[:, None].astype(np.float32)], axis=1)
+    learn, test = np.flatnonzero(half), np.flatnonzero(~half)
+    kinds = np.append(categorical, False)
+    log_odds = _boosted(matrix, kinds, outcomes.ones, learn, test, rng)
+    tilt = log_odds - _logit(np.clip(usual[test], _SUREST, 1 - _SUREST))
     tested = outcomes.take(test)
     return tested.bet(tilt * tested.spread)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.release import IndexArray, IntArray
 
@@ -34,7 +35,7 @@ def neighbour_guesses(
     """
     own, beside = truth[first], truth[second]
     order = rng.permutation(len(first))
-    order = order[np.argsort(beside[order], kind="stable")]
+    order = order[stable_order(beside[order])]
     edges = np.flatnonzero(np.diff(beside[order])) + 1
     chosen, decoys = [], []
     for alike in np.split(order, edges):

@@ -25,6 +25,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method
 from ldpaudit.estimators.intervals.binomial import (
     shift_lower,
@@ -89,7 +90,7 @@ def _matching(
     is_case = labels == targets[groups]
 
     def first_of_each(rows: IndexArray, most: IndexArray) -> IndexArray:
-        ordered = rows[np.argsort(groups[rows], kind="stable")]
+        ordered = rows[stable_order(groups[rows])]
         own = groups[ordered]
         place = np.arange(len(own)) - np.searchsorted(own, own, side="left")
         return np.asarray(ordered[place < most[own]], dtype=np.int64)
