@@ -256,7 +256,11 @@ def _of_columns(
     for i, value in enumerate(values):
         if value.share >= LEAST_SHARE and i not in found.deciding:
             name = f"Column {surveyed[of[places[i]]].name}" if places[i] in of else _UNNAMED
-            decide = "a value decides" if value.values == 1 else f"{value.values} values decide"
+            which = "range of values" if value.ranges else "value"
+            several = which.replace("range", "ranges") if value.ranges else "values"
+            decide = (
+                f"a {which} decides" if value.values == 1 else f"{value.values} {several} decide"
+            )
             yield Note.warning(
                 "columns",
                 f"{name}: {decide} the true "

@@ -242,6 +242,7 @@ _PURE: Final = 0.98
 # surprise.
 _OPEN: Final = 0.85
 _FEWEST_PEOPLE: Final = 20
+_ROWS_OF_A_RUN: Final = 200
 
 
 @dataclass(frozen=True)
@@ -249,10 +250,11 @@ class Decided:
     """What the values of a column decide."""
 
     # ``share``: of the rows: those with a value that decides their label; ``values``: how many such
-    # values there are.
+    # values there are; ``ranges``: whether these are ranges of values.
 
     share: float
     values: int
+    ranges: bool = False
 
 
 def decided(values: Values, labels: IntArray, released: IntArray) -> Decided:
@@ -261,7 +263,8 @@ def decided(values: Values, labels: IntArray, released: IntArray) -> Decided:
     Values are chosen on one half of the rows (those at even places) and tested on the other, by
     exact binomial tests at 0.1 % for all of them. A category is compared with all other rows. A
     number is compared with the rows of slightly smaller and larger numbers too, so what changes
-    gradually decides nothing. Only rows count whose released label leaves the label open: a column
+    gradually decides nothing; where few people have one number, numbers in sequence are one
+    value. Only rows count whose released label leaves the label open: a column
     computed from released labels decides nothing either.
 
     Parameters
@@ -271,14 +274,26 @@ def decided(values: Values, labels: IntArray, released: IntArray) -> Decided:
     labels, released : int32 arrays of shape (n,)
         Codes of the true and the released labels.
     """
-    n, codes = len(values), np.unique(values, return_inverse=True)[1]
-    sizes, k = np.bincount(codes), int(labels.max()) + 1
+    between = bool(np.issubdtype(values.dtype, np.floating))
+    by_value = _decided(
+        np.unique(values, return_inverse=True)[1], labels, released, between=between
+    )
+    if not between:
+        return by_value
+    # Values that few people have: runs of them.
+    cells = cells_of(values, max(len(values) // _ROWS_OF_A_RUN, 2))[0]
+    by_runs = _decided(np.unique(cells, return_inverse=True)[1], labels, released, between=between)
+    return replace(by_runs, ranges=True) if by_runs.share > by_value.share else by_value
+
+
+def _decided(codes: IndexArray, labels: IntArray, released: IntArray, *, between: bool) -> Decided:
+    """Return what values decide, given as codes in their order; ``between``: of numbers."""
+    n, sizes, k = len(codes), np.bincount(codes), int(labels.max()) + 1
     if len(sizes) < 2 or sizes.max() < _FEWEST_PEOPLE:
         return Decided(0.0, 0)
     table = np.bincount(released * k + labels, minlength=(int(released.max()) + 1) * k)
     table = table.reshape(-1, k)
     open_ = table <= _OPEN * table.sum(axis=1, keepdims=True)
-    between = bool(np.issubdtype(values.dtype, np.floating))
     even = np.arange(n) % 2 == 0
     found, surprising = np.zeros(len(sizes), dtype=np.bool_), False
     for label in range(k):

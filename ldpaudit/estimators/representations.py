@@ -24,6 +24,7 @@ _MOST_PAIRS: Final = 120
 _MOST_MEMBERS: Final = 40_000
 _WIDE: Final = 256  # Of wider tables, neither rows near by nor digits are looked at.
 _PERIODS: Final = (2, 7, 10)
+_LONG: Final = 1_000  # Numbers of four digits and more may hold a check digit.
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,18 @@ def _digits(
     for period in _PERIODS:
         yield Source("last digits", place), whole % period
     yield Source("value less the row number", place), values.astype(float) - rows
+    if np.nanmax(np.abs(values), initial=0.0) >= _LONG:
+        sums = _digit_sum(whole)
+        yield Source("sum of the digits", place), sums
+        yield Source("sum of the digits", place), sums % 2
+
+
+def _digit_sum(whole: Float32Array) -> Float32Array:
+    left, total = np.abs(whole).astype(np.float64), np.zeros(len(whole))
+    while np.nanmax(left, initial=0.0) > 0:
+        total += left % 10
+        left = left // 10
+    return total.astype(np.float32)
 
 
 def _of_pairs(

@@ -351,20 +351,32 @@ def _distances(residual: FloatArray) -> Iterator[Departure]:
             )
     totals = np.concatenate([[0.0], np.cumsum(sums)])
     every = np.concatenate([[0.0], np.cumsum(pairs)])
-    best, bands, width = (0.0, 0, 0), 0, 2
+    bands = 0
+    # Bands from the first distance on have half of the level: noise is shared near by, as a rule.
+    near_by: list[_Band] = []
+    others: list[_Band] = []
+    width = 2
     while width <= n // _WIDEST_BAND:
         starts = np.arange(0, most - width + 1, width // 2)
         if not len(starts):
             break
         of_bands = totals[starts + width] - totals[starts]
         of_bands = of_bands / np.sqrt(every[starts + width] - every[starts])
-        bands += len(starts)
-        at = int(np.argmax(np.abs(of_bands)))
-        if abs(of_bands[at]) > abs(best[0]):
-            best = float(of_bands[at]), int(starts[at]) + 1, int(starts[at]) + width
+        near_by.append((float(of_bands[0]), 1, width))
+        if len(starts) > 1:
+            at = 1 + int(np.argmax(np.abs(of_bands[1:])))
+            others.append((float(of_bands[at]), int(starts[at]) + 1, int(starts[at]) + width))
+        bands += len(starts) - 1
         width *= 2
-    if abs(best[0]) >= _WORTH_A_BET:
-        yield Departure("distances", _NOWHERE, best[1], best[2], best[0] < 0, 2.0 * bands)
+    for found, tried in ((near_by, len(near_by)), (others, bands)):
+        clearest, first, last = max(found, key=lambda band: abs(band[0]), default=_NO_BAND)
+        if abs(clearest) >= _WORTH_A_BET:
+            yield Departure("distances", _NOWHERE, first, last, clearest < 0, 4.0 * tried)
+
+
+# How clearly rows go together, in standard errors, and from which to which distance.
+_Band = tuple[float, int, int]
+_NO_BAND: Final[_Band] = (0.0, 0, 0)
 
 
 def autocorrelations(residual: FloatArray) -> FloatArray:

@@ -171,3 +171,21 @@ def test_rows_sorted_by_the_released_label_tell_no_more_than_it_does() -> None:
         found = strongest_agreement(truth[order].astype(np.int32), 3, released[order])
         assert found is not None
         assert (abs(found.z) > 10, found.excess > 0.9) == (told, told)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_edge_beyond_which_one_label_stands_decides_and_a_slope_does_not(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(10_000) < 0.25).astype(np.int32)
+    released = np.where(rng.random(10_000) < 0.73, labels, 1 - labels).astype(np.int32)
+    # Each class was numbered on its own, so the highest numbers are of the larger one.
+    numbered = np.empty(10_000, dtype=np.float32)
+    for label in (0, 1):
+        own = rng.permutation(np.flatnonzero(labels == label))
+        numbered[own] = np.arange(len(own))
+    found = decided(numbered, labels, released)
+    beyond = (numbered >= labels.sum()).mean()
+    assert found.ranges
+    assert found.share == pytest.approx(beyond, abs=0.05)
+    score = (rng.normal(0, 1, 10_000) + 3.0 * labels).astype(np.float32)
+    assert decided(score, labels, released).share == 0.0

@@ -29,7 +29,10 @@ def others_mean() -> np.ndarray:
 
 ONE = RNG.random(N) < 0.5
 GAPS = [np.where(gap, np.nan, NUMBER) for gap in (ONE, ONE ^ (LABEL == 1))]
+DIGITS = RNG.integers(10_000, 99_999, N)
+SUMS = sum((DIGITS // 10**place) % 10 for place in range(5))
 KINDS = {
+    "sum of the digits": {"x": DIGITS * 10.0 + 2 * RNG.integers(0, 5, N) + (SUMS + LABEL) % 2},
     "whether it is a float32": {"x": np.where(LABEL, NUMBER.astype(np.float32), NUMBER)},
     "number of decimals": {"x": np.where(LABEL, NUMBER.round(3), NUMBER.round(5))},
     "last digits": {"x": 2.0 * RNG.integers(0, 500, N) + LABEL},
