@@ -67,11 +67,13 @@ class Secret:
 
     # ``person``: the column of ids in the file, None without one. ``repeated``: which rows of a
     # column repeat remembered answers, as :func:`packed`; of a column that is not there none.
+    # ``drawn``: the seals of labels that depend on more than the key, see :class:`DrawnSeal`.
 
     key: NoiseKey = field(repr=False)
     statement: Statement
     person: str | None = None
     repeated: Mapping[str, str] = field(default_factory=dict, repr=False)
+    drawn: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def commitment(self) -> str:
@@ -90,6 +92,7 @@ class Secret:
         }
         kept |= {} if self.person is None else {"id": self.person}
         kept |= {"repeated": dict(self.repeated)} if self.repeated else {}
+        kept |= {"drawn": dict(self.drawn)} if self.drawn else {}
         return json.dumps({"version": _VERSION, SECRET: kept}).encode()
 
 
@@ -106,7 +109,8 @@ def read_secret(content: bytes | None) -> Secret | None:
         seals = {str(name): str(seal) for name, seal in kept["labels"].items()}
         statement = Statement(dict(kept["declaration"]), int(kept["rows"]), seals)
         again = {str(name): str(rows) for name, rows in kept.get("repeated", {}).items()}
-        secret = Secret(key, statement, kept.get("id"), again)
+        drawn = {str(name): str(seal) for name, seal in kept.get("drawn", {}).items()}
+        secret = Secret(key, statement, kept.get("id"), again, drawn)
         whole = len(key.secret) == KEY_BYTES and equal(secret.commitment, kept["commitment"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise InputError(_INVALID) from None
@@ -163,3 +167,26 @@ class LabelSeal:
         whole = self._whole.copy()
         whole.update(framed(canonical_json(list(self._places))))
         return whole.digest(DIGEST_BYTES).hex()
+
+
+class DrawnSeal:
+    """The digest of the labels of one column as they were drawn, block by block.
+
+    Where a model of the installed libraries has a part in the draw, it tells whether drawing again
+    gave the same labels: a label that differs was then changed.
+    """
+
+    # Codes of outputs count as int32, numbers as float64.
+
+    def __init__(self, key: NoiseKey, column: str) -> None:
+        self._whole = hashlib.shake_256(key.prefix("drawn") + framed(column))
+
+    def add(self, values: Any) -> None:
+        """Add the labels of further rows."""
+        column = np.asarray(values)
+        kind = "<f8" if column.dtype.kind == "f" else "<i4"
+        self._whole.update(column.astype(kind).tobytes())
+
+    def digest(self) -> str:
+        """Return the seal, 64 hexadecimal digits."""
+        return self._whole.copy().digest(DIGEST_BYTES).hex()

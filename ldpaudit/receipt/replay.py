@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -18,10 +19,12 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
 from ldpaudit.mechanisms.joint import from_declaration as of_columns
 from ldpaudit.mechanisms.keyed import SCHEME
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.receipt.commitment import (
+    DrawnSeal,
     LabelSeal,
     Secret,
     Statement,
@@ -33,6 +36,7 @@ from ldpaudit.receipt.commitment import (
 from ldpaudit.receipt.drawing import (
     Column,
     Drawn,
+    NotDrawnError,
     drawn_again,
     drawn_together,
     numeric,
@@ -222,6 +226,7 @@ def _compared(
         if vector is not None
         else [from_declaration(one.mechanism, ()) for one in declared.labels]
     )
+    features = partial(_features, table, declared, cells.get(person or ""), person, committed)
     columns = [
         Column(
             one.label,
@@ -230,6 +235,7 @@ def _compared(
             known.text,
             None if one.by is None else cells[one.by],
             posterior,
+            features,
         )
         for one, mechanism in zip(declared.labels, mechanisms, strict=True)
     ]
@@ -239,11 +245,57 @@ def _compared(
             drawn = drawn_together(vector, columns, secret.key)
         else:
             drawn = [drawn_again(one, secret.key) for one in columns]
+        for one, again in zip(columns, drawn, strict=True):
+            _check_drawn(one, again, secret)
     except InputError as error:
         why = str(error).removesuffix(".")
         words = "the true labels were changed since" if not sealed else why
         return Replay("impossible", f"The noise cannot be drawn again: {words}", sealed=sealed)
     return _matched(table, columns, drawn, cells.get(person or ""), person, secret, sealed=sealed)
+
+
+def _check_drawn(column: Column, drawn: Drawn, secret: Secret) -> None:
+    """Refuse labels that are not those that were drawn at first (NotDrawnError)."""
+    sealed = secret.drawn.get(column.name)
+    if sealed is None:
+        return
+    seal = DrawnSeal(secret.key, column.name)
+    seal.add(drawn.values)
+    if equal(seal.digest(), sealed):
+        return
+    if column.mechanism.offers(PublicModelLabel) is not None:
+        raise NotDrawnError(
+            "the given probabilities of the public model are not those that the labels were drawn "
+            "with"
+        )
+    if column.mechanism.offers(StagedLabel) is None:
+        raise NotDrawnError("the mechanism's package draws other labels here than it did")
+    raise NotDrawnError(
+        "the models of the stages, fitted again, are not those that the labels were drawn with: "
+        "features were changed, or a library has another version"
+    )
+
+
+def _features(
+    table: TableSource,
+    declared: ColumnsDeclaration,
+    ids: pa.ChunkedArray | None,
+    person: str | None,
+    committed: int,
+) -> pa.Table:
+    """Return the features that the release holds unchanged, in the order of the true labels."""
+    names = [name for name in declared.before if name in table.names]
+    if len(names) < len(declared.before):
+        raise NotDrawnError("columns that were in the release are not there")
+    released = None if person is None else dict(table.columns([person], as_text=[person]))[person]
+    place = _places(released, ids)
+    rows = None if place is None else np.argsort(place, kind="stable")
+    if place is not None and not np.array_equal(np.sort(place), np.arange(committed)):
+        raise NotDrawnError("its stages need all rows, and some were left out, added or doubled")
+    found = pa.table(dict(table.columns(names)))
+    if rows is None and found.num_rows != committed:
+        raise NotDrawnError("its stages need all rows, and some were left out or added")
+    return found if rows is None else found.take(pa.array(rows))
 
 
 def _epsilon(declared: ColumnsDeclaration) -> float | None:
