@@ -218,7 +218,14 @@ def replays_of(
     found = [
         None
         if own is None
-        else replay(source, own, id_column=person, files=files, posterior=posterior)
+        else replay(
+            source,
+            own,
+            id_column=person,
+            files=files,
+            posterior=posterior,
+            synthetic=options.synthetic if len(releases) == 1 else None,
+        )
         for source, own in zip(releases, every, strict=True)
     ]
     if shared:

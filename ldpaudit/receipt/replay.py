@@ -41,6 +41,7 @@ from ldpaudit.receipt.drawing import (
     drawn_together,
     numeric,
 )
+from ldpaudit.receipt.features import FeatureReplay, draws_features, features_again
 from ldpaudit.release import ColumnsDeclaration, FloatArray
 
 # What a replay found. "impossible": it could not be made, and nothing is wrong. "foreign": the key
@@ -87,7 +88,8 @@ class Replay:
     # and ``repeated`` give remembered answers again. ``left_out``, ``added``, ``doubled``: rows.
     # ``sealed``: whether the true labels are those that were committed with. ``mark``: the same for
     # releases of one key. ``epsilon``: where the declaration was edited, what the noise was drawn
-    # at and what is declared now.
+    # at and what is declared now. ``features``: what was found of those that the mechanism drew;
+    # None where it draws none. ``given``: what else the draw took from whoever asks, in words.
 
     status: Status
     reason: str = ""
@@ -105,6 +107,8 @@ class Replay:
     commitment: str = ""
     mark: str = field(default="", repr=False)
     epsilon: tuple[float | None, float | None] | None = None
+    features: FeatureReplay | None = None
+    given: str = ""
 
     @property
     def proven(self) -> bool:
@@ -117,7 +121,7 @@ class Replay:
             return self
         own = tuple(one for one in self.columns if one.label == label)
         status: Status = "proven"
-        if any(one.changed for one in own):
+        if any(one.changed for one in own) or _features_differ(self.features):
             status = "changed"
         elif not own or self.left_out or self.added or self.doubled or self.repeated:
             status = "partly"
@@ -131,6 +135,7 @@ def replay(
     id_column: str | None = None,
     files: FileOptions = AS_FOUND,
     posterior: FloatArray | None = None,
+    synthetic: Any = None,
 ) -> Replay | None:
     """Draw the noise of a release again, and compare every row; None where it has no receipt.
 
@@ -147,6 +152,8 @@ def replay(
         How text files are written.
     posterior : float64 array of shape (n, k), optional
         P̂(label | features) of a public model, in the order of the true labels.
+    synthetic : path or table, optional
+        The rows, with labels, that a mechanism put in the place of others.
 
     Raises
     ------
@@ -177,7 +184,7 @@ def replay(
             "The key in the file of true labels is not the one that this release commits to: it "
             "is of another release, or one of the two files was changed",
         )
-    found = _compared(table, declared, known, secret, id_column, posterior)
+    found = _compared(table, declared, known, secret, id_column, posterior, synthetic, files)
     mark = secret.key.digest("commitment").hex()
     return replace(found, commitment=secret.commitment, mark=mark)
 
@@ -189,6 +196,8 @@ def _compared(
     secret: Secret,
     id_column: str | None,
     posterior: FloatArray | None,
+    synthetic: Any,
+    files: FileOptions,
 ) -> Replay:
     stated = Statement.of(table.declaration or b"", secret.statement.rows, {}).declaration
     if canonical_json(stated) != canonical_json(secret.statement.declaration):
@@ -209,8 +218,17 @@ def _compared(
     strata = [one.by for one in declared.labels if one.by is not None]
     if any(name not in known.names for name in strata):
         return Replay("impossible", "The file of true labels lacks the column of strata")
+    vector = None if declared.joint is None else of_columns(declared, [()] * len(names))
+    mechanisms = (
+        vector.columns
+        if vector is not None
+        else [from_declaration(one.mechanism, ()) for one in declared.labels]
+    )
+    drawing = [one for one in mechanisms if vector is None and draws_features(one)]
     person = id_column or secret.person
-    person = person if person in known.names and person in table.names else None
+    both = person in known.names and person in table.names
+    # Where features are drawn, an id among them may be another row's.
+    person = person if both and not drawing else None
     wanted = list(dict.fromkeys([*names, *strata, *filter(None, [person])]))
     cells = dict(known.columns(wanted, as_text=wanted))
     rows = len(cells[names[0]])
@@ -220,12 +238,6 @@ def _compared(
             f"The file of true labels has {rows:,} rows, and the noise of {committed:,} was drawn",
             sealed=False,
         )
-    vector = None if declared.joint is None else of_columns(declared, [()] * len(names))
-    mechanisms = (
-        vector.columns
-        if vector is not None
-        else [from_declaration(one.mechanism, ()) for one in declared.labels]
-    )
     features = partial(_features, table, declared, cells.get(person or ""), person, committed)
     columns = [
         Column(
@@ -251,7 +263,27 @@ def _compared(
         why = str(error).removesuffix(".")
         words = "the true labels were changed since" if not sealed else why
         return Replay("impossible", f"The noise cannot be drawn again: {words}", sealed=sealed)
-    return _matched(table, columns, drawn, cells.get(person or ""), person, secret, sealed=sealed)
+    found = _matched(table, columns, drawn, cells.get(person or ""), person, secret, sealed=sealed)
+    if any(one.offers(PublicModelLabel) is not None for one in mechanisms):
+        found = replace(found, given="the given probabilities of the public model")
+    if not drawing or found.rows != committed:
+        return found
+    features_found = features_again(
+        drawing[0],
+        table,
+        names[0],
+        drawn[0].truth,
+        secret.key,
+        synthetic,
+        files,
+        generated="generator" in declared.provenance,
+    )
+    status = "changed" if _features_differ(features_found) else found.status
+    return replace(found, features=features_found, status=status)
+
+
+def _features_differ(found: FeatureReplay | None) -> bool:
+    return found is not None and found.changed > 0
 
 
 def _check_drawn(column: Column, drawn: Drawn, secret: Secret) -> None:

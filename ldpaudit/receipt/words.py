@@ -55,7 +55,7 @@ def reason(replay: Replay) -> str:
             f"{words}: it was drawn at ε = {number(drawn)}, and ε = {number(declared)} is declared"
         )
     if replay.status == "proven":
-        return f"{_all(replay)} {_DRAWS}"
+        return f"{_all(replay)} {_DRAWS}{_given(replay)}{_unseen(replay)}"
     if replay.status == "partly":
         return _of_part(replay)
     if replay.status == "changed":
@@ -75,8 +75,22 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def _given(replay: Replay) -> str:
+    return f" and {replay.given}" if replay.given else ""
+
+
+def _unseen(replay: Replay) -> str:
+    """Return what was drawn and is not proven, as the end of a sentence."""
+    found = replay.features
+    return f"; not compared: {found.unseen}" if found is not None and found.unseen else ""
+
+
 def _all(replay: Replay) -> str:
-    rows = f"{replay.kept:,}"
+    rows, features = f"{replay.kept:,}", replay.features
+    if features is not None and features.withheld:
+        return f"all {rows} released labels, and no features, are what"
+    if features is not None and features.rows:
+        return f"all {rows} released labels and {features.rows:,} synthetic rows are what"
     if len(replay.columns) == 1:
         return f"all {rows} released labels are what"
     return f"all {rows} rows of {len(replay.columns)} private columns are what"
@@ -118,6 +132,11 @@ def _of_changes(replay: Replay) -> str:
             f"{one.changed:,} of {one.rows:,} released {were} changed after the noise{where}"
             f"{classes}: {one.true:,} of them {are} true, where {one.drawn_true:,} of those that "
             "were drawn had been"
+        )
+    if replay.features is not None and replay.features.changed:
+        changed, rows = replay.features.changed, replay.features.rows
+        found.append(
+            f"the features of {changed:,} of {rows:,} synthetic rows are not those that were drawn"
         )
     if not replay.sealed:
         found.append("the true labels in the file are not those that the key was committed with")
