@@ -243,6 +243,18 @@ def drawn_together(joint: JointMechanism, columns: list[Column], key: NoiseKey) 
     ]
 
 
+def classes_of(mechanism: Mechanism) -> tuple[Label, ...]:
+    """Return the labels of a mechanism on classes."""
+    return _domains(mechanism)[0]
+
+
+def true_codes(column: Column, key: NoiseKey) -> IntArray:
+    """Return the true labels of a column as positions in its mechanism's classes, once rounded."""
+    if (rounded := column.mechanism.offers(RoundedFirst)) is not None:
+        return _rounded(read_numbers(column.column, "true"), column, rounded, key)
+    return _codes(column, classes_of(column.mechanism))
+
+
 def _domains(mechanism: Mechanism) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
     """Return the labels and the outputs of a mechanism on classes."""
     if (by := mechanism.offers(LabelByStratum)) is not None:

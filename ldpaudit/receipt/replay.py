@@ -42,6 +42,7 @@ from ldpaudit.receipt.drawing import (
     numeric,
 )
 from ldpaudit.receipt.features import FeatureReplay, draws_features, features_again
+from ldpaudit.receipt.prior import check_priors
 from ldpaudit.release import ColumnsDeclaration, FloatArray
 
 # What a replay found. "impossible": it could not be made, and nothing is wrong. "foreign": the key
@@ -89,7 +90,8 @@ class Replay:
     # ``sealed``: whether the true labels are those that were committed with. ``mark``: the same for
     # releases of one key. ``epsilon``: where the declaration was edited, what the noise was drawn
     # at and what is declared now. ``features``: what was found of those that the mechanism drew;
-    # None where it draws none. ``given``: what else the draw took from whoever asks, in words.
+    # None where it draws none. ``given``: what else the draw took from whoever asks, ``unseen``:
+    # what besides labels and features was drawn and is not compared, both in words.
 
     status: Status
     reason: str = ""
@@ -109,6 +111,13 @@ class Replay:
     epsilon: tuple[float | None, float | None] | None = None
     features: FeatureReplay | None = None
     given: str = ""
+    unseen: str = ""
+
+    @property
+    def not_compared(self) -> str:
+        """What was drawn and is not compared, in words; "" where all is."""
+        of_features = "" if self.features is None else self.features.unseen
+        return " and ".join(filter(None, [of_features, self.unseen]))
 
     @property
     def proven(self) -> bool:
@@ -259,6 +268,7 @@ def _compared(
             drawn = [drawn_again(one, secret.key) for one in columns]
         for one, again in zip(columns, drawn, strict=True):
             _check_drawn(one, again, secret)
+        unseen = check_priors(declared, columns, secret.priors, secret.key)
     except InputError as error:
         why = str(error).removesuffix(".")
         words = "the true labels were changed since" if not sealed else why
@@ -266,6 +276,7 @@ def _compared(
     found = _matched(table, columns, drawn, cells.get(person or ""), person, secret, sealed=sealed)
     if any(one.offers(PublicModelLabel) is not None for one in mechanisms):
         found = replace(found, given="the given probabilities of the public model")
+    found = replace(found, unseen=unseen)
     if not drawing or found.rows != committed:
         return found
     features_found = features_again(

@@ -81,8 +81,7 @@ def _given(replay: Replay) -> str:
 
 def _unseen(replay: Replay) -> str:
     """Return what was drawn and is not proven, as the end of a sentence."""
-    found = replay.features
-    return f"; not compared: {found.unseen}" if found is not None and found.unseen else ""
+    return f"; not compared: {replay.not_compared}" if replay.not_compared else ""
 
 
 def _all(replay: Replay) -> str:

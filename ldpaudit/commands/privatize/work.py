@@ -51,7 +51,7 @@ from ldpaudit.datasets.writing import (
 )
 from ldpaudit.errors import LdpAuditError, OutputError, refuse
 from ldpaudit.mechanisms.keyed import NoiseKey
-from ldpaudit.receipt.commitment import DrawnSeal, Secret, Statement
+from ldpaudit.receipt.commitment import DrawnSeal, PrivatePrior, Secret, Statement
 from ldpaudit.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
@@ -332,7 +332,12 @@ def _with_receipt(
     declared = (schema.metadata or {})[DECLARATION_KEY]
     statement = Statement.of(declared, columns.first.survey.rows, columns.seals or {})
     content = json.loads(declared) | {"receipt": statement.receipt(key)}
-    secret = Secret(key, statement, request.id_column)
+    priors = {
+        one.name: PrivatePrior(one.prior.epsilon, one.prior.left, one.request.loss or "squared")
+        for one in columns.each
+        if one.prior is not None and one.prior.epsilon
+    }
+    secret = Secret(key, statement, request.id_column, priors=priors)
     return schema.with_metadata({DECLARATION_KEY: json.dumps(content)}), secret
 
 

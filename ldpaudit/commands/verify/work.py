@@ -161,7 +161,7 @@ def verified(found: Replay) -> Verified:
         columns=columns,
         synthetic_rows=0 if features.withheld else features.rows,
         synthetic_changed=features.changed,
-        not_compared=features.unseen,
+        not_compared=found.not_compared,
         **known,
     )
 
