@@ -53,6 +53,11 @@ NO_KEY: Final = (
     "drawn again"
 )
 
+NO_KEY_BESIDE: Final = (
+    "No key is next to the file of true labels (privatize --secret writes it into "
+    "FILE.ldpaudit.json), so the noise was not drawn again"
+)
+
 
 @dataclass(frozen=True)
 class ColumnReplay:
@@ -186,7 +191,7 @@ def replay(
     except InputError as error:
         return Replay("foreign", str(error).removesuffix("."))
     if secret is None or known is None:
-        return Replay("impossible", NO_KEY)
+        return Replay("impossible", NO_KEY_BESIDE if known is not None and known.text else NO_KEY)
     if not equal(secret.commitment, declared.receipt.get("commitment")):
         return Replay(
             "foreign",
