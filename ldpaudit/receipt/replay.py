@@ -57,6 +57,7 @@ NO_KEY_BESIDE: Final = (
     "No key is next to the file of true labels (privatize --secret writes it into "
     "FILE.ldpaudit.json), so the noise was not drawn again"
 )
+OTHER_TRUTH: Final = "The true labels in the file are not those that the key was committed with"
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,13 @@ class Replay:
             status = "changed"
         elif not own or self.left_out or self.added or self.doubled or self.repeated:
             status = "partly"
-        return replace(self, columns=own, status=status)
+        return replace(self, columns=own, status=status)._if_sealed()
+
+    def _if_sealed(self) -> "Replay":
+        """Return itself, unless it proves something of true labels that were not committed to."""
+        if self.sealed or self.status not in ("proven", "partly"):
+            return self
+        return replace(self, status="foreign", reason=OTHER_TRUTH)
 
 
 def replay(
@@ -431,7 +438,7 @@ def _matched(
     if any(one.changed for one in results):
         return replace(found, status="changed")
     partly = found.left_out or found.added or found.doubled or found.repeated
-    return replace(found, status="partly") if partly else found
+    return (replace(found, status="partly") if partly else found)._if_sealed()
 
 
 def _places(

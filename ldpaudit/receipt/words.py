@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.replay import OTHER_TRUTH, Replay
 from ldpaudit.result.numbers import number
 
 Outcome = Literal["pass", "fail", "inconclusive"]
@@ -138,7 +138,7 @@ def _of_changes(replay: Replay) -> str:
             f"the features of {changed:,} of {rows:,} synthetic rows are not those that were drawn"
         )
     if not replay.sealed:
-        found.append("the true labels in the file are not those that the key was committed with")
+        found.append(_lowered(OTHER_TRUTH))
     if replay.left_out or replay.added or replay.doubled:
         found.append(
             f"{replay.left_out:,} rows were left out, {replay.added:,} added and "

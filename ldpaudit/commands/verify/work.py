@@ -110,8 +110,6 @@ class Verified(Confidential):
             yield "column", f"{one.label}: {one.equal:,} of {one.rows:,} labels are as drawn"
         if self.reordered:
             yield "note", "rows are in another order than when they were drawn"
-        if self.columns and not self.sealed:
-            yield "note", "the true labels are not those that the key was committed with"
 
 
 def verify(request: VerifyRequest, progress: Progress) -> Verified:
