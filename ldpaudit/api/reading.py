@@ -229,7 +229,8 @@ def replays_of(
         for source, own in zip(releases, every, strict=True)
     ]
     if shared:
-        found = [None if r is None or r.status == "foreign" else r for r in found]
+        # A foreign one with a mark was drawn from the key that is here.
+        found = [None if r is None or (r.status == "foreign" and not r.mark) else r for r in found]
     check_keys(found)
     return found
 

@@ -136,6 +136,8 @@ def read_secret(content: bytes | None) -> Secret | None:
         priors = {str(name): PrivatePrior.read(one) for name, one in kept.get("priors", {}).items()}
         secret = Secret(key, statement, kept.get("id"), again, drawn, priors)
         whole = len(key.secret) == KEY_BYTES and equal(secret.commitment, kept["commitment"])
+        for rows in again.values():
+            unpacked(rows, statement.rows)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise InputError(_INVALID) from None
     if not whole:

@@ -40,6 +40,7 @@ from ldpaudit.receipt.drawing import (
     drawn_again,
     drawn_together,
     numeric,
+    sealed_as_drawn,
 )
 from ldpaudit.receipt.features import FeatureReplay, draws_features, features_again
 from ldpaudit.receipt.prior import check_priors
@@ -56,6 +57,10 @@ NO_KEY: Final = (
 NO_KEY_BESIDE: Final = (
     "No key is next to the file of true labels (privatize --secret writes it into "
     "FILE.ldpaudit.json), so the noise was not drawn again"
+)
+SAME_KEY: Final = (
+    "This release was drawn from the key of another one, so what differs between the two reveals "
+    "labels"
 )
 OTHER_TRUTH: Final = "The true labels in the file are not those that the key was committed with"
 
@@ -199,14 +204,18 @@ def replay(
         return Replay("foreign", str(error).removesuffix("."))
     if secret is None or known is None:
         return Replay("impossible", NO_KEY_BESIDE if known is not None and known.text else NO_KEY)
-    if not equal(secret.commitment, declared.receipt.get("commitment")):
+    stated, mark = declared.receipt.get("commitment"), secret.key.digest("commitment").hex()
+    if not equal(secret.commitment, stated):
+        kept = secret.statement
+        own = Statement.of(table.declaration, kept.rows, kept.seals)
+        if equal(own.commitment(secret.key), stated):
+            return Replay("foreign", SAME_KEY, mark=mark)
         return Replay(
             "foreign",
             "The key in the file of true labels is not the one that this release commits to: it "
             "is of another release, or one of the two files was changed",
         )
     found = _compared(table, declared, known, secret, id_column, posterior, synthetic, files)
-    mark = secret.key.digest("commitment").hex()
     return replace(found, commitment=secret.commitment, mark=mark)
 
 
@@ -312,7 +321,7 @@ def _features_differ(found: FeatureReplay | None) -> bool:
 def _check_drawn(column: Column, drawn: Drawn, secret: Secret) -> None:
     """Refuse labels that are not those that were drawn at first (NotDrawnError)."""
     sealed = secret.drawn.get(column.name)
-    if sealed is None:
+    if sealed is None or not sealed_as_drawn(column.mechanism):
         return
     seal = DrawnSeal(secret.key, column.name)
     seal.add(drawn.values)
@@ -426,7 +435,8 @@ def _matched(
             same &= _same_strata(column, cells[by[column.name]], kept, own, text=table.text)
         again = _repeated(secret, column.name, committed)[own]
         repeated |= again
-        result = _column_replay(column, one, released, values, kept, own, same | again)
+        new = ~again  # Of the others nothing is known: they were drawn for another release.
+        result = _column_replay(column, one, released, values, kept[new], own[new], same[new])
         results.append(result)
         other_order &= bool(result.changed) and _same_counts(released[kept], values[own])
     found = replace(

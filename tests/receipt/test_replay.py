@@ -253,6 +253,8 @@ def test_remembered_answers_are_told_from_new_ones(ending, tables):
     found = replay("r2.parquet", truths[1])
     assert (found.status, found.columns[0].changed) == ("partly", 0)
     assert 350 <= found.repeated < 390
+    # Repeated answers were not drawn from this key, and do not count as drawn again.
+    assert found.columns[0].rows == found.columns[0].equal == 400 - found.repeated
     table = pq.read_table("r2.parquet")
     labels = table.column("label").to_pylist()
     # A row whose true label is another one gets a new answer.
