@@ -6,10 +6,10 @@ Both files are of ldpaudit privatize (--mechanism rr); nothing else of ldpaudit 
 import csv
 import hashlib
 import hmac
+import io
 import json
 import math
 import sys
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ def drawn(codes, threshold, k):
 declared, secret = (json.loads(Path(f"{f}.ldpaudit.json").read_text()) for f in sys.argv[1:3])
 receipt, mechanism, name = declared.pop("receipt"), declared["mechanism"], declared["label"]
 key, column = bytes.fromhex(secret["secret"]["key"]), name.encode()
-tables = [list(csv.DictReader(Path(f).open(newline=""))) for f in sys.argv[1:3]]
+tables = [list(csv.DictReader(io.StringIO(Path(f).read_text("utf-8")))) for f in sys.argv[1:3]]
 released, true = ([row[name] for row in table] for table in tables)
 first = {label: code for code, label in enumerate(dict.fromkeys(true))}
 forms = json.dumps([*first], separators=(",", ":")).encode()
@@ -53,7 +53,7 @@ content = json.dumps(stated, sort_keys=True, separators=(",", ":")).encode()
 if not hmac.compare_digest(shake([b"commitment", content], b"", 32).hex(), receipt["commitment"]):
     sys.exit("The key and the true labels are not those of this release.")
 place = {str(label): code for code, label in enumerate(mechanism["classes"])}
-threshold = math.ceil(Fraction(mechanism["lambda"]) * 2**64)
+threshold = math.ceil(mechanism["lambda"] * 2.0**64)  # Exact: a power of two
 again = drawn(np.array([place[label] for label in true]), threshold, len(place))
 same = sum(place.get(label) == code for label, code in zip(released, again, strict=False))
 print(f"{same} of {len(true)} released labels are as drawn.")

@@ -19,6 +19,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.receipt.commitment import LabelSeal, Statement, read_secret
 from ldpaudit.receipt.replay import replay
+from ldpaudit.work.files import PartFile
 
 ROWS = 3000
 WORDS = ("--mechanism", "rr", "--epsilon", "1")
@@ -319,6 +320,7 @@ def test_the_key_is_in_the_file_of_true_labels_alone(files):
             assert secret not in content, path
             assert secret.hex().encode() not in content, path
     assert Path("t.parquet").stat().st_mode & 0o777 == 0o600
+    assert Path("s.csv").stat().st_mode & 0o777 == 0o600  # The rows that were changed.
 
 
 def test_the_key_beside_a_text_file_is_its_owners(files):
@@ -343,6 +345,25 @@ def test_a_run_that_fails_at_the_end_leaves_neither_file(ending, files, monkeypa
     before = sorted(files.iterdir())
     monkeypatch.setattr(work, "check_unchanged", full)
     assert ran("data.parquet", "-o", f"q.{ending}", "--secret", f"u.{ending}", *WORDS)[0] == 2
+    assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize("stages", [(), ("--stages", "2")])
+def test_a_file_that_cannot_take_its_name_takes_the_others_back(stages, turn, files, monkeypatch):
+    """With stages the key is written after the release."""
+    commit, turns = PartFile.commit, iter(range(4))
+
+    def refused(part):
+        if next(turns) == turn:
+            raise OSError(28, os.strerror(28))
+        commit(part)
+
+    before = sorted(files.iterdir())
+    monkeypatch.setattr(PartFile, "commit", refused)
+    words = ("--mechanism", "model-based-rr", *stages, "--epsilon", "1") if stages else WORDS
+    status, printed = ran("data.parquet", "-o", "q.csv", "--secret", "u.csv", *words)
+    assert status == 2, printed
     assert sorted(files.iterdir()) == before
 
 
