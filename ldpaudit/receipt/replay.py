@@ -151,7 +151,7 @@ class Replay:
         """Return itself, unless it proves something of true labels that were not committed to."""
         if self.sealed or self.status not in ("proven", "partly"):
             return self
-        return replace(self, status="foreign", reason=OTHER_TRUTH)
+        return replace(self, status="foreign", reason=OTHER_TRUTH, columns=(), kept=0)
 
 
 def replay(

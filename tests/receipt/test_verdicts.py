@@ -262,6 +262,7 @@ def test_a_true_label_that_its_released_one_does_not_depend_on_is_sealed(columns
         found = replay("r.parquet", "t.parquet")
         assert found.status in ("changed", "foreign")
         unseen += found.status == "foreign"
+        assert bool(found.columns) is (found.status == "changed")
     assert unseen > 5
     pq.write_table(table, "t.parquet")
     assert replay("r.parquet", "t.parquet").proven
