@@ -30,6 +30,8 @@ from ldpaudit.work.limits import HEADER_BYTES, ROW_BYTES
 
 # Rows and columns by which a first line that is none of names is known.
 _FEW, _SOME = 50, 200
+# Cells that are tried before a whole block is.
+_GLANCE: Final = 64
 # Of a block for each column of a table of more than 8,192, or it falls into many pieces.
 _WIDE, _BYTES_PER_FIELD = 1 << 13, 1 << 10
 _ROW_LENGTH: Final = re.compile(
@@ -153,6 +155,8 @@ class CsvFile(TableSource):
         if kind == _TEXT:
             return True
         try:
+            # Arrow writes a message for every cell that is no number: a text shows in the first.
+            self.dialect.numbers.cast(column.slice(0, _GLANCE), kind)
             self.dialect.numbers.cast(column, kind)
         except pa.ArrowInvalid:
             return False

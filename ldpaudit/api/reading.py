@@ -218,11 +218,19 @@ def replays_of(
     found = [
         None
         if own is None
-        else replay(source, own, id_column=person, files=files, posterior=posterior)
+        else replay(
+            source,
+            own,
+            id_column=person,
+            files=files,
+            posterior=posterior,
+            synthetic=options.synthetic if len(releases) == 1 else None,
+        )
         for source, own in zip(releases, every, strict=True)
     ]
     if shared:
-        found = [None if r is None or r.status == "foreign" else r for r in found]
+        # A foreign one with a mark was drawn from the key that is here.
+        found = [None if r is None or (r.status == "foreign" and not r.mark) else r for r in found]
     check_keys(found)
     return found
 

@@ -11,6 +11,9 @@ from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericM
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.release import FloatArray, IntArray, Label
 
+if TYPE_CHECKING:
+    from ldpaudit.mechanisms.rounded import Rounding
+
 
 class SyntheticFeatures(AnalysedMechanism):
     """A mechanism that replaces the features of some rows by synthetic ones."""
@@ -224,6 +227,16 @@ class StepNoise(NumericMechanism):
     @abstractmethod
     def sample(self, labels: IntArray, rng: Any = None) -> Any:
         """Release labels given as grid positions, int64 of shape (n,), maybe outside the grid."""
+
+
+class RoundedFirst(NumericMechanism):
+    """A mechanism on a grid whose labels, any numbers between its ends, are rounded first."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def rounding(self) -> "Rounding":
+            """What rounds the labels; ``after_rounding`` is what releases them then."""
 
 
 class AnyNumber(NumericMechanism):

@@ -31,7 +31,7 @@ Purpose = Literal[
     "synthetic sample",
 ]
 # What is hashed with the key besides.
-Digest = Literal["commitment", "labels"]
+Digest = Literal["commitment", "labels", "drawn"]
 
 
 def framed(text: str | bytes) -> bytes:

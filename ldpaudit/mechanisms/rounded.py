@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import RoundedFirst
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
@@ -152,7 +153,7 @@ class Rounded(NumericMechanism):
 
 
 @dataclass(frozen=True, eq=False)
-class RoundedLabels(Rounded):
+class RoundedLabels(Rounded, RoundedFirst):
     """A mechanism on a grid that was declared with rounding before it."""
 
     inner: NumericMechanism
@@ -217,8 +218,3 @@ def with_rounding(mechanism: Mechanism, method: Any) -> Mechanism:
     if not isinstance(mechanism, NumericMechanism) or not mechanism.traits.numeric:
         raise InputError(f"The labels of the mechanism {mechanism.name!r} are not rounded.")
     return RoundedLabels(mechanism, method)
-
-
-def as_rounded(mechanism: Mechanism) -> RoundedLabels | None:
-    """Return a mechanism with rounding before it as one; None for any other."""
-    return mechanism if isinstance(mechanism, RoundedLabels) else None

@@ -89,12 +89,4 @@ def replay_notes(replay: Replay | None) -> tuple[Note, ...]:
     if replay.proven and replay.reordered:
         text = "Rows are in another order than when they were drawn; they were matched by their id."
         found.append(Note.info(_SECTION, text))
-    if replay.proven and not replay.sealed:
-        found.append(
-            Note.warning(
-                _SECTION,
-                "The true labels in the file are not those that the key was committed with, in "
-                "rows whose released label does not depend on them.",
-            )
-        )
     return tuple(found)

@@ -8,8 +8,8 @@ import hmac
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.labels import label_forms
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.keyed import DIGEST_BYTES, KEY_BYTES, SCHEME, NoiseKey, framed
+from ldpaudit.mechanisms.label_range import Loss
 
 _VERSION: Final = 1
 _INVALID: Final = (
@@ -62,16 +63,38 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class PrivatePrior:
+    """How the private prior of a column was drawn, so that its design can be made again."""
+
+    # ``epsilon``: what the prior cost, ``left``: what was left for the labels, both in nats.
+
+    epsilon: float
+    left: float
+    loss: Loss = "squared"
+
+    @classmethod
+    def read(cls, stated: Any) -> Self:
+        """Return it from what a file says (ValueError, TypeError or LookupError where wrong)."""
+        if stated["loss"] not in get_args(Loss):
+            raise ValueError
+        return cls(float(stated["epsilon"]), float(stated["left"]), stated["loss"])
+
+
+@dataclass(frozen=True)
 class Secret:
     """What is kept with the true labels: the key, and what was committed to."""
 
     # ``person``: the column of ids in the file, None without one. ``repeated``: which rows of a
     # column repeat remembered answers, as :func:`packed`; of a column that is not there none.
+    # ``drawn``: the seals of labels that depend on more than the key, see :class:`DrawnSeal`.
+    # ``priors``: of columns with a private prior, how it was drawn.
 
     key: NoiseKey = field(repr=False)
     statement: Statement
     person: str | None = None
     repeated: Mapping[str, str] = field(default_factory=dict, repr=False)
+    drawn: Mapping[str, str] = field(default_factory=dict, repr=False)
+    priors: Mapping[str, PrivatePrior] = field(default_factory=dict)
 
     @property
     def commitment(self) -> str:
@@ -90,6 +113,9 @@ class Secret:
         }
         kept |= {} if self.person is None else {"id": self.person}
         kept |= {"repeated": dict(self.repeated)} if self.repeated else {}
+        kept |= {"drawn": dict(self.drawn)} if self.drawn else {}
+        priors = {name: asdict(one) for name, one in self.priors.items()}
+        kept |= {"priors": priors} if priors else {}
         return json.dumps({"version": _VERSION, SECRET: kept}).encode()
 
 
@@ -106,8 +132,12 @@ def read_secret(content: bytes | None) -> Secret | None:
         seals = {str(name): str(seal) for name, seal in kept["labels"].items()}
         statement = Statement(dict(kept["declaration"]), int(kept["rows"]), seals)
         again = {str(name): str(rows) for name, rows in kept.get("repeated", {}).items()}
-        secret = Secret(key, statement, kept.get("id"), again)
+        drawn = {str(name): str(seal) for name, seal in kept.get("drawn", {}).items()}
+        priors = {str(name): PrivatePrior.read(one) for name, one in kept.get("priors", {}).items()}
+        secret = Secret(key, statement, kept.get("id"), again, drawn, priors)
         whole = len(key.secret) == KEY_BYTES and equal(secret.commitment, kept["commitment"])
+        for rows in again.values():
+            unpacked(rows, statement.rows)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise InputError(_INVALID) from None
     if not whole:
@@ -163,3 +193,26 @@ class LabelSeal:
         whole = self._whole.copy()
         whole.update(framed(canonical_json(list(self._places))))
         return whole.digest(DIGEST_BYTES).hex()
+
+
+class DrawnSeal:
+    """The digest of the labels of one column as they were drawn, block by block.
+
+    Where a model of the installed libraries has a part in the draw, it tells whether drawing again
+    gave the same labels: a label that differs was then changed.
+    """
+
+    # Codes of outputs count as int32, numbers as float64.
+
+    def __init__(self, key: NoiseKey, column: str) -> None:
+        self._whole = hashlib.shake_256(key.prefix("drawn") + framed(column))
+
+    def add(self, values: Any) -> None:
+        """Add the labels of further rows."""
+        column = np.asarray(values)
+        kind = "<f8" if column.dtype.kind == "f" else "<i4"
+        self._whole.update(column.astype(kind).tobytes())
+
+    def digest(self) -> str:
+        """Return the seal, 64 hexadecimal digits."""
+        return self._whole.copy().digest(DIGEST_BYTES).hex()

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 import pyarrow as pa
 
+from ldpaudit.datasets.cells import growing_cells
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.labels import label_forms, positions
 from ldpaudit.errors import InputError
@@ -17,19 +18,23 @@ from ldpaudit.mechanisms.capabilities import (
     FeatureDependentLabel,
     LabelByStratum,
     PublicModelLabel,
+    RoundedFirst,
     StagedLabel,
     StepNoise,
     SyntheticFeatures,
 )
+from ldpaudit.mechanisms.exact_sampling import WordArray
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
-from ldpaudit.mechanisms.keyed import BLOCK_ROWS, KeyedBits, NoiseKey
+from ldpaudit.mechanisms.keyed import BLOCK_ROWS, KEY_BYTES, KeyedBits, KeyedStream, NoiseKey
 from ldpaudit.mechanisms.listing import PLACES
-from ldpaudit.mechanisms.rounded import RoundedLabels, as_rounded
+from ldpaudit.models.stages import StagedRelease
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _SAME: Final = 1e-12
+# Labels that a mechanism of another package is asked to draw twice.
+_PROBED: Final = 256
 
 
 class NotDrawnError(InputError):
@@ -42,7 +47,7 @@ class Column:
 
     # ``column``: the true labels. ``strata``: the public column of its strata. ``posterior``: the
     # public model's P̂(label | features), of shape (n, k). ``from_text``: whether the columns are of
-    # a text file.
+    # a text file. ``features``: returns the features of all rows, in the order of the true labels.
 
     name: str
     mechanism: Mechanism
@@ -50,6 +55,7 @@ class Column:
     from_text: bool = False
     strata: pa.ChunkedArray | None = None
     posterior: FloatArray | None = None
+    features: Callable[[], pa.Table] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +70,79 @@ class Drawn:
     outputs: tuple[Label, ...] | None = None
 
 
-def keyed(mechanism: Mechanism | JointMechanism) -> bool:
-    """Return whether a mechanism's labels are drawn from the key: those of others may not be."""
-    if isinstance(mechanism, JointMechanism):
-        return True
-    every = mechanism.by_stratum or (mechanism,)
-    own = all(one.name in PLACES for one in (mechanism, *every))
-    return own and mechanism.offers(FeatureDependentLabel) is None
+def not_drawn(mechanism: Mechanism) -> str:
+    """Return why a mechanism's labels cannot be drawn again from the key; "" where they can."""
+    inner = mechanism.after_rounding
+    if inner.offers(FeatureDependentLabel) is not None:
+        return f"the mechanism {inner.name!r} draws from features, and not from a key"
+    strata = inner.by_stratum
+    if all(_ours(one) for one in (inner, *strata)) or (not strata and _pure(inner)):
+        return ""
+    return f"the mechanism {inner.name!r} does not draw all its noise from the key that it is given"
+
+
+def sealed_as_drawn(mechanism: Mechanism) -> bool:
+    """Return whether labels depend on more than the key: on a model, or another package's code."""
+    inner = mechanism.after_rounding
+    theirs = any(one.name not in PLACES for one in (inner, *inner.by_stratum))
+    modelled = any(inner.offers(one) is not None for one in (StagedLabel, PublicModelLabel))
+    return theirs or modelled
+
+
+def _ours(mechanism: Mechanism) -> bool:
+    """Return whether the code that draws is ours; from another package's channel it is, too."""
+    return mechanism.name in PLACES or type(mechanism) is FiniteMechanism
+
+
+def _pure(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism of another package draws the same again from the same words."""
+    draw = _probe(mechanism)
+    if draw is None:
+        return False
+    one, again = (_Counted() for _ in range(2))
+    try:
+        first, second = draw(one), draw(again)
+    except Exception:  # Whatever their code raises for a source of words.
+        return False
+    return one.requests > 0 and bool(np.array_equal(np.asarray(first), np.asarray(second)))
+
+
+class _Counted:
+    """The words of a key that is used for nothing, and how often they were asked for."""
+
+    def __init__(self) -> None:
+        self._bits = NoiseKey(bytes(KEY_BYTES)).stream("release", "").at()
+        self.requests = 0
+
+    def words(self, n: int) -> WordArray:
+        """Return the next ``n`` words."""
+        self.requests += 1
+        return self._bits.words(n)
+
+
+def _probe(mechanism: Mechanism) -> Callable[[Any], Any] | None:
+    """Return what draws some labels of a mechanism, by the method that a release is drawn by."""
+    if (ranged := mechanism.offers(AnyNumber)) is not None:
+        values = np.linspace(*ranged.label_bounds, _PROBED)
+        return lambda bits: ranged.release(values, bits)
+    if (stepped := mechanism.offers(StepNoise)) is not None:
+        places = np.arange(_PROBED, dtype=np.int32) % np.int32(len(stepped.labels.classes))
+        return lambda bits: stepped.sample(places, bits)
+    classes = _domains(mechanism)[0]
+    if not classes:
+        return None
+    codes = np.arange(_PROBED, dtype=np.int32) % np.int32(len(classes))
+    each_label = np.arange(len(classes), dtype=np.int32)
+    if (double := mechanism.offers(SyntheticFeatures)) is not None:
+        return lambda bits: double.sample(codes, each_label, bits).labels
+    if (finite := mechanism.offers(FiniteMechanism)) is not None:
+        return lambda bits: finite.sample(codes, bits)
+    prior = np.full((_PROBED, len(classes)), 1 / len(classes))
+    if (modelled := mechanism.offers(PublicModelLabel)) is not None:
+        return lambda bits: modelled.sample(codes, prior, bits)
+    if (staged := mechanism.offers(StagedLabel)) is not None:
+        return lambda bits: staged.sample(codes, prior, bits)
+    return None
 
 
 def numeric(mechanism: Mechanism) -> bool:
@@ -87,8 +159,8 @@ def by_blocks(rows: int) -> Iterator[tuple[int, slice]]:
 def drawn_again(column: Column, key: NoiseKey) -> Drawn:
     """Draw the labels of one column again (InputError where a true label is none)."""
     mechanism = column.mechanism.after_rounding
-    if not keyed(mechanism):
-        raise NotDrawnError(f"the mechanism {mechanism.name!r} does not draw its noise from a key")
+    if why := not_drawn(mechanism):
+        raise NotDrawnError(why)
     rows, draws = len(column.column), key.stream("release", column.name)
 
     def every(draw: Callable[[slice, KeyedBits], Any]) -> Any:
@@ -97,12 +169,15 @@ def drawn_again(column: Column, key: NoiseKey) -> Drawn:
     if (ranged := mechanism.offers(AnyNumber)) is not None:
         values = read_numbers(column.column, "true")
         return Drawn(every(lambda part, bits: ranged.release(values[part], bits)), values)
-    if (rounded := as_rounded(column.mechanism)) is not None:
+    if (rounded := column.mechanism.offers(RoundedFirst)) is not None:
         truth = read_numbers(column.column, "true")
         codes = _rounded(truth, column, rounded, key)
     elif (stepped := mechanism.offers(StepNoise)) is not None:
         truth = read_numbers(column.column, "true")
         codes = stepped.labels.codes(truth)
+    elif (staged := mechanism.offers(StagedLabel)) is not None:
+        codes = _codes(column, staged.classes)
+        return Drawn(_in_stages(column, staged, codes, draws), codes, staged.classes)
     else:
         classes, outputs = _domains(mechanism)
         codes = _codes(column, classes)
@@ -133,14 +208,26 @@ def _drawing(
                 "(--public-posterior)"
             )
         return lambda part, bits: modelled.sample(codes[part], known[part], bits)
-    if mechanism.offers(StagedLabel) is not None:
-        raise NotDrawnError(
-            "each stage's model is fitted again by the library that is installed, so its labels "
-            "cannot be drawn again for certain"
-        )
     if (finite := mechanism.offers(FiniteMechanism)) is not None:
         return lambda part, bits: finite.sample(codes[part], bits)
     raise NotDrawnError(f"the mechanism {mechanism.name!r} has no labels to draw again")
+
+
+def _in_stages(
+    column: Column, mechanism: StagedLabel, codes: IntArray, draws: KeyedStream
+) -> IntArray:
+    """Draw labels stage by stage: each stage's model is learnt from those drawn before."""
+    if column.features is None:
+        raise NotDrawnError("each stage's model is learnt from features, which are not there")
+    features, known = column.features(), dict[str, pa.Array | None]()
+    release, out = StagedRelease(mechanism, len(codes)), list[IntArray]()
+    for block, part in by_blocks(len(codes)):
+        some = features.slice(part.start, part.stop - part.start).combine_chunks()
+        batch = pa.RecordBatch.from_arrays(
+            [one.chunk(0) for one in some.columns], names=some.schema.names
+        )
+        out.append(release.draw(growing_cells(batch, known), codes[part], draws.at(block)))
+    return np.concatenate(out)
 
 
 def drawn_together(joint: JointMechanism, columns: list[Column], key: NoiseKey) -> list[Drawn]:
@@ -154,6 +241,18 @@ def drawn_together(joint: JointMechanism, columns: list[Column], key: NoiseKey) 
         Drawn(values[:, j], positions(classes, outputs)[codes[:, j]], outputs)
         for j, (classes, outputs) in enumerate(domains)
     ]
+
+
+def classes_of(mechanism: Mechanism) -> tuple[Label, ...]:
+    """Return the labels of a mechanism on classes."""
+    return _domains(mechanism)[0]
+
+
+def true_codes(column: Column, key: NoiseKey) -> IntArray:
+    """Return the true labels of a column as positions in its mechanism's classes, once rounded."""
+    if (rounded := column.mechanism.offers(RoundedFirst)) is not None:
+        return _rounded(read_numbers(column.column, "true"), column, rounded, key)
+    return _codes(column, classes_of(column.mechanism))
 
 
 def _domains(mechanism: Mechanism) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
@@ -189,7 +288,7 @@ def _strata(column: Column) -> IntArray:
 
 
 def _rounded(
-    values: FloatArray, column: Column, mechanism: RoundedLabels, key: NoiseKey
+    values: FloatArray, column: Column, mechanism: RoundedFirst, key: NoiseKey
 ) -> IntArray:
     """Round the true labels again."""
     draws, rounding = key.stream("rounding", column.name), mechanism.rounding

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -18,10 +19,12 @@ from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms import from_declaration
+from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
 from ldpaudit.mechanisms.joint import from_declaration as of_columns
 from ldpaudit.mechanisms.keyed import SCHEME
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.receipt.commitment import (
+    DrawnSeal,
     LabelSeal,
     Secret,
     Statement,
@@ -33,10 +36,14 @@ from ldpaudit.receipt.commitment import (
 from ldpaudit.receipt.drawing import (
     Column,
     Drawn,
+    NotDrawnError,
     drawn_again,
     drawn_together,
     numeric,
+    sealed_as_drawn,
 )
+from ldpaudit.receipt.features import FeatureReplay, draws_features, features_again
+from ldpaudit.receipt.prior import check_priors
 from ldpaudit.release import ColumnsDeclaration, FloatArray
 
 # What a replay found. "impossible": it could not be made, and nothing is wrong. "foreign": the key
@@ -46,6 +53,16 @@ NO_KEY: Final = (
     "The file of true labels holds no key (privatize --secret writes one), so the noise was not "
     "drawn again"
 )
+
+NO_KEY_BESIDE: Final = (
+    "No key is next to the file of true labels (privatize --secret writes it into "
+    "FILE.ldpaudit.json), so the noise was not drawn again"
+)
+SAME_KEY: Final = (
+    "This release was drawn from the key of another one, so what differs between the two reveals "
+    "labels"
+)
+OTHER_TRUTH: Final = "The true labels in the file are not those that the key was committed with"
 
 
 @dataclass(frozen=True)
@@ -83,7 +100,9 @@ class Replay:
     # and ``repeated`` give remembered answers again. ``left_out``, ``added``, ``doubled``: rows.
     # ``sealed``: whether the true labels are those that were committed with. ``mark``: the same for
     # releases of one key. ``epsilon``: where the declaration was edited, what the noise was drawn
-    # at and what is declared now.
+    # at and what is declared now. ``features``: what was found of those that the mechanism drew;
+    # None where it draws none. ``given``: what else the draw took from whoever asks, ``unseen``:
+    # what besides labels and features was drawn and is not compared, both in words.
 
     status: Status
     reason: str = ""
@@ -101,6 +120,15 @@ class Replay:
     commitment: str = ""
     mark: str = field(default="", repr=False)
     epsilon: tuple[float | None, float | None] | None = None
+    features: FeatureReplay | None = None
+    given: str = ""
+    unseen: str = ""
+
+    @property
+    def not_compared(self) -> str:
+        """What was drawn and is not compared, in words; "" where all is."""
+        of_features = "" if self.features is None else self.features.unseen
+        return " and ".join(filter(None, [of_features, self.unseen]))
 
     @property
     def proven(self) -> bool:
@@ -113,11 +141,17 @@ class Replay:
             return self
         own = tuple(one for one in self.columns if one.label == label)
         status: Status = "proven"
-        if any(one.changed for one in own):
+        if any(one.changed for one in own) or _features_differ(self.features):
             status = "changed"
         elif not own or self.left_out or self.added or self.doubled or self.repeated:
             status = "partly"
-        return replace(self, columns=own, status=status)
+        return replace(self, columns=own, status=status)._if_sealed()
+
+    def _if_sealed(self) -> "Replay":
+        """Return itself, unless it proves something of true labels that were not committed to."""
+        if self.sealed or self.status not in ("proven", "partly"):
+            return self
+        return replace(self, status="foreign", reason=OTHER_TRUTH, columns=(), kept=0)
 
 
 def replay(
@@ -127,6 +161,7 @@ def replay(
     id_column: str | None = None,
     files: FileOptions = AS_FOUND,
     posterior: FloatArray | None = None,
+    synthetic: Any = None,
 ) -> Replay | None:
     """Draw the noise of a release again, and compare every row; None where it has no receipt.
 
@@ -143,6 +178,8 @@ def replay(
         How text files are written.
     posterior : float64 array of shape (n, k), optional
         P̂(label | features) of a public model, in the order of the true labels.
+    synthetic : path or table, optional
+        The rows, with labels, that a mechanism put in the place of others.
 
     Raises
     ------
@@ -166,15 +203,19 @@ def replay(
     except InputError as error:
         return Replay("foreign", str(error).removesuffix("."))
     if secret is None or known is None:
-        return Replay("impossible", NO_KEY)
-    if not equal(secret.commitment, declared.receipt.get("commitment")):
+        return Replay("impossible", NO_KEY_BESIDE if known is not None and known.text else NO_KEY)
+    stated, mark = declared.receipt.get("commitment"), secret.key.digest("commitment").hex()
+    if not equal(secret.commitment, stated):
+        kept = secret.statement
+        own = Statement.of(table.declaration, kept.rows, kept.seals)
+        if equal(own.commitment(secret.key), stated):
+            return Replay("foreign", SAME_KEY, mark=mark)
         return Replay(
             "foreign",
             "The key in the file of true labels is not the one that this release commits to: it "
             "is of another release, or one of the two files was changed",
         )
-    found = _compared(table, declared, known, secret, id_column, posterior)
-    mark = secret.key.digest("commitment").hex()
+    found = _compared(table, declared, known, secret, id_column, posterior, synthetic, files)
     return replace(found, commitment=secret.commitment, mark=mark)
 
 
@@ -185,6 +226,8 @@ def _compared(
     secret: Secret,
     id_column: str | None,
     posterior: FloatArray | None,
+    synthetic: Any,
+    files: FileOptions,
 ) -> Replay:
     stated = Statement.of(table.declaration or b"", secret.statement.rows, {}).declaration
     if canonical_json(stated) != canonical_json(secret.statement.declaration):
@@ -205,8 +248,17 @@ def _compared(
     strata = [one.by for one in declared.labels if one.by is not None]
     if any(name not in known.names for name in strata):
         return Replay("impossible", "The file of true labels lacks the column of strata")
+    vector = None if declared.joint is None else of_columns(declared, [()] * len(names))
+    mechanisms = (
+        vector.columns
+        if vector is not None
+        else [from_declaration(one.mechanism, ()) for one in declared.labels]
+    )
+    drawing = [one for one in mechanisms if vector is None and draws_features(one)]
     person = id_column or secret.person
-    person = person if person in known.names and person in table.names else None
+    both = person in known.names and person in table.names
+    # Where features are drawn, an id among them may be another row's.
+    person = person if both and not drawing else None
     wanted = list(dict.fromkeys([*names, *strata, *filter(None, [person])]))
     cells = dict(known.columns(wanted, as_text=wanted))
     rows = len(cells[names[0]])
@@ -216,12 +268,7 @@ def _compared(
             f"The file of true labels has {rows:,} rows, and the noise of {committed:,} was drawn",
             sealed=False,
         )
-    vector = None if declared.joint is None else of_columns(declared, [()] * len(names))
-    mechanisms = (
-        vector.columns
-        if vector is not None
-        else [from_declaration(one.mechanism, ()) for one in declared.labels]
-    )
+    features = partial(_features, table, declared, cells.get(person or ""), person, committed)
     columns = [
         Column(
             one.label,
@@ -230,6 +277,7 @@ def _compared(
             known.text,
             None if one.by is None else cells[one.by],
             posterior,
+            features,
         )
         for one, mechanism in zip(declared.labels, mechanisms, strict=True)
     ]
@@ -239,11 +287,79 @@ def _compared(
             drawn = drawn_together(vector, columns, secret.key)
         else:
             drawn = [drawn_again(one, secret.key) for one in columns]
+        for one, again in zip(columns, drawn, strict=True):
+            _check_drawn(one, again, secret)
+        unseen = check_priors(declared, columns, secret.priors, secret.key)
     except InputError as error:
         why = str(error).removesuffix(".")
         words = "the true labels were changed since" if not sealed else why
         return Replay("impossible", f"The noise cannot be drawn again: {words}", sealed=sealed)
-    return _matched(table, columns, drawn, cells.get(person or ""), person, secret, sealed=sealed)
+    found = _matched(table, columns, drawn, cells.get(person or ""), person, secret, sealed=sealed)
+    if any(one.offers(PublicModelLabel) is not None for one in mechanisms):
+        found = replace(found, given="the given probabilities of the public model")
+    found = replace(found, unseen=unseen)
+    if not drawing or found.rows != committed:
+        return found
+    features_found = features_again(
+        drawing[0],
+        table,
+        names[0],
+        drawn[0].truth,
+        secret.key,
+        synthetic,
+        files,
+        generated="generator" in declared.provenance,
+    )
+    status = "changed" if _features_differ(features_found) else found.status
+    return replace(found, features=features_found, status=status)
+
+
+def _features_differ(found: FeatureReplay | None) -> bool:
+    return found is not None and found.changed > 0
+
+
+def _check_drawn(column: Column, drawn: Drawn, secret: Secret) -> None:
+    """Refuse labels that are not those that were drawn at first (NotDrawnError)."""
+    sealed = secret.drawn.get(column.name)
+    if sealed is None or not sealed_as_drawn(column.mechanism):
+        return
+    seal = DrawnSeal(secret.key, column.name)
+    seal.add(drawn.values)
+    if equal(seal.digest(), sealed):
+        return
+    if column.mechanism.offers(PublicModelLabel) is not None:
+        raise NotDrawnError(
+            "the given probabilities of the public model are not those that the labels were drawn "
+            "with"
+        )
+    if column.mechanism.offers(StagedLabel) is None:
+        raise NotDrawnError("the mechanism's package draws other labels here than it did")
+    raise NotDrawnError(
+        "the models of the stages, fitted again, are not those that the labels were drawn with: "
+        "features were changed, or a library has another version"
+    )
+
+
+def _features(
+    table: TableSource,
+    declared: ColumnsDeclaration,
+    ids: pa.ChunkedArray | None,
+    person: str | None,
+    committed: int,
+) -> pa.Table:
+    """Return the features that the release holds unchanged, in the order of the true labels."""
+    names = [name for name in declared.before if name in table.names]
+    if len(names) < len(declared.before):
+        raise NotDrawnError("columns that were in the release are not there")
+    released = None if person is None else dict(table.columns([person], as_text=[person]))[person]
+    place = _places(released, ids)
+    rows = None if place is None else np.argsort(place, kind="stable")
+    if place is not None and not np.array_equal(np.sort(place), np.arange(committed)):
+        raise NotDrawnError("its stages need all rows, and some were left out, added or doubled")
+    found = pa.table(dict(table.columns(names)))
+    if rows is None and found.num_rows != committed:
+        raise NotDrawnError("its stages need all rows, and some were left out or added")
+    return found if rows is None else found.take(pa.array(rows))
 
 
 def _epsilon(declared: ColumnsDeclaration) -> float | None:
@@ -319,7 +435,8 @@ def _matched(
             same &= _same_strata(column, cells[by[column.name]], kept, own, text=table.text)
         again = _repeated(secret, column.name, committed)[own]
         repeated |= again
-        result = _column_replay(column, one, released, values, kept, own, same | again)
+        new = ~again  # Of the others nothing is known: they were drawn for another release.
+        result = _column_replay(column, one, released, values, kept[new], own[new], same[new])
         results.append(result)
         other_order &= bool(result.changed) and _same_counts(released[kept], values[own])
     found = replace(
@@ -331,7 +448,7 @@ def _matched(
     if any(one.changed for one in results):
         return replace(found, status="changed")
     partly = found.left_out or found.added or found.doubled or found.repeated
-    return replace(found, status="partly") if partly else found
+    return (replace(found, status="partly") if partly else found)._if_sealed()
 
 
 def _places(

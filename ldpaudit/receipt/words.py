@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.replay import OTHER_TRUTH, Replay
 from ldpaudit.result.numbers import number
 
 Outcome = Literal["pass", "fail", "inconclusive"]
@@ -55,7 +55,7 @@ def reason(replay: Replay) -> str:
             f"{words}: it was drawn at ε = {number(drawn)}, and ε = {number(declared)} is declared"
         )
     if replay.status == "proven":
-        return f"{_all(replay)} {_DRAWS}"
+        return f"{_all(replay)} {_DRAWS}{_given(replay)}{_unseen(replay)}"
     if replay.status == "partly":
         return _of_part(replay)
     if replay.status == "changed":
@@ -75,8 +75,21 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def _given(replay: Replay) -> str:
+    return f" and {replay.given}" if replay.given else ""
+
+
+def _unseen(replay: Replay) -> str:
+    """Return what was drawn and is not proven, as the end of a sentence."""
+    return f"; not compared: {replay.not_compared}" if replay.not_compared else ""
+
+
 def _all(replay: Replay) -> str:
-    rows = f"{replay.kept:,}"
+    rows, features = f"{replay.kept:,}", replay.features
+    if features is not None and features.withheld:
+        return f"all {rows} released labels, and no features, are what"
+    if features is not None and features.rows:
+        return f"all {rows} released labels and {features.rows:,} synthetic rows are what"
     if len(replay.columns) == 1:
         return f"all {rows} released labels are what"
     return f"all {rows} rows of {len(replay.columns)} private columns are what"
@@ -119,8 +132,13 @@ def _of_changes(replay: Replay) -> str:
             f"{classes}: {one.true:,} of them {are} true, where {one.drawn_true:,} of those that "
             "were drawn had been"
         )
+    if replay.features is not None and replay.features.changed:
+        changed, rows = replay.features.changed, replay.features.rows
+        found.append(
+            f"the features of {changed:,} of {rows:,} synthetic rows are not those that were drawn"
+        )
     if not replay.sealed:
-        found.append("the true labels in the file are not those that the key was committed with")
+        found.append(_lowered(OTHER_TRUTH))
     if replay.left_out or replay.added or replay.doubled:
         found.append(
             f"{replay.left_out:,} rows were left out, {replay.added:,} added and "

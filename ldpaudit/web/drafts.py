@@ -31,6 +31,7 @@ class Draft:
     # commands run. ``files``: from the field to its files, as commands name them from the folder.
     # ``values``: from the field to what was typed or chosen. ``found``: from a file's word to what
     # was found in it; None: not looked at yet. ``error``: why the last attempt was refused.
+    # ``_stored``: from a browser's word for a file to ours.
 
     kind: str
     folder: Path
@@ -39,24 +40,44 @@ class Draft:
     found: dict[str, Any] | None = None
     error: str = ""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    _stored: dict[str, str] = field(default_factory=dict, repr=False)
 
     def keep(self, role: str, uploads: Sequence[tuple[str, IO[bytes]]]) -> None:
-        """Store what was uploaded for a field, in place of what was there."""
+        """Store what was uploaded for a field, in place of what was there.
+
+        A declaration, or a key, stays next to its file, and joins it if that is there already.
+        """
         # A job may read the former files still, so they stay.
-        own, place = [harmless(name) for name, _ in uploads], 1
+        files = [name for name, _ in uploads if not name.endswith(DECLARATION)]
+        own, place = [harmless(name) for name in files], 1
         alike = len({*map(str.casefold, own)}) < len(own)
         names = own
         while (alike and names is own) or any(os.path.lexists(self.folder / n) for n in names):
-            # One number for all, so that a declaration stays next to its file.
             place += 1
             names = [f"{place}-{f'{at}-' if alike else ''}{name}" for at, name in enumerate(own, 1)]
+        stored = dict[str, list[str]]()
+        for name, kept in zip(files, names, strict=True):
+            stored.setdefault(name, []).append(kept)
+        left, every = iter(names), list[str]()
+        waiting = {name: iter(own) for name, own in stored.items()}
+        for name, _ in uploads:
+            if not name.endswith(DECLARATION):
+                every.append(next(left))
+                continue
+            of = name.removesuffix(DECLARATION)
+            main = next(waiting.get(of, iter(())), None) or self._stored.get(of, harmless(of))
+            every.append(f"{main}{DECLARATION}")
+        parts = [self.folder / f".{secrets.token_hex(8)}" for _ in uploads]
         with ExitStack() as undo:  # Half a file is none: the disk may be full.
-            for name, (_, content) in zip(names, uploads, strict=True):
-                with (self.folder / name).open("xb") as file:
-                    undo.callback((self.folder / name).unlink)
+            for part, (_, content) in zip(parts, uploads, strict=True):
+                with part.open("xb") as file:
+                    undo.callback(part.unlink, missing_ok=True)
                     shutil.copyfileobj(content, file, 1 << 20)
-            undo.pop_all()
-        self.files[role] = names
+            for part, name in zip(parts, every, strict=True):
+                part.replace(self.folder / name)
+        self._stored |= {name: kept[-1] for name, kept in stored.items()}
+        before = [] if files else self.files.get(role, [])
+        self.files[role] = list(dict.fromkeys([*before, *every]))
 
     def words(self, role: str) -> list[str]:
         """Return a field's files as a command names them; declarations next to files are none."""

@@ -118,7 +118,7 @@ class Maker:
         words = [kind.command, *words_of(fields, draft)]
         if self.memory and kind.command in ("run", "compare"):
             words.append(f"--memory={self.memory}")
-        name, *others = draft.names(kind.main)
+        name, *others = (Path(word).name for word in draft.words(kind.main))
         folder, stem = Path(mkdtemp(prefix="job-", dir=self.scratch)), Path(name).stem
         made = {key: (title, own, f"{stem}.{own}") for key, (title, own) in _MADE.items()}
         made = {key: made[key] for key in kind.makes}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.receipt.commitment import LabelSeal, Statement, read_secret
 from ldpaudit.receipt.replay import replay
+from ldpaudit.work.files import PartFile
 
 ROWS = 3000
 WORDS = ("--mechanism", "rr", "--epsilon", "1")
@@ -139,6 +141,64 @@ def test_a_byte_that_is_changed_proves_nothing_else(name, files):
             assert now == labels
 
 
+TEXT_FILES = ("r.csv", "t.csv", "r.csv.ldpaudit.json", "t.csv.ldpaudit.json")
+
+
+@pytest.fixture
+def text_files(tmp_path, monkeypatch):
+    """The same as text files, of sixty rows with ids."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.integers(0, 9, 60), "label": rng.choice(["a", "b", "c"], 60)})
+    data["person"] = [f"p{i:02}" for i in range(60)]
+    data.to_csv("data.csv", index=False)
+    words = ("-o", "r.csv", "--secret", "t.csv", "--label", "label", "--id", "person", *WORDS)
+    assert ran("data.csv", *words)[0] == 0
+    return tmp_path
+
+
+def labels_of_text(name):
+    """Return the labels of a text file, whatever else it holds."""
+    rows = Path(name).read_bytes().decode("latin-1").splitlines()
+    place = 1 if name.startswith("r") else 0
+    return [row.split(",")[place] for row in rows[1:]]
+
+
+@pytest.mark.parametrize("name", TEXT_FILES)
+@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.validate)])
+def test_a_byte_of_a_text_file_that_is_changed_proves_nothing_else(step, name, text_files):
+    """Of a declaration no byte may change; of a key only what is not committed to."""
+    content = Path(name).read_bytes()
+    key = json.loads(Path("t.csv.ldpaudit.json").read_text())["secret"]["key"]
+    labels = [labels_of_text(one) for one in TEXT_FILES[:2]]
+    # What says how rows are matched, and of which version the file is, is in no commitment.
+    free = b'"id": "person"', b'{"version": 1'
+    loose = {
+        place
+        for part in free
+        if (start := content.find(part)) >= 0
+        for place in range(start, start + len(part))
+    }
+    for place in range(0, len(content), step):
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 7
+        Path(name).write_bytes(changed)
+        found, said = None, ""
+        try:
+            found = replay("r.csv", "t.csv")
+        except InputError as error:
+            said = str(error)
+        assert key not in said + repr(found)
+        if found is None or not found.proven:
+            continue
+        if name in TEXT_FILES[:2]:
+            assert [labels_of_text(one) for one in TEXT_FILES[:2]] == labels
+        else:
+            lower = content.lower() == bytes(changed).lower()  # Hexadecimal digits.
+            assert name.startswith("t")
+            assert lower or place in loose
+
+
 @pytest.mark.parametrize("name", ["r.parquet", "t.parquet"])
 def test_truncated_files_are_no_proof(name, files):
     content = Path(name).read_bytes()
@@ -170,7 +230,67 @@ def test_one_label_of_a_million_is_found(tmp_path, monkeypatch):
     assert replay(table.set_column(1, "label", pa.array(released)), "t.parquet").proven
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"key": "00"},
+        {"key": 3},
+        {"rows": 10**30},
+        {"rows": float("nan")},
+        {"labels": []},
+        {"declaration": {"a": [[[[]]]]}},
+        {"id": ["x"]},
+        {"drawn": {"label": "00"}},
+        {"drawn": [1]},
+        {"repeated": {"label": "zz"}},
+        {"repeated": {"label": zlib.compress(bytes(10**7)).hex()}},
+        {"repeated": {"label": zlib.compress(b"\xff" * (ROWS // 8)).hex()}},
+    ],
+    ids=str,
+)
+def test_junk_with_the_key_is_no_fault_and_hides_no_change(change, files):
+    true, table = pq.read_table("t.parquet"), pq.read_table("r.parquet")
+    content, key = json.loads(true.schema.metadata[b"ldpaudit"]), key_of("t.parquet").hex()
+    content["secret"] |= change
+    pq.write_table(true.replace_schema_metadata({"ldpaudit": json.dumps(content)}), "t.parquet")
+    place = table.schema.get_field_index("label")
+    labels = table.column("label").to_pylist()
+    labels[7] = "a" if labels[7] != "a" else "b"
+    pq.write_table(table.set_column(place, "label", pa.array(labels)), "r.parquet")
+    status, printed = called("verify", "r.parquet", "--truth", "t.parquet", "--quiet")
+    assert (status, len(printed.strip().splitlines())) == (3, 1), printed
+    assert printed.startswith("Not proven: ")
+    assert key not in printed
+
+
 # --- Keys ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def of_one_key(files, monkeypatch):
+    """Another release of the same labels with the same key, at another ε, and its own key file."""
+    key = NoiseKey(key_of("t.parquet"))
+    with monkeypatch.context() as patch:
+        patch.setattr(work.NoiseKey, "drawn", classmethod(lambda _: key))
+        words = ("--mechanism", "rr", "--epsilon", "2", "--secret", "t2.parquet")
+        assert ran("data.parquet", "-o", "r2.parquet", *words)[0] == 0
+    assert replay("r2.parquet", "t2.parquet").proven
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_two_releases_of_one_key_are_refused(command, own, of_one_key):
+    """Also where the true labels, with the key, are given with one of them only."""
+    truths = ("--truth", "t.parquet", *("--truth", "t2.parquet") * (own and command == "run"))
+    words = ("r.parquet", "r2.parquet", *truths, "--quiet", "--only", "mechanism")
+    status, printed = called(command, *words)
+    assert (status, "drawn from one key" in printed) == (2, True), printed
+
+
+def test_a_release_of_the_key_of_another_one_is_not_proven(of_one_key):
+    found = replay("r2.parquet", "t.parquet")
+    assert (found.status, found.columns) == ("foreign", ())
+    assert "from the key of another one" in found.reason
 
 
 def test_no_key_serves_two_releases(files):
@@ -200,6 +320,7 @@ def test_the_key_is_in_the_file_of_true_labels_alone(files):
             assert secret not in content, path
             assert secret.hex().encode() not in content, path
     assert Path("t.parquet").stat().st_mode & 0o777 == 0o600
+    assert Path("s.csv").stat().st_mode & 0o777 == 0o600  # The rows that were changed.
 
 
 def test_the_key_beside_a_text_file_is_its_owners(files):
@@ -224,6 +345,25 @@ def test_a_run_that_fails_at_the_end_leaves_neither_file(ending, files, monkeypa
     before = sorted(files.iterdir())
     monkeypatch.setattr(work, "check_unchanged", full)
     assert ran("data.parquet", "-o", f"q.{ending}", "--secret", f"u.{ending}", *WORDS)[0] == 2
+    assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize("stages", [(), ("--stages", "2")])
+def test_a_file_that_cannot_take_its_name_takes_the_others_back(stages, turn, files, monkeypatch):
+    """With stages the key is written after the release."""
+    commit, turns = PartFile.commit, iter(range(4))
+
+    def refused(part):
+        if next(turns) == turn:
+            raise OSError(28, os.strerror(28))
+        commit(part)
+
+    before = sorted(files.iterdir())
+    monkeypatch.setattr(PartFile, "commit", refused)
+    words = ("--mechanism", "model-based-rr", *stages, "--epsilon", "1") if stages else WORDS
+    status, printed = ran("data.parquet", "-o", "q.csv", "--secret", "u.csv", *words)
+    assert status == 2, printed
     assert sorted(files.iterdir()) == before
 
 

@@ -11,6 +11,7 @@ from commands.privatize.conftest import frame, ran
 from commands.privatize.test_round_trip import CASES, WEEKS
 
 from ldpaudit.datasets import write_release
+from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS
 from ldpaudit.receipt.replay import replay
 
@@ -39,11 +40,10 @@ def made(*words, release="r.parquet", secret="t.parquet", data="data.parquet"):
     return release, secret
 
 
-REPLAYED = {
-    name: words for name, words in CASES.items() if name not in ("model-based-rr", "gaussian-rr")
-}
+STAGES = ("--mechanism", "model-based-rr", "--stages", "3", "--epsilon", "1")
 FORMS = {
-    **{name: ("--mechanism", name, *words) for name, words in REPLAYED.items()},
+    **{name: ("--mechanism", name, *words) for name, words in CASES.items()},
+    "multi-stage-rr": STAGES,
     "clipped": (*WEEKS, "--mechanism", "discrete-laplace", "--epsilon", "1", "--clip"),
     "steps": ("--label", "weeks", "--labels", "0:10:0.5", "--mechanism", "discrete-laplace",
               "--epsilon", "1"),
@@ -64,24 +64,103 @@ FORMS = {
     "mixture": ("--mechanism", "double-rr", "--epsilon", "1", "--drop", "person", "--generator",
                 "mixture"),
 }  # fmt: skip
-for _name in ("double-rr",):
+for _name in ("double-rr", "model-based-rr"):
     FORMS[_name] = (*FORMS[_name], "--drop", "person", "--drop", "income")
+FORMS["model-based-rr"] = (*FORMS["model-based-rr"], "--posterior-out", "posterior.parquet")
+FORMS["gaussian-rr"] = (*FORMS["gaussian-rr"], "--drop", "person")
+# What privatize does not draw; strata are tested by themselves.
+NOT_APPLIED = {"unknown", "label-proportions", "frequency-oracle"}
+
+
+def replayed(release, secret):
+    """Draw the noise again, with the probabilities of the public model where there are some."""
+    place, known = Path("posterior.parquet"), None
+    if place.exists():
+        known = pq.read_table(place).to_pandas().to_numpy()
+    return replay(release, secret, posterior=known)
 
 
 IN_FILES = [
     *((name, "parquet") for name in FORMS),
-    *((name, "csv") for name in ("laplace", "steps", "two columns", "joint-rr", "rounded")),
+    *(
+        (name, "csv")
+        for name in ("laplace", "steps", "two columns", "joint-rr", "rounded", "multi-stage-rr")
+    ),
     *((name, ending) for name in ("an id", "any number") for ending in ("feather", "jsonl")),
 ]
 
 
 @pytest.mark.parametrize(("name", "ending"), IN_FILES)
 def test_every_release_is_proven(name, ending, tables):
+    if name == "gaussian-rr":
+        pytest.importorskip("opendp")
     release, secret = made(*FORMS[name], release=f"r.{ending}", secret=f"t.{ending}")
-    found = replay(release, secret)
+    found = replayed(release, secret)
     assert found.proven, found
     assert found.sealed
     assert {one.equal for one in found.columns} == {400}
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("name", FORMS)
+def test_five_draws_of_every_mechanism_are_proven(name, tables):
+    for _ in range(5):
+        assert replayed(*made(*FORMS[name])).proven
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_mechanism_is_replayed_or_not_applied(name, tables):
+    """What privatize can draw has a form above; of the rest it says in one line that it cannot."""
+    assert (name in FORMS or name == "by-stratum") is (name not in NOT_APPLIED)
+    if name in NOT_APPLIED:
+        words = ("--label", "label", "--mechanism", name, "--epsilon", "1")
+        status, printed = ran("data.parquet", "-o", "r.parquet", "--secret", "t.parquet", *words)
+        assert (status, len(printed.strip().splitlines())) == (2, 1), printed
+
+
+def test_stages_are_proven_whatever_the_order_of_the_rows(tables):
+    made(*STAGES, "--id", "person")
+    table = pq.read_table("r.parquet")
+    order = np.random.default_rng(0).permutation(len(table))
+    write_release(table.take(pa.array(order)), "r.parquet", overwrite=True)
+    found = replay("r.parquet", "t.parquet")
+    assert (found.proven, found.reordered) == (True, True)
+
+
+@pytest.mark.parametrize("row", [0, 399])
+def test_a_label_of_any_stage_that_is_changed_is_found(row, tables):
+    """Models are learnt from the labels that are drawn, not from the released ones."""
+    made(*STAGES)
+    table = pq.read_table("r.parquet")
+    labels = table.column("label").to_pylist()
+    labels[row] = "yes" if labels[row] != "yes" else "no"
+    place = table.schema.get_field_index("label")
+    write_release(table.set_column(place, "label", pa.array(labels)), "r.parquet", overwrite=True)
+    found = replay("r.parquet", "t.parquet")
+    assert (found.status, found.columns[0].places.tolist()) == ("changed", [row])
+
+
+def test_another_model_of_a_stage_accuses_nobody(tables):
+    made(*STAGES)
+    table = pq.read_table("r.parquet")
+    place = table.schema.get_field_index("x")
+    x = table.column("x").to_numpy()
+    write_release(table.set_column(place, "x", pa.array(-x[::-1])), "r.parquet", overwrite=True)
+    found = replay("r.parquet", "t.parquet")
+    assert found.status == "impossible"
+    assert "features were changed" in found.reason
+    write_release(table.slice(1), "r.parquet", overwrite=True)
+    found = replay("r.parquet", "t.parquet")
+    assert (found.status, found.columns) == ("impossible", ())
+
+
+def test_other_probabilities_of_a_public_model_accuse_nobody(tables):
+    release, secret = made(*FORMS["model-based-rr"])
+    assert "--public-posterior" in replay(release, secret).reason
+    known = pq.read_table("posterior.parquet").to_pandas().to_numpy()
+    found = replay(release, secret, posterior=known[::-1])
+    assert (found.status, found.columns) == ("impossible", ())
+    assert "probabilities" in found.reason
 
 
 def test_strata_of_a_plan_are_proven(tables):
@@ -174,6 +253,8 @@ def test_remembered_answers_are_told_from_new_ones(ending, tables):
     found = replay("r2.parquet", truths[1])
     assert (found.status, found.columns[0].changed) == ("partly", 0)
     assert 350 <= found.repeated < 390
+    # Repeated answers were not drawn from this key, and do not count as drawn again.
+    assert found.columns[0].rows == found.columns[0].equal == 400 - found.repeated
     table = pq.read_table("r2.parquet")
     labels = table.column("label").to_pylist()
     # A row whose true label is another one gets a new answer.

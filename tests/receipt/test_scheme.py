@@ -119,6 +119,21 @@ def test_sixty_lines_of_others_find_the_same(rows, tmp_path, monkeypatch):
     other = "5,a" if not first.endswith(",a") else "5,ü"
     Path("release.csv").write_text("\n".join([head, other, rest]))
     assert verified().returncode == 1
+    Path("release.csv").write_text(text)
+    # A true label that its released one does not depend on is sealed, too.
+    truth = Path("truth.csv").read_text()
+    for row in range(1, 5) if rows == 60 else ():
+        lines = truth.split("\n")
+        lines[row] = "a" if lines[row] != "a" else "ü"
+        Path("truth.csv").write_text("\n".join(lines))
+        assert "not those of this release" in verified().stderr
+    Path("truth.csv").write_text(truth)
+    # So is every row: none may be left out, doubled or added.
+    for changed in (text[: text.rindex("\n", 0, -1) + 1], text + text.split("\n")[-2] + "\n"):
+        Path("release.csv").write_text(changed)
+        assert verified().returncode == 1
+    Path("release.csv").write_text(text)
+    assert verified().returncode == 0
     declared = Path("release.csv.ldpaudit.json")
     declared.write_text(declared.read_text().replace('"provenance"', '"remark": 1, "provenance"'))
     assert "not those of this release" in verified().stderr

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,12 @@ from processes import called
 
 from ldpaudit import plugins
 from ldpaudit.mechanisms import registry
+from ldpaudit.mechanisms.channel import Channel
 
 HERE = Path(__file__).parent
 EPSILON = 1.5
 ROWS = 500
+EVEN = np.full((3, 3), 1 / 3)
 
 
 def _forget():
@@ -95,6 +98,37 @@ def _ids(result):
 def test_a_release_declares_it(released, name):
     declared = json.loads(pq.read_schema(released(name)).metadata[b"ldpaudit"])["mechanism"]
     assert (declared["name"], declared["epsilon"]) == (name, EPSILON)
+
+
+def test_a_channel_is_drawn_from_the_key(command, data):
+    release, secret = data.with_name("r.parquet"), data.with_name("t.parquet")
+    words = ("--mechanism", "cyclic-response", "--epsilon", EPSILON, "--secret", secret)
+    assert command("privatize", data, "-o", release, *words)[0] == 0
+    status, said = command("verify", release, "--truth", secret)
+    assert (status, "Proven: all 500 released labels" in said) == (0, True), said
+    # A package that draws otherwise than it did accuses nobody.
+    module = sys.modules["strange_responses"]
+    other = replace(module.CYCLIC, channel=lambda classes, stated: Channel(EVEN, classes, classes))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CYCLIC", other)
+        _forget()
+        status, said = command("verify", release, "--truth", secret)
+    _forget()
+    assert (status, "package draws other labels" in said) == (3, True), said
+
+
+def test_what_draws_from_features_has_no_receipt(command, data):
+    release, secret = data.with_name("r.parquet"), data.with_name("t.parquet")
+    words = ("--mechanism", "cautious-response", "--epsilon", EPSILON, "--secret", secret)
+    status, said = command("privatize", data, "-o", release, *words)
+    assert status == 0, said
+    (line,) = [one for one in said.splitlines() if "No receipt" in one]
+    assert "draws from features" in line
+    assert "key of the noise" not in said
+    assert b"receipt" not in pq.read_schema(release).metadata[b"ldpaudit"]
+    assert b"ldpaudit" not in (pq.read_schema(secret).metadata or {})
+    status, said = command("verify", release, "--truth", secret)
+    assert (status, "no receipt" in said) == (2, True), said
 
 
 @pytest.mark.parametrize("truth", [True, False])

@@ -1,5 +1,6 @@
 """What the page does: the same as the commands, with the same refusals at the form's fields."""
 
+import io
 import json
 import re
 from pathlib import Path
@@ -11,7 +12,7 @@ from ldpaudit.cli import commands
 from ldpaudit.cli.parameters import parameters_of
 from ldpaudit.surfaces import spelt
 from ldpaudit.web.curves import curves_of
-from ldpaudit.web.drafts import Draft
+from ldpaudit.web.drafts import DECLARATION, Draft
 from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
 
 
@@ -45,6 +46,54 @@ def test_an_audit_is_the_same_by_page_and_by_command(page, release, tmp_path, co
     listed = page.get().text
     assert "Audit of release.parquet" in listed
     assert "do not publish" in listed
+
+
+def keyed_text_files(folder, command):
+    """Return a release and its true labels as CSV, with what lies next to them."""
+    rows = "".join(f"{i % 7},{'no' if i % 3 else 'yes'}\n" for i in range(300))
+    (folder / "data.csv").write_text(f"x,label\n{rows}")
+    words = ("-o", folder / "r.csv", "--secret", folder / "t.csv", "--label", "label")
+    status, _, _ = command(
+        "privatize", folder / "data.csv", *words, "--mechanism", "rr", "--epsilon", "1"
+    )
+    assert status == 0
+    return [folder / f"{name}{end}" for name in ("r.csv", "t.csv") for end in ("", DECLARATION)]
+
+
+@pytest.mark.parametrize("how", ["at once", "the key later", "with the release"])
+def test_the_key_next_to_a_text_file_is_found(how, page, tmp_path, command):
+    release, declared, truth, key = keyed_text_files(tmp_path, command)
+    places = {"release": [release, declared], "truth": [truth]}
+    if how != "the key later":
+        places["truth" if how == "at once" else "release"].append(key)
+
+    def sent(place, places, **values):
+        files = [(r, (p.name, p.read_bytes())) for r, own in places.items() for p in own]
+        return page.client.post(place, files=files, data=values, headers={"Origin": HERE})
+
+    form = sent(str(page.get("audit").url), places)
+    assert "The file declares" in form.text
+    if how == "the key later":
+        shown = page.finished(page.post(str(form.url), label="label"))
+        assert "no key is next to the file of true labels" in shown.text
+        form = sent(str(form.url), {"truth": [key]}, label="label")
+    shown = page.finished(page.post(str(form.url), label="label"))
+    assert "Proven" in shown.text
+    assert json.loads(key.read_text())["secret"]["key"] not in shown.text
+
+
+def test_files_of_one_name_keep_what_lies_next_to_each(tmp_path):
+    draft = Draft("audit", tmp_path)
+    end = DECLARATION
+    names = ["a.csv", f"a.csv{end}", "b.csv", "a.csv", f"a.csv{end}", f"{'long' * 30}.csv"]
+    names += [f"{'long' * 30}.csv{end}"]
+    draft.keep("release", [(n, io.BytesIO(b"%d" % i)) for i, n in enumerate(names)])
+    kept = draft.files["release"]
+    assert [(tmp_path / name).read_bytes() for name in kept] == [b"%d" % i for i in range(7)]
+    assert [kept[1], kept[4], kept[6]] == [f"{kept[i]}{end}" for i in (0, 3, 5)]
+    assert draft.words("release") == [kept[i] for i in (0, 2, 3, 5)]
+    draft.keep("release", [(f"b.csv{end}", io.BytesIO(b"x"))])
+    assert draft.files["release"] == [*kept, f"{kept[2]}{end}"]
 
 
 def test_a_stored_result_is_opened_and_compared(page, release, tmp_path, command):

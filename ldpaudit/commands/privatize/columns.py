@@ -78,9 +78,12 @@ _NOT_IN_PRIOR: Final = (
 class Prior:
     """Probabilities of the k labels, and ε₁ in nats that they cost where they are of the data."""
 
+    # ``left``: what they leave of ε for the labels, where they cost some.
+
     probabilities: FloatArray
     source: Literal["file", "uniform", "private histogram"]
     epsilon: float = 0.0
+    left: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -473,7 +476,7 @@ def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> 
         # Few rows may do with a poor prior; where one count is noise alone, none does.
         check_prior_budget(first, 1, survey.rows)
         noisy = private_prior(survey.counts, first, request.draws("prior").at())
-        return Prior(noisy, "private histogram", first)
+        return Prior(noisy, "private histogram", first, request.epsilon - first)
     # On classes a uniform prior would say nothing about which labels to keep.
     refuse(
         not traits_of(request.mechanism).numeric,

@@ -16,7 +16,7 @@ from ldpaudit.commands.privatize.labels import (
     outputs_of,
 )
 from ldpaudit.commands.privatize.request import ColumnRequest
-from ldpaudit.datasets.features import is_categorical
+from ldpaudit.datasets.cells import cells_as_numbers, distinct_texts, floats
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     LISTS,
@@ -338,20 +338,13 @@ def _matrix(column: pa.Array) -> FloatArray:
         if len(lengths) != 1 or lengths.null_count:
             raise ColumnError("must hold lists of one length.")
         width, cells = lengths[0].as_py(), pc.list_flatten(column)
-    values = _floats(cells)
+    values = floats(cells)
     if bad := int((~np.isfinite(values)).sum()):
         raise ColumnError(
             f"has {bad} values that are missing or infinite; Gaussian noise needs complete, finite "
             "features."
         )
     return values.reshape(len(column), width)
-
-
-def _floats(cells: Any) -> FloatArray:
-    if pa.types.is_boolean(cells.type):
-        cells = cells.cast(pa.int8())
-    floats = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.asarray(floats, dtype=np.float64)
 
 
 def _column(part: FloatArray, kind: pa.DataType) -> pa.Array:
@@ -425,7 +418,7 @@ class PublicModel:
 
     def predict_proba(self, features: pa.RecordBatch, /) -> FloatArray:
         """Return P̂(y | x) of n rows, float64 of shape (n, k)."""
-        values = self.classifier.predict_proba(_cells(features, self.known))
+        values = self.classifier.predict_proba(cells_as_numbers(features, self.known))
         return np.asarray(values, dtype=np.float64)
 
     @property
@@ -446,7 +439,7 @@ def fit_public_model(
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     table, codes = labelled_rows(path, request, features, classes, "public")
-    known = {name: _texts(table.column(name)) for name in features.names}
+    known = {name: distinct_texts(table.column(name)) for name in features.names}
     few = [
         place
         for place, values in enumerate(known.values())
@@ -454,47 +447,7 @@ def fit_public_model(
     ]
     # The model is public: its seed needs no secrecy, and one file gives one model.
     classifier = HistGradientBoostingClassifier(random_state=0, categorical_features=few or None)
-    classifier.fit(_cells(table, known), codes)
+    classifier.fit(cells_as_numbers(table, known), codes)
     named = np.empty(len(classes), dtype=object)
     named[:] = classes
     return PublicModel(named[classifier.classes_], known, classifier)
-
-
-def growing_cells(features: pa.RecordBatch, known: dict[str, pa.Array | None]) -> FloatArray:
-    """Return features as numbers, new texts after those of earlier batches, which ``known`` has."""
-    for name in features.schema.names:
-        texts, before = _texts(pa.chunked_array([features.column(name)])), known.get(name)
-        if texts is not None and before is not None:
-            new = texts.filter(pc.invert(pc.is_in(texts, value_set=before)))
-            texts = pa.concat_arrays([before, new])
-        known[name] = texts
-    return _cells(features, known)
-
-
-def _texts(column: pa.ChunkedArray) -> pa.Array | None:
-    if not is_categorical(column.type):
-        return None
-    distinct = pc.unique(column.drop_null())
-    return distinct.take(pc.array_sort_indices(distinct))
-
-
-def _cells(features: Any, known: dict[str, pa.Array | None]) -> FloatArray:
-    """Return features as numbers: text by its position among the public table's values."""
-    names, columns = features.schema.names, []
-    for name in names:
-        column, values = features.column(name), known.get(name)
-        with of_column(name, names, _OF_FEATURES):
-            if values is not None:
-                plain = column.cast(values.type) if column.type != values.type else column
-                columns.append(_floats(pc.index_in(plain, value_set=values)))
-                continue
-            try:
-                if pa.types.is_temporal(column.type):
-                    column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
-                columns.append(_floats(column))
-            except (pa.ArrowException, TypeError):
-                raise ColumnError(
-                    f"is of type {shown_type(column.type)}, from which no model can be fitted; "
-                    "leave it out with --drop."
-                ) from None
-    return np.column_stack(columns) if columns else np.zeros((features.num_rows, 1))

@@ -2,8 +2,9 @@
 
 # How a mechanism releases follows from what it offers.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,6 @@ from ldpaudit.commands.privatize.features import (
     FittedGenerator,
     PublicModel,
     fit_public_model,
-    growing_cells,
     replaced,
     synthetic_rows,
     unordered,
@@ -23,6 +23,7 @@ from ldpaudit.commands.privatize.features import (
     withheld,
 )
 from ldpaudit.commands.privatize.labels import numbers, outputs_of, step_noise_type
+from ldpaudit.datasets.cells import growing_cells
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.mechanisms.capabilities import (
     AnyNumber,
@@ -36,9 +37,12 @@ from ldpaudit.mechanisms.capabilities import (
 from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.keyed import Stream
 from ldpaudit.models.stages import StagedRelease
+from ldpaudit.receipt.commitment import DrawnSeal
+from ldpaudit.receipt.drawing import not_drawn
 from ldpaudit.release import IntArray, Label
 
 Schema = Callable[[pa.Schema], pa.Schema]
+NO_SEALS: Final[Mapping[str, DrawnSeal]] = {}
 _AS_THEY_ARE = FeatureRelease()
 _Drawn = tuple[pa.RecordBatch, Any]
 # The type of one column's released labels, what draws them and the features, and their schema.
@@ -68,11 +72,13 @@ def row_release(
     columns: PrivateColumns,
     features: pa.Schema,
     fitted: FittedGenerator | None = None,
+    seals: Mapping[str, DrawnSeal] = NO_SEALS,
 ) -> RowRelease:
     """Make the mechanisms of all private columns ready."""
     # ``features``: those that are released; ``fitted`` makes synthetic rows where there is no
-    # table. InputError, MissingDependencyError if a table that one needs is missing or does not
-    # fit, or its noise cannot be drawn exactly.
+    # table; ``seals`` are given the drawn labels of their columns. InputError,
+    # MissingDependencyError if a table that one needs is missing or does not fit, or its noise
+    # cannot be drawn exactly.
     joint = columns.joint
     if joint is not None:
         together = columns.first.request.draws("joint release")
@@ -98,7 +104,9 @@ def row_release(
                 f"The mechanism {modelled.name!r} must be given a table with --public."
             )
         model = fit_public_model(one.public, one, features, modelled.classes)
-    each = [_column_release(one, features, fitted, model) for one in columns.each]
+    each = [
+        _column_release(one, features, fitted, model, seals.get(one.name)) for one in columns.each
+    ]
 
     def draw(
         batch: pa.RecordBatch,
@@ -151,9 +159,17 @@ def _column_release(
     features: pa.Schema,
     fitted: FittedGenerator | None,
     model: PublicModel | None,
+    seal: DrawnSeal | None,
 ) -> _Column:
     request, draws = column.request, column.request.draws("release")
     mechanism, given, by = column.mechanism.after_rounding, column.mechanism, column.request.by
+    # A mechanism of another package that takes no words of a key draws from its own generator.
+    source: Callable[[int], Any] = partial(unkeyed, draws) if not_drawn(mechanism) else draws.at
+
+    def noted(values: Any) -> Any:
+        if seal is not None:
+            seal.add(values)
+        return values
 
     def coded(
         outputs: tuple[Label, ...],
@@ -164,7 +180,7 @@ def _column_release(
 
         def released(batch: pa.RecordBatch, _: pa.Array, codes: IntArray, block: int) -> _Drawn:
             new, drawn = draw(batch, codes, block)
-            return new, write(drawn)
+            return new, write(noted(drawn))
 
         return kind, released, schema
 
@@ -175,7 +191,7 @@ def _column_release(
             b: pa.RecordBatch, codes: IntArray, block: int
         ) -> tuple[pa.RecordBatch, IntArray]:
             places = unchanged(strata.codes(b.column(by)))
-            return b, own.sample(codes, places, draws.at(block))
+            return b, own.sample(codes, places, source(block))
 
         return coded(own.outputs, by_stratum)
     if (double := mechanism.offers(SyntheticFeatures)) is not None:
@@ -189,7 +205,7 @@ def _column_release(
         def with_synthetic(
             b: pa.RecordBatch, codes: IntArray, block: int
         ) -> tuple[pa.RecordBatch, IntArray]:
-            drawn = double.sample(codes, rows.labels, draws.at(block))
+            drawn = double.sample(codes, rows.labels, source(block))
             return replaced(b, rows, drawn.synthetic_rows, block), drawn.labels
 
         return coded(double.classes, with_synthetic, unordered)
@@ -201,7 +217,7 @@ def _column_release(
             staged.classes,
             lambda b, codes, block: (
                 b,
-                release.draw(growing_cells(b, known), codes, draws.at(block)),
+                release.draw(growing_cells(b, known), codes, source(block)),
             ),
         )
     if (modelled := mechanism.offers(PublicModelLabel)) is not None:
@@ -209,13 +225,13 @@ def _column_release(
             modelled.classes,
             lambda b, codes, block: (
                 b,
-                modelled.sample(codes, modelled.synthetic(model, b), draws.at(block)),
+                modelled.sample(codes, modelled.synthetic(model, b), source(block)),
             ),
         )
     if (dependent := mechanism.offers(FeatureDependentLabel)) is not None:
         return coded(
             dependent.classes,
-            lambda b, codes, block: (b, dependent.sample_rows(codes, b, unkeyed(draws, block))),
+            lambda b, codes, block: (b, dependent.sample_rows(codes, b, source(block))),
         )
     # Of the others the label does not depend on the features.
     unseen, away = _AS_THEY_ARE, request.draws("features")
@@ -231,7 +247,7 @@ def _column_release(
             finite.channel.outputs,
             lambda b, codes, block: (
                 unseen.draw(b, block),
-                finite.sample(codes, draws.at(block)),
+                finite.sample(codes, source(block)),
             ),
             unseen.schema,
         )
@@ -240,7 +256,7 @@ def _column_release(
             pa.float64(),
             lambda b, label, _, block: (
                 unseen.draw(b, block),
-                pa.array(ranged.release(numbers(label), draws.at(block))),
+                pa.array(noted(ranged.release(numbers(label), source(block)))),
             ),
             unseen.schema,
         )
@@ -248,7 +264,7 @@ def _column_release(
         kind = step_noise_type(stepped, column.field.type)
 
         def noisy(batch: pa.RecordBatch, _: pa.Array, codes: IntArray, block: int) -> _Drawn:
-            values = stepped.labels.at(stepped.sample(codes, draws.at(block)))
+            values = noted(stepped.labels.at(stepped.sample(codes, source(block))))
             whole = values if pa.types.is_floating(kind) else np.rint(values).astype(np.int64)
             return unseen.draw(batch, block), pa.array(whole).cast(kind)
 

@@ -51,7 +51,8 @@ from ldpaudit.datasets.writing import (
 )
 from ldpaudit.errors import LdpAuditError, OutputError, refuse
 from ldpaudit.mechanisms.keyed import NoiseKey
-from ldpaudit.receipt.commitment import Secret, Statement
+from ldpaudit.receipt.commitment import DrawnSeal, PrivatePrior, Secret, Statement
+from ldpaudit.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.memory import size_of
@@ -66,7 +67,8 @@ _FEW_ROWS: Final = 200
 class _Plan:
     """Everything that the second pass needs; ``names`` are the released columns."""
 
-    # ``secret``: the key of the noise, where it is kept with the true labels.
+    # ``secret``: the key of the noise, where it is kept with the true labels; ``seals``: what is
+    # added to it when all labels are drawn.
 
     source: TableSource
     columns: PrivateColumns
@@ -78,6 +80,7 @@ class _Plan:
     letters: bool
     remembered: RememberedAnswers | None
     secret: Secret | None
+    seals: Mapping[str, DrawnSeal]
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,8 @@ class PrivatizeSummary(Told):
     # ``columns`` have their mechanisms, whose ``description`` holds no label. ``warnings`` are
     # sentences; those of them that say that the same labels were drawn a second time are ``again``.
     # ``sample_rows``: rows of the synthetic sample, 0 where none was asked for. ``new_memory``:
-    # whether the file of remembered answers is a new one.
+    # whether the file of remembered answers is a new one; ``receipt``: whether the file of true
+    # labels holds a key.
 
     request: PrivatizeRequest
     columns: PrivateColumns
@@ -95,6 +99,7 @@ class PrivatizeSummary(Told):
     sample_rows: int = 0
     again: tuple[str, ...] = ()
     new_memory: bool = False
+    receipt: bool = False
 
     @property
     def rows(self) -> int:
@@ -142,7 +147,7 @@ class PrivatizeSummary(Told):
         yield from (("written", str(place)) for place in written_places(request.output))
         new = "new file: no answer of an earlier release was repeated; " * self.new_memory
         sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
-        kept = "true labels" if request.experimental else "true labels and the key of the noise"
+        kept = "true labels and the key of the noise" if self.receipt else "true labels"
         for word, path, what in (
             ("synthetic", request.synthetic_out, sample),
             ("model", request.posterior_out, "(what --public-posterior of an audit is given)"),
@@ -193,8 +198,8 @@ def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSumma
         if plan.remembered is not None and memory is not None:
             warnings += plan.remembered.write(memory)
     sampled = 0 if plan.sample is None else plan.sample.rows
-    new = plan.remembered is not None and plan.remembered.new
-    return PrivatizeSummary(request, columns, again + warnings, sampled, again, new)
+    new, proven = plan.remembered is not None and plan.remembered.new, plan.secret is not None
+    return PrivatizeSummary(request, columns, again + warnings, sampled, again, new, proven)
 
 
 def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
@@ -270,7 +275,16 @@ def _plan(
     one, survey = columns.first.request, columns.first.survey
     synthetic_sample(one, survey, features, None)
     fitted = fit_generator(one, source, survey, features, progress)
-    rows = row_release(columns, features, fitted)
+    unproven: tuple[str, ...] = ()
+    if key is not None and (why := _without_receipt(columns)):
+        key, unproven = None, (f"No receipt: {why}. An audit cannot draw the noise again.",)
+    sealed = [] if key is None or columns.joint is not None else columns.each
+    seals = {
+        one.name: DrawnSeal(key, one.name)
+        for one in sealed
+        if key is not None and sealed_as_drawn(one.mechanism)
+    }
+    rows = row_release(columns, features, fitted, seals)
     released, types = rows.schema(features), dict(zip(columns.names, rows.types, strict=True))
     kinds = [types[name] if name in types else released.field(name).type for name in names]
     schema = released_schema(request, columns, map(pa.field, names, kinds), fitted)
@@ -285,9 +299,28 @@ def _plan(
     # Text that is not changed keeps its letters: 1.50 stays 1.50.
     letters = is_csv(request.output) and traits.features == "unchanged"
     remembered = None if request.remember is None else RememberedAnswers(request.remember, columns)
-    warnings = (*warnings_of(columns), *(() if fitted is None else fitted.warnings))
-    plan = _Plan(source, columns, names, rows, schema, looked, sample, letters, remembered, secret)
-    return plan, warnings
+    of_generator = () if fitted is None else fitted.warnings
+    plan = _Plan(
+        source,
+        columns,
+        names,
+        rows,
+        schema,
+        looked,
+        sample,
+        letters,
+        remembered,
+        secret,
+        seals,
+    )
+    return plan, (*unproven, *warnings_of(columns), *of_generator)
+
+
+def _without_receipt(columns: PrivateColumns) -> str:
+    """Return why labels could not be drawn again, so that a receipt would say nothing; or ""."""
+    if columns.joint is not None:
+        return ""
+    return next(filter(None, (not_drawn(one.mechanism) for one in columns.each)), "")
 
 
 def _with_receipt(
@@ -299,15 +332,20 @@ def _with_receipt(
     declared = (schema.metadata or {})[DECLARATION_KEY]
     statement = Statement.of(declared, columns.first.survey.rows, columns.seals or {})
     content = json.loads(declared) | {"receipt": statement.receipt(key)}
-    secret = Secret(key, statement, request.id_column)
+    priors = {
+        one.name: PrivatePrior(one.prior.epsilon, one.prior.left, one.request.loss or "squared")
+        for one in columns.each
+        if one.prior is not None and one.prior.epsilon
+    }
+    secret = Secret(key, statement, request.id_column, priors=priors)
     return schema.with_metadata({DECLARATION_KEY: json.dumps(content)}), secret
 
 
 class _Aside:
     """The file of true labels, with the key in its metadata."""
 
-    # Where answers are repeated it is known only at the end which rows repeat one: rows are held
-    # until then, as are all people's answers.
+    # Where answers are repeated it is known only at the end which rows repeat one, and a seal of
+    # drawn labels is, too: rows are held until then.
 
     def __init__(
         self,
@@ -322,7 +360,7 @@ class _Aside:
         self._files, self._place, self._dialect, self._plan = files, place, dialect, plan
         self._private = private
         self._held, self._open = list[pa.RecordBatch](), cast("TableFile | None", None)
-        if plan.remembered is None or plan.remembered.new:
+        if not plan.seals and (plan.remembered is None or plan.remembered.new):
             self._start({})
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -334,15 +372,17 @@ class _Aside:
 
     def close(self) -> None:
         """Write what was held."""
-        if self._open is None and self._plan.remembered is not None:
-            started = self._start(self._plan.remembered.repeated())
+        if self._open is None:
+            remembered = self._plan.remembered
+            started = self._start({} if remembered is None else remembered.repeated())
             for batch in self._held:
                 started.write(batch)
 
     def _start(self, repeated: Mapping[str, str]) -> TableFile:
         schema = self._schema
         if self._plan.secret is not None:
-            content = replace(self._plan.secret, repeated=repeated).content()
+            drawn = {name: seal.digest() for name, seal in self._plan.seals.items()}
+            content = replace(self._plan.secret, repeated=repeated, drawn=drawn).content()
             schema = schema.with_metadata({DECLARATION_KEY: content})
             write_declaration(self._files, self._place, schema, private=True)
         self._open = TableFile(self._part, schema, self._dialect, self._private)

@@ -21,6 +21,8 @@ class VerifyRequest(FileOptions):
         The column by which rows are matched.
     public_posterior : str or None
         P̂(label | features) of the public model, in the order of the rows.
+    synthetic : str or None
+        The synthetic rows, with labels, that replaced features.
     scores : Path or None
         Where the numbers of changed rows are written, the first row being 1.
     """
@@ -34,6 +36,10 @@ class VerifyRequest(FileOptions):
     public_posterior: Annotated[
         str | None,
         Option("What model-based-rr was drawn with (privatize --posterior-out).", file=True),
+    ] = None
+    synthetic: Annotated[
+        str | None,
+        Option("The synthetic rows, with labels, that replaced features.", file=True),
     ] = None
     scores: Annotated[
         Path | None,

@@ -11,6 +11,7 @@ from ldpaudit.commands.shell import Confidential, Said
 from ldpaudit.commands.verify.request import VerifyRequest
 from ldpaudit.datasets.writing import TableFile, check_format
 from ldpaudit.errors import InputError
+from ldpaudit.receipt.features import FeatureReplay
 from ldpaudit.receipt.replay import Replay, Status, replay
 from ldpaudit.receipt.words import Outcome, outcome, sentence
 from ldpaudit.result import Frozen
@@ -74,6 +75,10 @@ class Verified(Confidential):
         Whether the true labels are those that the key was committed with.
     columns
         What was found of each private column.
+    synthetic_rows, synthetic_changed
+        Rows whose features were drawn again, and how many of them differ.
+    not_compared
+        What the mechanism drew and was not drawn again, in words; nothing where all was.
     """
 
     verdict: Outcome
@@ -90,6 +95,9 @@ class Verified(Confidential):
     reordered: bool
     sealed: bool
     columns: tuple[VerifiedColumn, ...]
+    synthetic_rows: int = 0
+    synthetic_changed: int = 0
+    not_compared: str = ""
 
     def said(self, *, quiet: bool) -> Iterator[Said]:
         """Yield the answer."""
@@ -102,8 +110,6 @@ class Verified(Confidential):
             yield "column", f"{one.label}: {one.equal:,} of {one.rows:,} labels are as drawn"
         if self.reordered:
             yield "note", "rows are in another order than when they were drawn"
-        if self.columns and not self.sealed:
-            yield "note", "the true labels are not those that the key was committed with"
 
 
 def verify(request: VerifyRequest, progress: Progress) -> Verified:
@@ -120,6 +126,7 @@ def verify(request: VerifyRequest, progress: Progress) -> Verified:
         id_column=request.id_column,
         files=request.files,
         posterior=_posterior(request),
+        synthetic=request.synthetic,
     )
     if found is None:
         raise InputError(_NO_RECEIPT)
@@ -145,7 +152,16 @@ def verified(found: Replay) -> Verified:
     )
     names = "status commitment committed rows kept left_out added doubled repeated reordered sealed"
     known: Mapping[str, Any] = {name: getattr(found, name) for name in names.split()}
-    return Verified(verdict=outcome(found), sentence=sentence(found), columns=columns, **known)
+    features = found.features or FeatureReplay()
+    return Verified(
+        verdict=outcome(found),
+        sentence=sentence(found),
+        columns=columns,
+        synthetic_rows=0 if features.withheld else features.rows,
+        synthetic_changed=features.changed,
+        not_compared=found.not_compared,
+        **known,
+    )
 
 
 def _posterior(request: VerifyRequest) -> Any:
