@@ -137,6 +137,16 @@ def _unread(case: Case, _: Any) -> Draft | None:
     return drafted(Answer("fail", unread.value, reason), (UNREAD,))
 
 
+def _unrelated(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where the true labels say something; no policy switches it off."""
+    # Little is expected of much noise, and a claim says how much noise there is. With a claimed
+    # channel true labels that fit it worse than chance allows are refused when they are read.
+    if not case.known.unrelated or case.claim.epsilon is not None:
+        return None
+    reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
+    return drafted(Answer("inconclusive", None, reason), counted=True)
+
+
 def _replay(case: Case, section: Any) -> Draft | None:
     found = case.known.replay
     if found is None or not (decided(found) or section.required):
@@ -509,6 +519,9 @@ CHECKS: Final[Mapping[str, Row]] = {
     ),
     "cells-read": Row(
         "Was every cell of the columns read as what it is?", _unread, level="warn", counted=True
+    ),
+    "truth-fits": Row(
+        "Do the true labels belong to the released rows?", _unrelated, level="error", counted=True
     ),
     "min-rows": Row(
         "Has the release as many rows as the policy asks for?",
