@@ -321,6 +321,9 @@ _COLUMNS = {
     ),
 }
 _EXCESS, _MOST = "columns.row_order", 0.5
+# Without true labels nothing is known of what features reveal about them.
+_SEEN = "by the released labels, "
+_UNSEEN = "; what they reveal about the true labels was not measured"
 _NOT_ONE = {
     True: "no column by itself reveals the labels, nor does the order of the rows; what all "
     "columns reveal together was not measured",
@@ -338,15 +341,16 @@ def _features_reveal(case: Case, section: Any) -> Draft:
     observed = max(shares.values(), default=0.0)
     reasons, order = list(_revealing(estimates, ids, shares, section)), _order(estimates)
     found = ", and ".join(reasons)
+    seen, unseen = ("", "") if case.known.truth else (_SEEN, _UNSEEN)
     if not ids:
         answer = Answer("inconclusive", None, "no label is known that features could reveal")
     elif found:
         little = "" if found == order else ": noise on the label protects little"
         answer = Answer("fail", observed, f"{found}{little}")
     elif {_BALANCED, _AUC, _CLASSIFIER} & shares.keys():
-        answer = Answer("pass", observed, "the features alone leave labels open")
+        answer = Answer("pass", observed, f"{seen}the features alone leave labels open{unseen}")
     else:
-        answer = Answer("pass", observed, _NOT_ONE[_POSITION in shares])
+        answer = Answer("pass", observed, f"{seen}{_NOT_ONE[_POSITION in shares]}")
     return drafted(answer, ids, section.max)
 
 
