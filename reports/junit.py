@@ -103,7 +103,7 @@ def _outcome(check: Check, around: Surroundings) -> tuple[str, str] | None:
         words = waiver_line(check)
         return "skipped", f"{words[:1].upper()}{words[1:].rstrip('.')}. "
     if check.level == "warn":
-        return "skipped", "Only warns. "
+        return "skipped", ""
     if check.verdict == "fail":
         return "failure", ""
     return ("skipped" if around.status == 0 else "error"), ""

@@ -17,6 +17,7 @@ from ldpaudit.reports.text.wording import (
     waiver_line,
 )
 from ldpaudit.result import AuditResult, Check
+from ldpaudit.result.answers import answer_word
 from ldpaudit.result.numbers import counted_as, rows
 
 _MOST_CHECKS: Final = 20
@@ -31,7 +32,6 @@ _ATTACKS: Final = (
     ("numeric.prior.mse", "The same guess for everyone: squared error"),
 )
 """Attacks, each beside what is known without the release."""
-_ANSWERS: Final = {"pass": "met", "fail": "**failed**", "inconclusive": "undecided"}
 
 
 def render(result: AuditResult, surroundings: Surroundings = NOWHERE) -> str:  # noqa: ARG001
@@ -97,10 +97,11 @@ def _observed(check: Check, printer: Printer) -> tuple[str, str]:
 
 
 def _answer(check: Check) -> str:
-    word = _ANSWERS[check.verdict]
+    word = answer_word(check)
+    word = f"**{word}**" if check.verdict == "fail" else word
     if check.waived:
         return f"{word}, {marked(waiver_line(check), 300)}"
-    return f"{word}, only warns" if check.level == "warn" and check.verdict != "pass" else word
+    return word
 
 
 def _numbers(result: AuditResult, printer: Printer) -> Iterator[str]:

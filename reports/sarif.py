@@ -11,13 +11,13 @@ from ldpaudit.reports.text.answers import answer, grade
 from ldpaudit.reports.text.marked import marked
 from ldpaudit.reports.text.pieces import Piece, every_answer, pieces
 from ldpaudit.reports.text.wording import (
-    VERDICTS,
     audit_name,
     plugin_words,
     plugins_of,
     waiver_line,
 )
 from ldpaudit.result import AuditResult, Check
+from ldpaudit.result.answers import VERDICTS, answer_word
 from ldpaudit.result.harmless import name, shown
 from ldpaudit.work.documents import as_json
 
@@ -108,7 +108,7 @@ def _results(result: AuditResult, around: Surroundings) -> Iterator[dict[str, An
             "locations": [_location(check, result, around)],
             "partialFingerprints": {"primaryLocationLineHash": _fingerprint(piece, check, result)},
             "properties": {
-                "verdict": VERDICTS[check.verdict],
+                "verdict": answer_word(check),
                 "observed": check.observed,
                 "limit": check.limit,
                 "confidence": check.confidence,

@@ -21,15 +21,10 @@ from ldpaudit.judging.waivers import waived_words
 from ldpaudit.receipt.replay import Replay
 from ldpaudit.receipt.words import reason
 from ldpaudit.result import AuditResult, Check, Decision, Verdict
+from ldpaudit.result.answers import VERDICTS, WARNING, warned, warnings_of
 from ldpaudit.result.numbers import against, number
 
-_STARTS: Final = {
-    "fail": "Violation found",
-    "inconclusive": "Inconclusive",
-    "pass": "No violation found",
-}
 UNNAMED: Final = "release"
-_BUT: Final = " But a check that only warns failed"
 _GIVE: Final = "Give the true labels (--truth)"
 _KINDS: Final[Mapping[str, Mapping[str, str]]] = TABLE["kinds"]
 
@@ -92,10 +87,10 @@ def sentence_of(
     # ``replays``: those of the releases, where they prove all noise.
     own = _own(verdict, checks, words)
     text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
-    start = _STARTS[verdict]
+    start = VERDICTS[verdict]
     if verdict == "pass":
         waived = _waived(checks, parts, words)
-        start = _STARTS["fail"] if waived else start
+        start = VERDICTS["fail"] if waived else start
         text = waived or _reassurance(checks, parts, words, missed, claim)
         if replays and not waived:
             start, text = "Proven", f": {_proven(replays, words)}"
@@ -152,11 +147,11 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
     places = [place for place, part in enumerate(parts) if part.verdict == verdict]
     if not places:
         return ""
-    # The node says what only warns.
-    sentence = parts[places[0]].sentence.split(_BUT)[0]
-    said = sentence.removeprefix(_STARTS[verdict]).removeprefix(" in ").removeprefix(": ")
+    # The node says the warnings.
+    sentence = parts[places[0]].sentence.split(f" {WARNING}")[0]
+    said = sentence.removeprefix(VERDICTS[verdict]).removeprefix(" in ").removeprefix(": ")
     others = f"; and in {words.some(places[1:])}" if places[1:] else ""
-    inner = ", " if sentence.startswith(f"{_STARTS[verdict]} in ") else ": "
+    inner = ", " if sentence.startswith(f"{VERDICTS[verdict]} in ") else ": "
     return f" in {words.one(places[0])}{inner}{said.rstrip('.')}{others}"
 
 
@@ -197,21 +192,17 @@ def _allowed(claim: ClaimSection | None) -> str:
 def _warned(
     verdict: Verdict, checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
 ) -> str:
-    """Return the second half where a check that only warns failed; a violation says enough."""
+    """Return the warning after the verdict's sentence; a violation says enough."""
     if verdict == "fail":
         return ""
-    own = [c.reason for c in checks if _warns(c)]
-    places = [place for place, part in enumerate(parts) if any(map(_warns, part.checks))]
+    own = [check.reason for check in warnings_of(checks)]
+    places = [place for place, part in enumerate(parts) if warnings_of(part.checks)]
     if own:
-        return f"{_BUT}: {own[0]}."
+        return warned(own[0])
     if not places:
         return ""
-    reason = next(c.reason for c in parts[places[0]].checks if _warns(c))
-    return f"{_BUT} in {words.some(places)}: {reason}."
-
-
-def _warns(check: Check) -> bool:
-    return check.level == "warn" and check.verdict == "fail" and not check.waived
+    first = warnings_of(parts[places[0]].checks)[0]
+    return warned(first.reason, f" in {words.some(places)}")
 
 
 def steps_of(

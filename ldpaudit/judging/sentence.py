@@ -10,6 +10,7 @@ from ldpaudit.judging.waivers import waived_words
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.receipt.words import sentence as replayed
 from ldpaudit.result import Check, Verdict, holding_up
+from ldpaudit.result.answers import VERDICTS, warned, warnings_of
 from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result.stated import INSIDER, OUTSIDER
 
@@ -26,22 +27,23 @@ def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     waived = [check for check in checks if check.waived]
     accepted = [check for check in waived if check.level == "error"]
     if verdict == "fail":
-        text = f"Violation found: {violation(grave[0])}{_more(len(grave) - 1)}."
+        text = f"{VERDICTS[verdict]}: {violation(grave[0])}{_more(len(grave) - 1)}."
     elif verdict == "inconclusive":
         reason = grave[0].reason if grave else "the policy has no check that can fail"
-        text = f"Inconclusive: {reason}."
+        text = f"{VERDICTS[verdict]}: {reason}."
     elif accepted:
         what = f"{violation(accepted[0])}{_more(len(accepted) - 1, waived=True)}"
-        text = f"Violation found, {waived_words(accepted[0])}: {what}."
+        text = f"{VERDICTS['fail']}, {waived_words(accepted[0])}: {what}."
     else:
-        text = f"No violation found: {_reassurance(checks, case)}."
+        text = f"{VERDICTS[verdict]}: {_reassurance(checks, case)}."
         if case.known.replay is not None and case.known.proven:
             text = f"{replayed(case.known.replay)}{_exact(case)}"
-    warned = [c for c in checks if c.level == "warn" and c.verdict == "fail" and not c.waived]
-    if warned and verdict != "fail":  # Silence over a failed check would contradict the page.
-        first, others = warned[0], _more(len(warned) - 1)
+    warnings = warnings_of(checks)
+    if warnings and verdict != "fail":  # Silence over a failed check would contradict the page.
+        first, left = warnings[0], len(warnings) - 1
         sure = "" if first.confidence is None else f" (at {percent(first.confidence)} confidence)"
-        text += f" But a check that only warns failed: {first.reason}{sure}{others}."
+        more = f", and {left} more warning{'s' if left > 1 else ''}" if left else ""
+        text += warned(first.reason, more=f"{sure}{more}")
     besides = [check for check in waived if check.level == "warn" or verdict != "pass"]
     if besides:
         first, others = besides[0], _more(len(besides) - 1, waived=True)

@@ -249,7 +249,8 @@ class _Walk:
         if stratum:
             chosen = {name: place for name, place in chosen.items() if name in _OF_A_STRATUM}
         check_alignment(one_channel(context))
-        notes += unrelated_truth(one_channel(context))
+        unrelated = unrelated_truth(one_channel(context))
+        notes += unrelated
         strata = []
         for view, rows in views:
             run.progress.remark(f"Stratum {view.label}:")
@@ -276,7 +277,10 @@ class _Walk:
                 rows=len(release),
                 sha256=release.sha256,
                 today=self.today,
-                known=_circumstances(context, records, self.skip),
+                known=replace(
+                    _circumstances(context, records, self.skip),
+                    unrelated=bool(unrelated) and not stratum,
+                ),
                 strata=strata,
             )
         if not stratum:

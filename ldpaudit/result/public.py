@@ -21,7 +21,7 @@ from ldpaudit.result.estimate import Curve, Estimate, Frozen, Number
 
 _SENTENCES: Final[dict[Decision, str]] = {
     "publish": "No violation was found. That does not prove the claim.",
-    "not yet": "The audit could not decide, or a check that only warns has failed.",
+    "not yet": "The audit could not decide, or there is a warning.",
     "do not publish": "The release breaks its claim or a limit of its policy.",
 }
 _NO_PROOF: Final = " That does not prove the claim."

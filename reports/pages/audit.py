@@ -22,6 +22,7 @@ from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.pieces import Piece, best_guess, kind_of, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
 from ldpaudit.result import AuditResult, Check, Estimate, Note, RunInfo
+from ldpaudit.result.answers import answer_word, is_warning
 from ldpaudit.result.harmless import PHRASE, name, shown
 from ldpaudit.result.numbers import counted_as, number, percent, rows
 
@@ -189,7 +190,7 @@ def _parts(pieces: Sequence[Piece]) -> Iterator[Section]:
         heading = _HEADINGS[kind]
         if any("/" in piece.key for piece in pieces):
             heading = "Releases and their columns"
-        answers = [Answer(p.result.verdict, p.title, f"{p.verdict}.", "", p.place) for p in pieces]
+        answers = [Answer(p.look, p.title, f"{p.verdict}.", "", p.place) for p in pieces]
         headers, body = table_of(pieces)
         table = Table(headers[:-1], tuple(cells[:-1] for cells in body))
         yield Section(
@@ -260,8 +261,7 @@ def _checks(result: AuditResult, printer: Printer) -> Section:
 def _answer(check: Check, printer: Printer, *, numbers: bool = False) -> Answer:
     observed, limit = printer.observed_and_limit(check)
     reason = shown(check.reason)
-    warns = (check.level, check.verdict) == ("warn", "fail")
-    word = "Warning" if warns else wording.VERDICTS[check.verdict]
+    warns, word = is_warning(check), answer_word(check)
     if check.verdict == "pass" and reason:  # The mark says that nothing was found.
         texts = [f"{reason[:1].upper()}{reason[1:]}."]
     else:
@@ -271,7 +271,8 @@ def _answer(check: Check, printer: Printer, *, numbers: bool = False) -> Answer:
     if waiver := wording.waiver_line(check):
         texts.append(f"{waiver[:1].upper()}{waiver[1:]}.")
     quiet = "" if check.level == "error" or warns else "Only warns."
-    return Answer(check.verdict, check.id, " ".join(texts), quiet)
+    look = "inconclusive" if warns else check.verdict
+    return Answer(look, check.id, " ".join(texts), quiet)
 
 
 def _check_row(check: Check, printer: Printer) -> tuple[str, ...]:
@@ -279,7 +280,7 @@ def _check_row(check: Check, printer: Printer) -> tuple[str, ...]:
     sure = "–" if level is None else percent(level) if 0 < level < 1 else number(level)
     return (
         check.id,
-        wording.VERDICTS[check.verdict],
+        answer_word(check),
         *printer.observed_and_limit(check),
         sure,
         "–" if p is None else number(p),

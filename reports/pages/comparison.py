@@ -20,6 +20,7 @@ from ldpaudit.reports.pages.sections import REFERENCES
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.result import AuditResult, Estimate, Score
+from ldpaudit.result.answers import warnings_of, with_reason
 from ldpaudit.result.comparison import Comparison, Difference
 from ldpaudit.result.harmless import PHRASE, name, shown
 from ldpaudit.result.numbers import number, percent, rows
@@ -143,8 +144,16 @@ def _titled(sentence: str) -> tuple[str, str]:
     return (f"{title}:", rest) if colon else ("", title)
 
 
+def _judged(result: AuditResult) -> str:
+    """Return the verdict in words, and the first warning that stands beside it."""
+    headline, warnings = wording.headline(result), warnings_of(result.checks)
+    if result.verdict != "pass" or not warnings:
+        return headline
+    return shown(with_reason(headline, result))
+
+
 def _decided(release: str, result: AuditResult) -> Answer:
-    verdict, step = wording.headline(result), next(iter(result.next_steps), "")
+    verdict, step = _judged(result), next(iter(result.next_steps), "")
     text = f"{release}: {verdict[:1].lower()}{verdict[1:]}."
     publish = f"Publish: {wording.publish_answer(result)}"
     quiet = f"Next: {shown(step)}" if step else ""
@@ -179,7 +188,7 @@ def _data(comparison: Comparison) -> Table:
 
 def _releases(pairs: Sequence[Pair]) -> Table:
     """Return a column for each release: what it is and its main numbers."""
-    verdicts = (wording.VERDICTS[result.verdict] for _, result in pairs)
+    verdicts = (_judged(result) for _, result in pairs)
     body: list[tuple[Cell, ...]] = [
         ("Mechanism", *(_mechanism(result) for _, result in pairs)),
         ("Judged on its own", *verdicts),

@@ -6,8 +6,8 @@ from typing import Final, Literal
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.reports.text.pieces import every_answer
 from ldpaudit.reports.text.quantities import Printer
-from ldpaudit.reports.text.wording import VERDICTS
 from ldpaudit.result import AuditResult, Check
+from ldpaudit.result.answers import VERDICTS, answer_word
 from ldpaudit.result.harmless import name, shown
 from ldpaudit.result.numbers import percent
 
@@ -34,10 +34,11 @@ def asks_attention(check: Check) -> Grade | None:
 
 def answer(check: Check, printer: Printer) -> str:
     """Return the answer of a check as one sentence, with what was measured."""
-    reason = shown(check.reason).rstrip(".") or VERDICTS[check.verdict].lower()
-    start = "inconclusive: " if check.verdict == "inconclusive" else ""
-    text = f"{start}{reason}{_measured(check, printer)}"
-    return f"{text[:1].upper()}{text[1:]}."
+    word, reason = answer_word(check), shown(check.reason).rstrip(".")
+    # Where a check fails that decides, and where one is met, the format's own sign says so.
+    bare = reason and word in (VERDICTS["fail"], VERDICTS["pass"])
+    text = reason if bare else f"{word}{': ' if reason else ''}{reason}"
+    return f"{text[:1].upper()}{text[1:]}{_measured(check, printer)}."
 
 
 def _measured(check: Check, printer: Printer) -> str:

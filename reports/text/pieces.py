@@ -7,7 +7,8 @@ from typing import Final
 
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.quantities import Printer, Quantity
-from ldpaudit.result import AuditResult, Check, holding_up
+from ldpaudit.result import AuditResult, Check
+from ldpaudit.result.answers import warnings_of, with_reason
 from ldpaudit.result.harmless import name, shown
 
 _BLIND: Final = {
@@ -136,8 +137,13 @@ class Piece:
     @property
     def verdict(self) -> str:
         """Its verdict, and the gravest check that is not met."""
-        reasons = [f": {shown(check.reason)}" for check in holding_up(self.result.checks)]
-        return f"{wording.headline(self.result)}{next(iter(reasons), '')}"
+        return shown(with_reason(wording.headline(self.result), self.result))
+
+    @property
+    def look(self) -> str:
+        """Its mark: a warning is no tick."""
+        warns = self.result.verdict == "pass" and warnings_of(self.result.checks)
+        return "inconclusive" if warns else self.result.verdict
 
 
 def _in_line(quantity: Quantity | None) -> str:

@@ -14,17 +14,11 @@ from ldpaudit.result import (
     Family,
     PlugIn,
     RunInfo,
-    Verdict,
     readable,
 )
+from ldpaudit.result.answers import VERDICTS
 from ldpaudit.result.harmless import name, shown
 from ldpaudit.result.numbers import fold, percent
-
-VERDICTS: Final[dict[Verdict, str]] = {
-    "fail": "Violation found",
-    "pass": "No violation found",
-    "inconclusive": "Inconclusive",
-}
 
 PUBLISH: Final[dict[Decision, str]] = {
     "publish": "yes",
@@ -36,7 +30,7 @@ PUBLISH: Final[dict[Decision, str]] = {
 
 PROVEN: Final = "Proven"
 """The headline where the noise was drawn again and every label is as drawn."""
-WAIVED: Final = "Violation found, waived"
+WAIVED: Final = f"{VERDICTS['fail']}, waived"
 """The headline where a violation stands that somebody answers for; the exit status is 0."""
 
 
@@ -89,7 +83,9 @@ def publish_line(result: AuditResult) -> str:
     return f"Publish: {publish_answer(result)}."
 
 
-_POWER: Final = re.compile(r"; (?:but )?(this audit would have noticed.*?)(?=\. (?:But|A) |\.$)")
+_POWER: Final = re.compile(
+    r"; (?:but )?(this audit would have noticed.*?)(?=\. (?:Warning|But|A) |\.$)"
+)
 _PROVEN: Final = re.compile(r" \((?:certified|estimated): at least ε = [^)]*\)")
 
 

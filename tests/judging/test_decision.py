@@ -12,7 +12,8 @@ from scipy.stats import norm
 import ldpaudit
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.advice import MOST, one_in
-from ldpaudit.judging.checks.interface import CLEAR_SHARE, POWER
+from ldpaudit.judging.checks.interface import CLEAR_SHARE, POWER, Case, Circumstances
+from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.node import drafts_of
 from ldpaudit.judging.policy import STARTER, default_policy, parse_policy
 from ldpaudit.judging.policy.sections import ClaimSection, PowerSection
@@ -355,3 +356,12 @@ def test_a_policy_of_which_no_check_could_run(check):
         audited(policy, truth=False)
     assert "left out" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["columns.told", "attack.features-only.auc"])
+@pytest.mark.parametrize("truth", [False, True])
+def test_without_true_labels_only_what_was_looked_at_is_said(name, truth):
+    seen = Circumstances(truth=truth)
+    case = Case(default_policy(), CLAIM, evidence(share(name, 0.2, 0.1)), 100, seen)
+    found = next(one for one in draft_checks(case) if one.id == "features-reveal-label")
+    assert ("by the released labels" in found.test(0.05).reason) == (not truth)

@@ -105,19 +105,19 @@ def test_joint_draws_are_tested_at_the_level_of_the_node(p, status):
     assert not any(d.id == "claimed-channel" for d in drafts_of(node()))
 
 
-def test_a_check_that_only_warns_is_said_once():
+def test_a_warning_is_said_once():
     warned = SimpleNamespace(
         id="identifiers", level="warn", verdict="fail", waived=None, reason="dates"
     )
     part = SimpleNamespace(
         verdict="inconclusive",
         checks=(warned,),
-        sentence="Inconclusive: too few rows. But a check that only warns failed: dates.",
+        sentence="Inconclusive: too few rows. Warning: dates.",
     )
     words = Words("release", "the 2 releases together", ("a.csv", "b.csv"))
     assert sentence_of("inconclusive", (), (part, part), words, lambda _: None) == (
-        "Inconclusive in release 1 (a.csv): too few rows; and in release 2 (b.csv). But a check "
-        "that only warns failed in releases 1 and 2: dates."
+        "Inconclusive in release 1 (a.csv): too few rows; and in release 2 (b.csv). Warning "
+        "in releases 1 and 2: dates."
     )
 
 

@@ -260,7 +260,10 @@ def test_numbers_stand_beside_what_the_features_tell(build):
     alone = page.index("The features alone: labels guessed right")
     assert attack < alone
     assert "≥ 1.947" in page
-    assert "<strong>failed</strong>, waived until 2030-01-01 by the board: A small pilot" in page
+    assert (
+        "<strong>Violation found</strong>, waived until 2030-01-01 by the board: A small pilot"
+        in page
+    )
     assert "built-in policy" not in page
 
 

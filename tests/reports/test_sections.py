@@ -204,7 +204,7 @@ def test_a_part_gives_the_reason_of_its_gravest_check(whole):
     for left, verdict, reason in (
         (checks, "fail", "Violation found: found"),
         (checks[:2], "inconclusive", "Inconclusive: too-weak"),
-        (checks[:1], "pass", "No violation found: warned"),
+        (checks[:1], "pass", "No violation found. Warning: warned"),
     ):
         part = whole.labels[0].model_copy(update={"checks": tuple(left), "verdict": verdict})
         assert Piece("column-1", part).verdict == reason

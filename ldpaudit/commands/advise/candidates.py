@@ -405,20 +405,30 @@ def left_out(
     return left, dropped, searched
 
 
-def stretch(column: Column, policy: Policy, rows: Rows) -> float:
+def stretch(column: Column, policy: Policy, rows: Rows, level: float | None = None) -> float:
     """Return how far beyond a limit the features alone are, 1 at the limit; 0 without any."""
+    # With a ``level`` by the lower ends of intervals: beyond 1 a limit is surely broken.
     checks, worst, classes = policy.checks, [0.0], column.release.numeric is None
     reveal, right = checks.features_reveal_label, checks.label_inference_accuracy
+    tail = None if level is None else (1 - level) / 2
     if reveal is not None and classes:
-        fold = _scored(rows, 0.05)
-        worst += [measure.value(fold) / reveal.max for measure in (AUC, BALANCED_ACCURACY)]
+        fold = _scored(rows, tail or 0.05)
+        worst += [
+            (measure.value(fold) if tail is None else measure.lower(fold, tail)) / reveal.max
+            for measure in (AUC, BALANCED_ACCURACY)
+        ]
     if right is not None and classes:
-        worst.append(float(rows.alone.mean()) / max(right.max, 1e-9))
+        worst.append(_share(rows.alone, tail) / max(right.max, 1e-9))
     loss = checks.instance_loss_exceedance
     if loss is not None and (at := loss.at.at(0.0)) is not None:
-        exceeding = (mean_loss(rows.posterior, column.prior, None) >= at - 1e-9).mean()
-        worst.append(float(exceeding) / max(loss.max, 1e-9))
+        exceeding = mean_loss(rows.posterior, column.prior, None) >= at - 1e-9
+        worst.append(_share(exceeding.astype(np.float64), tail) / max(loss.max, 1e-9))
     return max(worst)
+
+
+def _share(values: FloatArray, tail: float | None) -> float:
+    """Return the mean of numbers from 0 to 1, or a lower bound of it that errs so seldom."""
+    return float(values.mean() if tail is None else mean_lower(values, tail, 0.0, 1.0))
 
 
 def _scored(rows: Rows, alpha: float) -> Any:
@@ -697,6 +707,21 @@ def _start(columns: Sequence[Column], line: Sequence[Parts], policy: Policy, mos
     while place and not all(map(within, columns, line[place], [policy] * len(columns))):
         place -= 1
     return place
+
+
+def limits_of_guesses(policy: Policy) -> dict[str, tuple[str, float, str]]:
+    """Return by the id of advice what bounds an attacker's guesses: check, limit, level."""
+    # A limit that follows the claim holds for every mechanism of that ε: nothing is to be shown.
+    checks = policy.checks
+    asked = {
+        "advice.accuracy": ("label-inference-accuracy", checks.label_inference_accuracy),
+        "advice.advantage": ("label-inference-advantage", checks.label_inference_advantage),
+    }
+    return {
+        name: (check, float(section.max), section.level)
+        for name, (check, section) in asked.items()
+        if section is not None and section.max != CLAIM
+    }
 
 
 def within(column: Column, point: Point, policy: Policy) -> bool:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDER: Final = (
-    "In this order: first what no interval shows to be worth less than the best, and of these what "
+    "In this order: releases that passed two simulated audits; of these what no interval shows to "
+    "be worth less than the best, and of these what "
     "the closed form expects to err least."
 )
 _NOT_RELEASED: Final = (
@@ -218,7 +219,7 @@ def _recommended(advice: Advice) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
         (
             *(place, choice.mechanism, number(choice.epsilon)),
             *(_shown(choice.numbers[n]) if n in choice.numbers else "–" for n in ids),
-            choice.kind if choice.simulated else f"{choice.kind}, not simulated",
+            choice.sure,
         )
         for place, choice in choices
     )

@@ -67,7 +67,17 @@ class Choice(Frozen):
     )
     limits: list[Limit] | None = Field(description="The policy's limits; null for several columns.")
     simulated: bool = Field(description="Whether a release was simulated, audited and learnt from.")
+    passed: int = Field(
+        0, description="How many simulated audits it passed; a single pass may be luck."
+    )
     kind: Kind = Field(description="How sure the least sure of the numbers is.")
+
+    @property
+    def sure(self) -> str:
+        """How sure the numbers are, and whether a second simulated audit passed, too."""
+        if not self.simulated:
+            return f"{self.kind}, not simulated"
+        return self.kind if self.passed > 1 else f"{self.kind}, not confirmed"
 
     @property
     def numbers(self) -> dict[str, Estimate]:
@@ -176,9 +186,10 @@ class AdviceRun(Frozen):
 
 def found_words(best: Recommendation) -> str:
     """Return what to release in one sentence."""
+    once = "" if best.passed > 1 else " Not confirmed: only one simulated audit passed so far."
     if best.labels is not None:
         parts = ", ".join(choice.words for choice in best.labels)
-        return f"Release the {len(best.labels)} private columns with {parts}, in this order."
+        return f"Release the {len(best.labels)} private columns with {parts}, in this order.{once}"
     leakage, said = best.leakage or {}, list[str]()
     if best.utility is not None:
         said.append(_WORTH[best.utility.id].format(_plain(best.utility)))
@@ -188,7 +199,7 @@ def found_words(best: Recommendation) -> str:
         # Of its own features where the audit of a simulated release measured it.
         alone = "without the release" if gain.section == "leakage" else "from its features alone"
         said.append(f"{points} points more than {alone}")
-    return f"Release with {best.words}: {', '.join(said)}."
+    return f"Release with {best.words}: {', '.join(said)}.{once}"
 
 
 def _plain(estimate: Estimate) -> str:

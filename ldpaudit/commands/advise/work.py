@@ -19,6 +19,7 @@ from ldpaudit.commands.advise.candidates import (
     checked,
     cost,
     left_out,
+    limits_of_guesses,
     lines,
     read_column,
     replaces_features,
@@ -78,7 +79,10 @@ _FOUND: Final = {
     "attack.best.advantage": "advice.advantage",
 }
 _LOSSES: Final = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
-_ONE_DRAW: Final = "passed one simulated audit, which may be luck: the time was up before a second."
+_ONE_DRAW: Final = (
+    "is not confirmed: it passed one simulated audit, which may be luck, and the time was up "
+    "before a second (--minutes)."
+)
 
 
 @unchanged()
@@ -101,7 +105,7 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     seconds = 60 * request.minutes
     progress.step("which columns to leave out")
     columns, dropped, searched = left_out(columns, policy, level, start + _SHARE * seconds)
-    hopeless = any(stretch(column, policy, column.tested) > 1 for column in columns)
+    hopeless = any(stretch(column, policy, column.tested, level) > 1 for column in columns)
     if dropped and request.use != "counts":
         hopeless |= any(not column.tables.features.names for column in columns)
     if request.public is not None and len(columns) == 1:
@@ -134,6 +138,11 @@ class Tried:
     def passes(self) -> bool:
         """Whether every draw met the policy."""
         return not self.why_not
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether a second simulated audit found what the first did."""
+        return self.passes and len(self.results) >= 2
 
 
 @dataclass
@@ -183,6 +192,8 @@ class Search:
             return None
         self.progress.step(f"simulating {words(parts)}")
         try:
+            if not known.results:
+                known = self._by_interval(parts)
             while len(known.results) < draws and known.passes:
                 numbered = [replace(one, repeat=len(known.results) + 1) for one in parts]
                 if (result := self._audited(numbered, until)) is None:
@@ -200,6 +211,26 @@ class Search:
             known = replace(known, why_not=str(error))
         self.tried[parts] = known
         return known
+
+    def _by_interval(self, parts: Parts) -> Tried:
+        """Return a release with the first limit that its own intervals do not show to be met."""
+        # One simulated audit may pass by luck; the interval on held-out rows allows for the choice.
+        asked = limits_of_guesses(self.policy)
+        for point, column in zip(parts, self.columns, strict=True):
+            if not asked or replaces_features(point.mechanism):
+                continue
+            for one in self.among(parts, column).leakage(point, self.level):
+                check, limit, level = asked.get(one.id, ("", math.inf, ""))
+                if one.low is None or one.high is None or one.high <= limit:
+                    continue
+                if one.low > limit:
+                    observed, most = against(one.low, limit)
+                    why = f"{check}: at least {observed}; the policy allows {most}"
+                    return Tried(parts, why_not=why)
+                if level == "error":
+                    why = f"{check}: {straddles(one, limit)}"
+                    return Tried(parts, why_not=why, unclear=True)
+        return Tried(parts)
 
     def _audited(self, parts: Sequence[Point], until: float) -> AuditResult | None:
         """Return the audit of a simulated release of all rows; None where the time is over."""
@@ -295,6 +326,14 @@ def reason(check: Check) -> str:
     return f"{check.id}: {check.reason}"
 
 
+def straddles(estimate: Estimate, limit: float) -> str:
+    """Return that an interval holds a limit, in words."""
+    assert estimate.low is not None
+    assert estimate.high is not None
+    low, high = number(estimate.low, "down"), number(estimate.high, "up")
+    return f"the interval [{low}, {high}] straddles the limit {number(limit)}"
+
+
 def costs(utility: Iterable[Estimate | None], *, optimistic: bool = False) -> float:
     """Return the sum of utilities as costs, the less the better; or the least it may be."""
     total = 0.0
@@ -359,13 +398,13 @@ class _Answer:
         return [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
 
     def _ordered(self, found: list[Tried]) -> list[Tried]:
-        """Return releases, those first that no interval shows to be worse than the best."""
+        """Return releases: confirmed ones first, then those not shown to be worse than the best."""
         # Among these the closed form decides: test rows are few, and the best of them may be luck.
         value = min((costs(one.utility) for one in found), default=0.0)
 
-        def key(one: Tried) -> tuple[bool, float]:
+        def key(one: Tried) -> tuple[bool, bool, float]:
             worse = costs(one.utility, optimistic=True) > value
-            return worse, math.fsum(map(cost, self.search.columns, one.parts))
+            return not one.confirmed, worse, math.fsum(map(cost, self.search.columns, one.parts))
 
         return sorted(found, key=key)
 
@@ -419,7 +458,7 @@ class _Answer:
                 if way.parts[way.start] not in self.search.tried:
                     yield f"Not simulated: {words(way.parts[way.start])}."
         for one in best:
-            if len(one.results) == 1:
+            if not one.confirmed:
                 yield f"{words(one.parts)} {_ONE_DRAW}"
         for way in self.ways:
             for failed in [one for one in self._known(way) if not one.passes][:1]:
@@ -473,6 +512,7 @@ class _Answer:
             **dict.fromkeys(("value", "utility", "leakage", "limits")),
             epsilon=spent(tried.parts),
             simulated=all(one.simulated for one in choices),
+            passed=len(tried.results),
             kind=least_sure(one.kind for one in choices),
             labels=choices,
             command=command,
@@ -488,6 +528,7 @@ class _Answer:
             result, utility = tried.results[0], tried.utility[place]
             result = result.labels[place] if result.labels else result
             limits = [limit for check in result.checks if (limit := Limit.of(check)) is not None]
+            limits = [self._by_own_interval(limit, leakage) for limit in limits]
             named = {} if leakage else _FOUND
             leakage += [
                 one.model_copy(update={"id": named[one.id]})
@@ -507,8 +548,17 @@ class _Answer:
             leakage={one.id: one for one in leakage},
             limits=limits,
             simulated=bool(tried.results),
+            passed=len(tried.results),
             kind=least_sure(kinds) if tried.results else "estimated",
         )
+
+    def _by_own_interval(self, limit: Limit, leakage: Sequence[Estimate]) -> Limit:
+        """Return a limit, kept only where the interval on held-out rows keeps it, too."""
+        asked = {check: name for name, (check, *_) in limits_of_guesses(self.search.policy).items()}
+        one = next((one for one in leakage if one.id == asked.get(limit.check)), None)
+        if one is None or one.high is None or one.high <= limit.limit:
+            return limit
+        return limit.model_copy(update={"passes": False})
 
     def _command(self, parts: Parts) -> str:
         """Return the command that makes a release."""

@@ -38,8 +38,9 @@ from ldpaudit.reports.text.wording import (
     publish_line,
     waiver_line,
 )
-from ldpaudit.result import AuditResult, Profile
+from ldpaudit.result import AuditResult, Check, Profile
 from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result.answers import WARNING, is_warning, warnings_of
 from ldpaudit.result.harmless import one_line
 from ldpaudit.result.numbers import number
 from ldpaudit.result.public import public
@@ -257,18 +258,21 @@ def said_of(
     yield from (("" if n else "next", f"{n + 1}. {step}") for n, step in enumerate(steps))
     for piece in worst_first(result):
         known = (f"{name[:1].lower()}{name[1:]} {text}" for name, text in piece.found.items())
-        yield piece.result.verdict, "; ".join((f"{piece.title}: {piece.claimed}", *known))
+        verdict = piece.result.verdict
+        warns = verdict == "pass" and warnings_of(piece.result.checks)
+        sign = WARNING.lower() if warns else verdict
+        yield sign, "; ".join((f"{piece.title}: {piece.claimed}", *known))
     # The checks of the whole, and of its parts those that are not met, each alike once.
     alike: dict[tuple[str, str, str], list[Piece]] = {}
     for piece, check in every_answer(result):
         waived = f" ({words})" if (words := waiver_line(check)) else ""
         if not piece.key:
-            yield check.verdict, f"{check.id}: {check.reason}{waived}"
+            yield _sign(check), f"{check.id}: {check.reason}{waived}"
         elif check.verdict != "pass":
-            found = (check.verdict, check.id, f"{check.reason}{waived}")
+            found = (_sign(check), check.id, f"{check.reason}{waived}")
             alike.setdefault(found, []).append(piece)
-    for (verdict, identifier, reason), of in alike.items():
-        yield verdict, f"{identifier} of {named(of)}: {reason}"
+    for (sign, identifier, reason), of in alike.items():
+        yield sign, f"{identifier} of {named(of)}: {reason}"
     yield from (("correction", correction) for correction in correction_lines(result))
     every = pieces(result)
     records = [one for piece in every for one in piece.result.audits]
@@ -291,6 +295,11 @@ def said_of(
     for text, of in warned.items():
         which = named(of)
         yield "warning", text if not of[0].key else f"{which[:1].upper()}{which[1:]}: {text}"
+
+
+def _sign(check: Check) -> str:
+    """Return what stands before a check in a list: its verdict, or that it is a warning."""
+    return WARNING.lower() if is_warning(check) else check.verdict
 
 
 CLAIMED_EPSILON: Final = 1.0

@@ -345,7 +345,9 @@ def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> Le
     less = settings[place - 1] if place else None
     ends = _interval(least.passes, least.passes, 1 - (1 - level) / len(settings))
     share, exceptions = ends | {"level": level}, [s for s in rest if not s.publishable]
-    draws = "the one draw" if least.draws == 1 else f"any of {least.draws} draws"
+    draws = f"any of {least.draws} draws"
+    if least.draws == 1:
+        draws = "the one draw (not confirmed: --repeats 2 or more would)"
     low = number(share["low"], "down")
     parts = [
         f"{mechanism}: {named(least)}, no violation found in {draws}",

@@ -63,8 +63,9 @@ class Circumstances:
 
     ``truth``: whether the true labels were given; ``counts``, int64 array of shape (k, m) or None:
     rows by true and released label; ``channel``: the claimed one, in the order of the release's
-    labels; ``records``: the audits that were asked for; ``left_out``: the audits that were not, and
-    the option that left each out; ``holds_truth``: whether the true labels are in the release
+    labels; ``unrelated``: whether true and released labels are as if they had nothing to do with
+    each other; ``records``: the audits that were asked for; ``left_out``: the audits that were not,
+    and the option that left each out; ``holds_truth``: whether the true labels are in the release
     itself; ``declared``: whether the file itself declares the claim; ``changes``: what has to be
     changed in the file before it is published, whatever its labels; ``advisable``: whether
     ``ldpaudit advise`` can take the release with its true labels; ``columns``: all private columns
@@ -75,6 +76,7 @@ class Circumstances:
     truth: bool = True
     counts: IndexArray | None = None
     channel: Channel | None = None
+    unrelated: bool = False
     records: tuple[AuditRecord, ...] = ()
     left_out: Mapping[str, Literal["--only", "--skip"]] = field(default_factory=dict)
     holds_truth: bool = False

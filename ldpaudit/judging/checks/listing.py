@@ -137,6 +137,16 @@ def _unread(case: Case, _: Any) -> Draft | None:
     return drafted(Answer("fail", unread.value, reason), (UNREAD,))
 
 
+def _unrelated(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where the true labels say something; no policy switches it off."""
+    # Little is expected of much noise, and a claim says how much noise there is. With a claimed
+    # channel true labels that fit it worse than chance allows are refused when they are read.
+    if not case.known.unrelated or case.claim.epsilon is not None:
+        return None
+    reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
+    return drafted(Answer("inconclusive", None, reason), counted=True)
+
+
 def _replay(case: Case, section: Any) -> Draft | None:
     found = case.known.replay
     if found is None or not (decided(found) or section.required):
@@ -311,6 +321,9 @@ _COLUMNS = {
     ),
 }
 _EXCESS, _MOST = "columns.row_order", 0.5
+# Without true labels nothing is known of what features reveal about them.
+_SEEN = "by the released labels, "
+_UNSEEN = "; what they reveal about the true labels was not measured"
 _NOT_ONE = {
     True: "no column by itself reveals the labels, nor does the order of the rows; what all "
     "columns reveal together was not measured",
@@ -328,15 +341,16 @@ def _features_reveal(case: Case, section: Any) -> Draft:
     observed = max(shares.values(), default=0.0)
     reasons, order = list(_revealing(estimates, ids, shares, section)), _order(estimates)
     found = ", and ".join(reasons)
+    seen, unseen = ("", "") if case.known.truth else (_SEEN, _UNSEEN)
     if not ids:
         answer = Answer("inconclusive", None, "no label is known that features could reveal")
     elif found:
         little = "" if found == order else ": noise on the label protects little"
         answer = Answer("fail", observed, f"{found}{little}")
     elif {_BALANCED, _AUC, _CLASSIFIER} & shares.keys():
-        answer = Answer("pass", observed, "the features alone leave labels open")
+        answer = Answer("pass", observed, f"{seen}the features alone leave labels open{unseen}")
     else:
-        answer = Answer("pass", observed, _NOT_ONE[_POSITION in shares])
+        answer = Answer("pass", observed, f"{seen}{_NOT_ONE[_POSITION in shares]}")
     return drafted(answer, ids, section.max)
 
 
@@ -509,6 +523,9 @@ CHECKS: Final[Mapping[str, Row]] = {
     ),
     "cells-read": Row(
         "Was every cell of the columns read as what it is?", _unread, level="warn", counted=True
+    ),
+    "truth-fits": Row(
+        "Do the true labels belong to the released rows?", _unrelated, level="error", counted=True
     ),
     "min-rows": Row(
         "Has the release as many rows as the policy asks for?",
