@@ -17,7 +17,7 @@ from ldpaudit.reports.pages.page import (
     render_page,
     size_of,
 )
-from ldpaudit.reports.pages.sections import sections_of
+from ldpaudit.reports.pages.sections import FILE_ORDER, sections_of
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.pieces import Piece, best_guess, kind_of, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
@@ -60,8 +60,9 @@ def audit_page(result: AuditResult) -> str:
         version=name(result.ldpaudit_version),
     )
     text = ""
-    for most in (_MOST_NUMBERS, 0):
-        start = (*_parts(pieces), _checks(result, printer), *found)
+    for most, left_out in ((_MOST_NUMBERS, ""), (_MOST_NUMBERS, FILE_ORDER), (0, FILE_ORDER)):
+        kept = tuple(one.but(left_out) for one in found)
+        start = (*_parts(pieces), _checks(result, printer), *kept)
         limits = replace(LIMITS, folded=tuple(_rests_on(result)))
         end: tuple[Section, ...]
         end = (limits, GLOSSARY, _appendix(result, printer, pieces, most))
