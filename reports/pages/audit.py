@@ -166,11 +166,8 @@ def tiles_of(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     yield Tile("Claimed ε", f"{claim}{unit}", source, mark)
     if (measured := printer.measured) is not None:
         text = f"{measured.text} {measured.unit}".strip()
-        bound = text.startswith("≥ ")
-        text = f"ε {text}" if bound else text
-        proven = bound and measured.estimate.kind == "certified"
-        title = "Proven so far" if proven else "Measured so far" if bound else "Measured ε"
-        yield Tile(title, text, measured.words, measured.mark)
+        text = f"ε {text}" if measured.estimate.side == "lower" else text
+        yield Tile(printer.called, text, measured.words, measured.mark)
     guess, gain = best_guess(result, printer), result.estimate("attack.best.advantage")
     if guess is not None:
         found = guess.quantity
