@@ -280,7 +280,7 @@ def _before_and_after(numbers: Numbers) -> Iterator[Section]:
         yield _drawn_or_listed(numbers, "confusion", figure.title, words, figure)
     if columns is not None and columns.shares:
         ranked = sorted(columns.shares, key=lambda one: -one.before)
-        title = "Each column and the label, before and after the noise"
+        title = "Columns and the label, before and after noise"
         figure = columns_figure(columns, place, "What each column explains of the label", ranked)
         words = _COLUMNS.format(first_group(columns))
         section = _drawn_or_listed(numbers, "columns-explain", title, words, figure)
