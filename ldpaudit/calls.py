@@ -14,6 +14,7 @@ from ldpaudit.keywords import documented, in_python, made
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.options import texts_of
 from ldpaudit.work.memory import Scratch
+from ldpaudit.work.notebook import notebook_progress
 from ldpaudit.work.progress import NoProgress
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def compare(*inputs: Any, **options: Any) -> "Comparison":
     from ldpaudit.commands.compare.work import compare as work
 
     request = made(CompareRequest, {"inputs": inputs, **options}, "compare")
-    return work(request, request.progress)
+    with notebook_progress(request.progress) as progress:
+        return work(request, progress)
 
 
 @overload
@@ -267,7 +269,8 @@ def sweep(data: str | Path, mechanisms: str | Sequence[str], **options: Any) -> 
         values = options[name]
         options[name] = values if isinstance(values, str) else ",".join(map(str, values))
     stated = {"data": _file(data, "sweep"), "mechanisms": mechanisms, **options}
-    return work(made(SweepRequest, stated, "sweep"))
+    with notebook_progress(None) as progress:
+        return work(made(SweepRequest, stated, "sweep"), progress)
 
 
 @in_python(AdviseRequest)
@@ -296,7 +299,8 @@ def advise(data: str | Path, label: str | Sequence[str] = (), **options: Any) ->
     stated = {"data": _file(data, "advise"), "label": texts_of(label, "label"), **options}
     for name in options.keys() & {"test", "truth", "public"}:
         stated[name] = None if options[name] is None else _file(options[name], "advise")
-    return work(made(AdviseRequest, stated, "advise"))
+    with notebook_progress(None) as progress:
+        return work(made(AdviseRequest, stated, "advise"), progress)
 
 
 def _file(data: Any, function: str) -> str:

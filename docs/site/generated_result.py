@@ -25,6 +25,9 @@ fields that have a default; ids keep their meaning.
 - a number: `estimates`, by `id`: `value`, `low`, `high`, `level`, `unit`, \
 [`kind`](explanation/kinds-of-numbers.md)
 - the parts of a result: `labels` (private columns), `releases`, `strata`: each a result
+- what each column explains of true and of released labels, with counts by bin, on at most \
+20,000 rows: `columns`
+- true against released labels and the claimed channel: `confusion`
 - remarks and warnings: `notes`
 """
 

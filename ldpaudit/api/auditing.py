@@ -17,6 +17,7 @@ from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.work.memory import size_of
+from ldpaudit.work.notebook import notebook_progress
 from ldpaudit.work.progress import NoProgress, Progress, Stop
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def audit(release: Any, *args: Any, **keywords: Any) -> AuditResult:
     if len(args) > len(_POSITIONS) or given.keys() & keywords.keys():
         raise InputError("audit() takes a release, true labels, a claim and a seed by position.")
     with in_python(AuditOptions):
-        return audit_with(release, made(AuditOptions, given | keywords, "audit"))
+        options = made(AuditOptions, given | keywords, "audit")
+        with notebook_progress(options.progress) as progress:
+            return audit_with(release, replace(options, progress=progress))
 
 
 _POSITIONS: Final = ("truth", "mechanism", "rng")

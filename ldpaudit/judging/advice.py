@@ -11,7 +11,12 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ldpaudit.judging import fits
-from ldpaudit.judging.checks.claimed_epsilon import IN_DOUBT, LATER_STAGES, POWER_UNKNOWN
+from ldpaudit.judging.checks.claimed_epsilon import (
+    COLUMNS_IN_DOUBT,
+    IN_DOUBT,
+    LATER_STAGES,
+    POWER_UNKNOWN,
+)
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.checks.listing import DECIDED, ORDERED, READ_OFF, TRUTH_INSIDE, audit_behind
 from ldpaudit.judging.policy import Policy
@@ -260,6 +265,8 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
         "channel_refuted": refuted,
         "later_stages": check.reason.startswith(LATER_STAGES.partition("{")[0]),
         "features_in_doubt": IN_DOUBT in check.reason,
+        "columns_in_doubt": COLUMNS_IN_DOUBT in check.reason
+        or stated.UNKNOWN_COLUMNS in evidence.estimates,
         "lacking": missing is not None and not doubted and not refuted,
         "weak": case.known.truth and not closed,
         "allowed": number(allowed),

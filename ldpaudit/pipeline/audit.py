@@ -17,6 +17,7 @@ import ldpaudit
 from ldpaudit.audits.alignment import unrelated_truth
 from ldpaudit.audits.assumptions.rows import clusters
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
+from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding
 from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
@@ -299,6 +300,8 @@ class _Walk:
             run=run_info(plan, self.command, seconds, policy, plugins),
             public=public_facts(every, asked, left_out, self.today),
             strata=parts,
+            columns=None if stratum else column_shares(context),
+            confusion=confusion(context),
             **self._judged(found, judgement),
         )
 

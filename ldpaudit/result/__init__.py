@@ -27,6 +27,7 @@ from ldpaudit.result.audit_result import (
     overall,
     verdict_of,
 )
+from ldpaudit.result.before_after import ColumnShare, ColumnShares, Confusion, ConfusionEntry
 from ldpaudit.result.estimate import (
     Curve,
     Details,
@@ -52,6 +53,10 @@ __all__ = [
     "BeforeNoise",
     "Check",
     "CheckLevel",
+    "ColumnShare",
+    "ColumnShares",
+    "Confusion",
+    "ConfusionEntry",
     "Curve",
     "Decision",
     "Details",

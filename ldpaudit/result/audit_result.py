@@ -9,6 +9,7 @@ from pydantic import FailFast, Field, computed_field, model_validator
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.result.access import access_of
+from ldpaudit.result.before_after import ColumnShares, Confusion
 from ldpaudit.result.earlier import EARLIER, upgraded
 from ldpaudit.result.estimate import (
     Curve,
@@ -456,6 +457,12 @@ class AuditResult(Frozen):
     strata
         Of a column with a channel for each stratum: what is found of the channel in each that has
         rows, in the declared order; ``release.label`` is its value.
+    columns
+        How much of the label each column explains, before and after the noise; null without true
+        labels, and of several columns or releases.
+    confusion
+        True against released labels and the claimed channel; null without true labels, and of
+        several columns or releases.
 
     Examples
     --------
@@ -489,6 +496,8 @@ class AuditResult(Frozen):
     labels: Annotated[tuple["AuditResult", ...], FailFast()] = ()
     releases: Annotated[tuple["AuditResult", ...], FailFast()] = ()
     strata: Annotated[tuple["AuditResult", ...], FailFast()] = ()
+    columns: ColumnShares | None = None
+    confusion: Confusion | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -79,6 +79,13 @@ class Draft:
         before = [] if files else self.files.get(role, [])
         self.files[role] = list(dict.fromkeys([*before, *every]))
 
+    def without(self, role: str) -> None:
+        """Forget a field's files, and what was found in them; those of others are kept."""
+        gone = self.files.pop(role, [])
+        kept = {word for words in self.files.values() for word in words}
+        if self.found is not None:
+            self.found = {w: one for w, one in self.found.items() if w in kept or w not in gone}
+
     def words(self, role: str) -> list[str]:
         """Return a field's files as a command names them; declarations next to files are none."""
         names = self.files.get(role, [])

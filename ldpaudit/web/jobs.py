@@ -96,9 +96,12 @@ class Job:
             self.ended = time.monotonic()
             made = self.file(next(iter(self.downloads))).is_file()
             self.state = "done" if made else "stopped" if self.asked else "refused"
-            self.answer = self.stored().get("decision") or self.state
+            decision = self.stored().get("decision") or self.state
+            self.answer = decision
             if self.state == "done" and self.asked:
-                self.answer = f"stopped, with what was measured until then: {self.answer}"
+                # What was measured may show a violation; that it shows none decides nothing.
+                found = decision if decision == "do not publish" else "no answer"
+                self.answer = f"stopped before the end: {found}"
             if self.state == "refused":
                 self.draft.error = self.line or f"It ended before its time (status {status})."
             remark(f"{self.title}: {self.state} after {self.seconds} s.")

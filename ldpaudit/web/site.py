@@ -203,6 +203,11 @@ class Site:
         return self._to(f"{draft.kind}/{draft.id}")
 
     def _started(self, job: Job) -> Response:
+        alike = sum(
+            one.title == job.title and one.about.partition(" (")[0] == job.about
+            for one in self._jobs.values()
+        )
+        job.about += f" ({alike + 1})" if alike else ""
         self._jobs[job.id] = job
         job.task = asyncio.create_task(job.run(self._turn))
         return self._to(f"job/{job.id}")
@@ -326,7 +331,7 @@ def _keep(form: FormData, draft: Draft, fields: Any) -> None:
         elif name in fields and isinstance(value, UploadFile) and value.filename:
             uploads.setdefault(name, []).append((value.filename, value.file))
     for role in form.getlist("without"):
-        draft.files.pop(str(role), None)
+        draft.without(str(role))
     for role, files in uploads.items():
         draft.keep(role, files)
     if uploads:  # They are looked at, and refused, before anything else is done.

@@ -17,7 +17,7 @@ from ldpaudit.reports.pages.page import (
     render_page,
     size_of,
 )
-from ldpaudit.reports.pages.sections import sections_of
+from ldpaudit.reports.pages.sections import FILE_ORDER, sections_of
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.pieces import Piece, best_guess, kind_of, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
@@ -61,8 +61,9 @@ def audit_page(result: AuditResult) -> str:
         version=name(result.ldpaudit_version),
     )
     text = ""
-    for most in (_MOST_NUMBERS, 0):
-        start = (*_parts(pieces), _checks(result, printer), *found)
+    for most, left_out in ((_MOST_NUMBERS, ""), (_MOST_NUMBERS, FILE_ORDER), (0, FILE_ORDER)):
+        kept = tuple(one.but(left_out) for one in found)
+        start = (*_parts(pieces), _checks(result, printer), *kept)
         limits = replace(LIMITS, folded=tuple(_rests_on(result)))
         end: tuple[Section, ...]
         end = (limits, GLOSSARY, _appendix(result, printer, pieces, most))
@@ -166,11 +167,8 @@ def tiles_of(result: AuditResult, printer: Printer) -> Iterator[Tile]:
     yield Tile("Claimed ε", f"{claim}{unit}", source, mark)
     if (measured := printer.measured) is not None:
         text = f"{measured.text} {measured.unit}".strip()
-        bound = text.startswith("≥ ")
-        text = f"ε {text}" if bound else text
-        proven = bound and measured.estimate.kind == "certified"
-        title = "Proven so far" if proven else "Measured so far" if bound else "Measured ε"
-        yield Tile(title, text, measured.words, measured.mark)
+        text = f"ε {text}" if measured.estimate.side == "lower" else text
+        yield Tile(printer.called, text, measured.words, measured.mark)
     guess, gain = best_guess(result, printer), result.estimate("attack.best.advantage")
     if guess is not None:
         found = guess.quantity

@@ -18,7 +18,7 @@ from ldpaudit.reports.pages.audit import (
 from ldpaudit.reports.pages.page import GLOSSARY, Answer, Banner, Page, Section, render_page
 from ldpaudit.reports.pages.sections import REFERENCES
 from ldpaudit.reports.text import wording
-from ldpaudit.reports.text.quantities import Printer, Quantity
+from ldpaudit.reports.text.quantities import Printer, Quantity, measured_called
 from ldpaudit.result import AuditResult, Estimate, Score
 from ldpaudit.result.answers import warnings_of, with_reason
 from ldpaudit.result.comparison import Comparison, Difference
@@ -195,8 +195,13 @@ def _releases(pairs: Sequence[Pair]) -> Table:
     ]
     for title, ids in _NUMBERS:
         cells = [_number(result, ids, title == _MEASURED) for _, result in pairs]
-        if any(cell is not None for cell in cells):
-            body.append((title, *(cell or "–" for cell in cells)))
+        known = [cell for cell in cells if cell is not None]
+        if known:
+            called = measured_called(known)
+            epsilon = called if called == _MEASURED else f"{called}: ε"
+            body.append(
+                (epsilon if title == _MEASURED else title, *(cell or "–" for cell in cells))
+            )
     return Table(("", *(release for release, _ in pairs)), tuple(body))
 
 

@@ -83,6 +83,11 @@ class Section:
             folded=tuple(replace(part, figures=()) for part in self.folded),
         )
 
+    def but(self, key: str) -> "Section":
+        """Return the section without what is folded into it, at any depth, under a key."""
+        folded = tuple(part.but(key) for part in self.folded if part.key != key)
+        return replace(self, folded=folded)
+
     def without(self, *fields: str) -> "Section":
         """Return the section and those within it without some fields."""
         less: dict[str, Any] = dict.fromkeys(fields, ())

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from ldpaudit.reports.charts.before_after import columns_figure, confusion_figure, first_group
 from ldpaudit.reports.charts.curves import (
     curve_figure,
     curve_table,
@@ -51,6 +52,8 @@ _FIRST_BOUNDS: Final = (
     "release_only.epsilon_lower",
     "mechanism.epsilon_observed",
 )
+FILE_ORDER: Final = "file-order"
+"""The key of the section that gives way first where a page grows too large."""
 _COPIES: Final = ("synthetic.own_row_share", "synthetic.copies_share")
 _MEANS: Final = (
     "instance_loss.mean_lower",
@@ -159,6 +162,18 @@ _LOSS: Final = (
     "person’s label, compared with knowing the shares of the labels only. It counts what the "
     "features tell as well, so it can be large although ε is small."
 )
+_CONFUSION: Final = (
+    "For each true label, how often it was released as which label, against what the claimed "
+    "channel says. Below: the interval of the difference, in percentage points. A triangle marks "
+    "an interval that leaves out the claim. The check claimed-channel decides, at its own level."
+)
+_CONFUSION_ALONE: Final = "For each true label, how often it was released as which label."
+_COLUMNS: Final = (
+    "What the features reveal of the label, one column at a time: the share of the label's "
+    "variance that a column explains. Of released labels it is smaller, as noise is not explained. "
+    "Nothing is judged by it. In a small picture the column's values run from left to right; the "
+    "dark part is the share of people {}. Where it is level, the label does not depend on it."
+)
 Scores = Mapping[str, Quantity]
 
 
@@ -244,11 +259,43 @@ def sections_of(result: AuditResult, printer: Printer, place: str = "") -> tuple
             else [with_numbers(_power(numbers("power")), "power")]
         ),
     )
-    further = tuple(one for name in rest if (one := every(name)).tells)
+    further = (
+        *_before_and_after(numbers("")),
+        *(one for name in rest if (one := every(name)).tells),
+    )
     # What a whole has no numbers of, its columns and releases have.
     shown = tuple(one for one in found if not (one.missing and result.parts))
     more = numbers("").section("more", "Further measurements", folded=further)
     return (*shown, *((more,) if further else ()))
+
+
+def _before_and_after(numbers: Numbers) -> Iterator[Section]:
+    """Yield the pictures of labels before and after the noise, where true labels are known."""
+    # Of one of several columns or releases, their tables.
+    confusion, columns, place = numbers.result.confusion, numbers.result.columns, numbers.place
+    if confusion is not None and confusion.entries:
+        claimed = confusion.entries[0].expected is not None
+        words = _CONFUSION if claimed else _CONFUSION_ALONE
+        figure = confusion_figure(confusion, place)
+        yield _drawn_or_listed(numbers, "confusion", figure.title, words, figure)
+    if columns is not None and columns.shares:
+        ranked = sorted(columns.shares, key=lambda one: -one.before)
+        title = "Columns and the label, before and after noise"
+        figure = columns_figure(columns, place, "What each column explains of the label", ranked)
+        words = _COLUMNS.format(first_group(columns))
+        section = _drawn_or_listed(numbers, "columns-explain", title, words, figure)
+        if not place and len(ranked) > 1:
+            title = "In the order of the file"
+            other = columns_figure(columns, "file-", title, columns.shares)
+            folded = Section(FILE_ORDER, title, figures=(replace(other, small=True),))
+            section = replace(section, folded=(folded,))
+        yield section
+
+
+def _drawn_or_listed(numbers: Numbers, key: str, title: str, words: str, figure: Figure) -> Section:
+    if numbers.place:
+        return numbers.section(key, title, sentences=(words,), tables=((title, figure.table),))
+    return numbers.section(key, title, sentences=(words,), figures=(figure,))
 
 
 def _listed(result: AuditResult) -> Iterator[str]:

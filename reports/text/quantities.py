@@ -81,6 +81,19 @@ class Quantity:
         return one.get(unit, unit)
 
 
+def measured_called(measured: Iterable[Quantity]) -> str:
+    """Return what measured ε are called together: as the weakest of them may be.
+
+    Proven so far: certified lower bounds. Measured so far: some are lower bounds that are not
+    certified. Measured: some are no bounds.
+    """
+    found = list(measured)
+    if not found or any(one.estimate.side != "lower" for one in found):
+        return "Measured ε"
+    proven = all(one.estimate.kind == "certified" for one in found)
+    return "Proven so far" if proven else "Measured so far"
+
+
 class Printer:
     """Prints the numbers of one result, each the same wherever it appears."""
 
@@ -128,6 +141,11 @@ class Printer:
         """The bound of ε behind the verdict, else the strongest that there is."""
         found = next(filter(None, map(self._result.estimate, _EPSILON)), None)
         return self.decisive or (None if found is None else self.quantity(found))
+
+    @property
+    def called(self) -> str:
+        """What that bound is called: proven only if certified; no bound at all is a measurement."""
+        return measured_called([] if self.measured is None else [self.measured])
 
     @cached_property
     def _claimed_epsilon(self) -> Check | None:

@@ -23,7 +23,7 @@ COMMAND = re.compile(r"^(\$ |ldpaudit [a-z]|python |pip |dask |import |from )", 
 
 JUDGED_BY_LOSS = ("ci.md", "policy.md")
 """Pages whose policy needs the losses; elsewhere they are left out, for speed."""
-JUDGED_BY_ATTACKS = ("ci.md", "tutorial.md")
+JUDGED_BY_ATTACKS = ("ci.md", "sweep.md", "tutorial.md")
 """Pages that show what attackers learn; elsewhere that is left out, for speed."""
 
 LONG = ("tutorial-agency.md", "advise.md", "sweep.md", "how-to/images.md", "how-to/wide-tables.md")

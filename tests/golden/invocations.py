@@ -35,6 +35,8 @@ class Invocation:
     real: bool = False
 
 
+PICTURED = {"run-rr-all-audits", "run-rr-dishonest", "run-laplace", "run-double-rr"}
+"""The invocations whose parts for pictures are recorded, too: they are many numbers."""
 LONG = {
     "demo",  # test_demonstration.py, with the audits that decide
     "sweep-classes",  # tests/commands/sweep, tests/stranger

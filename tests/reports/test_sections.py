@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from golden.results import NAMES, recorded
+from other_pages import comparison
 from releases import written
 
 import ldpaudit
@@ -19,10 +20,11 @@ from ldpaudit.commands.shell import tell
 from ldpaudit.errors import InputError
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.pages.audit import fitting
+from ldpaudit.reports.pages.comparison import render_comparison
 from ldpaudit.reports.pages.sections import sections_of
 from ldpaudit.reports.text.answers import annotations
 from ldpaudit.reports.text.pieces import Piece, worst_first
-from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon, mark_of
+from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon, mark_of, measured_called
 from ldpaudit.reports.text.wording import headline, publish_line
 from ldpaudit.result import AuditResult, Check, Estimate
 
@@ -395,3 +397,22 @@ def test_the_search_finds_what_it_looks_for():
         "e.id[:3]",
     ):
         assert list(parsed(ast.parse(line))) == [1]
+
+
+def test_measured_epsilon_is_called_as_the_weakest_of_its_numbers_may_be():
+    """One rule for the page of an audit and that of a comparison."""
+    result = recorded("run-rr-all-audits")
+    (proven,) = (e for e in result.estimates if e.id == "mechanism.epsilon_lower")
+    printer = Printer(result)
+    guessed = proven.model_copy(update={"kind": "estimated"})
+    plain = Estimate.estimated("mechanism.epsilon_observed", "ε", 1.0, unit="nats")
+    kinds = [[proven], [proven, guessed], [guessed], [proven, plain], []]
+    assert [measured_called(map(printer.quantity, some)) for some in kinds] == [
+        "Proven so far",
+        "Measured so far",
+        "Measured so far",
+        "Measured ε",
+        "Measured ε",
+    ]
+    assert printer.called == "Proven so far"
+    assert "Proven so far: ε" in render_comparison(comparison())

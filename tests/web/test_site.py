@@ -14,6 +14,7 @@ from ldpaudit.surfaces import spelt
 from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import DECLARATION, Draft
 from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
+from ldpaudit.web.jobs import Job
 
 
 def error_of(answer):
@@ -327,6 +328,52 @@ def test_jobs_of_one_file_are_told_apart_and_a_stopped_one_says_so(page, release
     assert one.about in page.get().text
 
 
+def test_two_audits_in_one_minute_are_told_apart(page, release, monkeypatch):
+    monkeypatch.setattr("ldpaudit.web.kinds.time.strftime", lambda _: "09:00")
+    form = page.post("audit", {"release": release[0]})
+    for _ in range(3):
+        page.finished(page.post(str(form.url), epsilon="1"))
+    listed = [job.about for job in page.site._jobs.values()]
+    assert listed == [f"label, ε = 1, 09:00{more}" for more in ("", " (2)", " (3)")]
+    assert all(about in page.get().text for about in listed)
+
+
+@pytest.mark.parametrize(
+    ("decision", "listed"),
+    [
+        ("not yet", "stopped before the end: no answer"),
+        ("publish", "stopped before the end: no answer"),
+        ("do not publish", "stopped before the end: do not publish"),
+    ],
+)
+def test_a_stopped_audit_is_not_listed_as_not_yet(page, release, monkeypatch, decision, listed):
+    form = page.post("audit", {"release": release[0]})
+    monkeypatch.setattr(Job, "stored", lambda *_: {"decision": decision})
+    steps = Job._steps
+
+    async def stopped(job):
+        job.asked = 1
+        return await steps(job)
+
+    monkeypatch.setattr(Job, "_steps", stopped)
+    page.finished(page.post(str(form.url), epsilon="1"))
+    (job,) = page.site._jobs.values()
+    assert job.answer == listed
+    assert listed in page.get().text
+    assert "not yet" not in page.get().text
+
+
+def test_a_removed_file_leaves_nothing_of_what_was_found_in_it(page, release):
+    form = page.post("audit", {"release": release[0], "truth": release[1]})
+    (draft,) = page.site._drafts.values()
+    assert draft.found.keys() == {path.name for path in release}
+    page.finished(page.post(str(form.url), epsilon="1", without="truth"))
+    assert draft.found.keys() == {release[0].name}
+    answer = page.post(str(form.url), epsilon="1", without="release")
+    assert draft.found == {}
+    assert error_of(answer) == "Choose a file first."
+
+
 def test_several_years_ask_at_once_who_a_row_is(page, release):
     draft_of = page.post("audit", {"release": release[0]})
     assert "Which column names the person?" not in draft_of.text
@@ -340,7 +387,12 @@ def test_several_years_ask_at_once_who_a_row_is(page, release):
 def test_steps_on_a_page_lead_to_the_field_that_they_name(page, release):
     form = page.post("audit", {"release": release[0]})
     answer = page.finished(page.post(str(form.url), label="label"))
-    assert f'(field <a href="{form.url.path}#f-only">Audits to run</a>)' in answer.text
+    # Columns in doubt first: without an answer to that no further audit decides, and whoever drops
+    # one audits again anyway. What was left out of this audit comes after.
+    steps = re.search(r'<ol class="steps">.*?</ol>', answer.text, re.DOTALL)[0]
+    links = re.findall(rf'<a href="{re.escape(form.url.path)}#((?:f|file)-[a-z_]+)">', steps)
+    assert links.index("f-drop") < links.index("f-only")
+    assert links.index("f-before") < links.index("f-only")
     assert "<kbd data-option" not in answer.text
     assert "--" not in re.sub(r"<(code|style|pre|svg).*?</\1>", "", answer.text, flags=re.DOTALL)
 

@@ -41,6 +41,11 @@ IN_DOUBT = (
     "the released label may depend on the features, and where it does none of this audit's bounds "
     "of ε holds"
 )
+COLUMNS_IN_DOUBT = (
+    "columns speak against the claim, and it is not known whether they were there before the "
+    "noise: either the labels were not released as claimed, or these columns were computed "
+    "from released labels, which reveals nothing"
+)
 _DOUBTS = {
     SELECTED: (
         "the labels were changed after the noise: rows were left out or repeated because of their "
@@ -52,11 +57,7 @@ _DOUBTS = {
         "some of them, whatever the true label was. That reveals nothing, but those rows are not "
         "as declared"
     ),
-    UNKNOWN_COLUMNS: (
-        "columns speak against the claim, and it is not known whether they were there before the "
-        "noise: either the labels were not released as claimed, or these columns were computed "
-        "from released labels, which reveals nothing"
-    ),
+    UNKNOWN_COLUMNS: COLUMNS_IN_DOUBT,
 }
 LATER_STAGES = (
     "nothing contradicts the claim in the first of {stages} stages, but the channels of later rows "
