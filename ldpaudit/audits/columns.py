@@ -256,11 +256,8 @@ def _of_columns(
     for i, value in enumerate(values):
         if value.share >= LEAST_SHARE and i not in found.deciding:
             name = f"Column {surveyed[of[places[i]]].name}" if places[i] in of else _UNNAMED
-            which = "range of values" if value.ranges else "value"
-            several = which.replace("range", "ranges") if value.ranges else "values"
-            decide = (
-                f"a {which} decides" if value.values == 1 else f"{value.values} {several} decide"
-            )
+            kind, kinds = ("range", "ranges") if value.ranges else ("value", "values")
+            decide = f"a {kind} decides" if value.values == 1 else f"{value.values} {kinds} decide"
             yield Note.warning(
                 "columns",
                 f"{name}: {decide} the true "

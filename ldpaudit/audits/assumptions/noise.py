@@ -280,6 +280,8 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     # The file's order first, in all views: it shows whether released labels put rows in order.
     found_in.sort(key=lambda pair: (pair[1].where is not every_order[0], pair[1].p_value))
     confirmed = [0, 0]
+    # The orders and groupings that were made from released labels.
+    made = set[_Place]()
     for view, departure in found_in:
         own = set(departure.columns) <= known
         # Rows in the order of true labels keep that of the file within each.
@@ -287,11 +289,13 @@ def white_noise(context: AuditContext) -> WhiteNoise:
         if confirmed[own] == _MOST_CONFIRMED or (by_truth and ordered):
             seen.update(departure.columns)
             continue
-        found = _confirmed(context, view, departure, own)
+        found = _confirmed(context, view, departure, own, by_released=_place(departure) in made)
         findings.append(found)
         confirmed[own] += found.p_value <= SUSPICIOUS
         explained = departure.p_value <= SUSPICIOUS < found.p_value
         ordered |= explained and isinstance(departure.where, Order)
+        if explained:
+            made.add(_place(departure))
         # What released labels explain would only be learnt again.
         seen.update(departure.columns if explained else ())
     for blind, departure in _learnt(context, seen, 1 - _SEEN):
@@ -300,10 +304,29 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     return WhiteNoise(tuple(one for one in findings if one.p_value < 1), ordered)
 
 
+_Place = tuple[bool, str, tuple[int, ...]]
+
+
+def _place(departure: Departure) -> _Place:
+    """Return where a departure was seen; ranks within values stand in the file's order."""
+    where = departure.where
+    if isinstance(where, Order) and where.name.startswith("rank"):
+        return True, "the file", ()
+    return isinstance(where, Order), where.name, where.columns
+
+
 def _confirmed(
-    context: AuditContext, view: View, departure: Departure, known: bool
+    context: AuditContext,
+    view: View,
+    departure: Departure,
+    known: bool,
+    *,
+    by_released: bool = False,
 ) -> NoiseFinding:
-    """Return what is left of a departure that released labels, and features, do not explain."""
+    """Return what is left of a departure that released labels, and features, do not explain.
+
+    ``by_released``: whether the order or grouping is known to be made from released labels.
+    """
     found, others = departure.p_value, departure.p_value
     if found > SUSPICIOUS:
         return NoiseFinding(departure, found, others, known)
@@ -322,7 +345,7 @@ def _confirmed(
         # features and these labels explain leaves nothing, it was made from released labels.
         wealth = departure.bet(_explained(context, view, departure), both_signs=True)
         left = p_value(wealth, departure.tried)
-        if left > SUSPICIOUS and _goes_with_released(context, view, departure):
+        if left > SUSPICIOUS and (by_released or _goes_with_released(context, view, departure)):
             found = left
     if found <= SUSPICIOUS and not _of_any_two(context, departure):
         labels = context.truth.astype(np.int64)
