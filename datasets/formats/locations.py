@@ -145,6 +145,11 @@ class Location:
         """Return the bytes of all files together."""
         return sum(size or 0 for size, *_ in self.stamp())
 
+    def most_bytes(self) -> int:
+        """Return the most bytes that a single text file can have, uncompressed."""
+        size, suffix = self.size(), PurePosixPath(self.paths[0]).suffix.lower()
+        return max(UNPACKED_FREE, UNPACKED_TIMES * size) if suffix in PACKED else size
+
     def stamp(self) -> tuple[tuple[int | None, ...], ...]:
         """Return size and time of each file, by which a change is noticed."""
         # Of a file on this machine also its number on the disk, which a file that replaces it does

@@ -31,8 +31,9 @@ _memory: Final[ContextVar[int | None]] = ContextVar("memory", default=None)
 
 @contextmanager
 def held_to(memory: int | None) -> Iterator[None]:
-    """Read in the block no more than so many bytes; None: than half of the machine's."""
-    token = _memory.set(memory)
+    """Read in the block no more than so many bytes; None: what holds around it, if anything."""
+    # Outside of all such blocks it is half of the machine's memory.
+    token = _memory.set(_memory.get() if memory is None else memory)
     try:
         yield
     finally:
