@@ -319,8 +319,8 @@ def _check_magic(location: Location, path: str) -> None:
     if start != b"PAR1":
         raise InputError(
             f"{shown} is not Parquet. Files are known by their names: name it .csv, .tsv, .txt, "
-            ".jsonl, .feather, .xlsx, .npz, .svm, .dta, .sav, .sas7bdat or .xpt if it is one of "
-            "these."
+            ".jsonl, .feather, .orc, .xlsx, .npz, .svm, .dta, .sav, .sas7bdat or .xpt if it is one "
+            "of these."
         )
     if end != start or size < 2 * len(end):
         raise InputError(f"{shown} is truncated: a Parquet file ends with its footer.")

@@ -38,6 +38,7 @@ PARQUET: Final = (".parquet", ".parq", ".pq")
 # How a text file may be compressed, by the end of its name; a zip archive holds one file.
 PACKED: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz", ".zip": "zip"}
 _TEXT_ENDS: Final = (".csv", ".tsv", ".tab", ".data", ".dat", ".txt")
+_JSON_ENDS: Final = (".jsonl", ".ndjson")
 
 
 def _also_packed(*ends: str) -> tuple[str, ...]:
@@ -45,7 +46,7 @@ def _also_packed(*ends: str) -> tuple[str, ...]:
 
 
 CSV: Final = (*_also_packed(*_TEXT_ENDS), ".zip")
-JSON: Final = _also_packed(".jsonl", ".ndjson")
+JSON: Final = _also_packed(*_JSON_ENDS)
 STATISTICS: Final = (".dta", ".sav", ".zsav", ".sas7bdat", ".xpt")
 ORC: Final = (".orc",)
 ARROW: Final = (".feather", ".arrow", ".ipc")
@@ -192,11 +193,12 @@ def _only_entry(file: Any, name: str) -> Any:
         for entry in archive.infolist()
         if not entry.is_dir() and not entry.filename.startswith(("__MACOSX/", "."))
     ]
-    ends = tuple(end for end in (*_TEXT_ENDS, *JSON) if not end.endswith(tuple(PACKED)))
+    lines = name.lower().endswith(JSON)
+    kind, ends = ("JSON lines", _JSON_ENDS) if lines else ("CSV", _TEXT_ENDS)
     tables = [entry for entry in entries if entry.filename.lower().endswith(ends)]
     if len(tables) != 1:
         raise InputError(
-            f"The archive {quoted(name)} must hold one CSV file; it holds {len(tables)} among "
+            f"The archive {quoted(name)} must hold one {kind} file; it holds {len(tables)} among "
             f"{len(entries)} files."
         )
     if tables[0].flag_bits & _ENCRYPTED:

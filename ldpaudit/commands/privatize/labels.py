@@ -99,6 +99,7 @@ class CompletedTable(TableSource):
         self.location, self.names, self.text = source.location, source.names, source.text
         self.parsed = source.parsed
         self.schema, self.dialect = source.schema, getattr(source, "dialect", None)
+        self.described = getattr(source, "described", None)
         for place, field in enumerate(source.schema):
             if how == "class" and field.name in labels:
                 text = pa.field(field.name, pa.large_string())

@@ -118,7 +118,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
 
     output: Annotated[
         Path,
-        Option("The release to write: .parquet, .csv, .csv.gz, .jsonl or .feather.", short="-o"),
+        Option("The release to write: .parquet, .csv, .feather, .jsonl, .orc, .sav …", short="-o"),
     ]
     mechanism: Annotated[
         str | None,

@@ -356,7 +356,8 @@ class _Aside:
             content = replace(self._plan.secret, repeated=repeated).content()
             schema = schema.with_metadata({DECLARATION_KEY: content})
             write_declaration(self._files, self._place, schema, private=True)
-        self._open = TableFile(self._part, schema, self._dialect, self._private)
+        described = getattr(self._plan.source, "described", None)
+        self._open = TableFile(self._part, schema, self._dialect, self._private, described)
         return self._open
 
 
@@ -381,7 +382,8 @@ def _write(
     posterior, model = None, plan.rows.model
     if request.posterior_out is not None and model is not None:
         posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
-    release = TableFile(files.add(request.output), plan.schema, dialect, private)
+    described = getattr(source, "described", None)
+    release = TableFile(files.add(request.output), plan.schema, dialect, private, described)
     write_declaration(files, request.output, plan.schema)
     others = [name for name in plan.names if name not in private]
     alone = plan.rows.looks_at
