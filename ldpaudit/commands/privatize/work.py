@@ -1,6 +1,7 @@
 """The work of ``privatize``: two passes over the rows, batch by batch; and what is said of it."""
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import pyarrow as pa
 from ldpaudit.commands.outputs import check_apart, check_place, lies_in
 from ldpaudit.commands.privatize.columns import (
     CHANGED,
+    PrivateColumn,
     PrivateColumns,
     read_columns,
     stated_columns,
@@ -509,7 +511,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
     epsilons = [one.mechanism.epsilon or 0.0 for one in columns.each]
     for one, channel, epsilon in zip(columns.each, channels, epsilons, strict=True):
         about = "" if alone else f"Private column {quoted(one.name)}: "
-        if epsilon > _LARGE_EPSILON:
+        yield from _in_the_clear(one, about)
+        if _LARGE_EPSILON < epsilon < math.inf:
             share = ""
             if channel is not None and channel.outputs == channel.classes:
                 kept, most = (100 * end(channel.matrix.diagonal()) for end in (np.min, np.max))
@@ -559,6 +562,27 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
             f"Few people are in this table ({rows:,} rows, {labels} labels): an audit of so few "
             "may be inconclusive."
         )
+
+
+def _in_the_clear(column: PrivateColumn, about: str) -> Iterator[str]:
+    """Yield who is released as they are, and what that reveals about everybody."""
+    strata = column.mechanism.by_stratum
+    parts = [one.channel for one in strata or (column.mechanism,) if one.channel is not None]
+    kept = sorted({place for channel in parts for place in channel.unperturbed})
+    if not kept:
+        return
+    epsilon = max(channel.epsilon_of_others for channel in parts)
+    labels = "1 label is" if len(kept) == 1 else f"{len(kept)} labels are"
+    whose, rows = "", column.survey.rows
+    if not strata:
+        people = int(column.survey.counts[kept].sum())
+        whose = f": the true label of {people:,} of the {rows:,} people ({people / rows:.1%})"
+    yield (
+        f"{about}{labels} released as {'it is' if len(kept) == 1 else 'they are'}"
+        f"{' in some strata' if strata else ''}{whose}, whose ε is infinite. Of everybody else it "
+        f"is revealed that the label is another one; which one of the others costs ε = "
+        f"{epsilon:.6g}."
+    )
 
 
 def second_draw(request: PrivatizeRequest, columns: PrivateColumns) -> Iterator[str]:
