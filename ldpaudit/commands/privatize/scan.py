@@ -13,7 +13,7 @@ from ldpaudit.commands.privatize.labels import bare_labels, label_values
 from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.column_survey import AS_FOUND, surveyed
 from ldpaudit.datasets.features import EncodedFeatures, encode_categories, is_categorical
-from ldpaudit.datasets.formats.tables import LISTS, TEXTS, allowed, is_any
+from ldpaudit.datasets.formats.tables import LISTS, TEXTS, allowed, is_any, without_long_texts
 from ldpaudit.datasets.names import ColumnError, listed, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.columns import LIMIT, label_weights, scan, strongest_agreement
@@ -82,7 +82,7 @@ class ReleasedColumns:
         """Add a batch of features and the true labels of each private column of the same rows."""
         if not len(features):
             return
-        chosen, few = features.select(self._columns), max(1, round(self._share * len(features)))
+        chosen, few = _cut(features, self._columns), max(1, round(self._share * len(features)))
         to_come = max(self._to_come, len(features))
         size = to_come * chosen.nbytes / len(features)
         self._to_come -= len(features)
@@ -252,6 +252,12 @@ def released_as_they_are(
     for batch in table.to_batches():
         columns.watch(batch, [batch.column(label)])
     return columns
+
+
+def _cut(features: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """Return some columns of a batch, long texts of categories cut."""
+    columns = [without_long_texts(pa.chunked_array([features.column(n)])) for n in names]
+    return pa.RecordBatch.from_arrays([column.chunk(0) for column in columns], list(names))
 
 
 def _first(values: Any, few: int) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from ldpaudit.commands.privatize import labels, scan, work
 from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.datasets.formats.tables import allowed, held_to
+from ldpaudit.datasets.formats.tables import allowed, held_to, without_long_texts
 from ldpaudit.errors import InputError
 
 ROWS = 3000
@@ -94,3 +94,15 @@ def test_the_rows_that_are_looked_at_fit(size, monkeypatch):
     seen = " that was looked at" * (size > 10)
     with pytest.raises(InputError, match=f"tells the true label in every row{seen}, so"):
         looked.check()
+
+
+def test_long_texts_of_categories_are_cut_and_stay_distinct():
+    texts = ["a", "x" * 10_000 + "1", "x" * 10_000 + "2", None]
+    column = pa.chunked_array([pa.DictionaryArray.from_arrays([0, 1, 2, 1, None], texts)])
+    cut = without_long_texts(column).cast(pa.large_string()).to_pylist()
+    assert [cut[0], cut[4]] == ["a", None]
+    assert len({*cut}) == 4
+    assert cut[1] == cut[3]
+    assert max(len(one) for one in cut if one) < 5_000
+    plain = column.cast(pa.string())
+    assert without_long_texts(plain) is plain
