@@ -18,6 +18,7 @@ from ldpaudit.datasets.formats.tables import (
     is_any,
     plain_values,
     value_type,
+    without_long_texts,
 )
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.errors import InputError
@@ -116,7 +117,7 @@ def ranks(column: pa.ChunkedArray) -> FloatArray:
 
 def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
     """Return what a column is like: most of it by its first 10,000 rows."""
-    column = plain_values(column)
+    column = without_long_texts(plain_values(column))
     rows, head = len(column), column.slice(0, GLANCE)
     indexed = _INDEX.fullmatch(name) is not None
     if not plain(head.type) or not rows:

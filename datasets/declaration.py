@@ -34,7 +34,7 @@ import pyarrow as pa
 
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY
 from ldpaudit.datasets.labels import canonical
-from ldpaudit.datasets.names import Header, missing_column, quoted
+from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 from ldpaudit.work.documents import parse_json
@@ -221,7 +221,7 @@ def declare(table: pa.Table, declaration: Declaration, label: str) -> pa.Table:
         If there is no such column, or a parameter cannot be written as JSON.
     """
     if label not in table.schema.names:
-        raise missing_column(label, "label", Header(table.schema.names))
+        raise missing_column(label, "label", table.schema.names)
     content = declared_content(ColumnsDeclaration((LabelDeclaration(label, declaration),)))
     metadata = {**(table.schema.metadata or {}), DECLARATION_KEY: content}
     return table.replace_schema_metadata(metadata)

@@ -106,7 +106,10 @@ def embedded(
     own = np.asarray(matrix, dtype=np.float64)
     to = [list(every).index(label) for label in outputs]
     whole = np.zeros((len(every), len(every)))
-    whole[:, to] = own.mean(axis=0)
+    # A label that is none of them is drawn as their mean, but never as one that is unperturbed.
+    alone = np.count_nonzero(own, axis=0) == 1
+    drawn = (own[:, ~alone] > 0).any(axis=1)
+    whole[:, to] = own[drawn if drawn.any() else slice(None)].mean(axis=0)
     for label, row in zip(classes, own, strict=True):
         whole[list(every).index(label)] = 0
         whole[list(every).index(label), to] = row

@@ -11,8 +11,9 @@ import lzma
 import math
 import os
 import shutil
-from collections.abc import Callable, Collection
-from contextlib import ExitStack
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.ipc
+import pyarrow.orc
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.arrow import ArrowFile, ParquetFiles
@@ -31,12 +33,14 @@ from ldpaudit.datasets.formats.locations import (
     EXCEL,
     JSON,
     NUMPY,
+    ORC,
     PACKED,
     SIDECAR,
-    STATISTICS,
     SVMLIGHT,
     check_unchanged,
 )
+from ldpaudit.datasets.formats.orc import holds, writable
+from ldpaudit.datasets.formats.statistics import Described
 from ldpaudit.datasets.formats.tables import (
     BYTES,
     DECLARATION_KEY,
@@ -48,6 +52,12 @@ from ldpaudit.datasets.formats.tables import (
     without_hidden,
 )
 from ldpaudit.datasets.names import quoted, shown_type
+from ldpaudit.datasets.writing_statistics import (
+    WRITTEN,
+    StatisticsWriter,
+    check_described,
+    package_of,
+)
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.work.files import PartFile, WholeFiles
 
@@ -57,7 +67,6 @@ _NOT_WRITTEN: Final = (
     *EXCEL,
     *NUMPY,
     *SVMLIGHT,
-    *STATISTICS,
     ".json",
     *PACKED,
     ".xls",
@@ -68,6 +77,7 @@ _NOT_WRITTEN: Final = (
 )
 _TEXT: Final = pa.large_string()
 _PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")
+_ORC: Final = {"compression": "zstd"}
 # A larger Parquet file is not written again for its declaration.
 _REWRITTEN: Final = 1 << 30
 
@@ -108,7 +118,8 @@ class TableFile:
     """A file that is written batch by batch, in the format of its name: :func:`check_format`."""
 
     # It gets the metadata of the schema, unless it is text; ``dialect``: how a CSV file is written;
-    # ``labels``: columns whose texts may be numbers, which have its decimal mark.
+    # ``labels``: columns whose texts may be numbers, which have its decimal mark; ``described``:
+    # what a file of a statistics package says of the columns.
 
     def __init__(
         self,
@@ -116,14 +127,15 @@ class TableFile:
         schema: pa.Schema,
         dialect: Dialect = USUAL,
         labels: Collection[str] = (),
+        described: Described | None = None,
     ) -> None:
         self._part, name, stream = part, part.path.name.lower(), part.stream
         self._write: Callable[[pa.RecordBatch], object]
         with part.writing(), ExitStack() as opened:
             codec = PACKED.get(Path(name).suffix)
             if codec is not None:
-                stream = opened.enter_context(_packing(codec, stream))
-            if name.endswith(CSV):
+                stream = opened.enter_context(_packing(codec, stream, part.path))
+            if is_csv(part.path):
                 mark = "," if dialect.separator == "\t" else dialect.separator
                 mark = "\t" if any(end in name[-8:] for end in (".tsv", ".tab")) else mark
                 decimal, encoder = dialect.numbers.decimal, codecs.getincrementalencoder
@@ -143,6 +155,15 @@ class TableFile:
                 writer: Any = pyarrow.ipc.new_file(stream, kinds, options=_PACKED)
                 opened.callback(writer.close)
                 self._write = lambda batch: writer.write_batch(_decoded(batch, kinds))
+            elif name.endswith(ORC):
+                # What Arrow closes at the end must not be the file itself.
+                writer = pyarrow.orc.ORCWriter(pa.PythonFile(_Kept(stream), mode="w"), **_ORC)
+                opened.callback(writer.close)
+                self._write = lambda batch: writer.write(pa.Table.from_batches([writable(batch)]))
+            elif name.endswith(WRITTEN):
+                collected = StatisticsWriter(part.path, schema, described or Described())
+                opened.callback(collected.finish, stream)
+                self._write = collected.write
             else:
                 writer = pq.ParquetWriter(stream, schema, write_page_checksum=True)
                 opened.callback(writer.close)
@@ -155,8 +176,10 @@ class TableFile:
             self._write(batch)
 
 
-def _packing(codec: str, stream: Any) -> Any:
-    """Return a file that compresses what is written to it; it holds no name and no time."""
+def _packing(codec: str, stream: Any, path: Path) -> Any:
+    """Return a file that compresses what is written to it; it holds no time, and no other name."""
+    if codec == "zip":
+        return _zipped(stream, path)
     if codec == "gzip":
         return gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0)
     if codec == "xz":
@@ -164,6 +187,20 @@ def _packing(codec: str, stream: Any) -> Any:
     if codec == "bz2":
         return bz2.BZ2File(stream, "wb")
     return pa.CompressedOutputStream(pa.PythonFile(_Kept(stream), mode="w"), codec)
+
+
+@contextmanager
+def _zipped(stream: Any, path: Path) -> Iterator[Any]:
+    """Give the only file of an archive to write to, called as the archive."""
+    inner = path.name[: -len(".zip")]
+    inner = inner if inner.lower().endswith((*CSV, *JSON)) else f"{inner}.csv"
+    entry = zipfile.ZipInfo(inner)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    with (
+        zipfile.ZipFile(stream, "w") as archive,
+        archive.open(entry, "w", force_zip64=True) as file,
+    ):
+        yield file
 
 
 class _Kept:
@@ -253,12 +290,17 @@ def _plain(value: Any) -> Any:
 
 def is_csv(target: Path) -> bool:
     """Return whether a file's name is one of a CSV file."""
-    return target.name.lower().endswith(CSV)
+    return target.name.lower().endswith(CSV) and not target.name.lower().endswith(JSON)
 
 
 def is_text(target: Path) -> bool:
     """Return whether a file's name is one of a text file, which holds no metadata."""
     return target.name.lower().endswith((*CSV, *JSON))
+
+
+def _has_sidecar(target: Path) -> bool:
+    """Return whether a file of this name has no place for a declaration of its own."""
+    return is_text(target) or target.name.lower().endswith((*ORC, *WRITTEN))
 
 
 def _sidecar(target: Path) -> Path:
@@ -267,15 +309,15 @@ def _sidecar(target: Path) -> Path:
 
 def written_places(target: Path) -> tuple[Path, ...]:
     """Return the files that a release is written to: with its declaration, where that is one."""
-    return (target, _sidecar(target)) if is_text(target) else (target,)
+    return (target, _sidecar(target)) if _has_sidecar(target) else (target,)
 
 
 def write_declaration(
     files: WholeFiles, target: Path, schema: pa.Schema, *, private: bool = False
 ) -> None:
-    """Write a schema's declaration next to a text file; other files hold it themselves."""
+    """Write a schema's declaration next to a file that cannot hold it; others hold it."""
     # ``private``: of true labels, with the key of the noise.
-    if is_text(target):
+    if _has_sidecar(target):
         files.add(_sidecar(target), private=private).write(
             (schema.metadata or {})[DECLARATION_KEY] + b"\n"
         )
@@ -283,7 +325,16 @@ def write_declaration(
 
 def check_holds(target: Path, schema: pa.Schema) -> None:
     """Refuse columns that the file's format cannot hold (OutputError): JSON holds lists."""
+    if target.name.lower().endswith(WRITTEN):
+        check_described(target, schema)
     lists = not is_csv(target)
+    orc = target.name.lower().endswith(ORC)
+    for place, field in enumerate(schema if orc else (), start=1):
+        if not holds(field.type):
+            raise OutputError(
+                f"Column {place} is of type {shown_type(field.type)}, which is not written to ORC; "
+                "give the file a name that ends in .parquet."
+            )
     for place, field in enumerate(schema if is_text(target) else (), start=1):
         kind = value_type(field.type)
         held = lists and is_any(kind, *LISTS)
@@ -298,10 +349,17 @@ def check_holds(target: Path, schema: pa.Schema) -> None:
 def check_format(target: Path) -> None:
     """Refuse a name of a format that is not written (OutputError)."""
     name = target.name.lower()
-    if name.endswith(_NOT_WRITTEN) and not (is_text(target) and not name.endswith(".zip")):
+    if name.endswith(".sas7bdat"):
+        raise OutputError(
+            f"{quoted(target.name)} cannot be written: only SAS itself writes .sas7bdat. Give a "
+            "name that ends in .xpt, which SAS reads, or in .parquet."
+        )
+    if name.endswith(WRITTEN):
+        package_of(target)
+    if name.endswith(_NOT_WRITTEN) and not is_text(target):
         raise OutputError(
             f"{quoted(target.name)} cannot be written in the format of its name; give it one that "
-            "ends in .parquet, .feather, .csv, .csv.gz or .jsonl."
+            "ends in .parquet, .feather, .orc, .csv, .csv.gz, .jsonl, .dta, .sav or .xpt."
         )
 
 

@@ -13,6 +13,7 @@ from ldpaudit.datasets.formats.locations import (
     EXCEL,
     JSON,
     NUMPY,
+    ORC,
     STATISTICS,
     locate,
 )
@@ -23,11 +24,12 @@ from ldpaudit.options import AS_FOUND, FileOptions
 
 # The module and the class that read files of some names; others are Parquet.
 _READERS: Final = (
+    (JSON, "json_lines", "JsonLines"),  # Before CSV: the files in a zip archive may be of both.
     (CSV, "csv_file", "CsvFile"),
-    (JSON, "json_lines", "JsonLines"),
     (ARROW, "arrow", "ArrowFile"),
     ((*NUMPY, *EXCEL), "loaded", "LoadedFile"),
     (STATISTICS, "statistics", "StatisticsFile"),
+    (ORC, "orc", "OrcFile"),
     (("",), "arrow", "ParquetFiles"),
 )
 _AS_CSV: Final = "export the table as CSV or Parquet"
@@ -58,7 +60,7 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
         return MemoryTable(source)
     location, files = locate(source), files.files
     names = [path.lower() for path in location.paths]
-    several = (*CSV, *JSON, *ARROW, *EXCEL, *NUMPY, *STATISTICS)
+    several = (*CSV, *JSON, *ARROW, *ORC, *EXCEL, *NUMPY, *STATISTICS)
     if len(names) > 1 and any(name.endswith(several) for name in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
     for suffix, advice in _UNREAD.items():

@@ -235,13 +235,15 @@ class ParquetFiles(TableSource):
         column = chunk.path_in_schema
         if not any("DICTIONARY" in encoding or "DELTA" in encoding for encoding in chunk.encodings):
             return 1
+        if any("DELTA" in encoding for encoding in chunk.encodings):  # Not read as dictionaries.
+            return int(chunk.total_uncompressed_size)
         with self._opened(path, read_dictionary=[column]) as file:
             for batch in file.iter_batches(_LEAST_ROWS, row_groups=[number], columns=[column]):
                 values = batch.column(0)
                 while pa.types.is_nested(values.type):
                     inner = values.flatten()
                     values = inner[0] if isinstance(inner, list) else inner
-                if not pa.types.is_dictionary(values.type) or "DELTA_BYTE_ARRAY" in chunk.encodings:
+                if not pa.types.is_dictionary(values.type):
                     return int(chunk.total_uncompressed_size)
                 if len(values.dictionary):
                     return int(pc.max(pc.binary_length(values.dictionary)).as_py())
@@ -317,8 +319,8 @@ def _check_magic(location: Location, path: str) -> None:
     if start != b"PAR1":
         raise InputError(
             f"{shown} is not Parquet. Files are known by their names: name it .csv, .tsv, .txt, "
-            ".jsonl, .feather, .xlsx, .npz, .svm, .dta, .sav, .sas7bdat or .xpt if it is one of "
-            "these."
+            ".jsonl, .feather, .orc, .xlsx, .npz, .svm, .dta, .sav, .sas7bdat or .xpt if it is one "
+            "of these."
         )
     if end != start or size < 2 * len(end):
         raise InputError(f"{shown} is truncated: a Parquet file ends with its footer.")

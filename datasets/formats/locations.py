@@ -38,6 +38,7 @@ PARQUET: Final = (".parquet", ".parq", ".pq")
 # How a text file may be compressed, by the end of its name; a zip archive holds one file.
 PACKED: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".xz": "xz", ".zip": "zip"}
 _TEXT_ENDS: Final = (".csv", ".tsv", ".tab", ".data", ".dat", ".txt")
+_JSON_ENDS: Final = (".jsonl", ".ndjson")
 
 
 def _also_packed(*ends: str) -> tuple[str, ...]:
@@ -45,7 +46,7 @@ def _also_packed(*ends: str) -> tuple[str, ...]:
 
 
 CSV: Final = (*_also_packed(*_TEXT_ENDS), ".zip")
-JSON: Final = _also_packed(".jsonl", ".ndjson")
+JSON: Final = _also_packed(*_JSON_ENDS)
 STATISTICS: Final = (".dta", ".sav", ".zsav", ".sas7bdat", ".xpt")
 ORC: Final = (".orc",)
 ARROW: Final = (".feather", ".arrow", ".ipc")
@@ -145,6 +146,11 @@ class Location:
         """Return the bytes of all files together."""
         return sum(size or 0 for size, *_ in self.stamp())
 
+    def most_bytes(self) -> int:
+        """Return the most bytes that a single text file can have, uncompressed."""
+        size, suffix = self.size(), PurePosixPath(self.paths[0]).suffix.lower()
+        return max(UNPACKED_FREE, UNPACKED_TIMES * size) if suffix in PACKED else size
+
     def stamp(self) -> tuple[tuple[int | None, ...], ...]:
         """Return size and time of each file, by which a change is noticed."""
         # Of a file on this machine also its number on the disk, which a file that replaces it does
@@ -187,11 +193,12 @@ def _only_entry(file: Any, name: str) -> Any:
         for entry in archive.infolist()
         if not entry.is_dir() and not entry.filename.startswith(("__MACOSX/", "."))
     ]
-    ends = tuple(end for end in (*_TEXT_ENDS, *JSON) if not end.endswith(tuple(PACKED)))
+    lines = name.lower().endswith(JSON)
+    kind, ends = ("JSON lines", _JSON_ENDS) if lines else ("CSV", _TEXT_ENDS)
     tables = [entry for entry in entries if entry.filename.lower().endswith(ends)]
     if len(tables) != 1:
         raise InputError(
-            f"The archive {quoted(name)} must hold one CSV file; it holds {len(tables)} among "
+            f"The archive {quoted(name)} must hold one {kind} file; it holds {len(tables)} among "
             f"{len(entries)} files."
         )
     if tables[0].flag_bits & _ENCRYPTED:

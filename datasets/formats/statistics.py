@@ -3,6 +3,7 @@
 # A value with a label is that category; missing values of every kind are missing.
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,10 +30,24 @@ _READERS: Final = {
 # Bytes of memory that a number takes while it is read, and rows of a file that does not count them.
 _CELL: Final = 48
 _UNCOUNTED: Final = 1 << 16
+# Microseconds to which times are exact.
+_EXACT: Final = 10
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a file of a statistics package says of its columns."""
+
+    # ``labels``: from a column to its values' labels; ``titles``: to the column's own label.
+
+    labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 class StatisticsFile(MemoryTable):
     """A file of a statistics package, whose table is in memory."""
+
+    described: Described
 
     def __init__(self, location: Location) -> None:
         path, name = location.paths[0], location.name
@@ -58,7 +73,7 @@ class StatisticsFile(MemoryTable):
         with unreadable(name):
             try:
                 read = getattr(pyreadstat, reader)
-                table, self.remark = _read(read, path, name)
+                table, self.remark, self.described = _read(read, path, name)
             except (LdpAuditError, MemoryError):
                 raise
             except Exception as error:  # Errors of the library have classes of its own.
@@ -68,8 +83,8 @@ class StatisticsFile(MemoryTable):
         super().__init__(table, location)
 
 
-def _read(read: Any, path: str, name: str) -> tuple[pa.Table, str]:
-    """Return the table, and a remark on columns whose values have labels in part."""
+def _read(read: Any, path: str, name: str) -> tuple[pa.Table, str, Described]:
+    """Return the table, a remark on columns whose values have labels in part, and all labels."""
     _, head = read(path, metadataonly=True, output_format="dict")
     check_width(len(head.column_names), name)
     rows = head.number_rows
@@ -99,11 +114,17 @@ def _read(read: Any, path: str, name: str) -> tuple[pa.Table, str]:
             array = array if labelled is None else labelled
         arrays.append(array)
     table = pa.Table.from_arrays(arrays, names=[*head.column_names])
+    titles = {key: text for key, text in head.column_names_to_labels.items() if text}
+    described = Described({**head.variable_value_labels}, titles)
     if not partly:
-        return table, ""
+        return table, "", described
     which = ", ".join(partly[:10]) + (f" and {len(partly) - 10} more" if len(partly) > 10 else "")
     columns = f"column{'s' if len(partly) > 1 else ''} {which}"
-    return table, f"it stands where only some values have a label of their own ({columns})"
+    return (
+        table,
+        f"it stands where only some values have a label of their own ({columns})",
+        described,
+    )
 
 
 def _array(values: Any, place: int, name: str) -> pa.Array:
@@ -117,6 +138,9 @@ def _array(values: Any, place: int, name: str) -> pa.Array:
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         empty = pc.equal(array, "")
         return pc.if_else(empty, pa.scalar(None, array.type), array)
+    if pa.types.is_timestamp(array.type):
+        # Seconds since 1582 (SPSS) or 1960 (SAS) in 64 bits are no more exact than that.
+        return pc.round_temporal(array, multiple=_EXACT, unit="microsecond")
     return array
 
 

@@ -1,5 +1,6 @@
 """Arrow columns, and tables wherever they come from: names, declaration, columns and batches."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,8 +32,9 @@ _memory: Final[ContextVar[int | None]] = ContextVar("memory", default=None)
 
 @contextmanager
 def held_to(memory: int | None) -> Iterator[None]:
-    """Read in the block no more than so many bytes; None: than half of the machine's."""
-    token = _memory.set(memory)
+    """Read in the block no more than so many bytes; None: what holds around it, if anything."""
+    # Outside of all such blocks it is half of the machine's memory.
+    token = _memory.set(_memory.get() if memory is None else memory)
     try:
         yield
     finally:
@@ -188,6 +190,31 @@ def comparable_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return plain_values(column) if pa.types.is_decimal(column.type) else column
 
 
+def without_long_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return categories with their long texts cut, and still distinct; other columns as they are.
+
+    To look at a column each row gets its text: one that is long may stand in very many rows.
+    """
+    if not pa.types.is_dictionary(column.type) or not is_any(value_type(column.type), *TEXTS):
+        return column
+    chunks = []
+    for chunk in column.chunks:
+        values = chunk.dictionary.cast(pa.large_string())
+        if (pc.max(pc.binary_length(values)).as_py() or 0) <= _LONG:
+            chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, values))
+            continue
+        cut = [
+            text
+            if text is None or len(text) <= _LONG
+            else text[:_LONG] + hashlib.sha256(text.encode()).hexdigest()
+            for text in values.to_pylist()
+        ]
+        values = pa.array(cut, pa.large_string())
+        chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, values))
+    kind = pa.dictionary(column.type.index_type, pa.large_string())
+    return pa.chunked_array(chunks, kind)
+
+
 def without_hidden(column: pa.Array) -> pa.Array:
     """Return a column of the same values, with nothing left in memory under its missing ones."""
     # Arrow keeps what was in a cell before it was made missing, and its own format writes that
@@ -229,6 +256,8 @@ _ROWS_AT_ONCE: Final = 1 << 16
 _CELLS_AT_ONCE, _COLUMNS_AT_ONCE = 1 << 22, 10_000
 # Bytes of memory for each cell of a group, where every pass over a file reads its text again.
 _CELL: Final = 64
+# Letters of a text that are looked at.
+_LONG: Final = 1 << 12
 # Bytes of memory for each row of a column of runs, whose size no file says.
 _RUN: Final = 64
 

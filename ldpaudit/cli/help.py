@@ -33,7 +33,7 @@ _GROUPS: Final = {
         "only skip attack slice answers canaries gaussian-delta public-posterior held-out scores "
         "queries neighbors metric exact smoothness smoothness-power seed seeds-tried made-on "
         "threads force details processes device memory cluster cluster-without-tls confidence "
-        "experimental floor private-prior stages radius sigma feature-epsilon project "
+        "experimental floor private-prior unperturbed stages radius sigma feature-epsilon project "
         "synthetic-rows debug"
     ),
 }

@@ -139,7 +139,7 @@ def _epsilon(case: NodeCase) -> Draft | None:
     beyond = beyond_the_policy(case.policy.claim, case.epsilon, case.words.extent, case.declared)
     if beyond is not None:
         return replace(beyond, id="claimed-epsilon", level=section.level, question=question)
-    if case.proven:
+    if case.proven and case.epsilon != math.inf:
         answer = Answer("pass", None, "the noise was drawn again, and every label is as drawn")
         return Draft(
             "claimed-epsilon",

@@ -85,6 +85,27 @@ class Channel:
         return float(np.max(np.log(high) - np.log(low)))
 
     @cached_property
+    def unperturbed(self) -> tuple[int, ...]:
+        """The labels, by place, that every output of theirs gives away: no other label has it."""
+        alone = np.count_nonzero(self.matrix, axis=0) == 1
+        return tuple(np.flatnonzero(~(self.matrix[:, ~alone] > 0).any(axis=1)).tolist())
+
+    @cached_property
+    def epsilon_of_others(self) -> float:
+        """ε in nats among the labels that are not unperturbed: :attr:`epsilon` where none is."""
+        # T is block-diagonal there: P(z | y) = P(z | y') = 0 for each output z of an unperturbed
+        # label and all others y, y'. So for y, y' both among the others the largest log-ratio is
+        # that of their own block; between an unperturbed label and any other it is infinite, and
+        # δ(ε) = 1 at every ε: whether somebody has such a label is known for certain.
+        rest = np.delete(self.matrix, self.unperturbed, axis=0)
+        rest = rest[:, rest.max(axis=0, initial=0.0) > 0]
+        if len(rest) < 2:
+            return 0.0
+        if (rest == 0).any():
+            return math.inf
+        return float(np.max(np.log(rest.max(axis=0)) - np.log(rest.min(axis=0))))
+
+    @cached_property
     def total_variation(self) -> float:
         """The largest total variation distance between two rows, in [0, 1]."""
         return self.delta(0.0)

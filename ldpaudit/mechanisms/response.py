@@ -359,6 +359,17 @@ def _read_matrix(parameters: Mapping[str, Any], classes: tuple[Label, ...]) -> M
     return {**parameters, "classes": rows, "outputs": outputs}
 
 
+def _described(mechanism: Any) -> str:
+    channel = mechanism.channel
+    what = f"a declared channel of {len(channel.classes)} labels and {len(channel.outputs)} outputs"
+    if not (kept := len(channel.unperturbed)):
+        return f"{what}, ε = {channel.epsilon:.6g} nats"
+    return (
+        f"{what}: ε is infinite, since {kept} label{' is' if kept == 1 else 's are'} unperturbed; "
+        f"among the other labels ε = {channel.epsilon_of_others:.6g} nats"
+    )
+
+
 CHANNEL: Final = Family(
     traits=replace(
         RandomizedResponse.traits,
@@ -371,10 +382,7 @@ CHANNEL: Final = Family(
     ),
     parameters=(Parameter("classes"), Parameter("outputs"), Parameter("matrix", _matrix)),
     channel=lambda classes, outputs, matrix: Channel(matrix, classes, outputs),
-    describe=lambda m: (
-        f"a declared channel of {len(m.classes)} labels and {len(m.outputs)} outputs, "
-        f"ε = {m.epsilon:.6g} nats"
-    ),
+    describe=_described,
     check=lambda classes, outputs, matrix: Channel(matrix, classes, outputs),
     read=_read_matrix,
     tolerance=1e-12,

@@ -15,6 +15,7 @@ class LabelOptions:
 
     # ``label``: the column. ``mechanism``: its name as it was typed, unchecked: full or short.
     # ``epsilon``, ``noise``: ε in nats, or λ. ``classes``: ``A,B,…``, or the labels one by one.
+    # ``unperturbed``: labels that stay as they are, likewise.
     # ``labels``: the range of numbers, ``LO:HI`` or ``LO:HI:STEP``. ``private_prior``: ε₁ in nats.
     # ``channel``: a channel as CSV. ``by``: a public column: rows with different values of it have
     # channels of their own. ``strata``: from these values, as text, to what is stated of their
@@ -25,6 +26,7 @@ class LabelOptions:
     epsilon: float | None = None
     noise: float | None = None
     classes: str | tuple[Any, ...] | None = None
+    unperturbed: str | tuple[Any, ...] | None = None
     labels: str | None = None
     prior: Path | None = None
     private_prior: float | Literal["auto"] | None = None
@@ -217,6 +219,7 @@ KEYS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "epsilon": ("epsilon", _number),
     "lambda": ("noise", _number),
     "classes": ("classes", _classes),
+    "unperturbed": ("unperturbed", _classes),
     "labels": ("labels", _range),
     "prior": ("prior", _path),
     "private-prior": ("private_prior", _amount),

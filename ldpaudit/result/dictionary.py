@@ -31,6 +31,7 @@ ESTIMATES: Final = {
     "mechanism.lambda": "λ of the declared mechanism.",
     "mechanism.keep_probability": "How often the declared mechanism keeps the true label.",
     "mechanism.binary_flip": "How often it flips one of two labels: λ/2.",
+    "mechanism.epsilon_of_others": "ε among the labels that are not released as they are.",
     "mechanism.total_variation": "Its δ at ε = 0.",
     "mechanism.max_bias": "The bias of released numbers, for the worst label.",
     "mechanism.max_mean_squared_error": "The mean squared error of released numbers, at worst.",

@@ -83,7 +83,7 @@ def test_a_declaration_survives_parquet_and_keeps_other_metadata(tmp_path):
 
 def test_what_cannot_be_declared():
     table = pa.table({"label": [1]})
-    with pytest.raises(InputError, match="did you mean 'label'"):
+    with pytest.raises(InputError, match="the name of column 1 is most like it"):
         declare(table, Declaration("unknown"), "labl")
     for value in (float("inf"), object()):
         with pytest.raises(InputError, match="finite numbers"):
@@ -323,3 +323,11 @@ def test_one_channel_is_for_any_column(tmp_path):
 def test_tables_that_cannot_be_read(content, by, message, tmp_path):
     with pytest.raises(InputError, match=message):
         column_channels(written(tmp_path, content), by)
+
+
+def test_a_table_read_without_its_header_does_not_show_its_first_row():
+    table = pa.table({"lung cancer": ["none"], "1950-02-03": ["x"]})
+    with pytest.raises(InputError) as caught:
+        declare(table, Declaration("randomized-response", {"epsilon": 1.0}, "api"), "lung cancers")
+    assert "1950" not in str(caught.value)
+    assert "lung cancer'" not in str(caught.value)

@@ -90,7 +90,7 @@ def test_an_archive_must_hold_one_table(tmp_path):
         read_release(path)
     with pytest.raises(LdpAuditError, match="cannot be written"):
         privatize(
-            PrivatizeRequest(FRAME, tmp_path / "o.csv.zip", label=["label"], mechanism="rr",
+            PrivatizeRequest(FRAME, tmp_path / "o.parquet.gz", label=["label"], mechanism="rr",
                              epsilon=1.0)
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from ldpaudit.commands.privatize.request import PrivatizeRequest
 from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets.labels import labels_of_text, positions
 from ldpaudit.datasets.reading import read_release
+from ldpaudit.errors import OutputError
 from ldpaudit.options import FileOptions
 
 ROWS = 240
@@ -40,6 +41,8 @@ LABELS = {
     "spaces": ["a", "a b", "b "],
 }
 FORMATS = ["csv", "csv.gz", "de.csv", "tsv", "parquet", "feather", "jsonl"]
+PACKED = ["csv.zip", "tsv.bz2", "csv.zst", "txt.xz", "jsonl.zip", "zsav"]
+OTHERS = ["orc", "dta", "sav", "xpt"]
 
 
 def source_of(labels, form, folder):
@@ -69,10 +72,38 @@ def source_of(labels, form, folder):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("kind", LABELS)
 def test_a_release_fits_its_source_and_its_secret(kind, form, tmp_path):
-    labels = LABELS[kind]
-    source = source_of(labels, form, tmp_path)
-    end = form.removeprefix("de.")
-    for out in dict.fromkeys([end, "parquet"]):
+    fits(LABELS[kind], source_of(LABELS[kind], form, tmp_path), form.removeprefix("de."))
+
+
+@pytest.mark.parametrize("form", PACKED)
+@pytest.mark.parametrize("kind", ["text", "whole", "two decimals", "commas"])
+def test_a_packed_release_fits_its_source(kind, form, tmp_path):
+    bare = {"txt": "csv", "zsav": "csv"}.get(form.partition(".")[0], form.partition(".")[0])
+    fits(LABELS[kind], source_of(LABELS[kind], bare, tmp_path), form)
+
+
+@pytest.mark.parametrize("form", OTHERS)
+@pytest.mark.parametrize("kind", LABELS)
+def test_a_release_in_a_format_of_others_fits(kind, form, tmp_path):
+    source = source_of(LABELS[kind], "parquet", tmp_path)
+    if (kind, form) in (("spaces", "sav"), ("spaces", "xpt")):
+        with pytest.raises(
+            OutputError, match=r"Column 1 of 's\..* holds texts that end in a space"
+        ):
+            fits(LABELS[kind], source, form)
+        assert [*tmp_path.iterdir()] == [source]
+        return
+    fits(LABELS[kind], source, form, [form])
+    # The secret is a table in that format with the true labels: a source itself.
+    true = (tmp_path / f"true.{form}").resolve()
+    (tmp_path / f"s.{form}").rename(true)
+    fits(LABELS[kind], true, form, [form])
+
+
+def fits(labels, source, end, outs=None):
+    """Check that a release and a secret agree with their source, in one format and in Parquet."""
+    tmp_path = source.parent
+    for out in outs or dict.fromkeys([end, "parquet"]):
         release, secret = tmp_path / f"r.{out}", tmp_path / f"s.{out}"
         privatize(
             PrivatizeRequest(

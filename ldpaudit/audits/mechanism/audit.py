@@ -89,6 +89,7 @@ _REFERENCES = {
 def _parts(context: AuditContext) -> Iterator[Part]:
     yield from exact_estimates(context.claim)
     yield from exact_curves(context.claim)
+    yield from _in_the_clear(context)
     every, context = context, one_channel(context)
     if context.release.strata is not None and context.claim.by_stratum:
         return  # Each stratum is bounded by itself.
@@ -138,6 +139,24 @@ def _parts(context: AuditContext) -> Iterator[Part]:
 AUDIT: Final = BuiltIn("mechanism", _parts, needs=())
 
 
+def _in_the_clear(context: AuditContext) -> Iterator[Part]:
+    """Yield whose labels a claim releases as they are."""
+    channel = context.claim.channel
+    if channel is None or not channel.unperturbed:
+        return
+    kept = set(channel.unperturbed)
+    outputs = [z for z in range(len(channel.outputs)) if channel.matrix[list(kept), z].any()]
+    rows = len(context.release)
+    people = int(np.isin(context.release.released, outputs).sum())
+    yield Note.warning(
+        "mechanism",
+        f"The claim releases {len(kept)} of the {len(channel.classes)} labels as "
+        f"{'it is' if len(kept) == 1 else 'they are'}: that of {people:,} of the {rows:,} people "
+        f"({people / rows:.1%}), whose ε is infinite. Of everybody else it is certain that the "
+        f"label is another one; among the other labels ε = {channel.epsilon_of_others:.6g}.",
+    )
+
+
 def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
     """Yield the exact numbers of a claimed mechanism; none where nothing is claimed."""
     if claim.epsilon is not None:
@@ -148,6 +167,17 @@ def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
             axis="epsilon",
             unit="nats",
             method="the largest log-ratio of two entries in one column of the channel",
+        )
+    if (others := _epsilon_of_others(claim)) is not None:
+        yield Estimate.exact(
+            "mechanism.epsilon_of_others",
+            "Declared ε among the labels that are not released as they are",
+            others,
+            axis="epsilon",
+            unit="nats",
+            method="the largest log-ratio of two entries in one column of the channel, without the "
+            "labels that have outputs of their own alone; that somebody has one of these, or none, "
+            "is certain",
         )
     if claim.channel is not None:
         yield Estimate.exact(
@@ -176,6 +206,15 @@ def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
         unit="squared label units",
         method=f"the largest E[(ŷ − y)² | y] {where}",
     )
+
+
+def _epsilon_of_others(claim: Mechanism) -> float | None:
+    """Return ε among the labels that are not unperturbed, nats; None where none is."""
+    parts = [one.channel for one in claim.by_stratum or ()] or [claim.channel]
+    channels = [channel for channel in parts if channel is not None and channel.unperturbed]
+    if not channels:
+        return None
+    return max(c.epsilon_of_others for c in parts if c is not None)
 
 
 def exact_curves(claim: Mechanism) -> Iterator[Curve]:

@@ -40,7 +40,7 @@ from ldpaudit.mechanisms.joint import IndependentColumns, JointMechanism, joint_
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import check_prior_budget, prior_budget, private_prior
-from ldpaudit.mechanisms.parameters import check_classes, check_numeric_classes
+from ldpaudit.mechanisms.parameters import check_classes, check_list, check_numeric_classes
 from ldpaudit.mechanisms.rounded import Rounding, with_rounding
 from ldpaudit.receipt.commitment import LabelSeal
 from ldpaudit.release import (
@@ -378,7 +378,8 @@ def _by_stratum(
             prior = prior or spent
             channels.append({"value": value, "mechanism": stated})
     mechanism = family(BY_STRATUM).from_parameters({"strata": channels}, ())
-    _check_hides(mechanism)
+    if column.channels is not None:
+        _check_hides(mechanism)  # Others are checked one by one.
     return mechanism, prior
 
 
@@ -397,9 +398,10 @@ def _within(survey: Survey, classes: tuple[Label, ...]) -> Survey:
 def _over_every(own: Mechanism, every: tuple[Label, ...]) -> Mapping[str, Any]:
     """Return a group's mechanism as a channel over the labels of all groups."""
     channel = own.channel
-    if channel is None or {*channel.outputs} != {*channel.classes}:
+    if channel is None or not {*channel.outputs} <= {*channel.classes}:
         raise InputError(
-            "Strata with labels of their own must each have a mechanism that releases these labels."
+            "A mechanism of some of the labels (strata with their own, --unperturbed) must release "
+            "these labels."
         )
     matrix = embedded(channel.matrix, channel.classes, channel.outputs, every)
     labels = list(every)
@@ -411,7 +413,9 @@ def build(
 ) -> tuple[Mechanism, Prior | None]:
     """Return the mechanism, and the prior that it was designed for."""
     # ``table``: the file of the prior. InputError if a parameter is out of range, or ε would be
-    # infinite.
+    # infinite, but for labels that are asked to stay as they are.
+    if request.unperturbed is not None:
+        return _with_unperturbed(request, labels, survey, table)
     mechanism = family(request.mechanism)
     prior: Prior | None = None
     options = MechanismOptions(
@@ -441,6 +445,31 @@ def build(
         "--sigma is too small for --feature-epsilon and --delta; give a larger one.",
     )
     return with_rounding(built, request.round), prior
+
+
+def _with_unperturbed(
+    request: ColumnRequest, labels: DeclaredLabels, survey: Survey, table: LabelPrior | None
+) -> tuple[Mechanism, Prior | None]:
+    """Return a channel that keeps some labels, and draws among the others by the mechanism."""
+    every, asked = survey.domain.classes, check_list("unperturbed", request.unperturbed or ())
+    kept = positions(asked, every)
+    refuse(
+        (kept < 0).any(),
+        f"--unperturbed must name labels of the column; {int((kept < 0).sum())} of {len(kept)} "
+        "are none of its classes.",
+    )
+    others = tuple(label for place, label in enumerate(every) if place not in {*kept.tolist()})
+    refuse(
+        len(others) < 2,
+        f"--unperturbed must leave two labels at least to draw among; it leaves {len(others)}.",
+    )
+    inner = replace(request, unperturbed=None, classes=None)
+    within = replace(labels, classes=others if labels.classes is not None else None)
+    own, prior = build(inner, within, _within(survey, others), table)
+    matrix = np.array(_over_every(own, every)["matrix"])
+    matrix[kept] = np.eye(len(every))[kept]
+    stated = {"classes": list(every), "outputs": list(every), "matrix": matrix.tolist()}
+    return family("channel").from_parameters(stated, ()), prior
 
 
 def _check_hides(mechanism: Mechanism) -> None:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.formats.csv_file import CsvFile
-from ldpaudit.datasets.formats.tables import NUMBERS, TEXTS, TableSource, is_any
+from ldpaudit.datasets.formats.tables import NUMBERS, TEXTS, TableSource, check_fits, is_any
 from ldpaudit.datasets.labels import (
     CONTINUOUS_FROM,
     canonical,
@@ -95,7 +97,9 @@ class CompletedTable(TableSource):
     ) -> None:
         self._source, self._labels, self._how = source, list(labels), how
         self.location, self.names, self.text = source.location, source.names, source.text
+        self.parsed = source.parsed
         self.schema, self.dialect = source.schema, getattr(source, "dialect", None)
+        self.described = getattr(source, "described", None)
         for place, field in enumerate(source.schema):
             if how == "class" and field.name in labels:
                 text = pa.field(field.name, pa.large_string())
@@ -157,24 +161,36 @@ RowPair = tuple[pa.RecordBatch, pa.RecordBatch | None]
 
 def blocks(pairs: Iterable[RowPair]) -> Iterator[RowPair]:
     """Yield the same rows, as many at a time as noise is drawn for together."""
-    return map(joined, in_pieces(pairs))
+    return (joined([*pieces]) for pieces in in_pieces(pairs))
 
 
-def in_pieces(pairs: Iterable[RowPair]) -> Iterator[list[RowPair]]:
-    """Yield the same rows, those of one block as a list of the batches that they came in."""
-    held, count = list[RowPair](), 0
+def in_pieces(pairs: Iterable[RowPair]) -> Iterator[Iterator[RowPair]]:
+    """Yield the same rows block by block, those of one block in the batches that they came in."""
+    # Nothing is held: a block's batches are gone when the next block is asked for.
+    for _, pieces in groupby(_cut(pairs), key=itemgetter(0)):
+        yield (pair for _, pair in pieces)
+
+
+def _cut(pairs: Iterable[RowPair]) -> Iterator[tuple[int, RowPair]]:
+    """Yield the same rows with the number of their block; no piece is of two blocks."""
+    done = 0
     for batch, letters in pairs:
         start = 0
         while start < len(batch):
-            some = min(BLOCK_ROWS - count, len(batch) - start)
+            some = min(BLOCK_ROWS - done % BLOCK_ROWS, len(batch) - start)
             own = None if letters is None else letters.slice(start, some)
-            held.append((batch.slice(start, some), own))
-            start, count = start + some, count + some
-            if count == BLOCK_ROWS:
-                yield held
-                held, count = [], 0
-    if held:
-        yield held
+            yield done // BLOCK_ROWS, (batch.slice(start, some), own)
+            start, done = start + some, done + some
+
+
+def held(pieces: Iterable[RowPair]) -> list[RowPair]:
+    """Return all batches of a block; what memory cannot hold is refused (InputError)."""
+    found, size = list[RowPair](), 0
+    for batch, letters in pieces:
+        size += batch.nbytes + (0 if letters is None else letters.nbytes)
+        check_fits(2 * size, f"A block of {BLOCK_ROWS:,} rows")
+        found.append((batch, letters))
+    return found
 
 
 def joined(pairs: Sequence[RowPair]) -> RowPair:

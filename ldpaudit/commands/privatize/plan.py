@@ -37,7 +37,7 @@ _SHARED: Final = ("mechanism", "epsilon", "noise")
 # Options that one column alone can mean.
 _OF_ONE: Final = tuple(f for f, _ in KEYS.values() if f not in (*_SHARED, "by"))
 # What may differ between the strata of a column.
-_OF_STRATUM: Final = {*_SHARED, "channel", "classes", "loss"}
+_OF_STRATUM: Final = {*_SHARED, "channel", "classes", "loss", "unperturbed"}
 _WORDS: Final = {field: key for key, (field, _) in KEYS.items()}
 _OPTION: Final = re.compile(rf"--({'|'.join(sorted(KEYS, key=len, reverse=True))})\b")
 _APART: Final = (
@@ -188,7 +188,7 @@ def _column(
         if foreign := own.stated().keys() - _OF_STRATUM:
             raise InputError(
                 f"The column {name}: a stratum may state its mechanism, epsilon, lambda, classes, "
-                f"channel and loss; {_WORDS[min(foreign)]} is the same for all of them."
+                f"unperturbed, channel and loss; {_WORDS[min(foreign)]} is the same for all."
             )
         if both := own.stated().keys() & one.stated().keys() - {"mechanism"}:
             raise InputError(
@@ -210,8 +210,9 @@ def _stated(
     request: PrivatizeRequest, one: LabelOptions, one_of: int, key: NoiseKey | None
 ) -> ColumnRequest:
     own = one.stated()
-    if isinstance(own.get("classes"), str):
-        own["classes"] = split_labels(own["classes"])
+    for listed in ("classes", "unperturbed"):
+        if isinstance(own.get(listed), str):
+            own[listed] = split_labels(own[listed])
     common = {f.name: getattr(request, f.name) for f in fields(PrivatizeRequest)}
     if one_of == 1:
         for option in _given(request, [key for key in own if key in common]):
@@ -268,6 +269,20 @@ def check_column(request: ColumnRequest) -> None:
             request.missing == "class" and traits.numeric,
             f"--missing class makes a class, and the mechanism {request.mechanism!r} takes "
             "numbers; use --missing drop.",
+        ),
+        (
+            request.unperturbed is not None
+            and (
+                traits.numeric
+                or traits.features != "unchanged"
+                or traits.label_depends_on_features
+                or request.labels is not None
+                or request.round is not None
+                or request.channel is not None
+            ),
+            f"--unperturbed leaves out labels of a mechanism that draws among classes; "
+            f"{request.mechanism!r} with these options does not. A channel says by itself which "
+            "labels stay.",
         ),
         (request.label in request.drop, "The label's column must not be dropped."),
         (

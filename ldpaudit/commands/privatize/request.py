@@ -90,6 +90,8 @@ class PrivatizeRequest(FileOptions, DataOptions):
     epsilon, noise : float or None
         ε in nats (with ``private_prior`` of the whole release, with ``joint`` of its columns
         together, else of each column that states none), or λ.
+    unperturbed : tuple or None
+        Labels that are released as they are; the mechanism draws among the others.
     private_prior : float, "auto" or None
         ε₁ in nats, spent on a private histogram of the labels; "auto" is √(k/n).
     round : {"unbiased", "nearest"} or None
@@ -118,7 +120,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
 
     output: Annotated[
         Path,
-        Option("The release to write: .parquet, .csv, .csv.gz, .jsonl or .feather.", short="-o"),
+        Option("The release to write: .parquet, .csv, .feather, .jsonl, .orc, .sav …", short="-o"),
     ]
     mechanism: Annotated[
         str | None,
@@ -151,6 +153,14 @@ class PrivatizeRequest(FileOptions, DataOptions):
     classes: Annotated[
         "tuple[Label, ...] | None",
         Option("The labels A,B,… (default: read from the data).", type=str, read=split_text),
+    ] = None
+    unperturbed: Annotated[
+        "tuple[Label, ...] | None",
+        Option(
+            "Labels A,B,… that stay as they are, such as 'not applicable'; their ε is infinite.",
+            type=str,
+            read=split_text,
+        ),
     ] = None
     private_prior: Annotated[
         float | Literal["auto"] | None,

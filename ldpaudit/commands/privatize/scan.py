@@ -13,7 +13,7 @@ from ldpaudit.commands.privatize.labels import bare_labels, label_values
 from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.column_survey import AS_FOUND, surveyed
 from ldpaudit.datasets.features import EncodedFeatures, encode_categories, is_categorical
-from ldpaudit.datasets.formats.tables import LISTS, TEXTS, is_any
+from ldpaudit.datasets.formats.tables import LISTS, TEXTS, allowed, is_any, without_long_texts
 from ldpaudit.datasets.names import ColumnError, listed, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.columns import LIMIT, label_weights, scan, strongest_agreement
@@ -25,6 +25,9 @@ Values = npt.NDArray[Any]
 _MOST_ROWS, _FEWEST_ROWS, _MOST_CELLS = 50_000, 1_000, 5_000_000
 # Of more labels the rarer ones count as one; numbers are put into groups of equally many rows.
 _MOST_CLASSES: Final = 20
+# Bytes of the rows that are looked at, and the part of the memory that they may take: looking
+# takes some times that.
+_MOST_BYTES, _PART = 128 << 20, 16
 _MANY_TEXTS: Final = 512
 # So many entries of each list are looked at.
 _ENTRIES: Final = 3
@@ -70,14 +73,27 @@ class ReleasedColumns:
         self._columns, self._private, self._names = list(columns), list(private), names
         most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // max(len(columns), 1)))
         self._share = min(1.0, most / max(rows, 1))
+        self._to_come, self._room, self._due = rows, min(allowed() // _PART, _MOST_BYTES), 0.0
+        self._all = self._share == 1
         self._rows: list[pa.RecordBatch] = []
         self._labels: list[list[pa.Array]] = []
 
     def watch(self, features: pa.RecordBatch, labels: Sequence[pa.Array]) -> None:
         """Add a batch of features and the true labels of each private column of the same rows."""
-        if len(features):
-            few = max(1, round(self._share * len(features)))
-            self._rows.append(_first(features.select(self._columns), few))
+        if not len(features):
+            return
+        chosen, few = _cut(features, self._columns), max(1, round(self._share * len(features)))
+        to_come = max(self._to_come, len(features))
+        size = to_come * chosen.nbytes / len(features)
+        self._to_come -= len(features)
+        if self._share * size > self._room:  # Of long texts or lists fewer rows.
+            self._all = False
+            self._due += len(features) * self._room / size
+            few = min(max(int(self._due), 0 if self._rows else 1), len(features))
+            self._due -= few
+        if few:
+            self._rows.append(_first(chosen, few))
+            self._room = max(self._room - self._rows[-1].nbytes, 0)
             self._labels.append([bare_labels(_first(label, few)) for label in labels])
 
     def deciding(self, place: int = 0) -> list[str]:
@@ -94,7 +110,7 @@ class ReleasedColumns:
             warnings += [about + text for text in others]
             if not found:
                 continue
-            looked = "" if self._share == 1 else " that was looked at"
+            looked = "" if self._all else " that was looked at"
             told = "the true label" if alone else f"the true {quoted(name)}"
             which = listed(found, self._names, _MOST_REFUSED).capitalize()
             tell, it, them = ("tells", "it", "it") if len(found) == 1 else ("tell", "they", "them")
@@ -236,6 +252,12 @@ def released_as_they_are(
     for batch in table.to_batches():
         columns.watch(batch, [batch.column(label)])
     return columns
+
+
+def _cut(features: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """Return some columns of a batch, long texts of categories cut."""
+    columns = [without_long_texts(pa.chunked_array([features.column(n)])) for n in names]
+    return pa.RecordBatch.from_arrays([column.chunk(0) for column in columns], list(names))
 
 
 def _first(values: Any, few: int) -> Any:

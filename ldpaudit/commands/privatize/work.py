@@ -1,6 +1,7 @@
 """The work of ``privatize``: two passes over the rows, batch by batch; and what is said of it."""
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import pyarrow as pa
 from ldpaudit.commands.outputs import check_apart, check_place, lies_in
 from ldpaudit.commands.privatize.columns import (
     CHANGED,
+    PrivateColumn,
     PrivateColumns,
     read_columns,
     stated_columns,
@@ -25,7 +27,16 @@ from ldpaudit.commands.privatize.features import (
     synthetic_sample,
     without_unused,
 )
-from ldpaudit.commands.privatize.labels import completed, in_pieces, joined, one_batch, row_pairs
+from ldpaudit.commands.privatize.labels import (
+    RowPair,
+    blocks,
+    completed,
+    held,
+    in_pieces,
+    joined,
+    one_batch,
+    row_pairs,
+)
 from ldpaudit.commands.privatize.plan import StatedRelease, stated_release
 from ldpaudit.commands.privatize.release import RowRelease, row_release
 from ldpaudit.commands.privatize.remembered import RememberedAnswers
@@ -37,7 +48,7 @@ from ldpaudit.datasets.declaration import declared_content, parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
-from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, held_to
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, allowed, held_to
 from ldpaudit.datasets.labels import alike_in_value
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.writing import (
@@ -50,7 +61,7 @@ from ldpaudit.datasets.writing import (
     written_places,
 )
 from ldpaudit.errors import LdpAuditError, OutputError, refuse
-from ldpaudit.mechanisms.keyed import NoiseKey
+from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
 from ldpaudit.receipt.commitment import DrawnSeal, PrivatePrior, Secret, Statement
 from ldpaudit.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.terminal import remark
@@ -61,6 +72,8 @@ from ldpaudit.work.progress import NoProgress, Progress
 _LARGE_EPSILON: Final = 5.0
 # For each label; with fewer at ε = 1 an excess of 0.5 is hardly ever found.
 _FEW_ROWS: Final = 200
+# The part of the memory that the text of one block may take: its cells take some times that.
+_BLOCK_SHARE: Final = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,7 +398,8 @@ class _Aside:
             content = replace(self._plan.secret, repeated=repeated, drawn=drawn).content()
             schema = schema.with_metadata({DECLARATION_KEY: content})
             write_declaration(self._files, self._place, schema, private=True)
-        self._open = TableFile(self._part, schema, self._dialect, self._private)
+        described = getattr(self._plan.source, "described", None)
+        self._open = TableFile(self._part, schema, self._dialect, self._private, described)
         return self._open
 
 
@@ -410,19 +424,15 @@ def _write(
     posterior, model = None, plan.rows.model
     if request.posterior_out is not None and model is not None:
         posterior = TableFile(files.add(request.posterior_out), model.schema, dialect)
-    release = TableFile(files.add(request.output), plan.schema, dialect, private)
+    described = getattr(source, "described", None)
+    release = TableFile(files.add(request.output), plan.schema, dialect, private, described)
     write_declaration(files, request.output, plan.schema)
     others = [name for name in plan.names if name not in private]
     alone = plan.rows.looks_at
-    for block, parts in enumerate(in_pieces(row_pairs(source, read, letters=plan.letters))):
-        pieces = parts
-        if alone is None:
-            pieces = [joined(parts)]
-            parts.clear()
-        # Noise is drawn for a block; other columns than it needs stay in the batches they came in.
-        needed = others if alone is None else [*alone]
-        looked_at = dict.fromkeys([*private, *needed, *filter(None, [person])])
-        seen = one_batch([batch.select([*looked_at]) for batch, _ in pieces])
+    # Noise is drawn for a block; other columns than it needs stay in the batches they came in.
+    needed = others if alone is None else [*alone]
+    looked_at = list(dict.fromkeys([*private, *needed, *filter(None, [person])]))
+    for block, (seen, pieces) in enumerate(_blocks(plan, read, looked_at)):
         features, labels = seen.select(needed), [seen.column(name) for name in private]
         codes = [one.codes(own, block) for one, own in zip(plan.columns.each, labels, strict=True)]
         for counts, own in zip(again, codes, strict=True):
@@ -433,8 +443,8 @@ def _write(
         if posterior is not None and model is not None:
             posterior.write(model.table(features))
         start = 0
-        while pieces:
-            batch, letters = pieces.pop(0)
+        for batch, letters in pieces:
+            refuse(start + len(batch) > len(seen), CHANGED)
             own_labels = [label.slice(start, len(batch)) for label in drawn]
             released = dict(zip(private, own_labels, strict=True))
             plan.looked.watch(batch.select(others), [batch.column(name) for name in private])
@@ -453,6 +463,7 @@ def _write(
             start += len(batch)
             done += len(batch)
             progress.advance(done, survey.rows)
+        refuse(start != len(seen), CHANGED)
     if secret is not None:
         secret.close()
     warnings = plan.looked.check()
@@ -466,6 +477,34 @@ def _write(
         for batch in plan.sample.batches:
             file.write(batch)
     return warnings
+
+
+def _blocks(
+    plan: _Plan, read: Sequence[str], looked_at: Sequence[str]
+) -> Iterator[tuple[pa.RecordBatch, Iterator[RowPair]]]:
+    """Yield of each block what noise is drawn from, and its rows in the batches they come in."""
+    source, rows = plan.source, plan.columns.first.survey.rows
+    together = in_pieces(row_pairs(source, read, letters=plan.letters))
+    if plan.rows.looks_at is not None and (not source.parsed or _is_large(source, rows)):
+        # Read twice, so that no block is held: a few bytes can stand for very many of one.
+        first = blocks((batch, None) for batch in source.batches(looked_at))
+        for (seen, _), pieces in zip(first, together, strict=False):
+            yield seen, pieces
+        return
+    for pieces in together:
+        parts = held(pieces)
+        if plan.rows.looks_at is None:
+            parts = [joined(parts)]
+        seen = one_batch([batch.select(list(looked_at)) for batch, _ in parts])
+        parts.reverse()
+        yield seen, (parts.pop() for _ in range(len(parts)))
+
+
+def _is_large(source: TableSource, rows: int) -> bool:
+    """Return whether a block of a text file may take more than a small part of the memory."""
+    place = source.location
+    size = 0 if place is None else place.most_bytes()
+    return size * min(1.0, BLOCK_ROWS / max(rows, 1)) > allowed() / _BLOCK_SHARE
 
 
 def released_schema(
@@ -512,7 +551,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
     epsilons = [one.mechanism.epsilon or 0.0 for one in columns.each]
     for one, channel, epsilon in zip(columns.each, channels, epsilons, strict=True):
         about = "" if alone else f"Private column {quoted(one.name)}: "
-        if epsilon > _LARGE_EPSILON:
+        yield from _in_the_clear(one, about)
+        if _LARGE_EPSILON < epsilon < math.inf:
             share = ""
             if channel is not None and channel.outputs == channel.classes:
                 kept, most = (100 * end(channel.matrix.diagonal()) for end in (np.min, np.max))
@@ -562,6 +602,27 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
             f"Few people are in this table ({rows:,} rows, {labels} labels): an audit of so few "
             "may be inconclusive."
         )
+
+
+def _in_the_clear(column: PrivateColumn, about: str) -> Iterator[str]:
+    """Yield who is released as they are, and what that reveals about everybody."""
+    strata = column.mechanism.by_stratum
+    parts = [one.channel for one in strata or (column.mechanism,) if one.channel is not None]
+    kept = sorted({place for channel in parts for place in channel.unperturbed})
+    if not kept:
+        return
+    epsilon = max(channel.epsilon_of_others for channel in parts)
+    labels = "1 label is" if len(kept) == 1 else f"{len(kept)} labels are"
+    whose, rows = "", column.survey.rows
+    if not strata:
+        people = int(column.survey.counts[kept].sum())
+        whose = f": the true label of {people:,} of the {rows:,} people ({people / rows:.1%})"
+    yield (
+        f"{about}{labels} released as {'it is' if len(kept) == 1 else 'they are'}"
+        f"{' in some strata' if strata else ''}{whose}, whose ε is infinite. Of everybody else it "
+        f"is revealed that the label is another one; which one of the others costs ε = "
+        f"{epsilon:.6g}."
+    )
 
 
 def second_draw(request: PrivatizeRequest, columns: PrivateColumns) -> Iterator[str]:
