@@ -28,6 +28,8 @@ from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 # The p-value from which noise is not taken for white: the audit cannot pass then.
 SUSPICIOUS: Final = 0.01
+# Up to this p-value it is asked what else explains a departure.
+_ASKED_AGAIN: Final = 0.05
 # Of the error probability, that of orders and groups; a learner has the rest.
 _SEEN: Final = 0.75
 _QUANTILES: Final = 64
@@ -328,7 +330,7 @@ def _confirmed(
     ``by_released``: whether the order or grouping is known to be made from released labels.
     """
     found, others = departure.p_value, departure.p_value
-    if found > SUSPICIOUS:
+    if found > _ASKED_AGAIN:
         return NoiseFinding(departure, found, others, known)
     if departure.family in _TOO_EQUAL:
         found = max(found, p_value(departure.bet(view.totals), departure.tried))
@@ -340,7 +342,7 @@ def _confirmed(
     if not blind:
         wealth = departure.bet(view.by_released, both_signs=True)
         found = max(found, p_value(wealth, departure.tried))
-    if not blind and found <= SUSPICIOUS:
+    if not blind and found <= _ASKED_AGAIN:
         # Where it goes with the released labels at least as clearly as with the noise, and all that
         # features and these labels explain leaves nothing, it was made from released labels.
         wealth = departure.bet(_explained(context, view, departure), both_signs=True)
