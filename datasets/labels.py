@@ -8,12 +8,13 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -126,17 +127,52 @@ def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) 
 
 
 def label_forms(
-    column: pa.ChunkedArray, role: str, *, from_text: bool = False
+    column: pa.ChunkedArray, role: str, *, from_text: bool = False, letter_for_letter: bool = False
 ) -> tuple[tuple[str, ...], IntArray]:
     """Return the canonical forms of the distinct labels, however many, and each row's place."""
-    # In the order in which they occur; −1 where a label is missing.
+    # In the order in which they occur; −1 where a label is missing. Texts of one number are as they
+    # are spelt; so are all others where it is asked for: nothing then is merged.
     distinct, found = _encoded(column, role)
-    every = [canonical(value) for value in _values(distinct, from_text=from_text)]
+    values = _values(distinct, from_text=from_text)
+    every = _spelt_apart(values, of_all=letter_for_letter)
     spelt = tuple(dict.fromkeys(every))
     if len(spelt) < len(every):  # Of one label spelt in several ways.
         place = {form: position for position, form in enumerate(spelt)}
         found = np.array([*map(place.__getitem__, every), -1], dtype=np.int32)[found]
     return spelt, found
+
+
+def spelt_alike(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Return which numbers of a text column (n,) are written in the way in which most are.
+
+    As short as can be, so with or without ``.0``, or with one number of decimals.
+    """
+    encoded = column.cast(pa.large_string()).dictionary_encode().combine_chunks()
+    texts = [text.strip().replace(",", ".") for text in encoded.dictionary.to_pylist()]
+    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    sizes = np.bincount(places[places >= 0], minlength=len(texts))
+    ways: dict[str, npt.NDArray[np.bool_]] = {}
+    for place, text in enumerate(texts):
+        for way in _ways_of_writing(text):
+            ways.setdefault(way, np.zeros(len(texts), dtype=np.bool_))[place] = True
+    usual = max(ways.values(), key=lambda of: int(sizes[of].sum()), default=np.zeros(0, np.bool_))
+    return np.asarray(np.append(usual, True)[places])
+
+
+def _ways_of_writing(text: str) -> Iterator[str]:
+    """Yield the ways of writing numbers in which a text writes one."""
+    try:
+        short = repr(float(text))
+    except ValueError:
+        return
+    same = text.lower().replace("e+", "e").replace("e0", "e")
+    short = short.replace("e+", "e").replace("e0", "e")
+    if same == short:
+        yield "short"
+    if same == short.removesuffix(".0"):
+        yield "short, whole"
+    if "e" not in same:
+        yield f"{len(text.partition('.')[2])} decimals"
 
 
 def _encoded(column: pa.ChunkedArray, role: str) -> tuple[pa.Array, IntArray]:
@@ -244,14 +280,21 @@ def fractional(labels: Sequence[Label]) -> bool:
     return len(numbers) == len(values) and not all(value.is_integer() for value in numbers)
 
 
+def _spelt_apart(labels: Sequence[Label], *, of_all: bool = False) -> list[str]:
+    """Return canonical forms, and of texts that share one, and write a number, their letters."""
+    found = [canonical(label) for label in labels]
+    count = Counter(found)
+    return [
+        label
+        if isinstance(label, str) and count[form] > 1 and (of_all or _value(label) is not None)
+        else form
+        for label, form in zip(labels, found, strict=True)
+    ]
+
+
 def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
     """Return the canonical forms of distinct labels; texts of one number are as they are spelt."""
-    spelt = [canonical(label) for label in labels]
-    count = Counter(spelt)
-    spelt = [
-        label if isinstance(label, str) and count[form] > 1 and _value(label) is not None else form
-        for label, form in zip(labels, spelt, strict=True)
-    ]
+    spelt = _spelt_apart(labels)
     if len(set(spelt)) < len(spelt):
         raise InputError(
             f"The {what} must differ in more than spelling or type; only {len(set(spelt))} of "

@@ -345,6 +345,10 @@ class TableSource:
                 kind = self.kind_of(name, as_text)
                 yield name, pa.chunked_array([batch.column(place) for batch in found], kind)
 
+    def spelt(self, name: str) -> pa.ChunkedArray | None:  # noqa: ARG002
+        """Return numbers as the file writes them, where reading loses that."""
+        return None
+
     def kind_of(self, name: str, as_text: Collection[str]) -> pa.DataType:
         """Return the type of a column where some are asked for as text."""
         text = self.text and name in as_text

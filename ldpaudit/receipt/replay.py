@@ -14,7 +14,7 @@ from ldpaudit.datasets.companions import comparable_ids, open_truth
 from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.formats.tables import TableSource
-from ldpaudit.datasets.labels import label_forms, positions
+from ldpaudit.datasets.labels import label_forms, positions, spelt_alike
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.errors import InputError
@@ -429,8 +429,14 @@ def _matched(
     results, repeated = list[ColumnReplay](), np.zeros(len(kept), dtype=bool)
     other_order = by_id is None
     for column, one in zip(columns, drawn, strict=True):
-        released, values = _released(cells[column.name], one, from_text=table.text)
+        shown = table.spelt(column.name)
+        text = table.text or shown is not None
+        shown = cells[column.name] if shown is None else shown
+        released, values = _released(shown, one, from_text=text)
         same = released[kept] == values[own]
+        if one.outputs is None and text:
+            # How a number is written may say which one was true.
+            same &= spelt_alike(shown)[kept]
         if column in strata:
             same &= _same_strata(column, cells[by[column.name]], kept, own, text=table.text)
         again = _repeated(secret, column.name, committed)[own]
@@ -484,7 +490,8 @@ def _repeated(secret: Secret, column: str, rows: int) -> npt.NDArray[np.bool_]:
 def _released(column: pa.ChunkedArray, drawn: Drawn, *, from_text: bool) -> tuple[Any, Any]:
     """Return the released labels as the drawn ones are, and the drawn ones as a file holds them."""
     if drawn.outputs is not None:
-        forms, codes = label_forms(column, "released", from_text=from_text)
+        # Two spellings of one label would say more than was drawn.
+        forms, codes = label_forms(column, "released", from_text=from_text, letter_for_letter=True)
         return np.append(positions(forms, drawn.outputs), np.int32(-1))[codes], drawn.values
     try:
         released = read_numbers(column, "released")

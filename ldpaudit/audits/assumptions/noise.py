@@ -428,5 +428,6 @@ def _learnt(
         rng = context.rng("noise", "model", str(own))
         tried = 2 * len(outcomes) / share
         where = Groups(_LEARNT, np.empty(0, np.int64), tuple(sorted(places)), np.arange(0))
-        for wealth in foreseen(features.without(tuple(every - places)), outcomes, rng):
+        shown = features.without(tuple(every - places))
+        for wealth in foreseen(shown, outcomes, rng, _equal(context)):
             yield own, Departure("model", where, tried=tried, log_wealth=wealth)

@@ -42,15 +42,21 @@ def _balanced(counts: Counts) -> IntArray:
 
 
 def foreseen(
-    features: FeatureTable, every: Sequence[RowNoise], rng: np.random.Generator
+    features: FeatureTable,
+    every: Sequence[RowNoise],
+    rng: np.random.Generator,
+    together: IndexArray | None = None,
 ) -> Iterator[float]:
     """Bet on one half of the rows that a model fitted on the other half foresees noise.
 
     Yields for each of several views of the noise the logarithm of the wealth, 0 with too few rows.
-    Features must not have been made from released labels.
+    Features must not have been made from released labels. ``together``, int64 (n,): codes of rows
+    that may be copies of one, of which one is looked at.
     """
-    n = len(features)
-    order = rng.permutation(n)
+    order = rng.permutation(len(features))
+    if together is not None:
+        order = order[np.sort(np.unique(together[order], return_index=True)[1])]
+    n = len(order)
     learn = order[: n // 2][: _most_rows(features)]
     test = order[n // 2 :][:_MOST_TESTED]
     if len(learn) < _FEWEST:
