@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
@@ -101,6 +102,22 @@ def about(draft: Draft) -> str:
         f"ε = {typed[0]}" if typed else "; ".join({declared[n] for n in labels if n in declared})
     )
     return ", ".join(filter(None, [" and ".join(labels), claim, time.strftime("%H:%M")]))
+
+
+def left_out(advice: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the columns that a stored advice leaves out, as people name them, and why."""
+    # What is stored of them is how many there are; their names are in the command alone.
+    best = next(iter(advice.get("recommendations", ())), None)
+    words = shlex.split(best["command"].replace("--drop=", "--drop ")) if best else []
+    names = [name for option, name in pairwise(words) if option == "--drop"]
+    groups = advice.get("dropped", ())
+    named = sum(one["columns"] for one in groups) == len(names)
+    said, left = [], iter(names)
+    for one in groups:
+        many = one["columns"]
+        count = f"{many} column{'s' if many > 1 else ''}"
+        said.append((", ".join(islice(left, many)) if named else count, one["reason"]))
+    return said
 
 
 @dataclass(frozen=True)

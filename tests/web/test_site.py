@@ -15,6 +15,7 @@ from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import DECLARATION, Draft
 from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
 from ldpaudit.web.jobs import Job
+from ldpaudit.web.kinds import left_out
 
 
 def error_of(answer):
@@ -316,6 +317,27 @@ def test_what_is_advised_without_curves_says_why(page, tmp_path, monkeypatch):
     assert "There are no curves over ε: " in advised.text
     assert "Draw the noise" in advised.text
     assert re.search(r"ε = [\d.]+, as advised", advised.text)
+
+
+def test_columns_to_leave_out_are_named_with_the_reason_and_so_are_remarks(page, tmp_path):
+    table = tmp_path / "table.csv"
+    lines = (f"P{n:04d},{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(300))
+    table.write_text("person,x,label\n" + "".join(lines))
+    form = page.post("noise", {"data": table})
+    advised = page.finished(page.post(str(form.url), minutes="0,001"))
+    assert "Why leave out <bdi>person</bdi>: they may lead back to a person" in advised.text
+    assert "limits neither ε nor what attackers learn" in advised.text
+    assert not re.search(r"--[a-z]", advised.text.partition("The same in a terminal")[0])
+
+
+def test_columns_to_leave_out_whose_names_are_not_stored_are_counted():
+    groups = [{"columns": 2, "reason": "these"}, {"columns": 1, "reason": "that"}]
+    command = "ldpaudit privatize t.csv --drop a --drop='b c' --drop d"
+    advice = {"dropped": groups, "recommendations": [{"command": command}]}
+    assert left_out(advice) == [("a, b c", "these"), ("d", "that")]
+    nothing = [("2 columns", "these"), ("1 column", "that")]
+    assert left_out(advice | {"recommendations": []}) == nothing
+    assert left_out({}) == []
 
 
 def test_jobs_of_one_file_are_told_apart_and_a_stopped_one_says_so(page, release):
