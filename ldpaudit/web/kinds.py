@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from typing import Any, Final
 
 from ldpaudit.web.drafts import Draft
-from ldpaudit.web.forms import Commands, fields_of, words_of
+from ldpaudit.web.forms import Commands, fields_of, plain_number, words_of
 from ldpaudit.web.jobs import Job
 
 GRID: Final = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
@@ -20,7 +20,7 @@ _PAGE, _PUBLIC, _RESULT = "audit.html", "public.html", "audit.json"
 _MADE: Final = {
     "page": ("Save the page", _PAGE),
     "json": ("Save the result (JSON)", _RESULT),
-    "public": ("Save the public page, to share", _PUBLIC),
+    "public": ("Save the public page", _PUBLIC),
     "sweep": ("Save the curves’ numbers (JSON)", "sweep.json"),
 }
 
@@ -99,7 +99,7 @@ def about(draft: Draft) -> str:
     labels = draft.values.get("label") or [*declared]
     typed = [text for text in draft.values.get("epsilon", []) if text]
     claim = (
-        f"ε = {typed[0]}" if typed else "; ".join({declared[n] for n in labels if n in declared})
+        f"ε = {plain_number(typed[0])}" if typed else "; ".join({declared[n] for n in labels if n in declared})
     )
     return ", ".join(filter(None, [" and ".join(labels), claim, time.strftime("%H:%M")]))
 

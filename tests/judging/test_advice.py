@@ -192,7 +192,7 @@ def test_a_group_that_leaks_more_than_all_rows_is_looked_for(group, named):
         ("guessable-seed", {}, "from the operating system"),
         ("claimed-epsilon", {"truth": False}, "computed from the released label"),
         ("label-inference-advantage", {}, "more than this limit"),
-        ("identifiers", {}, "number the rows or may identify a person"),
+        ("identifiers", {}, "Remove the columns that number the rows, ids"),
         ("shared-noise", {}, "noise that rows share"),
         ("composition", {}, "Draw noise once per person"),
     ],

@@ -47,7 +47,7 @@ def test_an_audit_is_the_same_by_page_and_by_command(page, release, tmp_path, co
     assert "do not publish" in public or "Publish: no" in public
     listed = page.get().text
     assert "Audit of release.parquet" in listed
-    assert "do not publish" in listed
+    assert "publish: no" in listed
 
 
 def keyed_text_files(folder, command):
@@ -365,7 +365,7 @@ def test_two_audits_in_one_minute_are_told_apart(page, release, monkeypatch):
     [
         ("not yet", "stopped before the end: no answer"),
         ("publish", "stopped before the end: no answer"),
-        ("do not publish", "stopped before the end: do not publish"),
+        ("do not publish", "stopped before the end: publish: no"),
     ],
 )
 def test_a_stopped_audit_is_not_listed_as_not_yet(page, release, monkeypatch, decision, listed):
