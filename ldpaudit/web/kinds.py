@@ -99,7 +99,9 @@ def about(draft: Draft) -> str:
     labels = draft.values.get("label") or [*declared]
     typed = [text for text in draft.values.get("epsilon", []) if text]
     claim = (
-        f"ε = {plain_number(typed[0])}" if typed else "; ".join({declared[n] for n in labels if n in declared})
+        f"ε = {plain_number(typed[0])}"
+        if typed
+        else "; ".join({declared[n] for n in labels if n in declared})
     )
     return ", ".join(filter(None, [" and ".join(labels), claim, time.strftime("%H:%M")]))
 
