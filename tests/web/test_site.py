@@ -404,6 +404,12 @@ def test_several_years_ask_at_once_who_a_row_is(page, release):
     text = page.client.get(str(draft_of.url)).text
     assert text.index("Which column names the person?") < text.index("More options")
     assert text.count('id="f-id_column"') == 1
+    # The question has to be answered; that there is no such column is an answer, too.
+    assert '<select id="f-id_column" name="id_column" required>' in text
+    assert '<option value=" ">none: ' in text
+    draft.values["id_column"] = [" "]
+    fields = fields_of(OPTIONS["run"])
+    assert not any(word.startswith("--id") for word in words_of(fields, draft))
 
 
 def test_steps_on_a_page_lead_to_the_field_that_they_name(page, release):

@@ -298,11 +298,11 @@ def _identifiers(case: Case, section: Any) -> Draft:
     elif total <= section.max:
         answer = Answer("pass", total, "no column looks like an identifier")
     else:
-        answer = Answer("fail", total, _leads_back(counts, case.known.concerns))
+        answer = Answer("fail", total, leads_back(counts, case.known.concerns))
     return drafted(answer, tuple(counts), float(section.max))
 
 
-def _leads_back(counts: Mapping[str, int], concerns: Mapping[str, Sequence[str]]) -> str:
+def leads_back(counts: Mapping[str, int], concerns: Mapping[str, Sequence[str]]) -> str:
     """Return which columns may lead back to a person, and why."""
     total = sum(counts.values())
     if total == 1:
