@@ -69,7 +69,7 @@ OPTIONS: Final[Mapping[str, Words]] = {
     "policy": Words("policy", "Policy"),
     "predictions": Words("predictions", "Predictions of a model"),
     "prior": Words("prior", "Public prior"),
-    "profile": Words("profile", "Save the public page, to share"),
+    "profile": Words("profile", "Save the public page"),
     "processes": Words("processes", "fewer processes"),
     "projection": Words("projection", "Columns of the projection"),
     "public": Words("public", "Public rows with labels"),

@@ -29,7 +29,7 @@ from ldpaudit.estimators.columns import (
 from ldpaudit.estimators.readable import Labels as LabelsRead
 from ldpaudit.estimators.readable import Readable, readable, repeated_alike, tells_people_apart
 from ldpaudit.estimators.representations import Source, represent
-from ldpaudit.release import FloatArray, IndexArray, IntArray, Sketch
+from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
 from ldpaudit.result.numbers import share_of
@@ -83,11 +83,20 @@ def columns_finding(context: AuditContext) -> Finding:
     return collected([*_telling(context), *_surveyed(context)]).in_section("columns")
 
 
+def concerned(release: Release) -> dict[str, tuple[str, ...]]:
+    """Return the columns that may lead back to a person, by the estimate that counts them."""
+    return {
+        name: tuple(column.name for column in release.columns if column.concern == concern)
+        for concern, (name, _) in _CONCERNS.items()
+    }
+
+
 def _surveyed(context: AuditContext) -> Iterator[Part]:
     """Yield what the columns' names and values look like."""
     release = context.release
-    for concern, (name, title) in _CONCERNS.items():
-        alike = [column.name for column in release.columns if column.concern == concern]
+    names = concerned(release)
+    for name, title in _CONCERNS.values():
+        alike = names[name]
         if release.columns:
             method, given = "by the columns' values and names", ("a column is what it looks like",)
             yield Estimate.estimated(name, title, len(alike), method=method, assumptions=given)

@@ -18,7 +18,14 @@ from ldpaudit.judging.checks.claimed_epsilon import (
     POWER_UNKNOWN,
 )
 from ldpaudit.judging.checks.interface import POWER, Case
-from ldpaudit.judging.checks.listing import DECIDED, ORDERED, READ_OFF, TRUTH_INSIDE, audit_behind
+from ldpaudit.judging.checks.listing import (
+    DECIDED,
+    ORDERED,
+    READ_OFF,
+    TRUTH_INSIDE,
+    audit_behind,
+    named,
+)
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
@@ -236,7 +243,17 @@ def facts_about(case: Case, check: Check) -> dict[str, Any]:
         facts |= _of_attack(case, check, limit)
     elif check.id == "features-reveal-label":
         facts |= _of_columns(case, check)
+    elif check.id == "identifiers":
+        facts["leading_back"] = _leading_back(case)
     return facts
+
+
+def _leading_back(case: Case) -> str:
+    """Return the columns that may lead back to a person: by name where their names are known."""
+    columns = [name for names in case.known.concerns.values() for name in names]
+    if not columns:
+        return "the columns that number the rows, ids, exact dates and free text"
+    return f"the column{'s' if len(columns) > 1 else ''} {named(columns)}"
 
 
 def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:

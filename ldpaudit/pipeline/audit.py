@@ -18,7 +18,7 @@ from ldpaudit.audits.alignment import unrelated_truth
 from ldpaudit.audits.assumptions.rows import clusters
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.before_after import column_shares, confusion
-from ldpaudit.audits.columns import columns_finding
+from ldpaudit.audits.columns import columns_finding, concerned
 from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
 from ldpaudit.audits.models import aligned_channel, one_channel
@@ -409,6 +409,7 @@ def _circumstances(
         changes=tuple(text for text, needed in changes.items() if needed),
         advisable=_advisable(release),
         replay=context.replay,
+        concerns=concerned(release),
     )
 
 

@@ -62,7 +62,7 @@ class Field(NamedTuple):
             values = [line.strip() for text in values for line in text.splitlines()]
         elif self.kind == "number":
             values = [plain_number(text, whole=self.whole) for text in values]
-        return [f"{self.long}={text}" for text in values if text not in ("", self.default)]
+        return [f"{self.long}={text}" for text in values if text.strip() and text != self.default]
 
 
 def proposed(draft: Draft) -> list[str]:

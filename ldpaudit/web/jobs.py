@@ -19,6 +19,13 @@ from ldpaudit.terminal import remark
 from ldpaudit.web.drafts import Draft
 
 _PART: Final = re.compile(r"(\d+) of (\d+): (.*) …")
+_GROUP: Final = re.compile(r"(\S.*):")
+_ANSWERS: Final = {
+    "publish": "publish: yes",
+    "not yet": "publish: not yet",
+    "do not publish": "publish: no",
+}
+"""What the page of a decision says first."""
 Download = tuple[str, str, str]
 """A file that a job makes: what people call it, its own name, and what to save it as."""
 
@@ -31,7 +38,8 @@ class Job:
     # go. ``command``: the line that does the same in a terminal. ``steps``: each returns the words
     # of a command once it is to run; none where there is nothing to do. ``downloads``: what it
     # makes, the result that it is for first. ``parts``: the parts that have begun, the last one
-    # running. ``of``: how many parts there are, as far as that is known. ``line``: what the command
+    # running. ``of``: how many parts there are, as far as that is known. ``group``: the release or
+    # column that these are parts of, where there are several. ``line``: what the command
     # said last: why it refused, at the end. ``answer``: what came out, in a few words. ``asked``:
     # how often it was asked to end. ``about``: what tells it apart from others of the same file.
     # ``missing``: why a later step gave nothing, where the answer is there.
@@ -45,6 +53,7 @@ class Job:
     state: Literal["waiting", "running", "done", "refused", "stopped"] = "waiting"
     parts: list[str] = field(default_factory=list)
     of: int = 0
+    group: str = ""
     line: str = ""
     answer: str = ""
     asked: int = 0
@@ -74,12 +83,14 @@ class Job:
     def left(self) -> int | None:
         """About how many seconds are left, by the parts that are done; None: not known yet."""
         done = len(self.parts) - 1
-        return None if done < 2 else round(self.seconds / done * (self.of - done))
+        return None if done < 2 or self.group else round(self.seconds / done * (self.of - done))
 
     def heard(self, text: str) -> None:
         """Take note of a line of progress."""
         if part := _PART.fullmatch(text):
             self.parts, self.of = [*self.parts[: int(part[1]) - 1], part[3]], int(part[2])
+        elif group := _GROUP.fullmatch(text):
+            self.group, self.parts, self.of = group[1], [], 0
         elif text:
             self.line = text
 
@@ -97,10 +108,10 @@ class Job:
             made = self.file(next(iter(self.downloads))).is_file()
             self.state = "done" if made else "stopped" if self.asked else "refused"
             decision = self.stored().get("decision") or self.state
-            self.answer = decision
+            self.answer = _ANSWERS.get(decision, decision)
             if self.state == "done" and self.asked:
                 # What was measured may show a violation; that it shows none decides nothing.
-                found = decision if decision == "do not publish" else "no answer"
+                found = self.answer if decision == "do not publish" else "no answer"
                 self.answer = f"stopped before the end: {found}"
             if self.state == "refused":
                 self.draft.error = self.line or f"It ended before its time (status {status})."
@@ -112,7 +123,7 @@ class Job:
             # A later step needs what the first one made.
             words = step() if self.asked == 0 or self.stored() else []
             if words:
-                self.parts, self.of, self.line = [], 0, ""
+                self.parts, self.of, self.group, self.line = [], 0, "", ""
                 status = await work(words, self.draft.folder, self.heard, self)
             if status not in (0, 1, 3):
                 self.missing = self.line if place else ""

@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
 from ldpaudit.web.drafts import Draft
-from ldpaudit.web.forms import Commands, fields_of, words_of
+from ldpaudit.web.forms import Commands, fields_of, plain_number, words_of
 from ldpaudit.web.jobs import Job
 
 GRID: Final = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0)
@@ -19,7 +20,7 @@ _PAGE, _PUBLIC, _RESULT = "audit.html", "public.html", "audit.json"
 _MADE: Final = {
     "page": ("Save the page", _PAGE),
     "json": ("Save the result (JSON)", _RESULT),
-    "public": ("Save the public page, to share", _PUBLIC),
+    "public": ("Save the public page", _PUBLIC),
     "sweep": ("Save the curves’ numbers (JSON)", "sweep.json"),
 }
 
@@ -98,9 +99,27 @@ def about(draft: Draft) -> str:
     labels = draft.values.get("label") or [*declared]
     typed = [text for text in draft.values.get("epsilon", []) if text]
     claim = (
-        f"ε = {typed[0]}" if typed else "; ".join({declared[n] for n in labels if n in declared})
+        f"ε = {plain_number(typed[0])}"
+        if typed
+        else "; ".join({declared[n] for n in labels if n in declared})
     )
     return ", ".join(filter(None, [" and ".join(labels), claim, time.strftime("%H:%M")]))
+
+
+def left_out(advice: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the columns that a stored advice leaves out, as people name them, and why."""
+    # What is stored of them is how many there are; their names are in the command alone.
+    best = next(iter(advice.get("recommendations", ())), None)
+    words = shlex.split(best["command"].replace("--drop=", "--drop ")) if best else []
+    names = [name for option, name in pairwise(words) if option == "--drop"]
+    groups = advice.get("dropped", ())
+    named = sum(one["columns"] for one in groups) == len(names)
+    said, left = [], iter(names)
+    for one in groups:
+        many = one["columns"]
+        count = f"{many} column{'s' if many > 1 else ''}"
+        said.append((", ".join(islice(left, many)) if named else count, one["reason"]))
+    return said
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import Draft
 from ldpaudit.web.forms import PRESETS, Commands, field_of, fields_of, plain_number, proposed
 from ldpaudit.web.jobs import Job, work
-from ldpaudit.web.kinds import KINDS, Kind, Maker
+from ldpaudit.web.kinds import KINDS, Kind, Maker, left_out
 from ldpaudit.work.memory import shown
 
 _LOOK: Final = ("ldpaudit.reports", "templates")
@@ -224,7 +224,8 @@ class Site:
         curves = curves_of(sweep, advice, request.query_params.get("at")) if sweep else None
         drawn, key = "drawn" in request.query_params, "release"
         gone = key in job.downloads and not job.file(key).is_file()
-        return self._html("done", job=job, advice=advice, curves=curves, drawn=drawn, gone=gone)
+        shown = {"advice": advice, "curves": curves, "left_out": left_out(advice)}
+        return self._html("done", job=job, drawn=drawn, gone=gone, **shown)
 
     async def _act(self, request: Request) -> Response:
         """Stop a job, make the release that it advises, or audit the one that it made."""

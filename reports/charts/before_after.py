@@ -74,7 +74,7 @@ def columns_figure(
     description = (
         "How much of the label each column explains: of true labels (a square) and of released "
         f"labels (a disc). {spoken}. In the small pictures bins of the column run from left to "
-        f"right, as wide as they have rows; the dark part of each is the share of rows {group}."
+        f"right, as wide as they have rows; the lowest part of each is the share of rows {group}."
     )
     drawn = chosen[:MOST_COLUMNS]
     names = (f"{place}columns-explain", title, description)
@@ -82,7 +82,7 @@ def columns_figure(
 
 
 def first_group(shares: ColumnShares) -> str:
-    """Return what the dark part of a small picture counts."""
+    """Return what the lowest part of a small picture counts."""
     first = named(shares.groups[0])
     numbers = shares.groups[0] == "lowest third"
     return f"in the {first} of labels" if numbers else f"labelled {first}"
@@ -129,10 +129,10 @@ def _columns(chosen: Sequence[ColumnShare], width: int) -> Spec:
     texts: list[Spec] = []
     values: list[Spec] = []
     areas: list[list[Spec]] = [[] for _ in _SHADES]
-    heads = [(0.0, "□ true labels   ● released labels")]
+    heads = [(0.0, 10.0, "□ true labels   ● released labels")]
     starts = (plot + gap, plot + 2 * gap + side) if wide else (0, side + gap)
-    if wide:
-        heads += [(starts[0], "true"), (starts[1], "released")]
+    named_at = 10.0 if wide else tops[0] + tall[0] - 58.0  # Over the first two small pictures.
+    heads += [(starts[0], named_at, "true"), (starts[1], named_at, "released")]
     for one, label, top, height in zip(chosen, labels, tops, tall, strict=False):
         middle = top + height / 2 if wide else top + _LINE * len(label) + 14
         value = f"{_percent(one.before)} → {_percent(one.after)}"
@@ -170,7 +170,7 @@ def _columns(chosen: Sequence[ColumnShare], width: int) -> Spec:
     words = {"text": {"field": "t"}}
     layers.append(layer(texts, _TEXT, base | words))
     layers.append(layer(values, _TEXT | {"align": "right"}, base | words))
-    titles = [{"x": at(start), "y": 10, "t": text} for start, text in heads]
+    titles = [{"x": at(start), "y": high, "t": text} for start, high, text in heads]
     layers.append(layer(titles, _TEXT | {"fontSize": 12, "opacity": 0.8}, base | words))
     if wide:  # An invisible mark that keeps room for words and small pictures.
         room: Spec = {"x": {"value": -left}, "x2": {"value": plot + right}, "y": {"value": 0}}

@@ -81,7 +81,8 @@ def lines_figure(
     tops = [y for line in lines for y in line.fill_to or () if math.isfinite(y)]
     tops += [rule.at for rule in rules]
     logarithmic = min(xs) >= 0.5 and max(xs) / min(xs) > 40
-    x_axis = Axis(axes[0], min(xs), max(xs), logarithmic)
+    whole = min(xs) >= 1 and all(float(x).is_integer() for x in xs)
+    x_axis = Axis(axes[0], min(xs), max(xs), logarithmic, whole)
     y_axis = Axis(axes[1], *_ends(min(ys), max(*ys, *tops, 1e-6), share=share))
     peaks = [max(filter(math.isfinite, line.y), default=min(ys)) for line in lines]
     if not share and min(ys) > 0 and far_apart(peaks):

@@ -107,6 +107,7 @@ class Axis:
     low: float
     high: float
     logarithmic: bool = False
+    whole: bool = False  # Between whole numbers there is nothing: no tick stands there.
 
     @classmethod
     def around(cls, title: str, values: Iterable[float], pad: float = 0.1) -> "Axis":
@@ -131,6 +132,8 @@ class Axis:
         scale: Spec = {"domain": [self.low, self.high], "nice": False, "zero": False}
         ticks: Spec = {"tickCount": 5, "labelFlush": False, "labelOverlap": True}
         ticks["labelSeparation"] = 6
+        if self.whole:
+            ticks["tickMinStep"] = 1
         if vertical:
             ticks |= {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end"}
             ticks |= {"titleX": 0, "titleY": -10, "titleBaseline": "bottom"}

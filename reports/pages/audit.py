@@ -109,9 +109,11 @@ def _banner(result: AuditResult) -> Banner:
     rest = text.removeprefix(f"{start}: ").removeprefix("Violation found, ")
     rest = rest.removeprefix(f"{start} ")  # "… in column 2: …"
     rest, power = wording.without_power(rest)
+    rest, called, warning = wording.without_warning(rest)
     publish = wording.publish_answer(result)
     sentences = (
         (f"{start}.", rest[:1].upper() + rest[1:]),
+        *([(called, warning[:1].upper() + warning[1:])] if warning else []),
         *([("Power.", power)] if power else []),
     )
     return Banner(

@@ -172,7 +172,7 @@ _COLUMNS: Final = (
     "What the features reveal of the label, one column at a time: the share of the label's "
     "variance that a column explains. Of released labels it is smaller, as noise is not explained. "
     "Nothing is judged by it. In a small picture the column's values run from left to right; the "
-    "dark part is the share of people {}. Where it is level, the label does not depend on it."
+    "lowest part is the share of people {}. Where it is level, the label does not depend on it."
 )
 Scores = Mapping[str, Quantity]
 

@@ -16,7 +16,7 @@ from ldpaudit.result import (
     RunInfo,
     readable,
 )
-from ldpaudit.result.answers import VERDICTS
+from ldpaudit.result.answers import VERDICTS, WARNING
 from ldpaudit.result.harmless import name, shown
 from ldpaudit.result.numbers import fold, percent
 
@@ -84,8 +84,9 @@ def publish_line(result: AuditResult) -> str:
 
 
 _POWER: Final = re.compile(
-    r"; (?:but )?(this audit would have noticed.*?)(?=\. (?:Warning|But|A) |\.$)"
+    r"; (?:but )?(this audit would have noticed.*?)(?=\. (?:Warning\b|But |A )|\.$)"
 )
+_WARNING: Final = re.compile(rf" {WARNING}( in [^:]*)?: (.*?\.)(?= A violation is |$)")
 _PROVEN: Final = re.compile(r" \((?:certified|estimated): at least ε = [^)]*\)")
 
 
@@ -94,6 +95,14 @@ def without_power(text: str) -> tuple[str, str]:
     found = _POWER.search(text)
     power = f"{found[1][:1].upper()}{found[1][1:]}." if found else ""
     return _PROVEN.sub("", _POWER.sub("", text, count=1)), power
+
+
+def without_warning(text: str) -> tuple[str, str, str]:
+    """Return a verdict's sentence without its warning; what that is called, and what it says."""
+    found = _WARNING.search(text)
+    if found is None:
+        return text, "", ""
+    return f"{text[: found.start()]}{text[found.end() :]}", f"{WARNING}{found[1] or ''}.", found[2]
 
 
 def waiver_line(check: Check) -> str:

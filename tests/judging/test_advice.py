@@ -21,7 +21,7 @@ from judging.cases import (
 
 from ldpaudit.judging.advice import TABLE, TEXTS, facts_about, facts_of, next_steps, said
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
-from ldpaudit.judging.checks.listing import CHECKS, audit_behind
+from ldpaudit.judging.checks.listing import CHECKS, audit_behind, leads_back
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, signs, unlike_the_claim
 from ldpaudit.judging.policy import check_names, parse_policy
 from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism, from_declaration
@@ -192,7 +192,7 @@ def test_a_group_that_leaks_more_than_all_rows_is_looked_for(group, named):
         ("guessable-seed", {}, "from the operating system"),
         ("claimed-epsilon", {"truth": False}, "computed from the released label"),
         ("label-inference-advantage", {}, "more than this limit"),
-        ("identifiers", {}, "number the rows or may identify a person"),
+        ("identifiers", {}, "Remove the columns that number the rows, ids"),
         ("shared-noise", {}, "noise that rows share"),
         ("composition", {}, "Draw noise once per person"),
     ],
@@ -519,3 +519,23 @@ def test_what_to_do_where_the_verdict_is_open(name):
 def test_rows_without_end_are_not_advised():
     none = judged(evidence(power(math.inf), number(NEEDED, math.inf), epsilon=0.9))
     assert not any("in total" in step or "∞" in step for step in none.next_steps)
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason", "step"),
+    [
+        ({"identifiers": ["id"]}, "column 'id' may", "Remove the column 'id' from the file."),
+        (
+            {"identifiers": ["id"], "dates": ["a", "b", "c", "d"]},
+            "5 columns may lead back to a person: 'id' differs in nearly every row, "
+            "'a', 'b', 'c' and 1 more hold exact dates",
+            "Remove the columns 'id', 'a', 'b' and 2 more from the file.",
+        ),
+    ],
+)
+def test_columns_that_may_lead_back_to_a_person_are_named(columns, reason, step):
+    concerns = {f"columns.{kind}": tuple(names) for kind, names in columns.items()}
+    counted_ones = {name: len(names) for name, names in concerns.items()}
+    assert leads_back(counted_ones, concerns).startswith(reason)
+    assert steps_of(answered("identifiers", "warn"), concerns=concerns)[0] == step
+    assert "may lead back" in leads_back(counted_ones, {})

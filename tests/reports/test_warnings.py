@@ -10,6 +10,7 @@ from ldpaudit.commands.run.work import said_of
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.pages.audit import _answer, _parts
 from ldpaudit.reports.pages.comparison import _judged
+from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.answers import annotations
 from ldpaudit.reports.text.pieces import worst_first
 from ldpaudit.result import Check, PublicFacts, Question
@@ -111,3 +112,16 @@ def test_what_an_answer_is_called(level, verdict, word, warns):
     assert (answer_word(check), is_warning(check)) == (word, warns)
     assert bool(warnings_of([check])) == warns
     assert not warnings_of([check.model_copy(update={"waived": True})])
+
+
+def test_the_banner_has_a_line_each_for_the_answer_the_warning_and_the_power():
+    text = (
+        "nothing contradicts it; this audit would have noticed ε = 2. Warning in column a: b may "
+        "lead back to a person. A violation is waived until 2030-01-01 by c: d."
+    )
+    rest, power = wording.without_power(text)
+    assert power == "This audit would have noticed ε = 2."
+    left = "nothing contradicts it. A violation is waived until 2030-01-01 by c: d."
+    warning = "b may lead back to a person."
+    assert wording.without_warning(rest) == (left, "Warning in column a.", warning)
+    assert wording.without_warning("nothing. So.") == ("nothing. So.", "", "")

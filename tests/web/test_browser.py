@@ -102,7 +102,7 @@ def test_the_dishonest_release_is_found_in_ten_clicks(chromium, address, tmp_pat
     assert (saved.value.suggested_filename, person.errors) == ("dishonest.audit.json", [])
     person.tab.go_back()
     person.tab.goto(address)
-    assert "do not publish" in person.tab.inner_text(".earlier")
+    assert "publish: no" in person.tab.inner_text(".earlier")
     person.context.close()
 
 

@@ -15,6 +15,7 @@ from ldpaudit.web.curves import curves_of
 from ldpaudit.web.drafts import DECLARATION, Draft
 from ldpaudit.web.forms import field_of, fields_of, plain_number, words_of
 from ldpaudit.web.jobs import Job
+from ldpaudit.web.kinds import left_out
 
 
 def error_of(answer):
@@ -46,7 +47,7 @@ def test_an_audit_is_the_same_by_page_and_by_command(page, release, tmp_path, co
     assert "do not publish" in public or "Publish: no" in public
     listed = page.get().text
     assert "Audit of release.parquet" in listed
-    assert "do not publish" in listed
+    assert "publish: no" in listed
 
 
 def keyed_text_files(folder, command):
@@ -318,6 +319,27 @@ def test_what_is_advised_without_curves_says_why(page, tmp_path, monkeypatch):
     assert re.search(r"ε = [\d.]+, as advised", advised.text)
 
 
+def test_columns_to_leave_out_are_named_with_the_reason_and_so_are_remarks(page, tmp_path):
+    table = tmp_path / "table.csv"
+    lines = (f"P{n:04d},{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(300))
+    table.write_text("person,x,label\n" + "".join(lines))
+    form = page.post("noise", {"data": table})
+    advised = page.finished(page.post(str(form.url), minutes="0,001"))
+    assert "Why leave out <bdi>person</bdi>: they may lead back to a person" in advised.text
+    assert "limits neither ε nor what attackers learn" in advised.text
+    assert not re.search(r"--[a-z]", advised.text.partition("The same in a terminal")[0])
+
+
+def test_columns_to_leave_out_whose_names_are_not_stored_are_counted():
+    groups = [{"columns": 2, "reason": "these"}, {"columns": 1, "reason": "that"}]
+    command = "ldpaudit privatize t.csv --drop a --drop='b c' --drop d"
+    advice = {"dropped": groups, "recommendations": [{"command": command}]}
+    assert left_out(advice) == [("a, b c", "these"), ("d", "that")]
+    nothing = [("2 columns", "these"), ("1 column", "that")]
+    assert left_out(advice | {"recommendations": []}) == nothing
+    assert left_out({}) == []
+
+
 def test_jobs_of_one_file_are_told_apart_and_a_stopped_one_says_so(page, release):
     form = page.post("audit", {"release": release[0]})
     page.finished(page.post(str(form.url), epsilon="1"))
@@ -343,7 +365,7 @@ def test_two_audits_in_one_minute_are_told_apart(page, release, monkeypatch):
     [
         ("not yet", "stopped before the end: no answer"),
         ("publish", "stopped before the end: no answer"),
-        ("do not publish", "stopped before the end: do not publish"),
+        ("do not publish", "stopped before the end: publish: no"),
     ],
 )
 def test_a_stopped_audit_is_not_listed_as_not_yet(page, release, monkeypatch, decision, listed):
@@ -382,6 +404,12 @@ def test_several_years_ask_at_once_who_a_row_is(page, release):
     text = page.client.get(str(draft_of.url)).text
     assert text.index("Which column names the person?") < text.index("More options")
     assert text.count('id="f-id_column"') == 1
+    # The question has to be answered; that there is no such column is an answer, too.
+    assert '<select id="f-id_column" name="id_column" required>' in text
+    assert '<option value=" ">none: ' in text
+    draft.values["id_column"] = [" "]
+    fields = fields_of(OPTIONS["run"])
+    assert not any(word.startswith("--id") for word in words_of(fields, draft))
 
 
 def test_steps_on_a_page_lead_to_the_field_that_they_name(page, release):

@@ -207,7 +207,7 @@ def _people(answers: Answers) -> Iterator[Part]:
     if total:
         yield Estimate.estimated(
             "person.changed_features",
-            "People with other features than in the release before",
+            "Share of people whose features changed since the release before",
             changed / total,
             unit="proportion",
             n=total,

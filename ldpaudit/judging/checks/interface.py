@@ -70,7 +70,8 @@ class Circumstances:
     changed in the file before it is published, whatever its labels; ``advisable``: whether
     ``ldpaudit advise`` can take the release with its true labels; ``columns``: all private columns
     that the file declares, where others are not audited; ``replay``: what drawing the noise again
-    found, None where that was not tried.
+    found, None where that was not tried; ``concerns``: the names of the columns that may lead back
+    to a person, by the estimate that counts them.
     """
 
     truth: bool = True
@@ -85,6 +86,7 @@ class Circumstances:
     advisable: bool = False
     columns: DeclaredColumns | None = None
     replay: Replay | None = None
+    concerns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def proven(self) -> bool:

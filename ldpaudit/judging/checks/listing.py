@@ -1,10 +1,11 @@
 """All checks in the order in which a report shows them; a new one is a row of the table."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ldpaudit.errors import quoted
 from ldpaudit.estimators.epsilon.consistency import ACCUSED, HELD_UP
 from ldpaudit.judging.checks.claimed_epsilon import CONSISTENCY, claimed_epsilon
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
@@ -278,26 +279,48 @@ def _composition(case: Case, _: Any) -> Draft | None:
     return drafted(answer, (COMPOSED_EPSILON,), limit)
 
 
+# What one column does, and several.
 _KINDS = {
-    "columns.indices": "that number the rows",
-    "columns.identifiers": "that differ in (nearly) every row",
-    "columns.texts": "of free text",
-    "columns.dates": "of exact dates",
+    "columns.indices": ("numbers the rows", "number the rows"),
+    "columns.identifiers": ("differs in nearly every row", "differ in nearly every row"),
+    "columns.texts": ("holds free text", "hold free text"),
+    "columns.dates": ("holds exact dates", "hold exact dates"),
 }
+_MOST_NAMED: Final = 3
 
 
 def _identifiers(case: Case, section: Any) -> Draft:
     estimates = case.evidence.estimates
     counts = {name: round(estimates[name].value) for name in _KINDS if name in estimates}
     total = float(sum(counts.values()))
-    kinds = [f"{count} {_KINDS[name]}" for name, count in counts.items() if count]
     if not counts:
         answer = Answer("inconclusive", None, "the columns were not looked at when they were read")
     elif total <= section.max:
         answer = Answer("pass", total, "no column looks like an identifier")
     else:
-        answer = Answer("fail", total, f"columns may lead back to a person: {', '.join(kinds)}")
+        answer = Answer("fail", total, leads_back(counts, case.known.concerns))
     return drafted(answer, tuple(counts), float(section.max))
+
+
+def leads_back(counts: Mapping[str, int], concerns: Mapping[str, Sequence[str]]) -> str:
+    """Return which columns may lead back to a person, and why."""
+    total = sum(counts.values())
+    if total == 1:
+        (kind,) = (name for name, count in counts.items() if count)
+        which = f"column {named(concerns[kind])}" if concerns.get(kind) else "1 column"
+        return f"{which} may lead back to a person: it {_KINDS[kind][0]}"
+    kinds = []
+    for name, count in counts.items():
+        which = named(concerns[name]) if concerns.get(name) else str(count)
+        kinds += [f"{which} {_KINDS[name][count > 1]}"] if count else []
+    return f"{total} columns may lead back to a person: {', '.join(kinds)}"
+
+
+def named(columns: Sequence[str]) -> str:
+    """Return the names of columns for a sentence, at most a few of them."""
+    first, more = [*map(quoted, columns[:_MOST_NAMED])], len(columns) - _MOST_NAMED
+    last = f"{more} more" if more > 0 else first.pop()
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 # Learnt from the released labels; it stands for the attack on features where no truth is known.
