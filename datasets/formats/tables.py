@@ -22,6 +22,8 @@ LISTS: Final = ("list", "large_list", "fixed_size_list")
 NUMBERS: Final = ("integer", "floating", "decimal")
 TEXTS: Final = ("string", "large_string", "string_view")
 BYTES: Final = ("binary", "large_binary")
+# Of these a column is one of categories only where it is a dictionary.
+VALUES: Final = (*NUMBERS, "boolean", "date", "timestamp", "time", "duration")
 
 # Types whose arrays may share bytes with rows that are not theirs.
 _VIEWS: Final = ("string_view", "binary_view")
@@ -114,6 +116,7 @@ def usual_type(kind: pa.DataType) -> pa.DataType:
             index = pa.int32() if index.bit_width < 32 else pa.int64()
         if pa.types.is_dictionary(values) or pa.types.is_nested(values):
             return kind
+        values = pa.float32() if pa.types.is_float16(values) else values  # It cannot be sorted.
         return pa.dictionary(index, values, kind.ordered)
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
         return pa.decimal128(kind.precision, kind.scale)
@@ -133,7 +136,8 @@ def usual(column: pa.Array) -> pa.Array:
         places = np.repeat(np.arange(len(lengths)), np.diff(ends, prepend=0))
         return usual(usual(column.values).take(pa.array(places)))
     if pa.types.is_dictionary(column.type):
-        values, indices = usual(column.dictionary), column.indices.cast(kind.index_type)
+        values = usual(column.dictionary).cast(kind.value_type)
+        indices = column.indices.cast(kind.index_type)
         return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
     if is_any(column.type, *_VIEWS):
         check_fits(_unpacked(column))
@@ -480,7 +484,13 @@ def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
             if len(kinds) > 1:
                 raise TypeError
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"Column {place} mixes types or holds objects; give every column one type."
-        ) from None
+        problem = "mixes types or holds objects; give every column one type."
+        values = getattr(getattr(series, "cat", None), "categories", ())
+        if len({isinstance(value, str) for value in values}) > 1:
+            problem = (
+                "has categories of texts and of numbers, as pandas gives where some values of a "
+                ".dta or .sav file have labels and others none; give the file itself, or make the "
+                "categories texts."
+            )
+        raise InputError(f"Column {place} {problem}") from None
     return usual_column(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))
