@@ -481,6 +481,11 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return column
     if not pa.types.is_dictionary(kind):
         return column.cast(kind)
+    if pa.types.is_dictionary(column.type):
+        values = [chunk.dictionary.cast(kind.value_type) for chunk in column.chunks]
+        places = [chunk.indices.cast(kind.index_type) for chunk in column.chunks]
+        chunks = map(pa.DictionaryArray.from_arrays, places, values)
+        return pa.chunked_array(chunks, kind)
     return decoded(column).cast(kind.value_type).dictionary_encode().cast(kind)
 
 
@@ -495,7 +500,8 @@ def _common(types: Sequence[pa.DataType]) -> pa.DataType:
         common = _common(values)
         return pa.dictionary(pa.int32(), common) if pa.types.is_dictionary(kinds[0]) else common
     if all(map(is_categorical, kinds)):
-        return pa.large_string()
+        text = pa.large_string()
+        return text if values == kinds else pa.dictionary(pa.int32(), text)
     if all(is_any(kind, "date", "timestamp") for kind in kinds):
         zones = [getattr(kind, "tz", None) for kind in kinds]
         if len({zone is None for zone in zones}) > 1:

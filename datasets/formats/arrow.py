@@ -43,10 +43,12 @@ from ldpaudit.datasets.names import (
     shown_type,
 )
 from ldpaudit.errors import InputError
-from ldpaudit.work.limits import COLUMNS
+from ldpaudit.work.limits import COLUMNS, RUN_ROWS
 
 _BYTES_AT_ONCE, _BUFFER = 1 << 25, 1 << 20
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
+# Bytes of texts, each of which may stand in many rows, that are unpacked at once.
+_REPEATED_AT_ONCE: Final = 1 << 28
 # Entries of a Parquet schema for one column of lists; a column of numbers has one.
 _FIELDS_IN_LIST: Final = 3
 # Bytes in memory of a value in a list, with its two levels.
@@ -229,7 +231,8 @@ class ParquetFiles(TableSource):
                             check_fits(longest)
                 width += size
         rows = _BYTES_AT_ONCE * metadata.num_rows / max(width, 1)
-        rows = min(max(rows, _LEAST_ROWS), allowed() / 4 / longest, _MOST_ROWS)
+        most = min(allowed() / 4, _REPEATED_AT_ONCE) / longest
+        rows = min(max(rows, _LEAST_ROWS), most, _MOST_ROWS)
         return max(int(rows), 1)
 
     def _longest(self, path: str, number: int, chunk: Any) -> int:
@@ -391,6 +394,11 @@ class ArrowFile(TableSource):
                 kind, rows, size = _size_of(message)
                 largest.setdefault(kind, []).append(size)
                 self.row_count += rows if kind == _RECORD_BATCH else 0
+        if self.row_count > RUN_ROWS and any(map(_of_runs, schema.types)):
+            raise InputError(
+                f"The file {quoted(self.name)} has columns of runs, of which at most "
+                f"{RUN_ROWS:,} rows are read; write Parquet."
+            )
         self._largest = max(largest[_RECORD_BATCH]) + sum(largest[_DICTIONARY_BATCH])
 
     def batches(
@@ -413,6 +421,12 @@ class ArrowFile(TableSource):
         with unreadable(self.name), files.open_input_file(path) as file:
             file.seek(start)
             yield file
+
+
+def _of_runs(kind: pa.DataType) -> bool:
+    """Return whether a type has runs in it, of which one can stand for any number of rows."""
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    return pa.types.is_run_end_encoded(kind) or any(map(_of_runs, inner))
 
 
 def _batches(file: Any, *, stream: bool) -> Iterator[pa.RecordBatch]:

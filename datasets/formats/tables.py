@@ -194,6 +194,30 @@ def comparable_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return plain_values(column) if pa.types.is_decimal(column.type) else column
 
 
+def distinct_values(column: pa.ChunkedArray) -> tuple[pa.Array, IndexArray]:
+    """Return the distinct values of a column that some row has, and each row's place, or −1.
+
+    Of a dictionary no row gets its value: one that is long may stand in very many rows.
+    """
+    if not pa.types.is_dictionary(column.type):
+        encoded = column.dictionary_encode().combine_chunks()
+        places = encoded.indices.cast(pa.int64()).fill_null(-1)
+        return encoded.dictionary, places.to_numpy(zero_copy_only=False)
+    values, found = list[pa.Array](), list[IndexArray]()
+    for chunk in column.chunks:
+        indices = chunk.indices.cast(pa.int64())
+        used = pc.unique(indices.drop_null())
+        place = np.full(len(chunk.dictionary) + 1, -1, dtype=np.int64)
+        place[used.to_numpy()] = sum(map(len, values)) + np.arange(len(used))
+        values.append(chunk.dictionary.take(used))
+        found.append(place[indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+    if not values:
+        return pa.array([], column.type.value_type), np.zeros(0, dtype=np.int64)
+    # What is in several of the dictionaries, or twice in one, is one value.
+    distinct, same = distinct_values(pa.chunked_array(values, column.type.value_type))
+    return distinct, np.append(same, -1)[np.concatenate(found)]
+
+
 def without_long_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return categories with their long texts cut, and still distinct; other columns as they are.
 
@@ -262,6 +286,8 @@ _CELLS_AT_ONCE, _COLUMNS_AT_ONCE = 1 << 22, 10_000
 _CELL: Final = 64
 # Letters of a text that are looked at.
 _LONG: Final = 1 << 12
+# Bytes of a column of long texts, from which on it is looked whether they are the same.
+_MANY: Final = 1 << 20
 # Bytes of memory for each row of a column of runs, whose size no file says.
 _RUN: Final = 64
 
@@ -336,23 +362,40 @@ class TableSource:
         at_once = max(min(cells // max(self.row_count or 0, 1), _COLUMNS_AT_ONCE), 1)
         at_once = at_once if rows is None else max(len(names), 1)
         for start in range(0, len(names), at_once):
-            group, found, seen, done = names[start : start + at_once], [], 0, 0
+            group, seen, done = names[start : start + at_once], 0, 0
+            found = list[pa.RecordBatch]()
             for batch in self.batches(group, as_text):
-                found.append(batch)
+                found.append(_shortened(batch))
                 if rows is not None:
                     first, last = np.searchsorted(rows, (done, done + len(batch)))
-                    found[-1] = batch.take(pa.array(rows[first:last] - done))
+                    found[-1] = found[-1].take(pa.array(rows[first:last] - done))
                     done += len(batch)
                 seen += found[-1].nbytes
                 check_fits(seen, f"The file {quoted(self.name)}")
             for place, name in enumerate(group):
-                kind = self.kind_of(name, as_text)
-                yield name, pa.chunked_array([batch.column(place) for batch in found], kind)
+                kind, cells = self.kind_of(name, as_text), [b.column(place) for b in found]
+                if any(pa.types.is_dictionary(own.type) for own in cells):
+                    cells = [_encoded(own) for own in cells]
+                    kind = cells[0].type
+                yield name, pa.chunked_array(cells, kind)
 
     def kind_of(self, name: str, as_text: Collection[str]) -> pa.DataType:
         """Return the type of a column where some are asked for as text."""
         text = self.text and name in as_text
         return pa.large_string() if text else self.schema.field(name).type
+
+
+def _shortened(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows in which a long text that many of them have is there once."""
+    for place, column in enumerate(batch.columns):
+        long = is_any(column.type, *TEXTS) and column.nbytes > max(_LONG * len(column), _MANY)
+        if long and (encoded := _encoded(column)).nbytes < column.nbytes / 2:
+            batch = batch.set_column(place, batch.schema.names[place], encoded)
+    return batch
+
+
+def _encoded(column: pa.Array) -> pa.Array:
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def read_whole(source: TableSource) -> pa.Table:
