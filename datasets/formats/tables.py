@@ -373,11 +373,11 @@ class TableSource:
                 seen += found[-1].nbytes
                 check_fits(seen, f"The file {quoted(self.name)}")
             for place, name in enumerate(group):
-                kind, cells = self.kind_of(name, as_text), [b.column(place) for b in found]
-                if any(pa.types.is_dictionary(own.type) for own in cells):
-                    cells = [_encoded(own) for own in cells]
-                    kind = cells[0].type
-                yield name, pa.chunked_array(cells, kind)
+                kind, parts = self.kind_of(name, as_text), [b.column(place) for b in found]
+                if any(pa.types.is_dictionary(part.type) for part in parts):
+                    parts = [*map(_encoded, parts)]
+                    kind = parts[0].type
+                yield name, pa.chunked_array(parts, kind)
 
     def kind_of(self, name: str, as_text: Collection[str]) -> pa.DataType:
         """Return the type of a column where some are asked for as text."""
