@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.arrays import IndexArray
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
-from ldpaudit.datasets.names import ColumnError, Header, check_unique, quoted
+from ldpaudit.datasets.names import ColumnError, check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.memory import allowance, shown
 
@@ -411,17 +411,18 @@ def bare_schema(schema: pa.Schema) -> pa.Schema:
 class MemoryTable(TableSource):
     """A pandas DataFrame, an Arrow table, or anything that exports an Arrow stream."""
 
-    # ``location``: the file that it was read from.
+    # ``location``: the file that it was read from. Its names are no ``Header``: they may be the
+    # first row of a file that has none.
 
     def __init__(self, source: Any, location: Location | None = None) -> None:
         self.location, self._frame = location, source if is_frame(source) else None
         if self._frame is not None:
-            self.names = Header(str(name) for name in self._frame.columns)
+            self.names = tuple(str(name) for name in self._frame.columns)
             declared = self._frame.attrs.get(DECLARATION_KEY.decode())
             self.embedded = declared.encode() if isinstance(declared, str) else None
         elif (names := getattr(getattr(source, "dtype", None), "names", None)) and source.ndim == 1:
             self._table = pa.table({name: pa.array(source[name]) for name in names})
-            self.names = Header(names)
+            self.names = tuple(names)
         elif not hasattr(source, "__arrow_c_stream__"):
             raise _no_table(source)
         else:
@@ -430,7 +431,7 @@ class MemoryTable(TableSource):
                     self._table = source if isinstance(source, pa.Table) else pa.table(source)
                 except pa.ArrowInvalid:  # A single column.
                     raise _no_table(source) from None
-            self.names = Header(self._table.schema.names)
+            self.names = tuple(self._table.schema.names)
             self.embedded = (self._table.schema.metadata or {}).get(DECLARATION_KEY)
         check_width(len(self.names), self.name)
         check_unique(self.names)

@@ -202,3 +202,12 @@ def test_categories_of_texts_and_numbers_are_named_as_such():
     ) as at:
         read_release(mixed)
     assert "low" not in str(at.value)
+
+
+@pytest.mark.parametrize("made", [pd.DataFrame, lambda frame: pa.table(frame)])
+def test_a_frame_read_without_its_header_does_not_show_its_first_row(made):
+    frame = pd.DataFrame({"39": [50, 38], "lung cancer": ["none", "flu"]})
+    for name in ("lung cancers", "income"):
+        with pytest.raises(InputError) as at:
+            read_release(made(frame), label=name)
+        assert "lung cancer'" not in str(at.value)

@@ -41,8 +41,12 @@ class Ended:
     @property
     def faults(self) -> tuple[str, ...]:
         """What is wrong about it."""
-        # Lines of progress end so.
-        lines = [line for line in self.errors.splitlines() if not line.endswith("…")]
+        # Lines of progress end so; how a file is read is a remark.
+        lines = [
+            line
+            for line in self.errors.splitlines()
+            if not line.endswith("…") and not line.startswith("ldpaudit: Read the ")
+        ]
         found = {
             "internal fault": "Internal fault" in self.errors,
             "traceback": "Traceback" in self.errors,
