@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import signal
 import tempfile
 import time
@@ -50,7 +51,7 @@ class Ended:
         found = {
             "internal fault": "Internal fault" in self.errors,
             "traceback": "Traceback" in self.errors,
-            "warning": "Warning" in self.errors,
+            "warning": re.search(r"[a-z]Warning\b", self.errors) is not None,
             "lines": self.status == 2 and len(lines) != 1,
             "status": self.status not in range(4),
             "slow": self.status == 2 and self.seconds > SECONDS,
