@@ -24,10 +24,12 @@ from ldpaudit.datasets.formats.tables import (
     BYTES,
     NUMBERS,
     TEXTS,
+    VALUES,
     MemoryTable,
     TableSource,
     bare_column,
     comparable_values,
+    decoded,
     is_any,
     value_type,
 )
@@ -466,7 +468,7 @@ def joined_values(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     """Return columns of one kind of values one after the other (ColumnError)."""
     try:
         target = _common([column.type for column in columns])
-        columns = [column.cast(target) if column.type != target else column for column in columns]
+        columns = [_cast(column, target) for column in columns]
     except pa.ArrowException:
         raise ColumnError(
             "must hold the same kind of values in the release and in its companion tables."
@@ -474,13 +476,32 @@ def joined_values(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     return pa.chunked_array(list(chain.from_iterable(c.chunks for c in columns)), target)
 
 
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if column.type == kind:
+        return column
+    if not pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    if pa.types.is_dictionary(column.type):
+        values = [chunk.dictionary.cast(kind.value_type) for chunk in column.chunks]
+        places = [chunk.indices.cast(kind.index_type) for chunk in column.chunks]
+        chunks = map(pa.DictionaryArray.from_arrays, places, values)
+        return pa.chunked_array(chunks, kind)
+    return decoded(column).cast(kind.value_type).dictionary_encode().cast(kind)
+
+
 def _common(types: Sequence[pa.DataType]) -> pa.DataType:
     """Return a type that holds the values of all types; a column of missing values has any."""
     kinds = [kind for kind in dict.fromkeys(types) if not pa.types.is_null(kind)] or types[:1]
     if len(kinds) == 1:
         return kinds[0]
+    values = [value_type(kind) for kind in kinds]
+    if values != kinds and all(is_any(kind, *VALUES) for kind in values):
+        # Categories of numbers or times: whether they are that, the release says.
+        common = _common(values)
+        return pa.dictionary(pa.int32(), common) if pa.types.is_dictionary(kinds[0]) else common
     if all(map(is_categorical, kinds)):
-        return pa.large_string()
+        text = pa.large_string()
+        return text if values == kinds else pa.dictionary(pa.int32(), text)
     if all(is_any(kind, "date", "timestamp") for kind in kinds):
         zones = [getattr(kind, "tz", None) for kind in kinds]
         if len({zone is None for zone in zones}) > 1:

@@ -15,9 +15,12 @@ from ldpaudit.datasets.formats.tables import (
     NUMBERS,
     TEXTS,
     decoded,
+    distinct_values,
     is_any,
     plain_values,
     stored,
+    value_type,
+    without_long_texts,
 )
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
@@ -53,13 +56,15 @@ class EncodedFeatures:
     columns: int = 0
     extra: list[Float32Array] = field(default_factory=list)
     marks: list[tuple[bool, int, str, Float32Array]] = field(default_factory=list)
+    # Of the numeric arrays; a sum for each new column would take time by the square of columns.
+    _width: int = 0
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Encode one more column (ColumnError)."""
         column = plain_values(column)
         self.extra += read_out(column)
         categorical = is_categorical(column.type)
-        place = len(self.categorical) if categorical else sum(x.shape[1] for x in self.numeric)
+        place = len(self.categorical) if categorical else self._width
         self.marks += [(categorical, place, *mark) for mark in lost_in_arrays(column)]
         if categorical:
             codes, cardinality = encode_categories(sortable(column))
@@ -68,6 +73,7 @@ class EncodedFeatures:
             self.categorical_places.append(self.columns)
         else:
             self.numeric.append(encode_numbers(column))
+            self._width += self.numeric[-1].shape[1]
             self.numeric_places.append(self.columns)
         self.columns += 1
 
@@ -121,12 +127,12 @@ def encode_categories(column: pa.ChunkedArray) -> tuple[IntArray, int]:
     """Return the codes of a text column, int32 (n,), and how many different values it has."""
     # Codes are positions among the sorted values, so they do not depend on the order of the rows;
     # -1 where the value is missing.
-    encoded = column.dictionary_encode().combine_chunks()
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    values, codes = distinct_values(column)
+    order = pc.array_sort_indices(values).to_numpy()
     ranks = np.empty(len(order) + 1, dtype=np.int32)
     ranks[order] = np.arange(len(order), dtype=np.int32)
     ranks[-1] = -1
-    return ranks[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], len(order)
+    return ranks[codes], len(order)
 
 
 def encode_numbers(column: pa.ChunkedArray) -> Float32Array:
@@ -224,18 +230,18 @@ def _units_per_day(kind: pa.DataType) -> int | None:
 
 def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a text column in a form that can be sorted and grows beyond 2 GiB."""
+    kind = value_type(column.type)
+    dated = _units_per_day(kind) is not None
+    if not (dated or _is_number(kind) or is_categorical(kind)) or pa.types.is_dictionary(kind):
+        raise ColumnError("holds categories that are nested objects.")
+    if pa.types.is_dictionary(column.type):  # A long text may stand in every row.
+        return column
     try:
-        column = decoded(column)
-        if is_any(column.type, "string", "string_view"):
+        if is_any(kind, "string", "string_view"):
             return column.cast(pa.large_string())
-        if pa.types.is_binary(column.type):
-            return column.cast(pa.large_binary())
+        return column.cast(pa.large_binary()) if pa.types.is_binary(kind) else column
     except pa.ArrowException:
         raise ColumnError("holds categories that cannot be read.") from None
-    dated = _units_per_day(column.type) is not None
-    if not (dated or _is_number(column.type) or is_categorical(column.type)):
-        raise ColumnError("holds categories that are nested objects.")
-    return column
 
 
 def _side_by_side(blocks: list[Any], rows: int, kind: Any) -> Any:
@@ -258,14 +264,16 @@ def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
     # drop, and a column with zeros below zero, or with NaN beside missing values, says which they
     # are. Each depends on the row's own value alone.
     try:
-        plain = decoded(column)
+        text = is_any(value_type(column.type), *TEXTS)
+        plain = column if text else decoded(column)
         if is_any(plain.type, "date", "timestamp"):
             parts: list[Any] = [pc.month(plain), pc.day(plain), pc.day_of_week(plain)]
             parts += [pc.hour(plain)] if is_any(plain.type, "timestamp") else []
             numbers = [np.asarray(p.cast(pa.float32()).to_numpy(), dtype=np.float32) for p in parts]
             return [np.stack(numbers, axis=1)]
-        if is_any(plain.type, *TEXTS):
-            some = plain.slice(0, _TEXTS_LOOKED_AT).drop_null().cast(pa.large_string())
+        if text:
+            some = without_long_texts(column.slice(0, _TEXTS_LOOKED_AT))
+            some = some.drop_null().cast(pa.large_string())
             enough, spaces = len(some) >= _FEWEST_TEXTS, pc.count_substring(some, pattern=" ")
             free = enough and pc.count_distinct(some).as_py() >= len(some) / 2
             if free and pc.mean(spaces).as_py() >= 1.0:
@@ -273,8 +281,11 @@ def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
 
                 width = np.clip(_ENTRIES // max(len(plain), 1), _FEWEST_NUMBERS, _MOST_NUMBERS)
                 hashing = HashingVectorizer(n_features=int(width), dtype=np.float32)
-                words = hashing.transform(value.as_py() or "" for value in plain)
-                return [np.asarray(words.toarray(), dtype=np.float32)]
+                values, codes = distinct_values(column)
+                words = hashing.transform(value.as_py() or "" for value in values)
+                counted: Float32Array = np.zeros((len(values) + 1, int(width)), dtype=np.float32)
+                counted[:-1] = words.toarray()
+                return [counted[codes]]
         if is_any(column.type, "integer", "floating"):
             return _hidden_in_numbers(plain)
         if is_any(column.type, "list", "large_list", "fixed_size_list"):
@@ -295,11 +306,10 @@ def lost_in_arrays(column: pa.ChunkedArray) -> list[tuple[str, Float32Array]]:
             with np.errstate(over="ignore"):
                 short = values.astype(np.float32).astype(np.float64) == values
             found = [("whether it is a float32", short), ("number of decimals", decimals(values))]
-        elif is_any(decoded(column).type, *TEXTS):
-            words = column.dictionary_encode().combine_chunks()
-            length = pc.utf8_length(words.dictionary.cast(pa.large_string())).to_numpy()
-            at = words.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            found = [("length of the text", np.append(length, -1)[at])]
+        elif is_any(value_type(column.type), *TEXTS):
+            values, codes = distinct_values(column)
+            length = pc.utf8_length(values.cast(pa.large_string())).to_numpy()
+            found = [("length of the text", np.append(length, -1)[codes])]
     except pa.ArrowException:
         return []
     return [

@@ -25,7 +25,12 @@ import pyarrow.ipc
 import pyarrow.orc
 import pyarrow.parquet as pq
 
-from ldpaudit.datasets.formats.arrow import ArrowFile, ParquetFiles
+from ldpaudit.datasets.formats.arrow import (
+    ArrowFile,
+    ParquetFiles,
+    as_categories,
+    with_categories,
+)
 from ldpaudit.datasets.formats.dialect import MISSING, Dialect
 from ldpaudit.datasets.formats.locations import (
     ARROW,
@@ -46,6 +51,7 @@ from ldpaudit.datasets.formats.tables import (
     DECLARATION_KEY,
     LISTS,
     TEXTS,
+    VALUES,
     decoded,
     is_any,
     value_type,
@@ -77,6 +83,7 @@ _NOT_WRITTEN: Final = (
 )
 _TEXT: Final = pa.large_string()
 _PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")
+_GROWING: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
 _ORC: Final = {"compression": "zstd"}
 # A larger Parquet file is not written again for its declaration.
 _REWRITTEN: Final = 1 << 30
@@ -149,15 +156,12 @@ class TableFile:
             elif name.endswith(JSON):
                 self._write = lambda batch: stream.write(_json_rows(batch).encode())
             elif name.endswith(ARROW):
-                # Dictionaries are decoded.
-                plain = [pa.field(field.name, value_type(field.type)) for field in schema]
-                kinds = pa.schema(plain, metadata=schema.metadata)
-                writer: Any = pyarrow.ipc.new_file(stream, kinds, options=_PACKED)
-                opened.callback(writer.close)
-                self._write = lambda batch: writer.write_batch(_decoded(batch, kinds))
+                arrow = _ArrowWriter(stream, schema)
+                opened.callback(arrow.close)
+                self._write = arrow.write
             elif name.endswith(ORC):
                 # What Arrow closes at the end must not be the file itself.
-                writer = pyarrow.orc.ORCWriter(pa.PythonFile(_Kept(stream), mode="w"), **_ORC)
+                writer: Any = pyarrow.orc.ORCWriter(pa.PythonFile(_Kept(stream), mode="w"), **_ORC)
                 opened.callback(writer.close)
                 self._write = lambda batch: writer.write(pa.Table.from_batches([writable(batch)]))
             elif name.endswith(WRITTEN):
@@ -215,9 +219,50 @@ class _Kept:
         """Leave the file open."""
 
 
-def _decoded(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = (decoded(pa.chunked_array([column])).combine_chunks() for column in batch.columns)
-    return pa.RecordBatch.from_arrays([*map(without_hidden, columns)], schema=schema)
+class _ArrowWriter:
+    """Writes a Feather file, in which a column has one dictionary: later rows can only add to it.
+
+    Categories of text are written as text, which needs no dictionary to stay categories.
+    """
+
+    def __init__(self, stream: Any, schema: pa.Schema) -> None:
+        kinds = [self._written(field.type) for field in schema]
+        fields = [field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)]
+        self._schema = pa.schema(fields, metadata=schema.metadata)
+        self._known: dict[int, pa.Array] = {
+            place: pa.array([], kind.value_type)
+            for place, kind in enumerate(kinds)
+            if pa.types.is_dictionary(kind)
+        }
+        writer = pyarrow.ipc.new_file(stream, self._schema, options=_GROWING)
+        self._writer, self.close = writer, writer.close
+
+    @staticmethod
+    def _written(kind: pa.DataType) -> pa.DataType:
+        values = value_type(kind)
+        if not pa.types.is_dictionary(kind) or not is_any(values, *VALUES):
+            return values
+        return pa.dictionary(pa.int32(), values)  # In no order: which of two comes first is chance.
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        columns = []
+        for place, column in enumerate(batch.columns):
+            if place in self._known:
+                columns.append(self._with_all(place, column))
+            else:
+                plain = decoded(pa.chunked_array([column])).combine_chunks()
+                columns.append(without_hidden(plain))
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+    def _with_all(self, place: int, column: pa.Array) -> pa.Array:
+        """Return a column whose dictionary begins with that of the rows before it."""
+        known, kind = self._known[place], self._schema.field(place).type
+        values = column.dictionary.cast(kind.value_type)
+        new = values.filter(pc.invert(pc.is_in(values, value_set=known)))
+        self._known[place] = known = pa.concat_arrays([known, new])
+        indices = pc.index_in(values, value_set=known).take(column.indices)
+        return pa.DictionaryArray.from_arrays(indices, known)
 
 
 def _with_commas(batch: pa.RecordBatch, labels: Collection[str]) -> pa.RecordBatch:
@@ -409,7 +454,7 @@ def _declared_copy(table: Any, source: Path, part: PartFile, declaration: bytes)
     with part.writing(), ExitStack() as opened:
         if isinstance(table, ParquetFiles):
             file = opened.enter_context(pq.ParquetFile(source))
-            schema, groups, codec = file.schema_arrow, file.metadata, "SNAPPY"
+            schema, groups, codec = with_categories(file), file.metadata, "SNAPPY"
             if groups.num_row_groups and groups.num_columns:
                 codec = groups.row_group(0).column(0).compression.split("_")[0]
             options = {"compression": "none" if codec == "UNCOMPRESSED" else codec}
@@ -429,4 +474,5 @@ def _declared_copy(table: Any, source: Path, part: PartFile, declaration: bytes)
             writer = new(part.stream, schema, options=_PACKED)
         opened.enter_context(writer)
         for batch in batches:
-            writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+            columns = map(as_categories, batch.columns, schema.types)
+            writer.write_batch(pa.RecordBatch.from_arrays([*columns], schema=schema))

@@ -4,6 +4,7 @@ A few bytes of either can stand for very many: of an equal value in a list, of a
 dictionary, of whatever compresses well. So sizes are looked up before anything is unpacked.
 """
 
+import base64
 import re
 import struct
 from collections.abc import Collection, Iterator, Sequence
@@ -22,6 +23,7 @@ from ldpaudit.datasets.formats.tables import (
     LISTS,
     NUMBERS,
     TEXTS,
+    VALUES,
     TableSource,
     allowed,
     bare_schema,
@@ -41,10 +43,12 @@ from ldpaudit.datasets.names import (
     shown_type,
 )
 from ldpaudit.errors import InputError
-from ldpaudit.work.limits import COLUMNS
+from ldpaudit.work.limits import COLUMNS, RUN_ROWS
 
 _BYTES_AT_ONCE, _BUFFER = 1 << 25, 1 << 20
 _MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
+# Bytes of texts, each of which may stand in many rows, that are unpacked at once.
+_REPEATED_AT_ONCE: Final = 1 << 28
 # Entries of a Parquet schema for one column of lists; a column of numbers has one.
 _FIELDS_IN_LIST: Final = 3
 # Bytes in memory of a value in a list, with its two levels.
@@ -71,7 +75,7 @@ class ParquetFiles(TableSource):
             part = location.part(path)
             _check_magic(location, path)
             with unreadable(self.name, part=part), self._opened(path) as file:
-                schemas.append(file.schema_arrow)
+                schemas.append(with_categories(file))
                 self.part_rows.append(file.metadata.num_rows)
         self.row_count = sum(self.part_rows)
         check_width(len(schemas[0].names), self.name)
@@ -227,7 +231,8 @@ class ParquetFiles(TableSource):
                             check_fits(longest)
                 width += size
         rows = _BYTES_AT_ONCE * metadata.num_rows / max(width, 1)
-        rows = min(max(rows, _LEAST_ROWS), allowed() / 4 / longest, _MOST_ROWS)
+        most = min(allowed() / 4, _REPEATED_AT_ONCE) / longest
+        rows = min(max(rows, _LEAST_ROWS), most, _MOST_ROWS)
         return max(int(rows), 1)
 
     def _longest(self, path: str, number: int, chunk: Any) -> int:
@@ -263,15 +268,47 @@ class ParquetFiles(TableSource):
                 with of_column(name, self.names):
                     try:
                         column.validate(full=True)  # Arrow itself trusts what a file says.
-                        column = usual(column)
-                        kind = self.schema.field(name).type
-                        column = column if column.type == kind else column.cast(kind)
+                        column = as_categories(usual(column), self.schema.field(name).type)
                     except pa.ArrowInvalid:
                         raise ColumnError(
                             "is damaged, or holds text that is not in UTF-8."
                         ) from None
             found.append(column)
         return pa.RecordBatch.from_arrays(found, names=names)
+
+
+def with_categories(file: Any) -> pa.Schema:
+    """Return the schema of a Parquet file, with categories that are no texts as such.
+
+    Parquet holds the values of these alone; Arrow's schema beside them says what they were.
+    """
+    schema, metadata = file.schema_arrow, file.metadata.metadata or {}
+    try:
+        content = base64.b64decode(metadata.get(b"ARROW:schema", b""), validate=True)
+        own = pyarrow.ipc.read_schema(pa.py_buffer(content)) if content else schema
+    except (ValueError, pa.ArrowException):  # Of another library; Arrow itself refuses such a file.
+        own = schema
+    if own.names != schema.names:
+        return schema
+    # The order of the categories is not kept, nor those that no row has.
+    fields = [
+        field.with_type(pa.dictionary(pa.int32(), field.type))
+        if pa.types.is_dictionary(said.type) and is_any(field.type, *VALUES)
+        else field
+        for field, said in zip(schema, own, strict=True)
+    ]
+    return pa.schema(fields, metadata=schema.metadata)
+
+
+def as_categories(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column in another type of its values, or as categories of them."""
+    if column.type == kind:
+        return column
+    if not pa.types.is_dictionary(kind) or pa.types.is_dictionary(column.type):
+        return column.cast(kind)
+    encoded = column.cast(kind.value_type).dictionary_encode()
+    indices = encoded.indices.cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=kind.ordered)
 
 
 def united_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
@@ -357,6 +394,11 @@ class ArrowFile(TableSource):
                 kind, rows, size = _size_of(message)
                 largest.setdefault(kind, []).append(size)
                 self.row_count += rows if kind == _RECORD_BATCH else 0
+        if self.row_count > RUN_ROWS and any(map(_of_runs, schema.types)):
+            raise InputError(
+                f"The file {quoted(self.name)} has columns of runs, of which at most "
+                f"{RUN_ROWS:,} rows are read; write Parquet."
+            )
         self._largest = max(largest[_RECORD_BATCH]) + sum(largest[_DICTIONARY_BATCH])
 
     def batches(
@@ -379,6 +421,12 @@ class ArrowFile(TableSource):
         with unreadable(self.name), files.open_input_file(path) as file:
             file.seek(start)
             yield file
+
+
+def _of_runs(kind: pa.DataType) -> bool:
+    """Return whether a type has runs in it, of which one can stand for any number of rows."""
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    return pa.types.is_run_end_encoded(kind) or any(map(_of_runs, inner))
 
 
 def _batches(file: Any, *, stream: bool) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.arrays import IndexArray
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
-from ldpaudit.datasets.names import ColumnError, Header, check_unique, quoted
+from ldpaudit.datasets.names import ColumnError, check_unique, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.work.memory import allowance, shown
 
@@ -22,6 +22,8 @@ LISTS: Final = ("list", "large_list", "fixed_size_list")
 NUMBERS: Final = ("integer", "floating", "decimal")
 TEXTS: Final = ("string", "large_string", "string_view")
 BYTES: Final = ("binary", "large_binary")
+# Of these a column is one of categories only where it is a dictionary.
+VALUES: Final = (*NUMBERS, "boolean", "date", "timestamp", "time", "duration")
 
 # Types whose arrays may share bytes with rows that are not theirs.
 _VIEWS: Final = ("string_view", "binary_view")
@@ -114,6 +116,7 @@ def usual_type(kind: pa.DataType) -> pa.DataType:
             index = pa.int32() if index.bit_width < 32 else pa.int64()
         if pa.types.is_dictionary(values) or pa.types.is_nested(values):
             return kind
+        values = pa.float32() if pa.types.is_float16(values) else values  # It cannot be sorted.
         return pa.dictionary(index, values, kind.ordered)
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
         return pa.decimal128(kind.precision, kind.scale)
@@ -133,7 +136,8 @@ def usual(column: pa.Array) -> pa.Array:
         places = np.repeat(np.arange(len(lengths)), np.diff(ends, prepend=0))
         return usual(usual(column.values).take(pa.array(places)))
     if pa.types.is_dictionary(column.type):
-        values, indices = usual(column.dictionary), column.indices.cast(kind.index_type)
+        values = usual(column.dictionary).cast(kind.value_type)
+        indices = column.indices.cast(kind.index_type)
         return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
     if is_any(column.type, *_VIEWS):
         check_fits(_unpacked(column))
@@ -188,6 +192,30 @@ def comparable_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if is_any(column.type, "time", "duration"):
         column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
     return plain_values(column) if pa.types.is_decimal(column.type) else column
+
+
+def distinct_values(column: pa.ChunkedArray) -> tuple[pa.Array, IndexArray]:
+    """Return the distinct values of a column that some row has, and each row's place, or −1.
+
+    Of a dictionary no row gets its value: one that is long may stand in very many rows.
+    """
+    if not pa.types.is_dictionary(column.type):
+        encoded = column.dictionary_encode().combine_chunks()
+        places = encoded.indices.cast(pa.int64()).fill_null(-1)
+        return encoded.dictionary, places.to_numpy(zero_copy_only=False)
+    values, found = list[pa.Array](), list[IndexArray]()
+    for chunk in column.chunks:
+        indices = chunk.indices.cast(pa.int64())
+        used = pc.unique(indices.drop_null())
+        place = np.full(len(chunk.dictionary) + 1, -1, dtype=np.int64)
+        place[used.to_numpy()] = sum(map(len, values)) + np.arange(len(used))
+        values.append(chunk.dictionary.take(used))
+        found.append(place[indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+    if not values:
+        return pa.array([], column.type.value_type), np.zeros(0, dtype=np.int64)
+    # What is in several of the dictionaries, or twice in one, is one value.
+    distinct, same = distinct_values(pa.chunked_array(values, column.type.value_type))
+    return distinct, np.append(same, -1)[np.concatenate(found)]
 
 
 def without_long_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -258,6 +286,8 @@ _CELLS_AT_ONCE, _COLUMNS_AT_ONCE = 1 << 22, 10_000
 _CELL: Final = 64
 # Letters of a text that are looked at.
 _LONG: Final = 1 << 12
+# Bytes of a column of long texts, from which on it is looked whether they are the same.
+_MANY: Final = 1 << 20
 # Bytes of memory for each row of a column of runs, whose size no file says.
 _RUN: Final = 64
 
@@ -332,18 +362,22 @@ class TableSource:
         at_once = max(min(cells // max(self.row_count or 0, 1), _COLUMNS_AT_ONCE), 1)
         at_once = at_once if rows is None else max(len(names), 1)
         for start in range(0, len(names), at_once):
-            group, found, seen, done = names[start : start + at_once], [], 0, 0
+            group, seen, done = names[start : start + at_once], 0, 0
+            found = list[pa.RecordBatch]()
             for batch in self.batches(group, as_text):
-                found.append(batch)
+                found.append(_shortened(batch))
                 if rows is not None:
                     first, last = np.searchsorted(rows, (done, done + len(batch)))
-                    found[-1] = batch.take(pa.array(rows[first:last] - done))
+                    found[-1] = found[-1].take(pa.array(rows[first:last] - done))
                     done += len(batch)
                 seen += found[-1].nbytes
                 check_fits(seen, f"The file {quoted(self.name)}")
             for place, name in enumerate(group):
-                kind = self.kind_of(name, as_text)
-                yield name, pa.chunked_array([batch.column(place) for batch in found], kind)
+                kind, parts = self.kind_of(name, as_text), [b.column(place) for b in found]
+                if any(pa.types.is_dictionary(part.type) for part in parts):
+                    parts = [*map(_encoded, parts)]
+                    kind = parts[0].type
+                yield name, pa.chunked_array(parts, kind)
 
     def spelt(self, name: str) -> pa.ChunkedArray | None:  # noqa: ARG002
         """Return numbers as the file writes them, where reading loses that."""
@@ -353,6 +387,19 @@ class TableSource:
         """Return the type of a column where some are asked for as text."""
         text = self.text and name in as_text
         return pa.large_string() if text else self.schema.field(name).type
+
+
+def _shortened(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows in which a long text that many of them have is there once."""
+    for place, column in enumerate(batch.columns):
+        long = is_any(column.type, *TEXTS) and column.nbytes > max(_LONG * len(column), _MANY)
+        if long and (encoded := _encoded(column)).nbytes < column.nbytes / 2:
+            batch = batch.set_column(place, batch.schema.names[place], encoded)
+    return batch
+
+
+def _encoded(column: pa.Array) -> pa.Array:
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def read_whole(source: TableSource) -> pa.Table:
@@ -368,17 +415,18 @@ def bare_schema(schema: pa.Schema) -> pa.Schema:
 class MemoryTable(TableSource):
     """A pandas DataFrame, an Arrow table, or anything that exports an Arrow stream."""
 
-    # ``location``: the file that it was read from.
+    # ``location``: the file that it was read from. Its names are no ``Header``: they may be the
+    # first row of a file that has none.
 
     def __init__(self, source: Any, location: Location | None = None) -> None:
         self.location, self._frame = location, source if is_frame(source) else None
         if self._frame is not None:
-            self.names = Header(str(name) for name in self._frame.columns)
+            self.names = tuple(str(name) for name in self._frame.columns)
             declared = self._frame.attrs.get(DECLARATION_KEY.decode())
             self.embedded = declared.encode() if isinstance(declared, str) else None
         elif (names := getattr(getattr(source, "dtype", None), "names", None)) and source.ndim == 1:
             self._table = pa.table({name: pa.array(source[name]) for name in names})
-            self.names = Header(names)
+            self.names = tuple(names)
         elif not hasattr(source, "__arrow_c_stream__"):
             raise _no_table(source)
         else:
@@ -387,7 +435,7 @@ class MemoryTable(TableSource):
                     self._table = source if isinstance(source, pa.Table) else pa.table(source)
                 except pa.ArrowInvalid:  # A single column.
                     raise _no_table(source) from None
-            self.names = Header(self._table.schema.names)
+            self.names = tuple(self._table.schema.names)
             self.embedded = (self._table.schema.metadata or {}).get(DECLARATION_KEY)
         check_width(len(self.names), self.name)
         check_unique(self.names)
@@ -484,7 +532,13 @@ def _from_pandas(series: Any, place: int) -> pa.ChunkedArray:
             if len(kinds) > 1:
                 raise TypeError
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"Column {place} mixes types or holds objects; give every column one type."
-        ) from None
+        problem = "mixes types or holds objects; give every column one type."
+        values = getattr(getattr(series, "cat", None), "categories", ())
+        if len({isinstance(value, str) for value in values}) > 1:
+            problem = (
+                "has categories of texts and of numbers, as pandas gives where some values of a "
+                ".dta or .sav file have labels and others none; give the file itself, or make the "
+                "categories texts."
+            )
+        raise InputError(f"Column {place} {problem}") from None
     return usual_column(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]))

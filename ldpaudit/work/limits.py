@@ -24,6 +24,8 @@ SHEET_ROWS: Final = 1_048_576
 """Rows of a sheet, as many as Excel has."""
 SHEET_CELLS: Final = 1 << 26
 """Cells of a sheet, empty ones between others among them."""
+RUN_ROWS: Final = 1 << 22
+"""Rows of a Feather file with columns of runs: a few bytes stand for any number of them."""
 FILES: Final = 10_000
 """Files of a folder or a pattern."""
 CLASSES: Final = 10_000

@@ -5,8 +5,12 @@ import resource
 import time
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 
+from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.json_lines import JsonLines
 from ldpaudit.datasets.formats.locations import locate
@@ -75,3 +79,65 @@ def test_a_mark_of_the_byte_order_before_json_lines(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b'{"label": "a", "x": 1}\n{"label": "b", "x": 2}\n' * 20)
     assert open_table(path).names == ("label", "x")
+
+
+SAME = pa.DictionaryArray.from_arrays(pa.array([0] * 150 + [1] * 50), ["x" * (1 << 21), "y"])
+LABELS = ["a", "b"] * 100
+
+
+@pytest.mark.parametrize("form", ["parquet", "bare.parquet", "feather"])
+def test_a_long_text_in_many_rows_is_in_memory_once(form, tmp_path):
+    column = SAME.cast(pa.large_string()) if form == "bare.parquet" else SAME
+    table, path = pa.table({"label": LABELS, "x": column}), tmp_path / f"t.{form}"
+    if form == "feather":
+        pyarrow.feather.write_feather(table, path)
+    else:
+        pq.write_table(table, path, compression="zstd", store_schema=form == "parquet")
+    cells = dict(open_table(path).columns(["x"]))["x"]
+    assert cells.nbytes < 32 << 20  # All rows: 300 MiB.
+    assert cells.cast(pa.large_string()).equals(pa.chunked_array([SAME]).cast(pa.large_string()))
+    read = read_release(path).release.features
+    np.testing.assert_array_equal(read.categorical[:, 0], [0] * 150 + [1] * 50)
+    assert read.marks[0, 0] == 1 << 21  # The length of the text.
+
+
+def test_texts_that_are_short_or_differ_stay_as_they_are(tmp_path):
+    texts = [f"{i} ".ljust(6_000, "z") if i % 2 else "short" for i in range(400)]
+    pq.write_table(pa.table({"x": texts, "y": ["same"] * 400}), tmp_path / "t.parquet")
+    for _, cells in open_table(tmp_path / "t.parquet").columns(["x", "y"]):
+        assert not pa.types.is_dictionary(cells.type)
+
+
+def test_free_texts_of_categories_are_read_as_others_are():
+    rng = np.random.default_rng(0)
+    words = ["lung", "heart", "pain", "none", "since", "May"]
+    texts = [" ".join(rng.choice(words, 4)) for _ in range(300)] + [None] * 20
+    table = pa.table({"label": ["a", "b"] * 160, "x": texts})
+    coded = table.set_column(1, "x", table["x"].dictionary_encode())
+    ours, theirs = (read_release(one).release.features for one in (table, coded))
+    assert ours.extra.shape[1] >= 8
+    np.testing.assert_array_equal(ours.extra, theirs.extra)
+    np.testing.assert_array_equal(ours.categorical, theirs.categorical)
+    np.testing.assert_array_equal(ours.marks, theirs.marks)
+
+
+def test_a_value_that_a_dictionary_holds_twice_is_one_category():
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None] * 50), ["b", "a", "b"])
+    read = read_release(pa.table({"label": LABELS, "x": twice})).release.features
+    assert read.categorical[:4, 0].tolist() == [1, 0, 1, -1]
+    assert read.cardinalities == (2,)
+
+
+def test_runs_that_stand_for_very_many_rows_are_refused_before_they_are_unpacked(tmp_path):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([10_000_000], pa.int32()), ["a"])
+    pyarrow.feather.write_feather(pa.table({"label": runs}), tmp_path / "t.feather")
+    with pytest.raises(InputError, match=r"columns of runs, of which at most .* rows are read"):
+        open_table(tmp_path / "t.feather")
+
+
+def test_encoding_a_column_costs_the_same_among_many():
+    took = {}
+    for columns in (2_000, 8_000):
+        encoded, cells = EncodedFeatures(4), pa.chunked_array([[1, 2, 3, 4]])
+        took[columns] = seconds(lambda e=encoded, n=columns, c=cells: [e.add(c) for _ in range(n)])
+    assert took[8_000] < 9 * took[2_000] + 0.5

@@ -250,7 +250,7 @@ def test_what_cannot_be_read_together():
         (frame, {"labels": ["a"]}, "At least two"),
         (frame, {}, "At least two"),
         (frame, {"labels": ["a", "a"]}, "named once"),
-        (frame, {"labels": ["a", "bb"]}, "did you mean 'b'"),
+        (frame, {"labels": ["a", "bb"]}, "the name of column 4 is most like it"),
         (two, {"labels": ["a", "x"]}, "'x' is none of the private"),
         (two, {"truth": truth.drop(columns="b")}, "column 2 of 2 has none"),
         (two, {"truth": truth["a"]}, "must be a table"),

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import signal
 import tempfile
 import time
@@ -41,12 +42,16 @@ class Ended:
     @property
     def faults(self) -> tuple[str, ...]:
         """What is wrong about it."""
-        # Lines of progress end so.
-        lines = [line for line in self.errors.splitlines() if not line.endswith("…")]
+        # Lines of progress end so; how a file is read is a remark.
+        lines = [
+            line
+            for line in self.errors.splitlines()
+            if not line.endswith("…") and not line.startswith("ldpaudit: Read the ")
+        ]
         found = {
             "internal fault": "Internal fault" in self.errors,
             "traceback": "Traceback" in self.errors,
-            "warning": "Warning" in self.errors,
+            "warning": re.search(r"[a-z]Warning\b", self.errors) is not None,
             "lines": self.status == 2 and len(lines) != 1,
             "status": self.status not in range(4),
             "slow": self.status == 2 and self.seconds > SECONDS,

@@ -1,12 +1,20 @@
 """Command lines with bad words, and with files that nobody should have written."""
 
+import bz2
+import gzip
+import io
 import json
+import lzma
 import random
+import tempfile
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import pandas as pd
+import pyarrow as pa
 from fuzz.mutations import broken, changed, document, number, one_or_other, text, toml
 
 STORED: Final = Path(__file__).parent.parent / "result" / "stored"
@@ -375,6 +383,78 @@ def amounts(rng: random.Random) -> Line:
     return Line((command, *_WHOLE[command], *odd), {"r.csv": TABLE})
 
 
+_PACKING: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda content: _stream(content),
+    "gz": lambda content: gzip.compress(content, mtime=0),
+}
+
+
+def _stream(content: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return bytes(sink.getvalue())
+
+
+_OF_STATISTICS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "dta": ("write_dta", {}),
+    "sav": ("write_sav", {}),
+    "zsav": ("write_sav", {"compress": True}),
+    "xpt": ("write_xport", {}),
+}
+FORMATS: Final = ("csv", "jsonl", "parquet", "feather", "orc", "zip", *_PACKING, *_OF_STATISTICS)
+
+
+def _in_format(form: str, rng: random.Random) -> bytes:
+    """Return the table in a format; one that holds it may be broken inside of its packing."""
+    content = broken(TABLE, rng) if rng.random() < 0.5 else TABLE
+    if form == "csv":
+        return content
+    if form in _PACKING:
+        return _PACKING[form](content)
+    if form == "zip":
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for _ in range(rng.choice((1, 1, 1, 0))):
+                archive.writestr(rng.choice(("r.csv", "r.jsonl", "r.bin", "a/r.csv")), content)
+        return packed.getvalue()
+    frame = pd.read_csv(io.BytesIO(TABLE))
+    if form in ("parquet", "feather") and rng.random() < 0.3:
+        frame["x1"] = frame["x1"].astype("category")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / f"r.{form}"
+        if form in _OF_STATISTICS:
+            import pyreadstat
+
+            name, options = _OF_STATISTICS[form]
+            write = getattr(pyreadstat, name)
+            labels = {} if form == "xpt" else {"variable_value_labels": {"x0": {1: "one"}}}
+            write(frame.astype({"x1": int}), str(place), **options, **labels)
+        elif form == "jsonl":
+            frame.to_json(place, orient="records", lines=True)
+        else:
+            getattr(frame, f"to_{form}")(place)
+        return place.read_bytes()
+
+
+def table(rng: random.Random) -> Line:
+    """``run``, ``privatize``, ``declare`` of a table in any format, broken or of another name."""
+    form = rng.choice(FORMATS)
+    content = _in_format(form, rng)
+    content = broken(content, rng) if rng.random() < 0.6 else content
+    content = content[: rng.randrange(len(content) + 1)] if rng.random() < 0.2 else content
+    name = f"r.{form if rng.random() < 0.9 else rng.choice(FORMATS)}"
+    words = ("--mechanism", "rr", "--epsilon", "1")
+    lines = (
+        ("run", name, *words, "--only", "mechanism", "--json", "out.json"),
+        ("privatize", name, *words, "-o", f"out.{rng.choice((form, 'parquet', 'csv'))}"),
+        ("declare", name, *words),
+    )
+    return Line(rng.choice(lines), {name: content})
+
+
 KINDS: Final[Mapping[str, Callable[[random.Random], Line]]] = {
     "mechanism describe": describe,
     "mechanism design": design,
@@ -388,5 +468,6 @@ KINDS: Final[Mapping[str, Callable[[random.Random], Line]]] = {
     "sweeps": grid,
     "black-box audits": black_box,
     "numbers in options": amounts,
+    "tables in files": table,
 }
 """What makes a bad command line, by the kind of input."""
