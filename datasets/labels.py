@@ -134,7 +134,15 @@ def label_forms(
     # are spelt; so are all others where it is asked for: nothing then is merged.
     distinct, found = _encoded(column, role)
     values = _values(distinct, from_text=from_text)
-    every = _spelt_apart(values, of_all=letter_for_letter)
+    often = Counter(map(_by_value, values))
+    every = [
+        label
+        if isinstance(label, str)
+        and often[_by_value(label)] > 1
+        and (letter_for_letter or _is_numeric(label))
+        else canonical(label)
+        for label in values
+    ]
     spelt = tuple(dict.fromkeys(every))
     if len(spelt) < len(every):  # Of one label spelt in several ways.
         place = {form: position for position, form in enumerate(spelt)}
@@ -280,21 +288,18 @@ def fractional(labels: Sequence[Label]) -> bool:
     return len(numbers) == len(values) and not all(value.is_integer() for value in numbers)
 
 
-def _spelt_apart(labels: Sequence[Label], *, of_all: bool = False) -> list[str]:
-    """Return canonical forms, and of texts that share one, and write a number, their letters."""
-    found = [canonical(label) for label in labels]
-    count = Counter(found)
-    return [
-        label
-        if isinstance(label, str) and count[form] > 1 and (of_all or _value(label) is not None)
-        else form
-        for label, form in zip(labels, found, strict=True)
-    ]
+def _is_numeric(label: Label) -> bool:
+    return isinstance(label, str) and _value(label) is not None
 
 
 def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
     """Return the canonical forms of distinct labels; texts of one number are as they are spelt."""
-    spelt = _spelt_apart(labels)
+    spelt = [canonical(label) for label in labels]
+    count = Counter(spelt)
+    spelt = [
+        label if isinstance(label, str) and count[form] > 1 and _is_numeric(label) else form
+        for label, form in zip(labels, spelt, strict=True)
+    ]
     if len(set(spelt)) < len(spelt):
         raise InputError(
             f"The {what} must differ in more than spelling or type; only {len(set(spelt))} of "
