@@ -132,10 +132,16 @@ def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
     may_be = rows >= _FEWEST and share == 1 and (kind != "number" or whole)
     every = comparable_values(column) if may_be or rises(glance) else glance
     unique = may_be and _is_unique(every)
-    named = _IDENTIFIER.search(name) is not None and share >= _NAMED_SHARE and rows >= _FEWEST
-    named |= kind == "category" and share >= _NEARLY_ALL and rows >= _FEWEST
+    # Ids that some people lack tell all others apart.
+    known, among = glance.drop_null(), share
+    if max(_FEWEST, len(glance) / 2) <= len(known) < len(glance):
+        among = pc.count_distinct(known).as_py() / len(known)
+        different = among == 1 and (kind != "number" or whole)
+        unique |= different and _is_unique(comparable_values(column).drop_null())
+    named = _IDENTIFIER.search(name) is not None and among >= _NAMED_SHARE and rows >= _FEWEST
+    named |= kind == "category" and among >= _NEARLY_ALL and rows >= _FEWEST
     concern: Concern | None = None
-    if indexed or (unique and kind == "number" and _counts_rows(every)):
+    if indexed or (may_be and unique and kind == "number" and _counts_rows(every)):
         concern = "index"
     elif kind in ("text", "date"):
         concern = kind

@@ -205,7 +205,10 @@ def _in_group(
     size = int(own.max()) + 1
     counts = np.bincount(groups[known], minlength=size)
     sums = np.bincount(groups[known], of[known], minlength=size)
-    yield Source("less the group's mean", pair), x - (sums / np.maximum(counts, 1))[own]
+    yield (
+        Source("the difference from the group's mean", pair),
+        x - (sums / np.maximum(counts, 1))[own],
+    )
     if size > _FEW:
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
         np.minimum.at(low, groups[known], of[known])

@@ -59,6 +59,14 @@ def test_ids_of_any_type_join(kind, tmp_path):
     assert (read.truth == read.released).all()
 
 
+@pytest.mark.parametrize("make", [str, int], ids=["text", "number"])
+def test_ids_that_some_people_lack_are_ids(make):
+    some = [None if i % 16 == 0 else make(one) for i, one in enumerate(IDS)]
+    assert survey_column("x", pa.chunked_array([some])).concern == "identifier"
+    rare = [make(one) if i % 16 == 0 else None for i, one in enumerate(IDS)]
+    assert survey_column("x", pa.chunked_array([rare])).concern is None
+
+
 def test_measurements_are_no_ids():
     numbers = [Decimal(i) / 7 for i in COUNT]
     column = pa.chunked_array([pa.array([round(n, 4) for n in numbers], pa.decimal128(20, 4))])

@@ -407,3 +407,64 @@ def test_commitments_are_compared_in_constant_time():
         inspect.getsource(__import__("ldpaudit.receipt.replay", fromlist=["x"])),
     ]
     assert not any("commitment ==" in text or "commitment !=" in text for text in places)
+
+
+# --- How a released label is written -------------------------------------------------------------
+
+
+def _spelt_in_csv(rows, write):
+    head, *lines = Path("r.csv").read_text().splitlines()
+    place = head.split(",").index("label")
+    for row in rows:
+        cells = lines[row].split(",")
+        cells[place] = write(cells[place])
+        lines[row] = ",".join(cells)
+    Path("r.csv").write_text("\n".join([head, *lines]) + "\n")
+
+
+def _spelt_in_json(rows, write):
+    lines = [json.loads(line) for line in Path("r.jsonl").read_text().splitlines()]
+    for row in rows:
+        lines[row]["label"] = float(write(str(lines[row]["label"])))
+    Path("r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "ending", "respelt"),
+    [
+        ("rr", "csv", _spelt_in_csv),
+        ("rr", "jsonl", _spelt_in_json),
+        ("discrete-laplace", "csv", _spelt_in_csv),
+        ("discrete-laplace", "jsonl", _spelt_in_json),
+    ],
+)
+def test_two_spellings_of_one_label_prove_nothing_and_another_one_throughout_does(
+    mechanism, ending, respelt, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    truth = np.random.default_rng(0).integers(1, 4, 300)
+    pd.DataFrame({"x": np.arange(300) % 7, "label": truth}).to_csv("data.csv", index=False)
+    numbers = ("--labels", "1:3") if mechanism != "rr" else ()
+    words = ("--label", "label", "--mechanism", mechanism, "--epsilon", "1", *numbers)
+    places = (f"r.{ending}", f"t.{ending}")
+    assert ran("data.csv", "-o", places[0], "--secret", places[1], *words)[0] == 0
+    before = Path(places[0]).read_bytes()
+    assert replay(*places).proven
+    respelt(np.flatnonzero(truth == 1), lambda label: f"{label}.0")
+    found = replay(*places)
+    assert not found.proven
+    assert sum(one.rows - one.equal for one in found.columns) >= (truth == 1).sum() / 2
+    Path(places[0]).write_bytes(before)
+    respelt(np.arange(300), lambda label: f"{label}.0")
+    assert replay(*places).proven
+
+
+def test_texts_that_write_one_number_are_labels_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    for classes in (["250.0", "250.00", "401.9"], ["1", "1.0", "2"]):
+        label = rng.choice(classes, 600)
+        pd.DataFrame({"x": rng.integers(0, 9, 600), "label": label}).to_csv("d.csv", index=False)
+        words = ("-o", "r.csv", "--secret", "t.csv", "--label", "label", "--overwrite", *WORDS)
+        assert ran("d.csv", *words)[0] == 0
+        assert replay("r.csv", "t.csv").proven

@@ -238,6 +238,19 @@ def test_rows_repeated_by_their_released_label_where_few_features_differ(
     assert "left out or repeated because of their released label" in result.sentence
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_of_the_rarer_released_label_may_be_drawn_again(seed: int) -> None:
+    """Copies stand on both sides of no split: a model would know them again."""
+    frame, labels = release("none", seed, 1200)
+    table, rng = frame.drop(columns="home"), np.random.default_rng(seed)
+    rare = np.flatnonzero(table["label"] == table["label"].value_counts().index[-1])
+    more = len(table) - 2 * len(rare)
+    rows = rng.permutation(np.append(np.arange(len(table)), rng.choice(rare, more)))
+    result = by_columns(table.iloc[rows].reset_index(drop=True), labels[rows], seed, before=KNOWN)
+    assert "the claim is refuted" not in result.sentence
+    assert values(result)["assumptions.feature_blind"] > 0.01
+
+
 @pytest.mark.parametrize("truth", [True, False])
 def test_a_short_file_of_repeated_rows_is_audited(truth: bool) -> None:
     """The public power, too, looks at the released labels alone: too few for a bound by columns."""

@@ -39,7 +39,7 @@ KINDS = {
     "value less the row number": {"x": np.arange(N) + LABEL},
     "value of a row near by": {"x": np.roll(LABEL, 1).astype(float)},
     "the pattern of missing values": dict(zip("xy", GAPS, strict=True)),
-    "less the group's mean": {"g": GROUP.astype(str), "rate": others_mean()},
+    "the difference from the group's mean": {"g": GROUP.astype(str), "rate": others_mean()},
     "ratio": {"x": RNG.random(N) + 1, "y": None},
     "length of the text": {"x": [f"{i}{'b' * (1 + y)}" for i, y in enumerate(LABEL)]},
 }
@@ -66,7 +66,7 @@ def test_rows_are_those_of_the_whole_table() -> None:
     some = represent(features, rows)
     kept = [every.sources.index(source) for source in some.sources if source.kind == "missing"]
     assert kept == []
-    for kind in ("how often its value occurs", "less the group's mean"):
+    for kind in ("how often its value occurs", "the difference from the group's mean"):
         a, b = (
             r.matrix[:, [i for i, s in enumerate(r.sources) if s.kind == kind]]
             for r in (every, some)
