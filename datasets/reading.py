@@ -65,6 +65,7 @@ from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
 from ldpaudit.datasets.row_order import check_row_order
 from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
+from ldpaudit.datasets.spelling import with_spelling
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -300,6 +301,8 @@ def read_release(
         if (sketch := getattr(table, "sketch", None)) is not None:
             encoded.columns = sketch.features
         features_read = encoded.table()
+        if looked_at is None:
+            features_read = with_spelling(features_read, table, columns)
         places = {name: place for place, name in enumerate(table.names, start=1)}
         surveys = columns + survey_keys(keys, features_read.width, table.names)
         surveys = tuple(settled.of(one) if one.arrays else one for one in surveys)

@@ -193,7 +193,13 @@ class CsvFile(TableSource):
                         found.append(numbers.cast(cells, kind))
             yield pa.RecordBatch.from_arrays(found, names=names), block
 
-    def _text_blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def written(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns as text, also where a text stands for a missing value."""
+        yield from self._text_blocks(list(names), missing=())
+
+    def _text_blocks(
+        self, names: list[str], missing: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         columns = len(self.names)
         size = ROW_BYTES if columns <= _WIDE else max(ROW_BYTES, _BYTES_PER_FIELD * columns)
         read = pyarrow.csv.ReadOptions(
@@ -203,7 +209,7 @@ class CsvFile(TableSource):
         convert = pyarrow.csv.ConvertOptions(
             include_columns=names,
             column_types=dict.fromkeys(names, pa.large_binary()),
-            null_values=[*_NULLS, *self._stated],
+            null_values=[*_NULLS, *self._stated] if missing is None else list(missing),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )

@@ -379,6 +379,10 @@ class TableSource:
                     kind = parts[0].type
                 yield name, pa.chunked_array(parts, kind)
 
+    def written(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield columns as they are written, where that is text."""
+        yield from self.batches(names, names)
+
     def spelt(self, name: str) -> pa.ChunkedArray | None:  # noqa: ARG002
         """Return numbers as the file writes them, where reading loses that."""
         return None
