@@ -211,8 +211,8 @@ def distinct_values(column: pa.ChunkedArray) -> tuple[pa.Array, IndexArray]:
         place[used.to_numpy()] = sum(map(len, values)) + np.arange(len(used))
         values.append(chunk.dictionary.take(used))
         found.append(place[indices.fill_null(-1).to_numpy(zero_copy_only=False)])
-    if not values:
-        return pa.array([], column.type.value_type), np.zeros(0, dtype=np.int64)
+    if not any(map(len, values)):
+        return pa.array([], column.type.value_type), np.full(len(column), -1, dtype=np.int64)
     # What is in several of the dictionaries, or twice in one, is one value.
     distinct, same = distinct_values(pa.chunked_array(values, column.type.value_type))
     return distinct, np.append(same, -1)[np.concatenate(found)]

@@ -170,18 +170,18 @@ BAD_COLUMNS = {
     "no label": (
         lambda t: t.rename_columns([*"abcd", "labell"]),
         {},
-        "did you mean 'labell'",
+        "did you mean 'labell'|name of column 5 is most like",
     ),
     "unlike label": (lambda t: t.rename_columns([*"abcd", "qqqqq"]), {}, "name the released"),
     "label asked for": (
         lambda t: t.replace_schema_metadata({}),
         {"label": "labl"},
-        "did you mean 'label'",
+        "did you mean 'label'|name of column 5 is most like",
     ),
     "unknown drop": (
         lambda t: t,
         {"drop": ["twn"]},
-        "no column 'twn' to drop.*did you mean 'town'",
+        "no column 'twn' to drop.*(did you mean 'town'|name of column 4 is most like)",
     ),
     "unknown feature": (lambda t: t, {"features": ["x9"]}, "no column 'x9' to use as a feature"),
     "unknown id": (lambda t: t, {"id_column": "idd"}, "no id column 'idd'"),

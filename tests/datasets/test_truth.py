@@ -102,7 +102,7 @@ def test_rows_of_the_truth_that_were_not_released():
     [
         (TRUE[:-2], {}, "58 against 60"),
         (pa.table({"a": TRUE, "b": TRUE}), {}, "none is called as the released label"),
-        (pa.table({"incme": TRUE}), {"truth_column": "income"}, "did you mean 'incme'"),
+        (pa.table({"incme": TRUE}), {"truth_column": "income"}, "name of column 1 is most like it"),
         (pa.table({"income": TRUE}), {"id_column": "id"}, "'id' as well; privatize --id keeps"),
         (pa.table({"id": [*IDS[:-2], 1, 2], "income": TRUE}), {"id_column": "id"}, "; 2 of 60"),
         (pa.table({"id": [*IDS[:-2], IDS[0], IDS[0]], "income": TRUE}), {"id_column": "id"},

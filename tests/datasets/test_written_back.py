@@ -219,7 +219,7 @@ def test_an_archive_holds_one_file_of_its_name(name, tmp_path):
 
 
 def test_orc_is_read_in_pieces(tmp_path):
-    texts = pa.array(["x" * (1 << 16)] * 400)
+    texts = pa.array([f"{i:06}" + "x" * (1 << 16) for i in range(400)])
     table = pa.table({"label": ["a", "b"] * 200, "x": texts, "n": np.arange(400)})
     pyarrow.orc.write_table(
         table, tmp_path / "t.orc", compression="zstd", dictionary_key_size_threshold=1.0

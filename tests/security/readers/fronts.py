@@ -7,6 +7,7 @@ crash, a hang or a library that ends the process is seen as well.
 import contextlib
 import io
 import os
+import re
 import resource
 import sys
 import tempfile
@@ -70,8 +71,9 @@ class Outcome:
         """Say in a word what is wrong with it as an answer to bad input; empty where nothing is."""
         if self.status not in (0, 1, 2, 3):
             return f"status {self.status}"
-        for sign in ("Internal fault", "Traceback", "Warning:", "site-packages"):
-            if sign in self.text:
+        # A sentence of a report may say "Warning:", Python says which one.
+        for sign in ("Internal fault", "Traceback", r"\wWarning:", "site-packages"):
+            if re.search(sign, self.text):
                 return sign
         if self.status == 2 and len(self.lines) != 1:
             return f"{len(self.lines)} lines"

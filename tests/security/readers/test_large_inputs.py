@@ -253,7 +253,7 @@ BOMBS = {
     "arrays": ("t.npz", _packed_arrays),
 }
 MEMORY = 128 << 20
-HONEST = ("a text, repeated", "texts that share beginnings")
+HONEST = ("a text, repeated", "texts that share beginnings", "a dictionary")
 """Those that are read in pieces, and so released."""
 
 

@@ -48,7 +48,7 @@ def test_a_fault_is_seen():
         (2, "Internal fault (KeyError)"),
         (-11, ""),
         (2, "two\nlines"),
-        (1, "a Warning: b"),
+        (1, "a UserWarning: b"),
     ):
         assert fronts.Outcome(status, text, 0.0, 0).faulty
     assert not fronts.Outcome(2, "ldpaudit: reading the labels …\nldpaudit: No.", 0.0, 0).faulty
