@@ -32,7 +32,6 @@ def with_spelling(
 
     ``surveys``: of the feature columns, with their places among the arrays.
     """
-    kinds = {field.name: field.type for field in table.schema}
     asked = {
         one.name: one.arrays[0]
         for one in surveys
@@ -40,6 +39,7 @@ def with_spelling(
     }
     if not asked:
         return features
+    kinds = {field.name: field.type for field in table.schema}
     surveyed = {one.name: one for one in surveys}
     marks, sources = list[Float32Array](), list[tuple[int, str]]()
     for name, cells in _first_cells(table, list(asked)):
