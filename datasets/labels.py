@@ -163,7 +163,8 @@ def spelt_alike(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     for place, text in enumerate(texts):
         for way in _ways_of_writing(text):
             ways.setdefault(way, np.zeros(len(texts), dtype=np.bool_))[place] = True
-    usual = max(ways.values(), key=lambda of: int(sizes[of].sum()), default=np.zeros(0, np.bool_))
+    none = np.zeros(len(texts), dtype=np.bool_)
+    usual = max(ways.values(), key=lambda of: int(sizes[of].sum()), default=none)
     return np.asarray(np.append(usual, True)[places])
 
 

@@ -15,6 +15,7 @@ from processes import called
 from scipy.stats import binom
 
 from ldpaudit.commands.privatize import work
+from ldpaudit.datasets.labels import spelt_alike
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.receipt.commitment import LabelSeal, Statement, read_secret
@@ -457,6 +458,10 @@ def test_two_spellings_of_one_label_prove_nothing_and_another_one_throughout_doe
     Path(places[0]).write_bytes(before)
     respelt(np.arange(300), lambda label: f"{label}.0")
     assert replay(*places).proven
+
+
+def test_numbers_of_which_none_is_left_are_changed():
+    assert not spelt_alike(pa.chunked_array([["a", "b", "a"]])).any()
 
 
 def test_texts_that_write_one_number_are_labels_of_their_own(tmp_path, monkeypatch):
