@@ -20,9 +20,9 @@ import pyarrow as pa
 from benchmarks.peers import ATTACKS, FEATURES, REPORTS
 from benchmarks.planted import declaration, released, table_of, write
 from benchmarks.runner import DATA, LDPAUDIT, ROOT, TESTS, Array, Rng, Rows, case, heads, ran
-from ldpaudit.commands.black_box.work import audit_black_box
-from ldpaudit.commands.requests import BlackBoxRequest, Claim
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.extras.probe.black_box.request import BlackBoxRequest, Claim
+from ldpaudit.extras.probe.black_box.work import audit_black_box
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Release
 

@@ -17,9 +17,9 @@ from sklearn.metrics import roc_auc_score
 import ldpaudit
 from benchmarks.planted import public
 from benchmarks.runner import DATA, Array, Rng, Rows, case, heads
-from ldpaudit.commands.utility.companions import other_columns
-from ldpaudit.commands.utility.learner import Learner
 from ldpaudit.datasets import read_file_columns
+from ldpaudit.extras.learn.utility.companions import other_columns
+from ldpaudit.extras.learn.utility.learner import Learner
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling, marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding

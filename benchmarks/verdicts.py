@@ -22,8 +22,8 @@ from sklearn.linear_model import LogisticRegression
 
 import ldpaudit
 from benchmarks.runner import DATA, TESTS, Array, Rng, Rows, case, heads
-from ldpaudit.commands.selftest.planting import keep_chance, people, replaced
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.extras.selftest.planting import keep_chance, people, replaced
 
 
 def of_tests(name: str) -> Any:

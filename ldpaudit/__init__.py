@@ -4,30 +4,7 @@ In: a release, with or without its true labels. Out: how much it reveals about e
 label, whether that is what was promised, and how sure that is: ``ldpaudit.audit(release)``.
 """
 
-from typing import TYPE_CHECKING
-
 from ldpaudit.lazy import exported
-
-if TYPE_CHECKING:
-    from ldpaudit import attacks as attacks
-    from ldpaudit import datasets as datasets
-    from ldpaudit import learners as learners
-    from ldpaudit import mechanisms as mechanisms
-    from ldpaudit import reports as reports
-    from ldpaudit import synthesis as synthesis
-    from ldpaudit.api import audit as audit
-    from ldpaudit.calls import advise as advise
-    from ldpaudit.calls import compare as compare
-    from ldpaudit.calls import describe as describe
-    from ldpaudit.calls import privatize as privatize
-    from ldpaudit.calls import sweep as sweep
-    from ldpaudit.errors import InputError as InputError
-    from ldpaudit.errors import LdpAuditError as LdpAuditError
-    from ldpaudit.mechanisms import RandomizedResponse as RandomizedResponse
-    from ldpaudit.models_as_releases.audit import audit_model as audit_model
-    from ldpaudit.models_as_releases.predictions import audit_predictions as audit_predictions
-    from ldpaudit.result import AuditResult as AuditResult
-    from ldpaudit.result.comparison import Comparison as Comparison
 
 __version__ = "0.1.0"
 __all__ = [
@@ -57,13 +34,15 @@ _lazily, _listed = exported(
     __name__,
     {
         "api": ("audit",),
-        "calls": ("advise", "compare", "describe", "privatize", "sweep"),
+        "extras.choose.calls": ("advise", "describe", "sweep"),
+        "extras.compare.calls": ("compare",),
+        "extras.compare.comparison": ("Comparison",),
+        "extras.probe.models.audit": ("audit_model",),
+        "extras.probe.models.predictions": ("audit_predictions",),
+        "extras.release.calls": ("privatize",),
         "errors": ("InputError", "LdpAuditError"),
         "mechanisms": ("RandomizedResponse",),
-        "models_as_releases.audit": ("audit_model",),
-        "models_as_releases.predictions": ("audit_predictions",),
         "result": ("AuditResult",),
-        "result.comparison": ("Comparison",),
     },
     ("attacks", "datasets", "learners", "mechanisms", "reports", "synthesis"),
 )

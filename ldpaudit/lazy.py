@@ -11,11 +11,11 @@ def exported(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__``: its public names and nothing else."""
     # A name is imported from the module that has it when it is first used; listing imports nothing.
-    # Listed is the package's ``__all__``. The package repeats the imports under ``TYPE_CHECKING``,
-    # for type checkers and editors.
+    # Listed is the package's ``__all__``. Type checkers and editors read the imports in a stub
+    # beside the module, or under ``TYPE_CHECKING``.
     # ``package``: the package's ``__name__``; ``places``: for each module, by its name below the
-    # package, the names that it has; ``packages``: packages below this one that are public
-    # themselves.
+    # package or its whole name, the names that it has; ``packages``: packages below this one that
+    # are public themselves.
     modules = {name: module for module, names in places.items() for name in names}
 
     def attribute(name: str) -> Any:
@@ -23,6 +23,8 @@ def exported(
             return import_module(f"{package}.{name}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{modules[name]}"), name)
+        place = modules[name]
+        module = place if place.startswith("ldpaudit.") else f"{package}.{place}"
+        return getattr(import_module(module), name)
 
     return attribute, lambda: sorted(sys.modules[package].__all__)

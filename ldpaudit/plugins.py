@@ -15,19 +15,26 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ldpaudit.errors import InputError, LdpAuditError
 
 if TYPE_CHECKING:
     from ldpaudit.result import PlugIn, PlugInKind
 
-# The entry-point group of each kind of part: a name, and the class.
-GROUPS: Final["Mapping[PlugInKind, str]"] = {
+# What a package may add.
+Kind = Literal["attack", "audit", "command", "format", "generator", "mechanism", "reader"]
+# The entry-point group of each kind of part: a name, and the object.
+GROUPS: Final[Mapping[Kind, str]] = {
     "attack": "ldpaudit.attacks",
     "audit": "ldpaudit.audits",
+    "command": "ldpaudit.commands",
+    "format": "ldpaudit.formats",
+    "generator": "ldpaudit.generators",
     "mechanism": "ldpaudit.mechanisms",
+    "reader": "ldpaudit.readers",
 }
+_OURS: Final = "ldpaudit"
 
 # The end of a sentence on a part's name that nothing has.
 NOT_HERE: Final = ". One of another package is known once that package is installed."
@@ -108,22 +115,22 @@ def where(error: BaseException) -> str:
     return f"{kind} at line {own[-1].lineno} of {Path(own[-1].filename).name}" if own else kind
 
 
-def added(kind: "PlugInKind", built_in: Collection[str]) -> dict[str, EntryPoint]:
+def added(kind: Kind, built_in: Collection[str]) -> dict[str, EntryPoint]:
     """Return the parts of a kind by name; none can take the name of a built-in one."""
-    return {point.name: point for point in _registered(kind) if point.name not in built_in}
+    return {point.name: point for point in points_of(kind) if point.name not in built_in}
 
 
-def refused(kind: "PlugInKind", built_in: Collection[str]) -> Iterator[str]:
+def refused(kind: Kind, built_in: Collection[str]) -> Iterator[str]:
     """Say of each part that has the name of a built-in one that it is not used."""
-    for point in _registered(kind):
+    for point in points_of(kind):
         if point.name in built_in:
             of = f" of the package {point.dist.name!r}" if point.dist else ""
             yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
 
 
-def check_one(kind: "PlugInKind", name: str) -> None:
+def check_one(kind: Kind, name: str) -> None:
     """Refuse a name that is registered more than once: nothing says which of them is meant."""
-    points = _registered(kind).select(name=name)
+    points = points_of(kind).select(name=name)
     found = sorted(point.dist.name if point.dist else "?" for point in points)
     if len(found) > 1:
         raise InputError(
@@ -132,8 +139,14 @@ def check_one(kind: "PlugInKind", name: str) -> None:
         )
 
 
-def _registered(kind: "PlugInKind") -> EntryPoints:
+def points_of(kind: Kind) -> EntryPoints:
+    """Return all that packages registered of a kind, ours among them."""
     return _in_group(GROUPS[kind], tuple(sys.path))
+
+
+def is_ours(point: EntryPoint) -> bool:
+    """Return whether a part belongs to this package: its faults are ours, not a plug-in's."""
+    return point.module.partition(".")[0] == _OURS
 
 
 @lru_cache(maxsize=len(GROUPS))
@@ -142,7 +155,7 @@ def _in_group(group: str, _path: tuple[str, ...]) -> EntryPoints:
     return entry_points(group=group)
 
 
-def check_name(kind: "PlugInKind", name: str, stated: object) -> None:
+def check_name(kind: Kind, name: str, stated: object) -> None:
     """Refuse a part that calls itself otherwise than its package does (InputError)."""
     if stated != name:
         raise InputError(
@@ -180,7 +193,8 @@ def at_fault(error: BaseException) -> tuple[str, str] | None:
     parts = {
         point.module.partition(".")[0]: (kind, point.name)
         for kind in GROUPS
-        for point in _registered(kind)
+        for point in points_of(kind)
+        if not is_ours(point)
     }
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         package = str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -15,7 +15,7 @@ from ldpaudit.work.documents import as_json
 if TYPE_CHECKING:
     from ldpaudit.reports.plots import Picture
 
-__all__ = ["FORMATS", "Surroundings", "embed", "render"]
+__all__ = ["FORMATS", "Surroundings", "check_format", "embed", "render"]
 
 
 def __dir__() -> list[str]:
@@ -39,9 +39,9 @@ def render(result: AuditResult, format_name: str, surroundings: Surroundings = N
             f"The profile must be internal or public. Got {surroundings.profile!r} instead."
         )
     if format_name not in FORMATS:
-        raise InputError(
-            f"There is no report format {format_name!r}; choose from {', '.join(FORMATS)}."
-        )
+        from ldpaudit.reports.added import render_added
+
+        return render_added(result, format_name, surroundings, FORMATS)
     if surroundings.profile == "public":
         from ldpaudit.reports.public_forms import render_public
 
@@ -51,6 +51,14 @@ def render(result: AuditResult, format_name: str, surroundings: Surroundings = N
     module = importlib.import_module(f"{__name__}.{format_name}")
     text: str = module.render(result, surroundings)
     return text
+
+
+def check_format(name: str) -> None:
+    """Refuse the name of a format that no installed package has (InputError)."""
+    if name not in FORMATS:
+        from ldpaudit.reports.added import format_named
+
+        format_named(name, FORMATS)
 
 
 def render_for(result: AuditResult, format_name: str, profile: Profile) -> str:

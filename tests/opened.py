@@ -8,14 +8,16 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from ldpaudit.cli import commands
+from ldpaudit.cli.commands import report, run
 from ldpaudit.cli.parameters import parameters_of
-from ldpaudit.web.guard import Guard
-from ldpaudit.web.site import Site
+from ldpaudit.extras.choose.commands import advise, sweep
+from ldpaudit.extras.compare.commands import compare
+from ldpaudit.extras.web.guard import Guard
+from ldpaudit.extras.web.site import Site
 
 TOKEN, PORT = "a-token", 8765
 HERE = f"http://127.0.0.1:{PORT}"
-COMMANDS = (commands.run, commands.report, commands.advise, commands.sweep, commands.compare)
+COMMANDS = (run, report, advise, sweep, compare)
 OPTIONS = {command.__name__: [*parameters_of(command)] for command in COMMANDS}
 MOST = 5_000_000
 

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from golden.results import recorded
 
-from ldpaudit.commands.compare.sentences import sentences
-from ldpaudit.commands.mechanism.analysis import analyse
+from ldpaudit.extras.choose.mechanism.analysis import analyse
+from ldpaudit.extras.compare.comparison import Comparison, Difference, Fingerprint
+from ldpaudit.extras.compare.page import render_comparison
+from ldpaudit.extras.compare.sentences import sentences
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace
-from ldpaudit.reports.pages.comparison import render_comparison
 from ldpaudit.result import Estimate
-from ldpaudit.result.comparison import Comparison, Difference, Fingerprint
 
 FILES = {"run-rr-all-audits": "a_release_of_2026.parquet", "run-double-rr": "another_one.parquet"}
 

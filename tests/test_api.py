@@ -20,17 +20,17 @@ from releases import table, written
 from small_tables import small_table
 
 import ldpaudit
-from ldpaudit.commands.advise.page import Advice
-from ldpaudit.commands.mechanism.result import Analysis
-from ldpaudit.commands.sweep.page import Sweep
 from ldpaudit.errors import InputError, LdpAuditError, OutputError
+from ldpaudit.extras.choose.advise.page import Advice
+from ldpaudit.extras.choose.mechanism.result import Analysis
+from ldpaudit.extras.choose.sweep.page import Sweep
+from ldpaudit.extras.compare.comparison import Comparison
+from ldpaudit.extras.probe.models.result import ModelAudit, PredictionsAudit
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.models_as_releases.result import ModelAudit, PredictionsAudit
 from ldpaudit.options.declaring import RETIRED
 from ldpaudit.result import AuditResult
 from ldpaudit.result.access import CONFIDENTIAL, WITHOUT_TRUTH
-from ldpaudit.result.comparison import Comparison
 from ldpaudit.surfaces import spelt
 
 

@@ -24,9 +24,9 @@ from releases import table, written
 import ldpaudit
 from ldpaudit import cli
 from ldpaudit.cli import process
-from ldpaudit.cli.commands import Gate
 from ldpaudit.cli.parameters import completer, parameters_of
 from ldpaudit.cli.process import steady_streams
+from ldpaudit.commands.interface import Gate
 from ldpaudit.commands.requests import RunRequest
 from ldpaudit.commands.run import work as demo
 from ldpaudit.commands.run.work import demo_tables, write_demo

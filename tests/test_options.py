@@ -15,10 +15,12 @@ from releases import written
 import ldpaudit
 from ldpaudit.api import plan_of
 from ldpaudit.audits.interface import Plan
-from ldpaudit.cli.commands import compare, run, sweep
+from ldpaudit.cli.commands import run
 from ldpaudit.cli.parameters import parameters_of, recorded_command, spread
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError
+from ldpaudit.extras.choose.commands import sweep
+from ldpaudit.extras.compare.commands import compare
 from ldpaudit.options import (
     AuditOptions,
     ClaimOptions,

@@ -11,24 +11,22 @@ import pytest
 import ldpaudit
 from ldpaudit.cli import _COMMANDS
 from ldpaudit.cli.parameters import parameters_of
+from ldpaudit.extras.web.forms import fields_of
+from ldpaudit.extras.web.kinds import KINDS
 from ldpaudit.judging.advice import TABLE
 from ldpaudit.options import Option
 from ldpaudit.surfaces import COMMANDS, OPTIONS, Surface, on_page, options_in, spelt
-from ldpaudit.web.forms import fields_of
-from ldpaudit.web.kinds import KINDS
 
 ROOT = Path(ldpaudit.__file__).parent
 # What only a terminal runs, and the help of options, which the command line alone shows as it is.
-TERMINAL = ("cli/", "options/", "terminal.py", "web/server.py", "judging/policy/", "surfaces.py")
+TERMINAL = (
+    *("cli/", "options/", "terminal.py", "extras/web/server.py", "judging/policy/", "surfaces.py"),
+    "commands/interface.py",
+)
 NOT_ON_THE_PAGE = (
-    *(
-        "commands/declare",
-        "commands/mechanism",
-        "commands/outputs",
-        "commands/black_box",
-        "commands/selftest",
-    ),
-    *("commands/learn", "commands/sweep", "commands/privatize", "commands/requests", "work/tasks"),
+    *("commands/declare", "commands/outputs", "commands/requests", "work/tasks"),
+    *("extras/choose/commands", "extras/choose/mechanism", "extras/choose/sweep"),
+    *("extras/learn", "extras/probe", "extras/release", "extras/selftest"),
 )
 TERMINALS_OWN = re.compile(r"in a terminal: ldpaudit [^.,;)]*")
 FOREIGN: dict[Surface, re.Pattern[str]] = {

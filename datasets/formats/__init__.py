@@ -7,6 +7,7 @@ import os
 from importlib import import_module
 from typing import Any, Final
 
+from ldpaudit.datasets.formats.added import reader_of, table_of
 from ldpaudit.datasets.formats.locations import (
     ARROW,
     CSV,
@@ -63,6 +64,11 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     several = (*CSV, *JSON, *ARROW, *ORC, *EXCEL, *NUMPY, *STATISTICS)
     if len(names) > 1 and any(name.endswith(several) for name in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
+    if not names[0].endswith(several):
+        added = reader_of(names[0])
+        if added is not None:
+            shown = quoted(location.name)
+            return MemoryTable(table_of(*added, location.paths[0], shown), location)
     for suffix, advice in _UNREAD.items():
         if names[0].endswith((suffix, f"{suffix}.gz")):
             raise InputError(f"The file {quoted(location.name)} cannot be read: {advice}.")

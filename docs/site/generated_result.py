@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from ldpaudit.audits.listing import AUDITS
-from ldpaudit.commands.schemas import STORED
+from ldpaudit.cli.schemas import storing
 from ldpaudit.judging.policy import check_names
 from ldpaudit.result import SCHEMA_VERSION
 from ldpaudit.result.dictionary import CURVES, ESTIMATES, HISTOGRAMS, PLACEHOLDERS
@@ -38,7 +38,7 @@ def page() -> str:
 
 
 def _page() -> Iterator[str]:
-    others = ", ".join(f"`{name}`" for name in STORED if name != "run")
+    others = ", ".join(f"`{name}`" for name in storing() if name != "run")
     yield START.format(others=others, version=SCHEMA_VERSION, earlier=", ".join(EARLIER))
     yield "## Ids of numbers\n"
     yield "A part in angle brackets stands for any of its kind:\n"

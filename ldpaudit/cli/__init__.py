@@ -8,17 +8,18 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
 
 from ldpaudit import __version__
-from ldpaudit.cli import commands
+from ldpaudit.cli.commands import CORE
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.process import CHILD, quiet_libraries, status_under_limit, steady_streams
+from ldpaudit.commands.registered import each
 from ldpaudit.errors import did_you_mean
 from ldpaudit.surfaces import speaking
 from ldpaudit.terminal import debugging, remark
@@ -52,20 +53,24 @@ app = _typer(
 )
 _policy = _typer("Check, explain, show or start a policy.", "policy")
 _mechanism = _typer("Describe, design, compose or audit a mechanism.", "mechanism")
-_COMMANDS = {
-    app: (
-        *(commands.run, commands.open, commands.demo, commands.report, commands.privatize),
-        *(commands.declare, commands.sweep, commands.advise, commands.compare, commands.learn),
-        *(commands.selftest, commands.verify),
-    ),
-    _policy: (commands.check, commands.explain, commands.show, commands.init),
-    _mechanism: (
-        *(commands.describe, commands.design, commands.compose),
-        *(commands.channel, commands.audit),
-    ),
-}
-for _group, _members in _COMMANDS.items():
-    for _command in _members:
+# The first commands of the help, in this order; others follow by name.
+_FIRST: Final = (
+    *("run", "open", "demo", "report", "privatize", "declare", "sweep", "advise", "compare"),
+    *("learn", "selftest", "verify", "describe", "design", "compose", "channel", "audit"),
+)
+
+
+def _members(group: str) -> list[Callable[..., Any]]:
+    """Return the commands of a group: the core's, and those that packages registered."""
+    core = [one for one in CORE if one.group == group]
+    found = [one.function for one in (*core, *each(group))]
+    places = {name: place for place, name in enumerate(_FIRST)}
+    return sorted(found, key=lambda one: places.get(one.__name__, len(places)))
+
+
+_COMMANDS = {app: _members(""), _policy: _members("policy"), _mechanism: _members("mechanism")}
+for _group, _functions in _COMMANDS.items():
+    for _command in _functions:
         _group.command(cls=Command)(spread(_command))
 app.add_typer(_policy)
 app.add_typer(_mechanism)

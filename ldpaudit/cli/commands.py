@@ -1,78 +1,24 @@
-"""The commands as functions: their options, what they call, and how they end."""
+"""The core's commands as functions: their options, what they call, and how they end."""
 
 # What a command needs is imported when it is called: the command line itself must start at once.
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Final
 
 import typer
 
-from ldpaudit.cli.parameters import parameters_of, recorded_command
-from ldpaudit.commands.advise.request import AdviseRequest
-from ldpaudit.commands.outputs import DesignOutputs, Outputs, ReportOutputs
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.requests import (
-    BlackBoxRequest,
-    ChannelRequest,
-    CompareRequest,
-    ComposeRequest,
-    DeclareRequest,
-    DescribeRequest,
-    DesignRequest,
-    LearnRequest,
-    RunRequest,
-    SelftestRequest,
-)
-from ldpaudit.commands.sweep.request import SweepRequest
+from ldpaudit.cli.parameters import recorded_command
+from ldpaudit.commands.interface import EXIT, Command, Debug, Gate, Whom
+from ldpaudit.commands.outputs import Outputs, ReportOutputs
+from ldpaudit.commands.registered import work_within
+from ldpaudit.commands.requests import DeclareRequest, RunRequest
 from ldpaudit.commands.verify.request import VerifyRequest
 from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, Option
 from ldpaudit.terminal import say, stream
-
-if TYPE_CHECKING:
-    from ldpaudit.judging.policy import Policy
-
-# The exit status of each verdict, the worst first.
-EXIT = {"fail": 1, "inconclusive": 3, "pass": 0}
-# That of a pass whose decision is *not yet*, where that is to fail: nothing was violated.
-NOT_YET: Final = EXIT["inconclusive"]
-
-Whom = Annotated[
-    Literal["internal", "public"],
-    Option("Whom reports are for; public: the decision, and nothing else that true labels reveal."),
-]
-Debug = Annotated[bool, Option("Show tracebacks.")]
-
-
-@dataclass(frozen=True)
-class Gate:
-    """How verdicts become exit statuses."""
-
-    inconclusive: Annotated[
-        Literal["fail", "pass"] | None,
-        Option("Exit as a failure or as a pass when inconclusive."),
-    ] = None
-    not_yet: Annotated[
-        Literal["fail", "pass"] | None,
-        Option("Exit 3 or 0 where the decision is 'not yet'; default: as the policy says, or 0."),
-    ] = None
-    exit_zero: Annotated[bool, Option("Exit 0 with any verdict.")] = False
-
-    def status(self, policy: "Policy | None", *results: Any) -> int:
-        """Return the exit status of the worst of the results, judged by a policy."""
-        verdicts = {result.verdict for result in results}
-        verdict = next(verdict for verdict in EXIT if verdict in verdicts)
-        if verdict == "inconclusive" and self.inconclusive is not None:
-            verdict = self.inconclusive
-        asked = self.not_yet or ("pass" if policy is None else policy.decision.not_yet)
-        if self.exit_zero:
-            return 0
-        if EXIT[verdict] == 0 and asked == "fail" and any(r.decision == "not yet" for r in results):
-            return NOT_YET
-        return EXIT[verdict]
 
 
 def run(
@@ -96,10 +42,11 @@ def run(
 ) -> None:
     """Audit a released dataset and write the report."""
     from ldpaudit.api import policy_of
-    from ldpaudit.commands.run.work import run_and_write, run_on_predictions
+    from ldpaudit.commands.run.work import run_and_write
 
     if predictions:
-        audited = run_on_predictions(request, outputs, profile, gaussian_delta, quiet=quiet)
+        audit = work_within("run --predictions").function
+        audited = audit(request, outputs, profile, gaussian_delta, quiet=quiet)
         raise typer.Exit(replace(gate, not_yet=None).status(None, audited))
     refuse(gaussian_delta is not None, "--gaussian-delta is about --predictions.")
     status = partial(gate.status, policy_of(request))
@@ -110,46 +57,6 @@ def run(
         *(request, outputs), quiet=quiet, status=status, profile=profile, details=details
     )
     raise typer.Exit(status(result))
-
-
-def open(
-    files: Annotated[
-        tuple[str, ...],
-        Argument(
-            "What the page opens with: released files, or a stored result (.json).", "[FILE]…"
-        ),
-    ] = (),
-    no_browser: Annotated[bool, Option("Print the page's address, and open no browser.")] = False,
-    port: Annotated[int, Option("The port on this computer (default: one that is free).")] = 0,
-    memory: Annotated[
-        str | None, Option("The most memory of audits and uploads, such as 4GiB (default: half).")
-    ] = None,
-    container: Annotated[
-        bool,
-        Option("In a container: listen to its network; publish the port to 127.0.0.1 alone."),
-    ] = False,
-    _debug: Debug = False,
-) -> None:
-    """Audit releases and choose the noise on a page in the browser of this computer."""
-    from importlib.util import find_spec
-
-    from ldpaudit.errors import MissingDependencyError
-
-    if not all(map(find_spec, ("starlette", "uvicorn", "python_multipart"))):
-        raise MissingDependencyError(
-            "ldpaudit open needs starlette, uvicorn and python-multipart, which are installed with "
-            "ldpaudit; install it again."
-        )
-    from ldpaudit.web.server import serve
-
-    serve(
-        {one.__name__: [*parameters_of(one)] for one in (run, report, advise, sweep, compare)},
-        files,
-        port=port,
-        memory=memory,
-        browser=not no_browser,
-        container=container,
-    )
 
 
 def demo(
@@ -181,8 +88,8 @@ def report(
     _debug: Debug = False,
 ) -> None:
     """Render a stored result again: without options, as a page next to it."""
+    from ldpaudit.cli.schemas import schema_of
     from ldpaudit.commands.run.work import render_again
-    from ldpaudit.commands.schemas import schema_of
     from ldpaudit.errors import InputError
 
     if schema:
@@ -191,18 +98,6 @@ def report(
     if result is None:
         raise InputError("Name a stored result (.json); ldpaudit run writes one.")
     render_again(result, outputs, policy, profile)
-
-
-def privatize(
-    request: PrivatizeRequest,
-    quiet: Annotated[bool, Option("Print nothing.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Apply a mechanism to a table and write the release with its declaration inside."""
-    from ldpaudit.commands.privatize.work import privatize
-    from ldpaudit.commands.shell import carry_out
-
-    carry_out(privatize, request, Outputs(), quiet=quiet)
 
 
 def verify(
@@ -228,89 +123,6 @@ def declare(
     from ldpaudit.commands.shell import carry_out
 
     carry_out(declare_file, request, Outputs(), quiet=quiet)
-
-
-def sweep(
-    request: SweepRequest,
-    outputs: Outputs,
-    quiet: Annotated[bool, Option("Print the answer only.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Before releasing: simulate, audit and learn over a grid, and find the least noise."""
-    from ldpaudit.commands.shell import carry_out
-    from ldpaudit.commands.sweep.run import sweep
-
-    if request.out is not None and not outputs.given():
-        outputs = Outputs(request.out / "sweep.json", request.out / "sweep.html")
-    outputs = replace(outputs.or_beside(request.data, "sweep"), made=request.out)
-    carry_out(sweep, request, outputs, quiet=quiet)
-
-
-def advise(
-    request: AdviseRequest,
-    outputs: Outputs,
-    quiet: Annotated[bool, Option("Print the answer and the first command only.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Recommend a release that meets a policy, with the command to make it."""
-    from ldpaudit.commands.advise.work import advise
-    from ldpaudit.commands.shell import carry_out
-
-    result = carry_out(advise, request, outputs.or_beside(request.data, "advice"), quiet=quiet)
-    raise typer.Exit(EXIT[result.verdict])
-
-
-def compare(
-    request: CompareRequest,
-    gate: Gate,
-    outputs: Outputs,
-    profile: Whom = "internal",
-    quiet: Annotated[bool, Option("Print the sentence only.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Compare releases of the same data: leakage, attacks, and what can still be learnt."""
-    from ldpaudit.api import policy_of
-    from ldpaudit.commands.compare.sentences import Compared
-    from ldpaudit.commands.compare.work import compare as work
-    from ldpaudit.commands.shell import carry_out
-
-    request = replace(request, command=recorded_command(sys.argv, compare))
-    request.check()
-    outputs = outputs.or_beside(request.inputs[0], "comparison")
-    found = carry_out(
-        lambda request, progress: Compared(work(request, progress), profile),
-        *(request, outputs),
-        quiet=quiet,
-        discreet=profile == "public",
-    )
-    if request.policy is not None:
-        raise typer.Exit(gate.status(policy_of(request), *found.comparison.releases))
-
-
-def learn(
-    request: LearnRequest,
-    json: Annotated[Path | None, Option("Where to write the result.")] = None,
-    quiet: Annotated[bool, Option("Print the score only.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Train a learner that is corrected for the declared mechanism, and score it on test rows."""
-    from ldpaudit.commands.learn.work import learn
-    from ldpaudit.commands.shell import carry_out
-
-    carry_out(learn, request, Outputs(json), quiet=quiet)
-
-
-def selftest(
-    request: SelftestRequest,
-    json: Annotated[Path | None, Option("Where to write the result.")] = None,
-    quiet: Annotated[bool, Option("Print the sentence only.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Audit planted releases, honest and leaking: does this installation work as documented?"""
-    from ldpaudit.commands.selftest.work import selftest
-    from ldpaudit.commands.shell import carry_out
-
-    raise typer.Exit(EXIT[carry_out(selftest, request, Outputs(json), quiet=quiet).verdict])
 
 
 def check(
@@ -364,56 +176,14 @@ def init(
     say(f"Wrote {file.name}.")
 
 
-def describe(request: DescribeRequest, outputs: Outputs, _debug: Debug = False) -> None:
-    """Say everything that is exactly known of a mechanism: ε, λ, δ(ε), Rényi curve, error."""
-    from ldpaudit.commands.mechanism.analysis import describe
-    from ldpaudit.commands.shell import carry_out
-
-    carry_out(describe, request, outputs)
-
-
-def channel(request: ChannelRequest, outputs: Outputs, _debug: Debug = False) -> None:
-    """Analyse a channel matrix exactly."""
-    from ldpaudit.commands.mechanism.analysis import describe_channel
-    from ldpaudit.commands.shell import carry_out
-
-    carry_out(describe_channel, request, outputs)
-
-
-def compose(request: ComposeRequest, outputs: Outputs, _debug: Debug = False) -> None:
-    """Say what several releases of the same labels reveal together."""
-    from ldpaudit.commands.mechanism.composing import compose_releases
-    from ldpaudit.commands.shell import carry_out
-
-    carry_out(compose_releases, request, outputs)
-
-
-def design(
-    request: DesignRequest,
-    outputs: DesignOutputs,
-    quiet: Annotated[bool, Option("Show no progress.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Compare all mechanisms for a prior, a loss and ε, and say which to take."""
-    from ldpaudit.commands.mechanism.designing import design
-    from ldpaudit.commands.shell import carry_out
-
-    refuse(
-        outputs.channel_out is not None and not request.invariant,
-        "--channel-out belongs to --invariant.",
-    )
-
-    carry_out(design, request, outputs, quiet=quiet)
-
-
-def audit(
-    request: BlackBoxRequest,
-    json: Annotated[Path | None, Option("Where to write the result.")] = None,
-    quiet: Annotated[bool, Option("Print the verdict only.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Audit any randomizer by its outputs: a certified lower bound of its ε."""
-    from ldpaudit.commands.black_box.work import audit_black_box
-    from ldpaudit.commands.shell import carry_out
-
-    raise typer.Exit(EXIT[carry_out(audit_black_box, request, Outputs(json), quiet=quiet).verdict])
+CORE: Final = (
+    Command(run),
+    Command(demo),
+    Command(report),
+    Command(declare),
+    Command(verify),
+    Command(check, group="policy"),
+    Command(explain, group="policy"),
+    Command(show, group="policy"),
+    Command(init, group="policy"),
+)

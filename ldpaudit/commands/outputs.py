@@ -54,7 +54,7 @@ class Outputs:
         """The places by the name of their format, the page first and then the result."""
         names = [field.name for field in fields(self) if field.name != "made"]
         places = {name: getattr(self, name) for name in ("html", *names)}
-        return {name: place for name, place in places.items() if place is not None}
+        return {name: place for name, place in places.items() if place}
 
     @property
     def streamed(self) -> str | None:
@@ -105,20 +105,35 @@ class Outputs:
 class ReportOutputs(Outputs):
     """Where the result of one release is written, for people and for pipelines; all or nothing."""
 
-    # ``sarif``, ``junit``, ``markdown``: None: not written.
+    # ``sarif``, ``junit``, ``markdown``: None: not written; ``formats``: each as NAME=FILE.
 
     sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None
     junit: Annotated[Path | None, Option("The checks as JUnit XML (test reports).")] = None
     markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
+    formats: Annotated[
+        tuple[str, ...],
+        Option("A report in a format of another package, NAME=FILE (repeatable).", "--format"),
+    ] = ()
 
+    def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
+        """Refuse formats that there are not, besides."""
+        from ldpaudit.reports import FORMATS, check_format
 
-@dataclass(frozen=True)
-class DesignOutputs(Outputs):
-    """Where a design and the channel that was found are written; all or nothing."""
+        super().check(inputs)
+        for name in self.asked.keys() - {*FORMATS}:
+            check_format(name)
 
-    channel_out: Annotated[
-        Path | None, Option("Where to write the channel of --invariant, for privatize --channel.")
-    ] = None
+    @property
+    def asked(self) -> dict[str, Path]:
+        """The places by the name of their format, the page first and then the result."""
+        places = super().asked
+        places.pop("formats", None)
+        for stated in self.formats:
+            name, equals, place = stated.partition("=")
+            if not (name and equals and place):
+                raise InputError("A --format must be given as NAME=FILE.")
+            places[name] = Path(place)
+        return places
 
 
 def read_result(path: Path) -> "AuditResult":

@@ -2,6 +2,7 @@
 
 # It holds the decision, the claim, the policy, and what the audit computed without any true label.
 
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal
 
@@ -16,7 +17,6 @@ from ldpaudit.result.audit_result import (
     Question,
     ReleaseInfo,
 )
-from ldpaudit.result.comparison import Comparison
 from ldpaudit.result.estimate import Curve, Estimate, Frozen, Number
 
 _SENTENCES: Final[dict[Decision, str]] = {
@@ -168,9 +168,9 @@ def _proven(result: AuditResult) -> bool:
     return any(check.id == "replay" and check.verdict == "pass" for check in result.checks)
 
 
-def public_comparison(comparison: Comparison) -> PublicComparison:
-    """Return the public form of a comparison."""
-    return PublicComparison(releases=tuple(map(public, comparison.releases)))
+def public_comparison(results: Iterable[AuditResult]) -> PublicComparison:
+    """Return the public form of results that were compared."""
+    return PublicComparison(releases=tuple(map(public, results)))
 
 
 def _facts(result: AuditResult) -> PublicFacts:

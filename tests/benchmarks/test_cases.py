@@ -14,7 +14,7 @@ from benchmarks import __main__ as benchmarks
 from benchmarks import runner
 from benchmarks.runner import CASES, LDPAUDIT, keep, lines
 from ldpaudit.cli import main
-from ldpaudit.commands.selftest.planting import people
+from ldpaudit.extras.selftest.planting import people
 
 
 def _forked(words: list[str], out: IO[str], error: IO[str]) -> int:

@@ -7,9 +7,11 @@ import pytest
 from golden.invocations import COMPARISONS, MECHANISMS, RUNS, SWEEPS
 from golden.recording import VOLATILE, load
 
-from ldpaudit.commands.schemas import STORED, schema_of
+from ldpaudit.cli.schemas import schema_of, storing
 from ldpaudit.errors import InputError
 from ldpaudit.result import SCHEMA_VERSION, AuditResult
+
+STORED = tuple(storing())
 
 
 @cache

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from processes import called
 
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError
+from ldpaudit.extras.release.privatize.request import PrivatizeRequest
+from ldpaudit.extras.release.privatize.work import privatize
 from ldpaudit.work.files import WholeFiles
 
 ROWS = 300

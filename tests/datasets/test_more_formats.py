@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.extras.release.privatize.request import PrivatizeRequest
+from ldpaudit.extras.release.privatize.work import privatize
 
 ROWS = 120
 FRAME = pd.DataFrame(

@@ -8,11 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets.labels import labels_of_text, positions
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import OutputError
+from ldpaudit.extras.release.privatize.request import PrivatizeRequest
+from ldpaudit.extras.release.privatize.work import privatize
 from ldpaudit.options import FileOptions
 
 ROWS = 240

@@ -12,10 +12,10 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError
+from ldpaudit.extras.release.privatize.request import PrivatizeRequest
+from ldpaudit.extras.release.privatize.work import privatize
 
 ROWS = 240
 WORDS = ["no", "yes", "maybe"]

@@ -220,7 +220,7 @@ def _environment():
             patch("ldpaudit.reports.charts.svg.has_addresses_for", return_value=False),
             patch.dict(AuditOptions.__init__.__kwdefaults__, QUICK_IN_PYTHON),
             patch("os.urandom", np.random.default_rng(1).bytes),  # Of noise that no seed draws.
-            patch("ldpaudit.commands.black_box.work.processes", _in_this_process),
+            patch("ldpaudit.extras.probe.black_box.work.processes", _in_this_process),
         ):
             yield  # Charts, a third of the time, are not drawn.
     finally:

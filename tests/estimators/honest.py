@@ -33,7 +33,6 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from ldpaudit.attacks.scoring import CALIBRATION_ERROR, advantage_lower, gain_lower, score_fold
-from ldpaudit.commands.compare.differences import counted_interval
 from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.neighbours import neighbour_guesses
 from ldpaudit.estimators.epsilon.consistency import channel_consistency, marginal_consistency
@@ -64,6 +63,7 @@ from ldpaudit.estimators.person import sum_lower
 from ldpaudit.estimators.person_noise import agreement_share, shared_noise
 from ldpaudit.estimators.renyi import Scores
 from ldpaudit.estimators.synthetic import PairedSuccesses, count_memorisation, count_own_rows
+from ldpaudit.extras.compare.differences import counted_interval
 
 Interval = Callable[[float], tuple[float, float]]
 """From the error of both ends to the ends."""

@@ -125,8 +125,8 @@ def _imported() -> None:
 
     import ldpaudit
     from ldpaudit.cli import app
-    from ldpaudit.commands.mechanism import analysis as work
     from ldpaudit.commands.run import work as run_work
+    from ldpaudit.extras.choose.mechanism import analysis as work
     from ldpaudit.mechanisms.registry import families
 
     list(families())

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from ldpaudit.claim import stated_claim
-from ldpaudit.commands.mechanism.analysis import build, read_domain, settings
-from ldpaudit.commands.privatize.plan import read_plan
-from ldpaudit.commands.requests import parse_inputs
-from ldpaudit.commands.sweep.request import parse_grid
 from ldpaudit.datasets import parse_declaration
 from ldpaudit.datasets.declaration import remarks_on
 from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError
+from ldpaudit.extras.choose.mechanism.analysis import build, read_domain, settings
+from ldpaudit.extras.choose.sweep.request import parse_grid
+from ldpaudit.extras.compare.comparison import Comparison
+from ldpaudit.extras.probe.black_box.request import parse_inputs
+from ldpaudit.extras.release.privatize.plan import read_plan
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import full_name
 from ldpaudit.mechanisms.channel import Channel
@@ -24,7 +25,6 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.registry import from_declaration
 from ldpaudit.options.labels import parse_label
 from ldpaudit.result import AuditResult
-from ldpaudit.result.comparison import Comparison
 from ldpaudit.work.documents import parse_toml
 
 CORPUS: Final = Path(__file__).parent / "corpus"

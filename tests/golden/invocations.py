@@ -39,9 +39,9 @@ PICTURED = {"run-rr-all-audits", "run-rr-dishonest", "run-laplace", "run-double-
 """The invocations whose parts for pictures are recorded, too: they are many numbers."""
 LONG = {
     "demo",  # test_demonstration.py, with the audits that decide
-    "sweep-classes",  # tests/commands/sweep, tests/stranger
-    "sweep-numbers",  # tests/commands/sweep
-    "compare-numbers",  # tests/commands/compare/test_differences.py
+    "sweep-classes",  # tests/extras/choose/sweep, tests/stranger
+    "sweep-numbers",  # tests/extras/choose/sweep
+    "compare-numbers",  # tests/extras/compare/test_differences.py
     "compare-policy-slices",  # run-rr-slices, run-rr-claim-of-policy
     "run-staircase",  # privatize-staircase, describe-staircase, run-discrete-staircase
     "run-numbers-claimed",  # run-discrete-laplace
@@ -50,8 +50,9 @@ LONG = {
     "run-rr-policy",  # run-rr-claim-of-policy
     "run-rr-ints",  # run-rr-slices
     "run-laplace",  # run-discrete-laplace, tests/audits/test_numeric_inference.py
-    "run-discrete-staircase",  # run-discrete-laplace, tests/commands/privatize/test_round_trip.py
-    "run-exponential",  # run-channel-option, tests/commands/privatize/test_round_trip.py
+    # run-discrete-laplace, tests/extras/release/privatize/test_round_trip.py
+    "run-discrete-staircase",
+    "run-exponential",  # run-channel-option, tests/extras/release/privatize/test_round_trip.py
     "run-debiased-rr",  # run-rr-on-bins
     "run-rr-without-truth",  # run-numbers-without-truth, tests/stranger
     "run-rr-top-k",  # run-rr-on-bins
@@ -64,10 +65,10 @@ LONG = {
     "run-adult",  # run-diabetes130, run-skin, run-rr-slices
     "run-oracle-oue",  # run-oracle-ss, tests/audits/mechanism/test_local_reports.py
     "run-oracle-she",  # run-oracle-ss, tests/audits/mechanism/test_local_reports.py
-    "compare-results",  # compare-three-with-test, tests/commands/compare
-    "mechanism-audit-unary",  # mechanism-audit-grr, tests/commands/black_box
-    "mechanism-audit-leaky",  # mechanism-audit-grr, tests/commands/black_box
-    "mechanism-audit-noisy",  # mechanism-audit-grr, tests/commands/black_box
+    "compare-results",  # compare-three-with-test, tests/extras/compare
+    "mechanism-audit-unary",  # mechanism-audit-grr, tests/extras/probe/black_box
+    "mechanism-audit-leaky",  # mechanism-audit-grr, tests/extras/probe/black_box
+    "mechanism-audit-noisy",  # mechanism-audit-grr, tests/extras/probe/black_box
 }
 """The recordings of which `make test` needs no run: where else their paths are taken."""
 

@@ -9,8 +9,8 @@ from judging.cases import evidence, judged, p_value, power
 from scipy.stats import binom
 
 import ldpaudit
-from ldpaudit.commands.selftest.planting import Setting, plant
 from ldpaudit.errors import PolicyError
+from ldpaudit.extras.selftest.planting import Setting, plant
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import (
     PRESETS,

@@ -163,8 +163,8 @@ OTHER_MEANINGS = {
     ("ldpaudit/audits/synthetic.py", "unknown"): "a trait: what is released of features",
     ("ldpaudit/audits/mechanism/audit.py", "unknown"): "a trait: what is released of labels",
     ("ldpaudit/audits/models.py", "channel"): "the key of a shared computation",
-    ("ldpaudit/commands/mechanism/result.py", "channel"): "a key of the JSON result",
-    ("ldpaudit/commands/privatize/columns.py", "channel"): "the option --channel",
+    ("ldpaudit/extras/choose/mechanism/result.py", "channel"): "a key of the JSON result",
+    ("ldpaudit/extras/release/privatize/columns.py", "channel"): "the option --channel",
     ("ldpaudit/commands/declare/work.py", "channel"): "the option --channel",
     ("datasets/probabilities.py", "channel"): "the same: the form of a matrix",
     ("datasets/probabilities.py", "by-stratum"): "the same, as it is written",
@@ -175,12 +175,16 @@ OTHER_MEANINGS = {
         "datasets/declaration.py",
         "by-stratum",
     ): "a form of declarations",
-    ("ldpaudit/commands/privatize/plan.py", "channel"): "the key of a plan, an option of a stratum",
+    (
+        "ldpaudit/extras/release/privatize/plan.py",
+        "channel",
+    ): "the key of a plan, an option of a stratum",
     ("ldpaudit/options/labels.py", "channel"): "the key of a column's options",
-    ("ldpaudit/models/iwp.py", "exponential"): "a loss",
-    ("ldpaudit/models/iwp_losses.py", "exponential"): "a loss",
-    ("ldpaudit/commands/utility/learner.py", "exponential"): "a loss",
-    ("ldpaudit/commands/requests.py", "exponential"): "a loss",
+    ("ldpaudit/extras/learn/iwp.py", "exponential"): "a loss",
+    ("ldpaudit/extras/learn/iwp_losses.py", "exponential"): "a loss",
+    ("ldpaudit/extras/learn/utility/learner.py", "exponential"): "a loss",
+    ("ldpaudit/extras/learn/request.py", "exponential"): "a loss",
+    ("ldpaudit/cli/__init__.py", "channel"): "a command",
 }
 
 
@@ -207,7 +211,7 @@ def test_no_mechanism_is_named_outside_of_its_folder() -> None:
     planted = {
         (place, name)
         for place, name in named
-        if place.startswith("ldpaudit/commands/selftest/")
+        if place.startswith("ldpaudit/extras/selftest/")
         or (place.startswith("attacks/") and name in NEEDS)
     }
     assert named - planted == set(OTHER_MEANINGS)

@@ -14,13 +14,13 @@ from other_pages import comparison
 from releases import written
 
 import ldpaudit
+from ldpaudit.cli.schemas import schema_of
 from ldpaudit.commands.run.work import said_of
-from ldpaudit.commands.schemas import schema_of
 from ldpaudit.commands.shell import tell
 from ldpaudit.errors import InputError
+from ldpaudit.extras.compare.page import render_comparison
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.pages.audit import fitting
-from ldpaudit.reports.pages.comparison import render_comparison
 from ldpaudit.reports.pages.sections import sections_of
 from ldpaudit.reports.text.answers import annotations
 from ldpaudit.reports.text.pieces import Piece, worst_first

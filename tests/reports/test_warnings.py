@@ -7,9 +7,9 @@ import re
 import pytest
 
 from ldpaudit.commands.run.work import said_of
+from ldpaudit.extras.compare.page import _judged
 from ldpaudit.reports import Surroundings, render
 from ldpaudit.reports.pages.audit import _answer, _parts
-from ldpaudit.reports.pages.comparison import _judged
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.answers import annotations
 from ldpaudit.reports.text.pieces import worst_first

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ldpaudit.commands.schemas import schema_of
+from ldpaudit.cli.schemas import schema_of
 from ldpaudit.errors import InputError
 from ldpaudit.reports import FORMATS, render
 from ldpaudit.result import SCHEMA_VERSION, AuditResult, Curve, Estimate, Finding, Score, readable

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from releases import table
 
-from ldpaudit.commands.privatize import work
-from ldpaudit.commands.sweep import run
 from ldpaudit.datasets.formats.locations import Location
+from ldpaudit.extras.choose.sweep import run
+from ldpaudit.extras.release.privatize import work
 
 Command = Callable[..., tuple[int, str, str]]
 RR = ("--mechanism", "rr", "--epsilon", "1")

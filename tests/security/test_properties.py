@@ -12,10 +12,10 @@ from fuzz.mutations import changed, toml
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from ldpaudit.commands.privatize.plan import read_plan
 from ldpaudit.datasets import parse_declaration, read_channel
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.extras.release.privatize.plan import read_plan
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import Channel, MechanismOptions, names, traits_of
 from ldpaudit.mechanisms.interface import AnalysedMechanism

@@ -10,10 +10,10 @@ import pytest
 from small_tables import small_table
 
 import ldpaudit
+from ldpaudit.extras.compare.comparison import Comparison
 from ldpaudit.reports import FORMATS, Surroundings, render
 from ldpaudit.reports.public_forms import render_public, summary_lines
 from ldpaudit.result import AuditResult
-from ldpaudit.result.comparison import Comparison
 from ldpaudit.result.public import one_digit_up, public, public_comparison
 
 PUBLIC = Surroundings(profile="public")
@@ -123,7 +123,7 @@ def forms(result):
         yield from (render(result, name, PUBLIC) for name in FORMATS)
         yield str([*summary_lines(public(result))])
     else:
-        shared = public_comparison(result)
+        shared = public_comparison(result.releases)
         yield from (render_public(shared, name) for name in ("html", "json"))
         yield str([*summary_lines(shared)])
 

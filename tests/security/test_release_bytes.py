@@ -10,11 +10,11 @@ import pyarrow.feather
 import pyarrow.ipc
 import pytest
 
-from ldpaudit.commands.privatize.request import PrivatizeRequest
-from ldpaudit.commands.privatize.work import privatize
 from ldpaudit.datasets.formats.tables import without_hidden
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError
+from ldpaudit.extras.release.privatize.request import PrivatizeRequest
+from ldpaudit.extras.release.privatize.work import privatize
 
 RR = {"mechanism": "randomized-response", "epsilon": 1.0}
 N = 120

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ldpaudit.commands.selftest.planting import People
+from ldpaudit.extras.selftest.planting import People
 from ldpaudit.release import IntArray
 from zoo.specimen import CLAIM, Fault, Specimen, honest_labels, of_people, release
 

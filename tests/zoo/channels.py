@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ldpaudit.commands.selftest.planting import People
+from ldpaudit.extras.selftest.planting import People
 from zoo.specimen import (
     CLAIM,
     Fault,

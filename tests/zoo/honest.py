@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ldpaudit.commands.selftest.planting import People, classes, people, repeated
+from ldpaudit.extras.selftest.planting import People, classes, people, repeated
 from ldpaudit.release import IntArray
 from zoo.channels import with_rare_class
 from zoo.left_behind import incomes, place_means

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ldpaudit.commands.selftest.planting import People
+from ldpaudit.extras.selftest.planting import People
 from zoo.specimen import CLAIM, Fault, Specimen, Trace, honest_labels, of_people, release
 
 REVEALED = Trace(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.commands.selftest.planting import people
+from ldpaudit.extras.selftest.planting import people
 from zoo.specimen import CLAIM, Fault, Specimen, Trace, declared
 
 HIGH = 20

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpaudit.commands.selftest.planting import People, people, repeated
+from ldpaudit.extras.selftest.planting import People, people, repeated
 from zoo.specimen import (
     CLAIM,
     Fault,

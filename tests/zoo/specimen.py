@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpaudit.commands.selftest import planting
-from ldpaudit.commands.selftest.planting import People, Planted, people, replaced
-from ldpaudit.commands.selftest.planting import keep_chance as keep
+from ldpaudit.extras.selftest import planting
+from ldpaudit.extras.selftest.planting import People, Planted, people, replaced
+from ldpaudit.extras.selftest.planting import keep_chance as keep
 from ldpaudit.release import Declaration, IntArray
 
 CLAIM = 1.0

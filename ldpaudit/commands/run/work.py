@@ -4,7 +4,7 @@ import contextlib
 import os
 import shlex
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,10 +39,8 @@ from ldpaudit.reports.text.wording import (
     waiver_line,
 )
 from ldpaudit.result import AuditResult, Check, Profile
-from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.answers import WARNING, is_warning, warnings_of
 from ldpaudit.result.harmless import one_line
-from ldpaudit.result.numbers import number
 from ldpaudit.result.public import public
 from ldpaudit.terminal import GITHUB, others_read, progress_on_terminal, say, stream, words_only
 from ldpaudit.work.documents import as_json
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ldpaudit.mechanisms.exact_sampling import Randomness
-    from ldpaudit.models_as_releases.result import PredictionsAudit
 
 
 def run_and_write(
@@ -82,7 +79,8 @@ def run_and_write(
             result = parts.enter_context(unwritten_result(released, options))
             ended = None if status is None else status(result)
             around = Surroundings(_places(result, request.policy), CHECKS, ended, profile)
-            return _Audited(result, around, None if discreet else _typed(request), details)
+            typed = None if discreet else _typed(request)
+            return _Audited(result, around, typed, details, tuple(outputs.asked))
 
         found = carry_out(work, request, outputs, quiet=quiet, discreet=discreet, minds_log=True)
     return found.result
@@ -96,6 +94,7 @@ class _Audited(Told):
     around: Surroundings
     typed: Mapping[str, str] | None
     details: bool
+    formats: Collection[str]
 
     @property
     def confidential(self) -> bool:
@@ -104,7 +103,8 @@ class _Audited(Told):
 
     def makers(self) -> Mapping[str, Callable[[], str]]:
         """Return what makes each format."""
-        return {name: partial(render, self.result, name, self.around) for name in FORMATS}
+        names = dict.fromkeys((*FORMATS, *self.formats))
+        return {name: partial(render, self.result, name, self.around) for name in names}
 
     def said(self, *, quiet: bool) -> Iterator[Said]:
         """Yield the summary; tell the service that runs the command, too."""
@@ -162,45 +162,6 @@ def _told_service(result: AuditResult, around: Surroundings, *, details: bool) -
         if summary.is_file():
             with summary.open("a", encoding="utf-8") as page:
                 page.write("\n" + text)
-
-
-def run_on_predictions(
-    request: RunRequest,
-    outputs: ReportOutputs,
-    profile: Profile,
-    gaussian_delta: float | None,
-    *,
-    quiet: bool,
-) -> "PredictionsAudit":
-    """Audit a model's predictions, write result and page, and print the answer."""
-    refuse(
-        profile == "public" or outputs.asked.keys() - {"json", "html"},
-        "Predictions have a result (--json) and a page (--html) for those who may see the true "
-        "labels, and no other report.",
-    )
-    refuse(len(request.release) > 1, "Predictions are audited one file at a time.")
-    from ldpaudit.models_as_releases.predictions import of_predictions
-
-    def work(request: RunRequest, progress: Progress) -> _Predicted:
-        options = replace(request, progress=progress)
-        return _Predicted(of_predictions(request.release[0], options, gaussian_delta))
-
-    outputs = outputs.or_beside(request.release[0], "audit")
-    return carry_out(work, request, outputs, quiet=quiet).found
-
-
-@dataclass(frozen=True)
-class _Predicted(Told):
-    found: "PredictionsAudit"
-    access: str = CONFIDENTIAL
-
-    def makers(self) -> Mapping[str, Callable[[], str]]:
-        return {"json": self.found.to_json, "html": self.found.to_html}
-
-    def said(self, *, quiet: bool) -> Iterator[Said]:
-        yield one_line(self.found.sentence)
-        for one in () if quiet else self.found.estimates:
-            yield one.kind, f"{one.title}: {number(one.value)}"
 
 
 def render_again(

@@ -24,7 +24,10 @@ from ldpaudit.result.stated import (
     shares,
 )
 
-CONSISTENCY = ("mechanism.channel_consistency", "mechanism.marginal_consistency")
+CONSISTENCY: Final[tuple[str, ...]] = (
+    "mechanism.channel_consistency",
+    "mechanism.marginal_consistency",
+)
 _DECLARED = "mechanism.epsilon"
 _DIGITS: Final = 9
 """A sum of ε is exact to so many digits."""

@@ -13,9 +13,9 @@ from zoo.audited import audit
 from zoo.catalogue import FAULTS
 
 import ldpaudit
-from ldpaudit.commands.selftest.planting import Setting, keep_chance, people, replaced
-from ldpaudit.commands.selftest.work import planted
 from ldpaudit.errors import InputError
+from ldpaudit.extras.selftest.planting import Setting, keep_chance, people, replaced
+from ldpaudit.extras.selftest.work import planted
 from ldpaudit.judging.policy import Policy
 from ldpaudit.result import AuditResult, stated
 

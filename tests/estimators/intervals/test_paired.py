@@ -5,14 +5,14 @@ import pytest
 from estimators.worlds import guesses, pair
 from scipy.special import betaincinv
 
-from ldpaudit.commands.compare.differences import (
-    count_lower,
-    counted_interval,
-    stored_interval,
-)
 from ldpaudit.estimators.intervals.bounded_mean import (
     best_interval,
     paired_interval,
+)
+from ldpaudit.extras.compare.differences import (
+    count_lower,
+    counted_interval,
+    stored_interval,
 )
 from ldpaudit.result import Estimate
 

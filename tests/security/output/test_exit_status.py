@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit import cli
-from ldpaudit.commands.privatize import work
+from ldpaudit.extras.release.privatize import work
 
 RELEASE = "privatize d.csv -o n.parquet --secret s2.parquet --mechanism rr --epsilon 1"
 RUN = "run r.parquet --truth s.parquet --only mechanism --json a.json"

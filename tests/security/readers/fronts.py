@@ -29,12 +29,12 @@ IMPORTED = (
     "ldpaudit.cli",
     "ldpaudit.api",
     "ldpaudit.commands.run",
-    "ldpaudit.commands.privatize",
-    "ldpaudit.commands.compare",
-    "ldpaudit.commands.learn",
-    "ldpaudit.commands.sweep",
+    "ldpaudit.extras.release.privatize",
+    "ldpaudit.extras.compare",
+    "ldpaudit.extras.learn",
+    "ldpaudit.extras.choose.sweep",
     "ldpaudit.commands.declare",
-    "ldpaudit.commands.advise",
+    "ldpaudit.extras.choose.advise",
 )
 
 

@@ -1,0 +1,63 @@
+"""The JSON schemas of what the commands store."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from ldpaudit.commands.registered import registered
+from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.result import SCHEMA_VERSION, AuditResult
+
+
+class Stored(NamedTuple):
+    """The form of a result: the words that make it, its model, and its version."""
+
+    words: str
+    model: Callable[[], Any]
+    version: str
+
+
+def _result() -> Any:
+    return AuditResult
+
+
+def _public() -> Any:
+    from ldpaudit.result.public import PublicResult
+
+    return PublicResult
+
+
+def _verified() -> Any:
+    from ldpaudit.commands.verify.work import Verified
+
+    return Verified
+
+
+_CORE: Final = {
+    "run": Stored("run", _result, SCHEMA_VERSION),
+    "public": Stored("run --profile public", _public, "1.0"),
+    "verify": Stored("verify", _verified, "1.0"),
+}
+
+
+def storing() -> Mapping[str, Stored]:
+    """Return what is stored, by the names that ``report --schema`` takes."""
+    found = dict(_CORE)
+    for command in registered().values():
+        if command.stored is not None:
+            words = " ".join(filter(None, (command.group, command.name)))
+            found[command.name] = Stored(words, command.stored, command.schema_version)
+    return found
+
+
+def schema_of(name: str) -> str:
+    """Return the JSON schema of the result of a command, as JSON text."""
+    # InputError if the command stores no result.
+    from ldpaudit.reports.schema import json_schema
+
+    known = storing()
+    if name not in known:
+        rest = f"; choose from {', '.join(known)}."
+        raise InputError(f"There is no schema {name!r}{did_you_mean(name, known, rest)}")
+    words, model, version = known[name]
+    title = f"Result of ldpaudit {words}, schema {version}"
+    return json_schema(model(), title, f"{name}:{version}")

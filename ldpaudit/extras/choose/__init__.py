@@ -1,0 +1,1 @@
+"""Before a release: ``sweep``, ``advise`` and the exact analysis of mechanisms."""

@@ -1,0 +1,1 @@
+"""Randomizers and trained models: ``mechanism audit``, ``audit_model``, ``run --predictions``."""

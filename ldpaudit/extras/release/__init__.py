@@ -1,0 +1,1 @@
+"""``privatize``, and the generators of synthetic features."""

@@ -1,0 +1,1 @@
+"""Conditional feature generators for double randomized response: ``ldpaudit.synthesis``."""

@@ -1,0 +1,12 @@
+from ldpaudit.extras.learn.iwp import IWPClassifier as IWPClassifier
+from ldpaudit.extras.learn.iwp import IWPRegressor as IWPRegressor
+from ldpaudit.extras.learn.iwp_losses import ExponentialLoss as ExponentialLoss
+from ldpaudit.extras.learn.iwp_losses import LogLoss as LogLoss
+from ldpaudit.extras.learn.iwp_losses import MarginLoss as MarginLoss
+from ldpaudit.extras.learn.iwp_losses import QuadraticLoss as QuadraticLoss
+from ldpaudit.extras.learn.iwp_losses import noisy_risk_bias as noisy_risk_bias
+from ldpaudit.extras.learn.learners import ReleaseClassifier as ReleaseClassifier
+from ldpaudit.extras.learn.learners import ReleaseRegressor as ReleaseRegressor
+from ldpaudit.extras.learn.learners import expected_failed_checks as expected_failed_checks
+from ldpaudit.extras.learn.scoring import released_scorer as released_scorer
+from ldpaudit.models.network import NetworkOptions as NetworkOptions

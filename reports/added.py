@@ -1,0 +1,65 @@
+"""Report formats of other packages."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.plugins import added, check_one, unloadable, watched
+from ldpaudit.reports.interface import Surroundings
+from ldpaudit.result import AuditResult
+
+
+@dataclass(frozen=True)
+class Format:
+    """A form of the report; a package registers it in the group ``ldpaudit.formats``.
+
+    It is written by ``run`` and ``report`` with ``--format NAME=FILE``.
+
+    Attributes
+    ----------
+    render : callable
+        Takes an :class:`~ldpaudit.result.AuditResult` and the :class:`Surroundings` and returns the
+        report as text. It must depend on both alone, so that the same result gives the same text.
+        What it returns is as confidential as the true labels, and written with mode 0600.
+    """
+
+    render: Callable[[AuditResult, Surroundings], str]
+
+
+def format_named(name: str, built_in: tuple[str, ...]) -> Format:
+    """Return a registered format (InputError where there is none of this name)."""
+    points = added("format", built_in)
+    if name not in points:
+        known = (*built_in, *points)
+        rest = f"; choose from {', '.join(known)}."
+        raise InputError(f"There is no report format {name!r}{did_you_mean(name, known, rest)}")
+    check_one("format", name)
+    try:
+        found: Any = points[name].load()
+    except Exception as error:
+        raise unloadable("format", name, error) from None
+    if not isinstance(found, Format):
+        raise InputError(
+            f"The plug-in {name!r} (format) must be a ldpaudit.doors.Format. Got "
+            f"{type(found).__name__} instead."
+        )
+    return found
+
+
+def render_added(
+    result: AuditResult, name: str, surroundings: Surroundings, built_in: tuple[str, ...]
+) -> str:
+    """Return the report in a registered format."""
+    found = format_named(name, built_in)
+    if surroundings.profile == "public":
+        raise InputError(
+            f"The format {name!r} is of another package and has no public form; leave it out."
+        )
+    with watched("format", name, "nothing was written in it"):
+        text = found.render(result, surroundings)
+    if not isinstance(text, str):
+        raise InputError(
+            f"The plug-in {name!r} (format) must return text. Got {type(text).__name__} instead."
+        )
+    return text
