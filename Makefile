@@ -8,7 +8,7 @@ MINUTES ?= 10
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types layers security wheel sbom validate fuzz mutate docs format clean
+.PHONY: help setup demo test check lint types layers security wheel sbom validate core fuzz mutate docs format clean
 
 help: ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -36,7 +36,7 @@ demo: $(INSTALLED) ## Audit an honest and a dishonest release of the embedded sa
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not validate'
 
-check: lint types layers security wheel ## Check format, lint, types, layers, security and the wheel
+check: lint types layers security wheel core ## Check format, lint, types, layers, security, the wheel, and the core alone
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -54,6 +54,9 @@ security: $(READY)
 
 wheel: $(READY)
 	$(BIN)/python tests/check_wheel.py
+
+core: $(READY) ## Run the core's tests in a copy without the extras
+	$(BIN)/python tests/core_alone.py
 
 sbom: $(READY) ## List what an installation pulls in, as CycloneDX: build/ldpaudit.cdx.json
 	$(BIN)/python tests/check_dependencies.py --sbom build/ldpaudit.cdx.json

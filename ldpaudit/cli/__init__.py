@@ -72,8 +72,9 @@ _COMMANDS = {app: _members(""), _policy: _members("policy"), _mechanism: _member
 for _group, _functions in _COMMANDS.items():
     for _command in _functions:
         _group.command(cls=Command)(spread(_command))
-app.add_typer(_policy)
-app.add_typer(_mechanism)
+for _group in (_policy, _mechanism):
+    if _COMMANDS[_group]:
+        app.add_typer(_group)
 
 
 def _version(shown: bool) -> None:
