@@ -12,7 +12,16 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("ldpaudit", "attacks", "datasets", "reports", "tests", "pyproject.toml", "docs", "examples")
+COPIED = (
+    "ldpaudit",
+    "attacks",
+    "datasets",
+    "reports",
+    "tests",
+    "pyproject.toml",
+    "docs",
+    "examples",
+)
 REMOVED = ("ldpaudit/extras", "tests/extras")
 # Folders and files of tests that need no extra and take seconds; all that they test is the core.
 QUICK = ("tests/judging", "tests/result", "tests/work")

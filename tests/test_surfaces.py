@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ldpaudit
-from ldpaudit.cli import _COMMANDS
+from ldpaudit.cli import members
 from ldpaudit.cli.parameters import parameters_of
 from ldpaudit.extras.web.forms import fields_of
 from ldpaudit.extras.web.kinds import KINDS
@@ -18,6 +18,7 @@ from ldpaudit.options import Option
 from ldpaudit.surfaces import COMMANDS, OPTIONS, Surface, on_page, options_in, spelt
 
 ROOT = Path(ldpaudit.__file__).parent
+GROUPS = ("", "policy", "mechanism")
 # What only a terminal runs, and the help of options, which the command line alone shows as it is.
 TERMINAL = (
     *("cli/", "options/", "terminal.py", "extras/web/server.py", "judging/policy/", "surfaces.py"),
@@ -94,7 +95,7 @@ def test_the_terminal_has_each_row_as_it_is():
 
 
 def test_every_row_of_the_table_is_an_option_or_a_command():
-    commands = [command for members in _COMMANDS.values() for command in members]
+    commands = [command for group in GROUPS for command in members(group)]
     options = {
         one.long.removeprefix("--")
         for c in commands
@@ -102,13 +103,12 @@ def test_every_row_of_the_table_is_an_option_or_a_command():
         if isinstance(one.declared, Option)
     }
     assert OPTIONS.keys() <= options
-    groups = {"policy", "mechanism"}
-    assert {*COMMANDS} == groups | {c.__name__ for m in list(_COMMANDS.values())[:1] for c in m}
+    assert {*COMMANDS} == {*GROUPS[1:]} | {command.__name__ for command in members("")}
 
 
 def test_every_field_of_the_page_has_a_title_of_its_own():
     for kind in KINDS.values():
-        command = next(c for m in _COMMANDS.values() for c in m if c.__name__ == kind.command)
+        command = next(c for c in members("") if c.__name__ == kind.command)
         fields = [one for one in fields_of(parameters_of(command)).values() if not one.main]
         titles = [one.title for one in fields]
         assert all(titles), [one.name for one in fields if not one.title]

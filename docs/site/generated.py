@@ -29,7 +29,10 @@ Commands = dict[str, Callable[..., Any]]
 
 def pages() -> Iterator[tuple[str, str]]:
     """Give each generated page: its place in docs/, and its text."""
-    single, groups = of_group(app), {g.typer_instance.info.name: g for g in app.registered_groups}
+    single, groups = (
+        of_group(app()),
+        {g.typer_instance.info.name: g for g in app().registered_groups},
+    )
     said = {name: command.__doc__ for name, command in single.items()}
     said |= {name: group.typer_instance.info.help for name, group in groups.items()}
     yield f"{COMMANDS}/README.md", index(said)
@@ -45,7 +48,7 @@ def pages() -> Iterator[tuple[str, str]]:
     grouped = {
         f"{n} {m}": c for n, g in groups.items() for m, c in of_group(g.typer_instance).items()
     }
-    yield "ldpaudit.1", manual(app.info.help or "", single | grouped, value_of)
+    yield "ldpaudit.1", manual(app().info.help or "", single | grouped, value_of)
     yield "explanation/glossary.md", glossary()
     yield "policy.md", policy_page()
     yield "reference/limits.md", limits_page()
@@ -83,7 +86,7 @@ def summary(text: str) -> str:
 def body(name: str, command: Callable[..., Any]) -> str:
     """Return what a command does, its usage and its options; those of `run` by name alone."""
     listed = options_of(command)
-    known = () if name == "run" else rows_of(of_group(app)["run"]).values()
+    known = () if name == "run" else rows_of(of_group(app())["run"]).values()
     rows, same = [], []
     for option, text in rows_of(command).items():
         if text in known:

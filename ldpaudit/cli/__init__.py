@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
@@ -47,34 +47,45 @@ def _typer(help: str, name: str | None = None) -> typer.Typer:
     )
 
 
-app = _typer(
-    "How much does a dataset with privatized labels reveal about each person's label?",
-    "ldpaudit",
-)
-_policy = _typer("Check, explain, show or start a policy.", "policy")
-_mechanism = _typer("Describe, design, compose or audit a mechanism.", "mechanism")
 # The first commands of the help, in this order; others follow by name.
 _FIRST: Final = (
     *("run", "open", "demo", "report", "privatize", "declare", "sweep", "advise", "compare"),
     *("learn", "selftest", "verify", "describe", "design", "compose", "channel", "audit"),
 )
+_GROUPS: Final = {
+    "policy": "Check, explain, show or start a policy.",
+    "mechanism": "Describe, design, compose or audit a mechanism.",
+}
 
 
-def _members(group: str) -> list[Callable[..., Any]]:
-    """Return the commands of a group: the core's, and those that packages registered."""
+def members(group: str, *, whole: bool = True) -> list[Callable[..., Any]]:
+    """Return the commands of a group: the core's and, as a whole, those that packages add."""
     core = [one for one in CORE if one.group == group]
-    found = [one.function for one in (*core, *each(group))]
+    found = [one.function for one in (*core, *(each(group) if whole else ()))]
     places = {name: place for place, name in enumerate(_FIRST)}
     return sorted(found, key=lambda one: places.get(one.__name__, len(places)))
 
 
-_COMMANDS = {app: _members(""), _policy: _members("policy"), _mechanism: _members("mechanism")}
-for _group, _functions in _COMMANDS.items():
-    for _command in _functions:
-        _group.command(cls=Command)(spread(_command))
-for _group in (_policy, _mechanism):
-    if _COMMANDS[_group]:
-        app.add_typer(_group)
+@functools.cache
+def app(*, whole: bool = True) -> typer.Typer:
+    """Return the program: the core's commands and, as a whole, those that packages add."""
+    program = _typer(
+        "How much does a dataset with privatized labels reveal about each person's label?",
+        "ldpaudit",
+    )
+    program.callback()(_root)
+    _add(program, members("", whole=whole))
+    for name, help in _GROUPS.items():
+        if functions := members(name, whole=whole):
+            group = _typer(help, name)
+            _add(group, functions)
+            program.add_typer(group)
+    return program
+
+
+def _add(group: typer.Typer, functions: Iterable[Callable[..., Any]]) -> None:
+    for function in functions:
+        group.command(cls=Command)(spread(function))
 
 
 def _version(shown: bool) -> None:
@@ -83,7 +94,6 @@ def _version(shown: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -93,9 +103,15 @@ def _root(
 
 
 @functools.cache
-def _commands() -> Any:
+def _commands(*, whole: bool = True) -> Any:
     """Return what typer makes of the commands: made once, read by each call."""
-    return typer.main.get_command(app)
+    return typer.main.get_command(app(whole=whole))
+
+
+def _asks_the_core(words: Sequence[str]) -> bool:
+    """Return whether the command line names a command of the core: then no other is looked at."""
+    core = {one.group or one.name for one in CORE}
+    return len(words) > 1 and words[1] in core and _COMPLETING not in os.environ
 
 
 def main() -> None:
@@ -116,7 +132,8 @@ def _main(debug: bool) -> None:
         for text in [line] if line else _unknown_variables() if status is None else ():
             remark(text)
         if status is None:
-            status = _commands()(standalone_mode=False, prog_name="ldpaudit")
+            commands = _commands(whole=not _asks_the_core(sys.argv))
+            status = commands(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
         _stop(interrupted(), debug)
     except Exception as error:

@@ -23,7 +23,7 @@ _GROUPS: Final = {
     ),
     "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",
     "Output": (
-        "output out secret overwrite json html sarif junit markdown profile quiet remember "
+        "output out secret overwrite json html sarif junit markdown format profile quiet remember "
         "synthetic-out posterior-out help"
     ),
     "Reading": (

@@ -190,7 +190,7 @@ def _written(folder: Path, name: str, table: pa.Table) -> Specimen:
         prior.write_text("label,probability\nno,0.6\nyes,0.4\n")
         extra.append(str(prior))
     arguments = ["privatize", str(data), "-o", str(out), "--mechanism", name, "--quiet"]
-    status = app([*arguments, "--epsilon", str(CLAIM), *extra], standalone_mode=False)
+    status = app()([*arguments, "--epsilon", str(CLAIM), *extra], standalone_mode=False)
     if status:
         raise RuntimeError(f"privatize --mechanism {name} ended with {status}")
     return Specimen(pq.read_table(out), table.select(["label"]))

@@ -173,7 +173,7 @@ def small(monkeypatch):
 def test_the_command_writes_its_result(small, tmp_path):
     place = tmp_path / "selftest.json"
     with pytest.raises(SystemExit) as ending:
-        app(["selftest", "--threads", "1", "--json", str(place)])
+        app()(["selftest", "--threads", "1", "--json", str(place)])
     assert ending.value.code == 0
     stored = json.loads(place.read_text(encoding="utf-8"))
     assert stored["verdict"] == "pass"

@@ -52,7 +52,7 @@ def test_a_divergence_gives_the_bound_of_theorem_7_1() -> None:
 
 def test_describe_prints_it_beside_the_floor() -> None:
     words = ["mechanism", "describe", "double-rr", "--lambda", "0.4", "--classes", "a,b"]
-    said = CliRunner().invoke(app, [*words, "--set", "divergence=2:1,4:1.8"])
+    said = CliRunner().invoke(app(), [*words, "--set", "divergence=2:1,4:1.8"])
     assert said.exit_code == 0
     assert "Theorem 7.1" in said.output
     assert "3.772589" in said.output

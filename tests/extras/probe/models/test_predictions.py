@@ -182,7 +182,7 @@ def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: P
     asked = ["run", f"{tmp_path}/p.csv", "--predictions", "--truth", f"{tmp_path}/train.csv"]
     asked += ["--label", "bought:rr:epsilon=1", "--seed", "0"]
     given = [*asked, "--canaries", f"{tmp_path}/drawn.csv"]
-    result = CliRunner().invoke(app, given)
+    result = CliRunner().invoke(app(), given)
     assert result.exit_code == 1, result.output
     assert "Violation found" in result.output
     stored = json.loads((tmp_path / "p.audit.json").read_text())
@@ -190,8 +190,8 @@ def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: P
     assert stored["verdict"] == again.verdict
     assert stored["estimates"][0]["value"] == again.estimates[0].value
     assert (tmp_path / "p.audit.html").stat().st_mode & 0o777 == 0o600
-    assert CliRunner().invoke(app, [*given, "--exit-zero", "--quiet"]).exit_code == 0
-    curve = CliRunner().invoke(app, [*given, "--gaussian-delta", "1e-5"])
+    assert CliRunner().invoke(app(), [*given, "--exit-zero", "--quiet"]).exit_code == 0
+    curve = CliRunner().invoke(app(), [*given, "--gaussian-delta", "1e-5"])
     assert curve.exit_code == 1
     assert "ε = 1 at δ = 1e-05 by Gaussian noise" in curve.output
     refused = {
@@ -202,7 +202,7 @@ def test_the_command_says_the_same(forest: tuple[pd.DataFrame, ...], tmp_path: P
         f"{tmp_path}/train.csv": "one file at a time",
     }
     for option, why in refused.items():
-        result = CliRunner().invoke(app, [*asked, option])
+        result = CliRunner().invoke(app(), [*asked, option])
         assert isinstance(result.exception, InputError), option
         assert why in str(result.exception), option
 
