@@ -23,7 +23,7 @@ _GROUPS: Final = {
     ),
     "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",
     "Output": (
-        "output out secret overwrite json html sarif junit markdown format profile quiet remember "
+        "output out secret overwrite json html sarif junit markdown profile quiet remember "
         "synthetic-out posterior-out help"
     ),
     "Reading": (
@@ -34,7 +34,7 @@ _GROUPS: Final = {
         "queries neighbors metric exact smoothness smoothness-power seed seeds-tried made-on "
         "threads force details processes device memory cluster cluster-without-tls confidence "
         "experimental floor private-prior unperturbed stages radius sigma feature-epsilon project "
-        "synthetic-rows debug"
+        "synthetic-rows format debug"
     ),
 }
 _PLACES: Final = {
