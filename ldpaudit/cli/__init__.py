@@ -66,9 +66,13 @@ def members(group: str, *, whole: bool = True) -> list[Callable[..., Any]]:
     return sorted(found, key=lambda one: places.get(one.__name__, len(places)))
 
 
+def app() -> typer.Typer:
+    """Return the whole program: the core's commands and those that packages add."""
+    return _program(whole=True)
+
+
 @functools.cache
-def app(*, whole: bool = True) -> typer.Typer:
-    """Return the program: the core's commands and, as a whole, those that packages add."""
+def _program(*, whole: bool) -> typer.Typer:
     program = _typer(
         "How much does a dataset with privatized labels reveal about each person's label?",
         "ldpaudit",
@@ -103,9 +107,9 @@ def _root(
 
 
 @functools.cache
-def _commands(*, whole: bool = True) -> Any:
-    """Return what typer makes of the commands: made once, read by each call."""
-    return typer.main.get_command(app(whole=whole))
+def _commands() -> Any:
+    """Return what typer makes of all commands: made once, read by each call."""
+    return typer.main.get_command(app())
 
 
 def _asks_the_core(words: Sequence[str]) -> bool:
@@ -132,7 +136,10 @@ def _main(debug: bool) -> None:
         for text in [line] if line else _unknown_variables() if status is None else ():
             remark(text)
         if status is None:
-            commands = _commands(whole=not _asks_the_core(sys.argv))
+            if _asks_the_core(sys.argv):
+                commands = typer.main.get_command(_program(whole=False))
+            else:
+                commands = _commands()
             status = commands(standalone_mode=False, prog_name="ldpaudit")
     except (typer.Abort, KeyboardInterrupt):
         _stop(interrupted(), debug)

@@ -112,7 +112,7 @@ class ReportOutputs(Outputs):
     markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
     formats: Annotated[
         tuple[str, ...],
-        Option("A report in a format of another package, NAME=FILE (repeatable).", "--format"),
+        Option("A plug-in's report, NAME=FILE (repeatable).", "--format"),
     ] = ()
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
