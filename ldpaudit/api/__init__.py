@@ -10,7 +10,6 @@ from ldpaudit.api.auditing import (
     plan_of,
     policy_of,
     seed_of,
-    unwritten_result,
     with_before,
 )
 from ldpaudit.api.reading import check_keys, notes_of, read_with, replays_of
@@ -27,6 +26,5 @@ __all__ = [
     "read_with",
     "replays_of",
     "seed_of",
-    "unwritten_result",
     "with_before",
 ]

@@ -117,13 +117,6 @@ documented(audit, AuditOptions, ("release",), _POSITIONS)
 
 def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     """Audit a released dataset as the options ask."""
-    with unwritten_result(release, options) as result:
-        return result
-
-
-@contextmanager
-def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResult]:
-    """Give the result of an audit."""
     from ldpaudit.datasets.groups import read_slices
     from ldpaudit.pipeline.audit import audit
     from ldpaudit.work.memory import Scratch
@@ -154,7 +147,7 @@ def unwritten_result(release: Any, options: AuditOptions) -> Iterator[AuditResul
             stop=stop,
             tasks=tasks,
         )
-    yield result
+    return result
 
 
 def _tree(

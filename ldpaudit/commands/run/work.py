@@ -5,7 +5,6 @@ import os
 import shlex
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ldpaudit.api import unwritten_result
+from ldpaudit.api import audit_with
 from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
 from ldpaudit.commands.requests import RunRequest
 from ldpaudit.commands.shell import Said, Told, carry_out, public_lines, tell
@@ -71,12 +70,12 @@ def run_and_write(
     # Ctrl-C ends the audit early: what is finished is written.
     discreet = profile == "public" or (others_read() and not details)
     stop = Stop.after(request.timeout)
-    with stop.on_signals(), ExitStack() as parts:
+    with stop.on_signals():
 
         def work(request: RunRequest, progress: Progress) -> _Audited:
             options = replace(request, progress=progress, stop=stop)
             released = request.release if len(request.release) > 1 else request.release[0]
-            result = parts.enter_context(unwritten_result(released, options))
+            result = audit_with(released, options)
             ended = None if status is None else status(result)
             around = Surroundings(_places(result, request.policy), CHECKS, ended, profile)
             typed = None if discreet else _typed(request)
@@ -314,8 +313,8 @@ def _audit(job: tuple[Path, Path], threads: int) -> _Written:
     request = RunRequest(
         release=(str(release),), truth=str(truth), threads=threads, command="ldpaudit demo"
     )
-    with unwritten_result(str(release), request) as result:
-        texts = {"json": as_json(result.model_dump()), "html": render(result, "html")}
+    result = audit_with(str(release), request)
+    texts = {"json": as_json(result.model_dump()), "html": render(result, "html")}
     places = ReportOutputs().or_beside(str(release), "audit").asked
     return result, {place: texts[name] for name, place in places.items()}
 
