@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 import ldpaudit
-from ldpaudit.audits.alignment import unrelated_truth
+from ldpaudit.audits.alignment import Fit, truth_fit
 from ldpaudit.audits.assumptions.rows import clusters
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.before_after import column_shares, confusion
@@ -250,8 +250,9 @@ class _Walk:
         if stratum:
             chosen = {name: place for name, place in chosen.items() if name in _OF_A_STRATUM}
         check_alignment(one_channel(context))
-        unrelated = unrelated_truth(one_channel(context))
-        notes += unrelated
+        # Of strata, each has a channel of its own and answers for its rows.
+        fit = Fit() if views or context.proven else truth_fit(one_channel(context))
+        notes += fit.notes
         strata = []
         for view, rows in views:
             run.progress.remark(f"Stratum {view.label}:")
@@ -279,8 +280,7 @@ class _Walk:
                 sha256=release.sha256,
                 today=self.today,
                 known=replace(
-                    _circumstances(context, records, self.skip),
-                    unrelated=bool(unrelated) and not stratum,
+                    _circumstances(context, records, self.skip), unrelated=fit.unrelated
                 ),
                 strata=strata,
             )

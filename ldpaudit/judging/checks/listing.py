@@ -142,9 +142,7 @@ def _unread(case: Case, _: Any) -> Draft | None:
 
 def _unrelated(case: Case, _: Any) -> Draft | None:
     """Return the check, None where the true labels say something; no policy switches it off."""
-    # Little is expected of much noise, and a claim says how much noise there is. With a claimed
-    # channel true labels that fit it worse than chance allows are refused when they are read.
-    if not case.known.unrelated or case.claim.epsilon is not None:
+    if not case.known.unrelated:
         return None
     reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
     return drafted(Answer("inconclusive", None, reason), counted=True)
