@@ -73,7 +73,7 @@ def dependence_p_value(counts: IndexArray, channel: FloatArray, rng: np.random.G
     return float((1 + sum(one <= seen * (1 + 1e-12) for one in drawn)) / (1 + least))
 
 
-def _pearson(counts: IndexArray) -> float:
+def _pearson(counts: IndexArray | FloatArray) -> float:
     """Return Pearson's statistic of independence, 0 where a margin has one class only."""
     table = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()

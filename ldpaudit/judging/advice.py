@@ -203,6 +203,8 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
     fit: dict[str, Any] = {}
     if known.counts is not None and known.channel is not None and failed & set(_REFUTING):
         fit = fits.signs(known.counts, known.channel)
+    if known.noise_step or known.columns_step:
+        fit.pop("slip", None)  # A formula is the same for all rows.
     everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)
     return {
         **fit,
@@ -218,6 +220,13 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
         "changed_shares": value.get("mechanism.marginal_consistency", 1.0) <= _RARE,
         "counted_rows": stated.COUNTED_ROWS in value,
+        "noise_step": known.noise_step,
+        "columns_step": known.columns_step,
+        "changed_by": known.changed_by or "features",
+        "may_be_made": known.may_be_made,
+        # One ε for all rows explains nothing where noise is not the same for all.
+        "one_noise": not known.noise_step
+        or ("claimed-channel" in failed and value.get(stated.FEATURE_BLIND_TEST, 1.0) > _RARE),
         **{name: f"assumptions.{name}" in value for name in _DOUBTS},
     }
 

@@ -15,12 +15,14 @@ import numpy as np
 
 import ldpaudit
 from ldpaudit.audits.alignment import Fit, truth_fit
-from ldpaudit.audits.assumptions.rows import clusters
+from ldpaudit.audits.assumptions.rows import clusters, tested
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
+from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding, concerned
 from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
+from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
 from ldpaudit.audits.running import part_note, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
@@ -279,9 +281,7 @@ class _Walk:
                 rows=len(release),
                 sha256=release.sha256,
                 today=self.today,
-                known=replace(
-                    _circumstances(context, records, self.skip), unrelated=fit.unrelated
-                ),
+                known=replace(_circumstances(context, records, self.skip), unrelated=fit.unrelated),
                 strata=strata,
             )
         if not stratum:
@@ -410,7 +410,22 @@ def _circumstances(
         advisable=_advisable(release),
         replay=context.replay,
         concerns=concerned(release),
+        **_steps(context, records),
     )
+
+
+def _steps(context: AuditContext, records: Sequence[AuditRecord]) -> dict[str, Any]:
+    """Return what to look at first by what was found of the noise; nothing where none looked."""
+    ran = {record.id for record in records if record.status == "ran"}
+    if context.proven or not tested(context) or not {"assumptions", "mechanism"} & ran:
+        return {}
+    found = steps(context, subgroup_doubt(context) if "mechanism" in ran else None)
+    return {
+        "noise_step": found.noise,
+        "columns_step": found.columns,
+        "changed_by": found.changed,
+        "may_be_made": found.made,
+    }
 
 
 def _advisable(release: Release) -> bool:

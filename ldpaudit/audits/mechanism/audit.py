@@ -14,21 +14,20 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.rows import counted, counted_rows
 from ldpaudit.audits.assumptions.standing import (
-    Doubt,
+    doubt,
     every_count,
     label_counts,
     over_all_rows,
-    rests_on_known,
     standing,
 )
 from ldpaudit.audits.assumptions.words import reading_words
-from ldpaudit.audits.before import unknown
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected, notes
 from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
     insider_evidence_of_all,
     outsider_evidence,
     report_counts,
+    subgroup_doubt,
     subgroup_evidence,
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
@@ -419,10 +418,10 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
         own = SUBGROUPS, "True labels, groups of rows"
         yield _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
         yield SUBGROUPS, lambda level: groups.bound(level).epsilon
-        limit, columns = context.claim.epsilon, unknown(context)
-        if limit is not None and bound.epsilon > limit and not rests_on_known(context) and columns:
-            found = Doubt(columns, bound=bound.epsilon)
-            yield Note.warning("mechanism", reading_words(context, found, ""))
+        # What noise shows of unknown columns is said with it; this is of the same cause.
+        found = None if doubt(context) is not None else subgroup_doubt(context)
+        if found is not None:
+            yield Note.warning("mechanism", reading_words(context, found))
     if reports is not None:
         # The reports show more than the labels drawn from them.
         words = (
