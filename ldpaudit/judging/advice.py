@@ -20,6 +20,7 @@ from ldpaudit.judging.checks.claimed_epsilon import (
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.checks.listing import (
     DECIDED,
+    ONE_LABEL,
     ORDERED,
     READ_OFF,
     TRUTH_INSIDE,
@@ -340,9 +341,10 @@ def _of_columns(case: Case, check: Check) -> dict[str, Any]:
         "columns.deciding": 0,
         "columns.lagged": 0,
     }
-    columns = value.keys() - {ORDERED, TRUTH_INSIDE, "columns.position"}
+    columns = value.keys() - {ORDERED, TRUTH_INSIDE, ONE_LABEL, "columns.position"}
     return {
         "truth_inside": TRUTH_INSIDE in value,
+        "one_label": value.get(ONE_LABEL, 0.0) > section.max_decided,
         "order_reveals": value.get(ORDERED, 0.0) > 0,
         "columns_reveal": any(value[one] > limits.get(one, section.max) for one in columns),
     }

@@ -51,6 +51,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.release import IndexArray, label_table
 from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
     INDEPENDENT,
@@ -543,11 +544,13 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
             reference="Wilks (1938)",
         )
     shown = [max(p, SMALLEST_P_VALUE) for p in p_values if p is not None]
-    if any(p_value <= alpha / len(shown) for p_value in shown):
+    least = min(shown, default=1.0)
+    if len(shown) * least <= alpha:  # Bonferroni
+        p_value = least if least <= SMALLEST_P_VALUE else len(shown) * least
         text = (
-            "The released labels do not follow the claimed mechanism: an honest release would look "
-            f"like this at most {alpha:.0%} of the time. The claimed λ or ε may be in another "
-            f"parametrisation, or labels may have been changed afterwards.{_kept(counts, channel)}"
+            f"The released labels do not follow the claimed mechanism ({p_words(p_value)}). The "
+            "claimed λ or ε may be in another parametrisation, or labels may have been changed "
+            f"afterwards.{_kept(counts, channel)}"
         )
         yield Note.warning("mechanism", text)
 
