@@ -6,9 +6,11 @@ from typing import Final
 import numpy as np
 from scipy.stats import random_table
 
+from ldpaudit.audits.aggregates import noise_p_value, residuals
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import aligned_channel
-from ldpaudit.release import FloatArray, IndexArray, label_table
+from ldpaudit.mechanisms.capabilities import BagSums
+from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 from ldpaudit.result import Note
 
 _DRAWS, _FEW_DRAWS, _LARGE = 199, 19, 40_000
@@ -45,8 +47,10 @@ def truth_fit(context: AuditContext) -> Fit:
     of them that this is to be expected. A claim that has no channel explains nothing.
     """
     release = context.release
-    if release.truth is None or release.bags is not None or release.constant:
+    if release.truth is None or release.constant:
         return Fit()
+    if release.bags is not None:
+        return _of_bags(context)
     counts = label_table(
         release.truth, release.released, len(release.classes), len(release.outputs)
     )
@@ -54,9 +58,35 @@ def truth_fit(context: AuditContext) -> Fit:
     if independence_p_value(counts, rng) <= _UNRELATED:
         return Fit()
     channel = aligned_channel(context)
-    if channel is not None and dependence_p_value(counts, channel.matrix, rng) > _TOO_LITTLE:
+    expected = 0.0 if channel is None else dependence_p_value(counts, channel.matrix, rng)
+    return _unrelated(expected)
+
+
+def _unrelated(expected: float) -> Fit:
+    """Return what is said of true labels that reveal nothing; ``expected``: p-value by the claim.
+
+    That released labels depend on them so little.
+    """
+    if expected > _TOO_LITTLE:
         return Fit(notes=(Note.info("assumptions", NOT_SEEN),))
     return Fit(unrelated=True, notes=(Note.warning("assumptions", UNRELATED),))
+
+
+def _of_bags(context: AuditContext) -> Fit:
+    """Return whether true labels belong to the rows whose sums were released."""
+    claim, bags, truth = context.claim.offers(BagSums), context.bags, context.truth
+    rng = context.rng("alignment")
+
+    def distance(labels: IntArray) -> float:
+        sums = np.bincount(bags.members, weights=labels)
+        return float(((bags.released - sums) ** 2).sum())
+
+    seen = distance(truth) * (1 + 1e-12)
+    nearer = sum(distance(rng.permutation(truth)) <= seen for _ in range(_DRAWS))
+    if (1 + nearer) / (1 + _DRAWS) <= _UNRELATED:
+        return Fit()
+    noisy = claim is not None and claim.noise != "none"
+    return _unrelated(noise_p_value(residuals(context)[0], claim) if claim and noisy else 0.0)
 
 
 def dependence_p_value(counts: IndexArray, channel: FloatArray, rng: np.random.Generator) -> float:

@@ -218,10 +218,10 @@ def at_least(share: float) -> str:
 
 
 def p_words(p_value: float) -> str:
-    """Return a p-value for a sentence, rounded up: ``p = 0.0031``, or ``p below 1e-12``."""
+    """Return a p-value for a sentence, rounded up: ``p = 0.0031``, ``p below 1e−12``."""
     if p_value <= _SMALLEST_P:
-        return f"p below {_SMALLEST_P:g}"
-    return f"p = {number(p_value, 'up', 2)}"
+        return f"p below {number(_SMALLEST_P)}"
+    return f"p = {number(p_value, 'up')}"
 
 
 def share_up(share: float) -> str:

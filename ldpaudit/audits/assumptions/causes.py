@@ -18,7 +18,7 @@ Columns = tuple[int, ...]
 # The share of what a model of all columns gained that the fewest columns must gain.
 _MOST_OF_IT = 0.8
 # Models that are fitted to find them.
-_MOST_MODELS = 16
+_MOST_MODELS = 12
 # A grouping is the cause of what is seen along an order if it says so much of it.
 _NEARLY = 0.5
 

@@ -64,6 +64,7 @@ LATER_STAGES = (
     "nothing contradicts the claim in the first of {stages} stages, but the channels of later rows "
     "depend on what a model learnt from the rows before, and no bound holds for them"
 )
+POWER_NOT_KNOWN = "how much this audit could miss is not known"
 POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
     "these do not"
@@ -209,8 +210,7 @@ def _weakness(case: Case, allowed: float, alpha: float) -> str | None:
     if (doubt := _doubt(case)) is not None:
         return doubt
     if power is None:
-        unknown = "how much this audit could miss is not known"
-        return None if math.isinf(allowed) else unknown
+        return None if math.isinf(allowed) else POWER_NOT_KNOWN
     tests = (estimates[name].value for name in CONSISTENCY if name in estimates)
     # Without true labels the power assumes that the claim is right about this release.
     assumes_claim = power.kind == "estimated" and INSIDER not in evidence.bounds
