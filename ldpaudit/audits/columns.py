@@ -249,7 +249,7 @@ def _of_columns(
             names = f" ({', '.join(surveyed[i].name for i in which)})" if surveyed else ""
             tell = "tells" if len(which) == 1 else "tell, each by itself,"
             counted = f"{len(which)} column{'s' if len(which) > 1 else ''}{names}"
-            tell = tell if known else f"{tell}, judged by the released labels,"
+            tell = tell if known else f"{tell.rstrip(',')}, judged by the released labels,"
             made = "" if known else ", unless computed from the released labels"
             yield Note.warning("columns", f"{counted} {tell} {words}{made}.")
     values = [decided(a[rows], codes, release.released[rows]) for a in arrays] if known else []
