@@ -307,7 +307,7 @@ def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
     yield Estimate.upper_bound(
         "aggregates.noise_consistency",
         "Noise of the sums against the declaration (p-value)",
-        max(_noise_p_value(every, claim), 1e-12),
+        max(noise_p_value(every, claim), 1e-12),
         confidence,
         n=len(every),
         unit="p-value",
@@ -317,7 +317,7 @@ def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
     )
 
 
-def _noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
+def noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
     """Return the p-value of the two-sided Kolmogorov–Smirnov test."""
     # With a discrete law the test compares at the jumps only, and its continuous null distribution
     # is conservative.

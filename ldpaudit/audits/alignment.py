@@ -1,40 +1,113 @@
-"""Are the true labels those of the released rows? Asked where no claimed channel shows it."""
+"""Are the true labels those of the released rows? Asked with a claim and without one."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from scipy.stats import random_table
 
+from ldpaudit.audits.aggregates import noise_p_value, residuals
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import aligned_channel
-from ldpaudit.release import FloatArray, IndexArray, label_table
+from ldpaudit.mechanisms.capabilities import BagSums
+from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 from ldpaudit.result import Note
 
 _DRAWS, _FEW_DRAWS, _LARGE = 199, 19, 40_000
 _UNRELATED: Final = 0.05
+# How seldom a release by the claimed channel may depend so little on its true labels.
+_TOO_LITTLE: Final = 0.01
 UNRELATED: Final = (
     "The true labels reveal nothing about the released ones, as if they were in another order or "
     "of other people; or noise has left nothing of them. In the first case no number that uses "
     "them says anything about this release: give them in the order of the release, or join them "
     "by a column that both files have (--id)."
 )
+NOT_SEEN: Final = (
+    "The true labels reveal nothing about the released ones, which is to be expected of so much "
+    "noise. Whether they are in the order of the release was therefore not seen."
+)
 
 
-def unrelated_truth(context: AuditContext) -> tuple[Note, ...]:
-    """Return a warning where released labels do not depend on the true ones and no claim says so.
+@dataclass(frozen=True)
+class Fit:
+    """Whether the true labels belong to the released rows.
 
-    With a claimed channel, true labels that reveal nothing are refused or agree with the claim.
+    ``unrelated``: whether they seem to be of other rows; ``notes``: what is said of that.
+    """
+
+    unrelated: bool = False
+    notes: tuple[Note, ...] = ()
+
+
+def truth_fit(context: AuditContext) -> Fit:
+    """Return whether released labels depend on the true ones, and as much as claimed.
+
+    True labels that reveal nothing are of other rows, unless the claimed channel leaves so little
+    of them that this is to be expected. A claim that has no channel explains nothing.
     """
     release = context.release
-    if release.truth is None or release.bags is not None or release.constant:
-        return ()
-    if aligned_channel(context) is not None:
-        return ()
+    if release.truth is None or release.constant:
+        return Fit()
+    if release.bags is not None:
+        return _of_bags(context)
     counts = label_table(
         release.truth, release.released, len(release.classes), len(release.outputs)
     )
-    p_value = independence_p_value(counts, context.rng("alignment"))
-    return () if p_value <= _UNRELATED else (Note.warning("assumptions", UNRELATED),)
+    rng = context.rng("alignment")
+    if independence_p_value(counts, rng) <= _UNRELATED:
+        return Fit()
+    channel = aligned_channel(context)
+    expected = 0.0 if channel is None else dependence_p_value(counts, channel.matrix, rng)
+    return _unrelated(expected)
+
+
+def _unrelated(expected: float) -> Fit:
+    """Return what is said of true labels that reveal nothing; ``expected``: p-value by the claim.
+
+    That released labels depend on them so little.
+    """
+    if expected > _TOO_LITTLE:
+        return Fit(notes=(Note.info("assumptions", NOT_SEEN),))
+    return Fit(unrelated=True, notes=(Note.warning("assumptions", UNRELATED),))
+
+
+def _of_bags(context: AuditContext) -> Fit:
+    """Return whether true labels belong to the rows whose sums were released."""
+    claim, bags, truth = context.claim.offers(BagSums), context.bags, context.truth
+    rng = context.rng("alignment")
+
+    def distance(labels: IntArray) -> float:
+        sums = np.bincount(bags.members, weights=labels)
+        return float(((bags.released - sums) ** 2).sum())
+
+    seen = distance(truth) * (1 + 1e-12)
+    nearer = sum(distance(rng.permutation(truth)) <= seen for _ in range(_DRAWS))
+    if (1 + nearer) / (1 + _DRAWS) <= _UNRELATED:
+        return Fit()
+    noisy = claim is not None and claim.noise != "none"
+    return _unrelated(noise_p_value(residuals(context)[0], claim) if claim and noisy else 0.0)
+
+
+def dependence_p_value(counts: IndexArray, channel: FloatArray, rng: np.random.Generator) -> float:
+    """Return a valid p-value of "labels depend on the true ones as much as a channel makes them".
+
+    Small where they depend on them less. Pearson's statistic against tables drawn by the channel,
+    float64 (k, m), for the same true labels; at least 0.005. Of large tables with few draws it is
+    at least 0.05.
+    """
+    sizes = counts.sum(axis=1)
+    seen, least = _pearson(counts), _DRAWS if counts.size <= _LARGE else _FEW_DRAWS
+    shares = channel / np.maximum(channel.sum(axis=1, keepdims=True), 1e-300)
+    drawn = (_pearson(rng.multinomial(sizes, shares)) for _ in range(least))
+    return float((1 + sum(one <= seen * (1 + 1e-12) for one in drawn)) / (1 + least))
+
+
+def _pearson(counts: IndexArray | FloatArray) -> float:
+    """Return Pearson's statistic of independence, 0 where a margin has one class only."""
+    table = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(((table - expected) ** 2 / expected).sum())
 
 
 def independence_p_value(counts: IndexArray, rng: np.random.Generator) -> float:
@@ -50,13 +123,7 @@ def independence_p_value(counts: IndexArray, rng: np.random.Generator) -> float:
     table = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     if min(table.shape) < 2:
         return 1.0
-    margins = table.sum(axis=1), table.sum(axis=0)
-    expected = np.outer(*margins) / table.sum()
-
-    def pearson(one: FloatArray) -> float:
-        return float(((one - expected) ** 2 / expected).sum())
-
     draws = _DRAWS if table.size <= _LARGE else _FEW_DRAWS
-    law = random_table(*margins, seed=rng)
-    seen = pearson(table.astype(np.float64)) * (1 - 1e-12)
-    return float((1 + sum(pearson(law.rvs()) >= seen for _ in range(draws))) / (1 + draws))
+    law = random_table(table.sum(axis=1), table.sum(axis=0), seed=rng)
+    seen = _pearson(table) * (1 - 1e-12)
+    return float((1 + sum(_pearson(law.rvs()) >= seen for _ in range(draws))) / (1 + draws))

@@ -32,11 +32,13 @@ from ldpaudit.estimators.representations import Source, represent
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
-from ldpaudit.result.numbers import share_of
+from ldpaudit.result.numbers import at_least
 
 READ_OFF: Final = "columns.read_off"
+ONE_LABEL: Final = "columns.one_label"
 _MOST_READ: Final = 20_000
 _EQUAL_VALUES: Final = "rows with equal values"
+_MOST_OF_ONE: Final = 30  # Rows that a person may have.
 # Natural predictors decide the label of a few people by their values alone.
 _LEAST_VALUE: Final = 0.025
 _MOST: Final = 20  # With more labels, the rarer ones count as one.
@@ -247,8 +249,9 @@ def _of_columns(
             names = f" ({', '.join(surveyed[i].name for i in which)})" if surveyed else ""
             tell = "tells" if len(which) == 1 else "tell, each by itself,"
             counted = f"{len(which)} column{'s' if len(which) > 1 else ''}{names}"
-            by = "" if known else ", by estimate from the released ones"
-            yield Note.warning("columns", f"{counted} {tell} {words}{by}.")
+            tell = tell if known else f"{tell.rstrip(',')}, judged by the released labels,"
+            made = "" if known else ", unless computed from the released labels"
+            yield Note.warning("columns", f"{counted} {tell} {words}{made}.")
     values = [decided(a[rows], codes, release.released[rows]) for a in arrays] if known else []
     if values:
         yield Estimate.estimated(
@@ -270,7 +273,7 @@ def _of_columns(
             yield Note.warning(
                 "columns",
                 f"{name}: {decide} the true "
-                f"label of {share_of(value.share)} of the people, whatever the noise on it. The "
+                f"label of {at_least(value.share)} of the people, whatever the noise on it. The "
                 "column may be computed from true labels (target encoding, missing values filled "
                 "in by class), or predict the label by nature; anybody who reads it knows those "
                 "labels.",
@@ -288,7 +291,8 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
     known = LabelsRead(labels.codes[some], labels.weights, release.released[some])
     found = readable(shown, known, context.rng("columns", "blur"))[0]
     found = [one for one in found if one.share >= (_LEAST_VALUE if _is_plain(one) else LEAST_SHARE)]
-    found += _repeated(context)
+    alike, found = _of_one_label(context, list(_repeated(context)), found)
+    yield from alike
     yield Estimate.estimated(
         READ_OFF,
         "People whose label is read off from a representation of the features",
@@ -298,19 +302,16 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
         method="boosting on every representation of the columns (values, digits, gaps, counts, "
         "places within groups), fitted on one half of the rows; on the other, rows whose label a "
         "model of blurred values and the released label leave open, and of which at least 98 % "
-        "are read right; or numbers whose equal values, in rows that are otherwise unlike, have "
-        "one true label",
+        "are read right",
         assumptions=(_ASSUMED[True],),
     )
-    names = {place: one.name for one in release.columns for place in one.arrays}
     for one in found:
-        which = list(dict.fromkeys(names[j] for j in one.source.arrays if j in names))
-        columns = f" (column{'s' * (len(which) > 1)} {', '.join(which)})" if which else ""
         yield Note.warning(
             "columns",
-            f"The true label of {share_of(one.share)} of the people {_how(one)}{columns}, whatever "
-            f"the noise on it: {100 * one.purity:.1f} % of these readings are right. The column "
-            "may be computed from true labels, have been treated class by class, or predict the "
+            f"The true label of {at_least(one.share)} of the people is read off from "
+            f"{one.source.kind}{_named(release, one, ' ({})')}, whatever the noise on it: "
+            f"{100 * one.purity:.1f} % of these readings are right. The column may be computed "
+            "from true labels, have been treated class by class, or predict the "
             "label by nature; anybody who reads it knows those labels.",
         )
 
@@ -327,10 +328,68 @@ def _repeated(context: AuditContext) -> Iterator[Readable]:
             yield Readable(share, purity, Source(_EQUAL_VALUES, (place,)))
 
 
-def _how(one: Readable) -> str:
-    if one.source.kind == _EQUAL_VALUES:
-        return "follows from that of a row with an equal value"
-    return f"is read off from {one.source.kind}"
+def _of_one_label(
+    context: AuditContext, repeated: list[Readable], found: list[Readable]
+) -> tuple[list[Part], list[Readable]]:
+    """Return what is said of columns whose equal values have one label, and the other findings.
+
+    ``repeated``: columns of numbers of which the next value says less than an equal one.
+
+    A value that few rows share reveals no label: it only shows whose rows belong together.
+    """
+    release, parts, left = context.release, list[Part](), list[Readable]()
+    seen, most = set[tuple[int, ...]](), 0.0
+    numbers = {one.source.arrays for one in repeated}
+    for one in [*repeated, *found]:
+        own = one.source.kind == _EQUAL_VALUES
+        few = _is_plain(one) and (one.source.arrays in numbers or _is_category(release, one))
+        if not (own or (few and _is_of_few(release, one))):
+            left.append(one)
+        elif one.source.arrays not in seen:
+            most = max(most, one.share)
+            text = (
+                f"Rows with equal values{_named(release, one, ' in {}')}, "
+                f"{at_least(one.share)} of the rows, have one true label, as the rows of one "
+                "person do: whoever knows the label of one knows that of the others. Or the values "
+                "were computed class by class."
+            )
+            parts.append(Note.warning("columns", text))
+            seen.add(one.source.arrays)
+    if not parts:
+        return [], left
+    estimate = Estimate.estimated(
+        ONE_LABEL,
+        "Rows with equal values in a column that have one label",
+        most,
+        unit="proportion",
+        n=len(release),
+        method="values that at most 30 rows share, all but 2 % of these with one true label; the "
+        "largest share of all columns",
+        assumptions=(_ASSUMED[True],),
+    )
+    return [estimate, *parts], left
+
+
+def _is_category(release: Release, one: Readable) -> bool:
+    return bool(min(one.source.arrays, default=0) >= release.features.numeric.shape[1])
+
+
+def _is_of_few(release: Release, one: Readable) -> bool:
+    """Return whether the values of a column are shared by few rows each, as ids of people are."""
+    columns = [*release.features.numeric.T, *release.features.categorical.T]
+    place = one.source.arrays[0] if len(one.source.arrays) == 1 else len(columns)
+    if place >= len(columns):
+        return False
+    sizes = np.unique(columns[place], return_counts=True)[1]
+    few = sizes[(sizes > 1) & (sizes <= _MOST_OF_ONE)]
+    return bool(2 * few.sum() > len(release))
+
+
+def _named(release: Release, one: Readable, words: str) -> str:
+    """Return the columns of a finding put into words; nothing where they have no names."""
+    names = {place: column.name for column in release.columns for place in column.arrays}
+    which = list(dict.fromkeys(names[j] for j in one.source.arrays if j in names))
+    return words.format(f"column{'s' * (len(which) > 1)} {', '.join(which)}") if which else ""
 
 
 def _is_plain(one: Readable) -> bool:

@@ -20,6 +20,7 @@ from ldpaudit.judging.checks.claimed_epsilon import (
 from ldpaudit.judging.checks.interface import POWER, Case
 from ldpaudit.judging.checks.listing import (
     DECIDED,
+    ONE_LABEL,
     ORDERED,
     READ_OFF,
     TRUTH_INSIDE,
@@ -203,6 +204,8 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
     fit: dict[str, Any] = {}
     if known.counts is not None and known.channel is not None and failed & set(_REFUTING):
         fit = fits.signs(known.counts, known.channel)
+    if known.noise_step or known.columns_step:
+        fit.pop("slip", None)  # A formula is the same for all rows.
     everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)
     return {
         **fit,
@@ -218,6 +221,13 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
         "changed_shares": value.get("mechanism.marginal_consistency", 1.0) <= _RARE,
         "counted_rows": stated.COUNTED_ROWS in value,
+        "noise_step": known.noise_step,
+        "columns_step": known.columns_step,
+        "changed_by": known.changed_by or "features",
+        "may_be_made": known.may_be_made,
+        # One ε for all rows explains nothing where noise is not the same for all.
+        "one_noise": not known.noise_step
+        or ("claimed-channel" in failed and value.get(stated.FEATURE_BLIND_TEST, 1.0) > _RARE),
         **{name: f"assumptions.{name}" in value for name in _DOUBTS},
     }
 
@@ -331,9 +341,10 @@ def _of_columns(case: Case, check: Check) -> dict[str, Any]:
         "columns.deciding": 0,
         "columns.lagged": 0,
     }
-    columns = value.keys() - {ORDERED, TRUTH_INSIDE, "columns.position"}
+    columns = value.keys() - {ORDERED, TRUTH_INSIDE, ONE_LABEL, "columns.position"}
     return {
         "truth_inside": TRUTH_INSIDE in value,
+        "one_label": value.get(ONE_LABEL, 0.0) > section.max_decided,
         "order_reveals": value.get(ORDERED, 0.0) > 0,
         "columns_reveal": any(value[one] > limits.get(one, section.max) for one in columns),
     }

@@ -12,7 +12,7 @@ from functools import partial
 
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.advice import advice_step
-from ldpaudit.judging.checks.claimed_epsilon import beyond_the_policy
+from ldpaudit.judging.checks.claimed_epsilon import POWER_NOT_KNOWN, beyond_the_policy
 from ldpaudit.judging.checks.interface import Answer, Draft, Evidence
 from ldpaudit.judging.checks.listing import left_out_columns
 from ldpaudit.judging.node_words import Words, sentence_of, steps_of
@@ -195,6 +195,8 @@ def _otherwise(case: NodeCase, limit: float | None, alpha: float) -> Answer:
         reason = ": ".join([f"what {case.words.all} leak was not bounded", *why[:1]])
         return Answer("inconclusive", None, reason)
     allowed, missed = case.policy.audit.max_undetected_excess.at(limit), case.missed(alpha)
+    if missed is None and allowed < math.inf:
+        return Answer("inconclusive", value, POWER_NOT_KNOWN, "lower")
     if missed is not None and missed > allowed:
         told = number(missed, "up")
         reason = (

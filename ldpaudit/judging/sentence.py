@@ -140,4 +140,5 @@ def _few_rows(case: Case, alpha: float) -> str:
         found.append(f"in {share_up(share)} of the rows")
     if group is not None and math.isfinite(group):
         found.append(f"in a group of {rows(group, 'up')} rows with similar features")
-    return f", or true labels {', or '.join(found)}" if found else ""
+    where = "standing in the clear in the label column"
+    return f", or true labels {where}, {' or '.join(found)}" if found else ""

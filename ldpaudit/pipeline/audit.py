@@ -14,13 +14,15 @@ from typing import Any, Final
 import numpy as np
 
 import ldpaudit
-from ldpaudit.audits.alignment import unrelated_truth
-from ldpaudit.audits.assumptions.rows import clusters
+from ldpaudit.audits.alignment import Fit, truth_fit
+from ldpaudit.audits.assumptions.rows import clusters, tested
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
+from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding, concerned
 from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
+from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
 from ldpaudit.audits.running import part_note, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
@@ -250,8 +252,9 @@ class _Walk:
         if stratum:
             chosen = {name: place for name, place in chosen.items() if name in _OF_A_STRATUM}
         check_alignment(one_channel(context))
-        unrelated = unrelated_truth(one_channel(context))
-        notes += unrelated
+        # Of strata, each has a channel of its own and answers for its rows.
+        fit = Fit() if views or context.proven else truth_fit(one_channel(context))
+        notes += fit.notes
         strata = []
         for view, rows in views:
             run.progress.remark(f"Stratum {view.label}:")
@@ -278,10 +281,7 @@ class _Walk:
                 rows=len(release),
                 sha256=release.sha256,
                 today=self.today,
-                known=replace(
-                    _circumstances(context, records, self.skip),
-                    unrelated=bool(unrelated) and not stratum,
-                ),
+                known=replace(_circumstances(context, records, self.skip), unrelated=fit.unrelated),
                 strata=strata,
             )
         if not stratum:
@@ -410,7 +410,22 @@ def _circumstances(
         advisable=_advisable(release),
         replay=context.replay,
         concerns=concerned(release),
+        **_steps(context, records),
     )
+
+
+def _steps(context: AuditContext, records: Sequence[AuditRecord]) -> dict[str, Any]:
+    """Return what to look at first by what was found of the noise; nothing where none looked."""
+    ran = {record.id for record in records if record.status == "ran"}
+    if context.proven or not tested(context) or not {"assumptions", "mechanism"} & ran:
+        return {}
+    found = steps(context, subgroup_doubt(context) if "mechanism" in ran else None)
+    return {
+        "noise_step": found.noise,
+        "columns_step": found.columns,
+        "changed_by": found.changed,
+        "may_be_made": found.made,
+    }
 
 
 def _advisable(release: Release) -> bool:

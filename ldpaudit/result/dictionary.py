@@ -139,6 +139,7 @@ ESTIMATES: Final = {
     "columns.lagged": "Columns that reveal 98 % of the labels of nearby rows.",
     "columns.decided": "The largest share of people whose label one column's value decides.",
     "columns.read_off": "The largest share of people whose label a representation reveals.",
+    "columns.one_label": "The largest share of rows whose equal values in a column have one label.",
     "columns.told": "The share of labels that the best single column reveals.",
     "columns.position": "The share of labels that the row number reveals.",
     "columns.row_order": "Nearby rows with the same label, beyond chance.",
@@ -151,8 +152,8 @@ ESTIMATES: Final = {
     "along the file, without true labels (p-value).",
     "assumptions.shared_with_others": "Whether it is not another person's (p-value).",
     "assumptions.unknown_columns": "Columns that refute the claim if from before the noise.",
-    "assumptions.changed_rows": "Rows whose released label was overwritten after the noise.",
-    "assumptions.selected": "Whether rows were left out or repeated by their released label.",
+    "assumptions.changed_rows": "Rows whose released label a column fixes, whatever the true one.",
+    "assumptions.selected": "Whether rows look selected by their released label.",
     "assumptions.counted_rows": "Rows that bounds count, as others share their noise.",
     "assumptions.composed_epsilon": "ε of one person who has several rows.",
     "assumptions.epsilon_with_unknown": "The bound of the release alone, were all columns there "

@@ -23,6 +23,8 @@ _FEWER: Final = ((Decimal("1e3"), 3), (Decimal("1e2"), 2))
 """From each of these on, so many decimals fewer: 2,704 and 282.1."""
 _NOISE: Final = 1e-14
 """Below this what is computed exactly is 0 but for the rounding of floating-point numbers."""
+_SMALLEST_P: Final = 1e-12
+"""Audits compute p-values down to this one."""
 _PERCENT: Final = "\u00a0%"
 _LARGEST_COUNT: Final = 1e15
 
@@ -203,6 +205,23 @@ def share_of(share: float) -> str:
     if percents < 99.5:
         return f"{percents:.2g} %"
     return f"{math.floor(10 * percents + 1e-9) / 10:g} %"
+
+
+def at_least(share: float) -> str:
+    """Return a share that is in effect a lower bound: ``at least 19 %``, rounded down; ``all``."""
+    if share >= 1:
+        return "all"
+    exact = Decimal(repr(float(100 * share)))
+    step = Decimal(1).scaleb(min(exact.adjusted() - 1, 0) if exact else 0)
+    least = (exact + Decimal("1e-9")).quantize(step, rounding=ROUND_FLOOR)
+    return f"at least {least.normalize(_CONTEXT):f} %"
+
+
+def p_words(p_value: float) -> str:
+    """Return a p-value for a sentence, rounded up: ``p = 0.0031``, ``p below 1e−12``."""
+    if p_value <= _SMALLEST_P:
+        return f"p below {number(_SMALLEST_P)}"
+    return f"p = {number(p_value, 'up')}"
 
 
 def share_up(share: float) -> str:

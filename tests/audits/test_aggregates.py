@@ -218,3 +218,16 @@ def test_too_few_bags():
     frame, truth = release(claim(), bags=12)
     with pytest.raises(ldpaudit.errors.PolicyError, match="at least 20 bags"):
         ldpaudit.audit(frame, truth, claim(), only=("aggregates",))
+
+
+def test_true_labels_of_other_rows_hold_the_decision():
+    """The sums of their bags are then as far from the released ones as those of any order."""
+    frame, truth = release(claim("geometric", 1.0))
+    other = np.random.default_rng(4).permutation(truth)
+    checks = {}
+    for name, given in (("own", truth), ("other", other)):
+        found = ldpaudit.audit(frame, given, claim("geometric", 1.0), threads=1)
+        checks[name] = {one.id: one.verdict for one in found.checks}, found.decision
+    assert "truth-fits" not in checks["own"][0]
+    assert checks["other"][0]["truth-fits"] == "inconclusive"
+    assert checks["other"][1] == "not yet"

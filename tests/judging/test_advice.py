@@ -88,7 +88,7 @@ def test_every_row_renders(kind, row):
         assert set(fields) <= known
         text = row["say"].format_map(dict.fromkeys(fits | known, "42") | TEXTS)
         assert text[0].isupper() or text.startswith("42")
-        assert text.endswith((".", '"', ")."))
+        assert text == "42" or text.endswith((".", '"', ")."))
 
 
 def test_noise_made_at_a_larger_epsilon_is_named_with_that_epsilon():

@@ -83,7 +83,7 @@ def test_a_weak_audit_is_open():
     used = 0.05 * BOUND_SHARE
     assert answer(node(excess=allowed - used - 1e-9))[0] == "pass"
     assert answer(node(excess=allowed - used + 1e-9))[0] == "inconclusive"
-    assert answer(node(excess=None))[0] == "pass"
+    assert answer(node(excess=None))[0] == "inconclusive"
 
 
 def test_the_id_of_the_bound_is_the_insiders_if_there_is_one():

@@ -233,3 +233,57 @@ def test_a_policy_without_a_test_of_a_level_is_judged(correction):
     policy = f'schema = 1\n[audit]\ncorrection = "{correction}"\n[checks.claimed-epsilon]\n'
     found = evidence(power(0.1), epsilon=1.0)
     assert judged(found, parse_policy(policy)).verdict == "pass"
+
+
+def noted(name, value=1.0):
+    return Estimate.estimated(name, "", value)
+
+
+CHANGED, SELECTED = "assumptions.changed_rows", "assumptions.selected"
+READINGS = {
+    "no name": ({}, "either a rule overwrote labels after the noise, or features were computed"),
+    "a column": ({"changed_by": "column 'roll'"}, "or column 'roll' was computed from the"),
+    "columns": ({"changed_by": "columns 'a', 'b'"}, "or columns 'a', 'b' were computed from the"),
+    "from before": ({"changed_by": "column 'age'", "may_be_made": False}, "a rule seems to have"),
+}
+
+
+@pytest.mark.parametrize("known", READINGS)
+def test_labels_that_columns_fix_are_read_both_ways_unless_these_were_there_before(known):
+    circumstances, words = READINGS[known]
+    result = judged(evidence(power(0.1), noted(CHANGED, 300), epsilon=0.9), **circumstances)
+    assert result.verdict == "inconclusive"
+    assert words in result.sentence
+    assert ("either" in result.sentence) == (known != "from before")
+    by = circumstances.get("changed_by", "features")
+    assert by in result.next_steps[0]
+
+
+def test_a_selection_is_what_the_counts_look_like():
+    result = judged(evidence(power(0.1), noted(SELECTED), epsilon=0.9))
+    assert "as if rows had been left out or repeated" in result.sentence
+
+
+@pytest.mark.parametrize("truth", [True, False])
+@pytest.mark.parametrize("name", ["columns.told", "columns.deciding", "attack.features-only.auc"])
+def test_without_true_labels_what_columns_reveal_is_of_the_released_ones(name, truth):
+    found = evidence(power(0.1), noted(name, 1.0), epsilon=0.9)
+    check = next(c for c in judged(found, truth=truth).checks if c.id == "features-reveal-label")
+    assert check.verdict == "fail"
+    assert ("released labels" in check.reason) == (not truth)
+    assert ("unless columns were computed from the released" in check.reason) == (not truth)
+
+
+def test_one_persons_rows_reveal_no_label():
+    found = evidence(power(0.1), noted("columns.one_label", 0.8), epsilon=0.9)
+    check = next(c for c in judged(found).checks if c.id == "features-reveal-label")
+    assert check.verdict == "fail"
+    words = "rows with equal values of one column, at least 80 % of the rows, have one label"
+    assert words in check.reason
+    assert "protects little" not in check.reason
+
+
+def test_shares_that_are_lower_bounds_are_at_least_that():
+    found = evidence(power(0.1), noted("columns.read_off", 0.1999), epsilon=0.9)
+    check = next(c for c in judged(found).checks if c.id == "features-reveal-label")
+    assert "at least 19 % of the people" in check.reason

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from ldpaudit.result.dictionary import CURVES, ESTIMATES, HISTOGRAMS, PLACEHOLDERS, meaning
 from ldpaudit.result.numbers import (
     against,
+    at_least,
     digits_apart,
     folds,
     number,
+    p_words,
     percent,
     rounded,
     rows,
@@ -211,3 +213,26 @@ def test_every_placeholder_is_explained():
 def test_an_id_of_another_package_has_no_meaning():
     assert meaning("plug-in.share") is None
     assert meaning("attack.best.class-2.accuracy") == ESTIMATES["attack.best.<group>.<measure>"]
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (0.1999, "at least 19 %"),
+        (0.0123, "at least 1.2 %"),
+        (0.9999, "at least 99 %"),
+        (0.29, "at least 29 %"),
+        (1.0, "all"),
+        (0.0, "at least 0 %"),
+    ],
+)
+def test_a_share_that_is_a_lower_bound_is_rounded_down(share, words):
+    assert at_least(share) == words
+
+
+@pytest.mark.parametrize(
+    ("p_value", "words"),
+    [(0.03121, "p = 0.0313"), (1e-76, "p below 1e−12"), (0.0, "p below 1e−12"), (2e-9, "p = 2e−9")],
+)
+def test_a_p_value_is_said_by_its_size(p_value, words):
+    assert p_words(p_value) == words

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ldpaudit.audits.assumptions.alone import agreement_along_the_file
-from ldpaudit.audits.assumptions.noise import NoiseFinding, WhiteNoise
+from ldpaudit.audits.assumptions.causes import causes
+from ldpaudit.audits.assumptions.noise import WhiteNoise
 from ldpaudit.audits.assumptions.rows import (
     BOUND,
     counted,
@@ -16,12 +17,11 @@ from ldpaudit.audits.assumptions.rows import (
     rows_of_one,
     tested,
 )
-from ldpaudit.audits.assumptions.standing import changed_rows, doubt, feature_blind, selected
+from ldpaudit.audits.assumptions.standing import changed_rows, doubt, feature_blind, selected_before
 from ldpaudit.audits.assumptions.words import found_words, reading_words, stretch_words
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import one_channel
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.estimators.whiteness import Order
 from ldpaudit.result import Estimate, Note, stated
 
 _BETS = "Shafer & Vovk (2019); Ville (1939)"
@@ -91,22 +91,9 @@ def _white(context: AuditContext) -> Iterator[Part]:
         found.others(),
         "p-value: the same bets on rows with different true labels",
     )
-    described = dict.fromkeys(found_words(context, one) for one in _causes(found))
+    described = dict.fromkeys(found_words(context, one) for one in causes(context))
     for text in list(described)[:_MOST_DESCRIBED]:
         yield Note.warning("assumptions", text)
-
-
-def _causes(found: WhiteNoise) -> Iterator[NoiseFinding]:
-    """Yield the clearest finding of each family in each place: others are of the same cause."""
-    seen = set[tuple[str, str, tuple[int, ...]]]()
-    for one in found.clear(known=True):
-        departure = one.departure
-        family = departure.family.removesuffix("s")
-        columns = departure.columns if isinstance(departure.where, Order) else ()
-        key = (family, departure.where.name, columns)
-        if key not in seen:
-            yield one
-        seen.add(key)
 
 
 def _along(found: WhiteNoise) -> float:
@@ -132,10 +119,10 @@ def _afterwards(context: AuditContext) -> Iterator[Part]:
             "also those with the true label that makes it least likely",
             assumptions=("such labels were overwritten after the noise",),
         )
-    if selected(context):
+    if selected_before(context):
         yield Estimate.estimated(
             stated.SELECTED,
-            "Whether rows were left out or repeated because of their released label (1: yes)",
+            "Whether the rows look selected by their released label (1: yes)",
             1,
             method="the counts fit the claimed channel with each column scaled by one factor (G "
             "test), and not the channel itself",
@@ -167,8 +154,7 @@ def _unknown(context: AuditContext) -> Iterator[Part]:
             "goes clearly with the released label",
             assumptions=(stated.NOT_DERIVED,),
         )
-    what = "" if found.finding is None else found_words(context, found.finding)
-    yield Note.warning("assumptions", reading_words(context, found, what))
+    yield Note.warning("assumptions", reading_words(context, found))
 
 
 def _counted(context: AuditContext) -> Iterator[Part]:

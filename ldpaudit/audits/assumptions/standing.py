@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.causes import named_in_doubt, telling, without_which
 from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise, groups
 from ldpaudit.audits.assumptions.rows import (
     Counted,
@@ -119,9 +120,12 @@ def rests_on_known(context: AuditContext) -> bool:
     return bool(before(context)) or not context.release.features.width
 
 
-def sound_and_numbered(context: AuditContext, rows: IndexArray) -> FeatureTable:
+def sound_and_numbered(
+    context: AuditContext, rows: IndexArray, without: tuple[int, ...] = ()
+) -> FeatureTable:
     """Return sound features of some rows, and their numbers unless released labels order them."""
-    taken = sound_features(context).take(rows)
+    # Only where no column is known are some left out, so places are those of all columns.
+    taken = sound_features(context).without(without).take(rows)
     if noise_of(context).ordered:
         return taken
     numbers = rows.astype(np.float32)[:, None]
@@ -156,14 +160,17 @@ def feature_blind(context: AuditContext) -> float | None:
 class Doubt:
     """What columns say that may have been computed from released labels after the noise.
 
-    ``columns``: array places; ``p_value``, ``finding``: of white noise by them, or None where a
-    bound says it; ``bound``: the bound of ε that they would give, in nats.
+    ``columns``: array places, the clearest first, without which nothing would speak against it;
+    ``finding``: by white noise, or None where a bound says it; ``bound``: the bound of ε that they
+    would give, in nats, the least over leaving out each; ``with_all``: with none left out;
+    ``of``: the rows in which it was found, None for all.
     """
 
     columns: tuple[int, ...]
-    p_value: float | None = None
     finding: NoiseFinding | None = None
     bound: float | None = None
+    with_all: float | None = None
+    of: AuditContext | None = None
 
 
 @remembered("assumptions.doubt")
@@ -173,27 +180,32 @@ def doubt(context: AuditContext) -> Doubt | None:
         return None
     if context.release.truth is None:
         return _doubt_alone(context)
-    apart = dependence_of(context)
+    apart, of = dependence_of(context), context
     found = [one for one in shared(context) if not one.known]
-    if apart is not None:
-        found += [one for one in apart.clear(known=False) if one.is_dependence]
+    if not found and apart is not None:
+        found = [one for one in apart.clear(known=False) if one.is_dependence]
+        rows = counted(context).rows
+        of = of_rows(context, rows) if shared(context) and rows is not None else context
     left = _without_changed(context)
     if not found or (left is not None and not left.clear(known=False)):
         return None
-    first = found[0].departure.columns
-    return Doubt(tuple(j for j in first if j not in before(context)), found[0].p_value, found[0])
+    return Doubt(named_in_doubt(of, found), telling(found)[0], of=of)
 
 
 def _doubt_alone(context: AuditContext) -> Doubt | None:
     """Return the unknown columns that bound ε above the claim, the single one that does, if any."""
     limit = largest_expected(context)
     places = unknown(context)
-    if not places or not limit < math.inf or _bound_without(context, ()) <= limit:
+    with_all = _bound_without(context, ()) if places and limit < math.inf else 0.0
+    if with_all <= limit:
         return None
     bounds = {j: _bound_without(context, (j,)) for j in _suspects(context, places)}
     alone = [j for j, bound in bounds.items() if bound <= limit]
     least = min(bounds.values(), default=math.inf)
-    return Doubt(tuple(alone) or places, bound=least)
+    some = tuple(alone) or without_which(
+        context, lambda some: _bound_without(context, some) > limit, _MOST_SUSPECTS
+    )
+    return Doubt(some, bound=least, with_all=with_all)
 
 
 def _suspects(context: AuditContext, places: tuple[int, ...]) -> list[int]:
@@ -237,6 +249,23 @@ def changed_rows(context: AuditContext) -> IndexArray:
     if not len(fixed) or 2 * len(fixed) > len(release):
         return nothing
     return fixed
+
+
+@remembered("assumptions.changing")
+def changed_columns(context: AuditContext) -> tuple[int, ...]:
+    """Return the array columns by which released labels are fixed, those from before first."""
+    fixed = _changed(context)
+    if not len(fixed):
+        return ()
+    # A column from before explains a label that one computed from released labels repeats.
+    known, left, found = set(before(context)), set(fixed.tolist()), list[int]()
+    every = [one for one in groups(context) if one.name in ("value", "range")]
+    for one in sorted(every, key=lambda one: not set(one.columns) <= known):
+        rows = fixed_rows([one.codes], context.truth, context.release.released)
+        if not left.isdisjoint(rows.tolist()):
+            found += [place for place in one.columns if place not in found]
+            left.difference_update(rows.tolist())
+    return tuple(found)
 
 
 @remembered("assumptions.without changed")
@@ -345,11 +374,22 @@ def every_count(context: AuditContext) -> IndexArray | None:
 
 @remembered("assumptions.selected")
 def selected(context: AuditContext) -> bool:
-    """Return whether rows were left out or repeated because of their released label."""
+    """Return whether the rows that bounds count seem selected by their released label."""
     channel = None if context.release.truth is None else aligned_channel(context)
     if channel is None or uses_features(context) or not counted(context).holds:
         return False
     return is_selected(label_counts(context), channel.matrix)
+
+
+def selected_before(context: AuditContext) -> bool:
+    """Return whether all rows seem selected, and not only those that bounds count."""
+    # Where unknown columns say which rows share noise, those counted may be chosen by their
+    # released labels: that is no fact about the release.
+    every = every_count(context) if selected(context) else None
+    channel = aligned_channel(context)
+    return selected(context) and (
+        every is None or (channel is not None and is_selected(every, channel.matrix))
+    )
 
 
 def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str, ...]]:

@@ -14,21 +14,20 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.rows import counted, counted_rows
 from ldpaudit.audits.assumptions.standing import (
-    Doubt,
+    doubt,
     every_count,
     label_counts,
     over_all_rows,
-    rests_on_known,
     standing,
 )
 from ldpaudit.audits.assumptions.words import reading_words
-from ldpaudit.audits.before import unknown
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected, notes
 from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
     insider_evidence_of_all,
     outsider_evidence,
     report_counts,
+    subgroup_doubt,
     subgroup_evidence,
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
@@ -52,6 +51,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.release import IndexArray, label_table
 from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
     INDEPENDENT,
@@ -419,10 +419,10 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
         own = SUBGROUPS, "True labels, groups of rows"
         yield _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
         yield SUBGROUPS, lambda level: groups.bound(level).epsilon
-        limit, columns = context.claim.epsilon, unknown(context)
-        if limit is not None and bound.epsilon > limit and not rests_on_known(context) and columns:
-            found = Doubt(columns, bound=bound.epsilon)
-            yield Note.warning("mechanism", reading_words(context, found, ""))
+        # What noise shows of unknown columns is said with it; this is of the same cause.
+        found = None if doubt(context) is not None else subgroup_doubt(context)
+        if found is not None:
+            yield Note.warning("mechanism", reading_words(context, found))
     if reports is not None:
         # The reports show more than the labels drawn from them.
         words = (
@@ -544,11 +544,13 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
             reference="Wilks (1938)",
         )
     shown = [max(p, SMALLEST_P_VALUE) for p in p_values if p is not None]
-    if any(p_value <= alpha / len(shown) for p_value in shown):
+    least = min(shown, default=1.0)
+    if len(shown) * least <= alpha:  # Bonferroni
+        p_value = least if least <= SMALLEST_P_VALUE else len(shown) * least
         text = (
-            "The released labels do not follow the claimed mechanism: an honest release would look "
-            f"like this at most {alpha:.0%} of the time. The claimed λ or ε may be in another "
-            f"parametrisation, or labels may have been changed afterwards.{_kept(counts, channel)}"
+            f"The released labels do not follow the claimed mechanism ({p_words(p_value)}). The "
+            "claimed λ or ε may be in another parametrisation, or labels may have been changed "
+            f"afterwards.{_kept(counts, channel)}"
         )
         yield Note.warning("mechanism", text)
 

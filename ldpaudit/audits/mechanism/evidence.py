@@ -9,15 +9,19 @@ from dataclasses import replace
 import numpy as np
 
 from ldpaudit.arrays import stable_order
+from ldpaudit.audits.assumptions.causes import without_which
 from ldpaudit.audits.assumptions.standing import (
+    Doubt,
     every_count,
     evidence_of,
     label_counts,
+    rests_on_known,
     selected,
     sound_and_numbered,
     sound_features,
     unchanged_rows,
 )
+from ldpaudit.audits.before import unknown
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel, feature_dependence
 from ldpaudit.estimators.epsilon.bounds import Strongest, class_counts
@@ -39,6 +43,7 @@ from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.result.stated import INSIDER_SHARES, SUBGROUPS
 
 SMALLEST_HALF = 200  # Rows that a half must have for groups to be worth looking for.
 # The share of a half on which the model is fitted; groups are chosen on its other rows.
@@ -147,6 +152,28 @@ def subgroup_evidence(context: AuditContext) -> Strongest[BoundEvidence] | str:
     if reason is not None:
         return reason
     context.progress.step("looking for groups of rows with other noise")
+    return _subgroups(context, ())
+
+
+@remembered("epsilon.subgroups in doubt")
+def subgroup_doubt(context: AuditContext) -> Doubt | None:
+    """Return the unknown columns by which a group's bound exceeds the claim; None if none does."""
+    groups, limit = subgroup_evidence(context), context.claim.epsilon
+    if isinstance(groups, str) or limit is None or rests_on_known(context) or not unknown(context):
+        return None
+    level = (1 - context.plan.confidence) * INSIDER_SHARES[SUBGROUPS]
+    most, bound = limit, groups.bound(level).epsilon
+    if bound <= most:
+        return None
+
+    def exceeds(columns: tuple[int, ...]) -> bool:
+        return _subgroups(context, columns).bound(level).epsilon > most
+
+    return Doubt(without_which(context, exceeds), bound=bound)
+
+
+def _subgroups(context: AuditContext, without: tuple[int, ...]) -> Strongest[BoundEvidence]:
+    """Return the groups found without a look at some columns, counted on the other half."""
     halves = [_half(context, half) for half in (0, 1)]
     labels = len(context.release.classes), len(context.release.outputs)
     tests: list[BoundEvidence] = []
@@ -154,7 +181,7 @@ def subgroup_evidence(context: AuditContext) -> Strongest[BoundEvidence] | str:
         rng = context.rng("subgroups", "way", str(way))
         order = rng.permutation(mine)
         cut = int(FITTED_SHARE * len(order))
-        ranked = _ranking(context, order[: min(cut, _MOST_FITTED)], rng)
+        ranked = _ranking(context, order[: min(cut, _MOST_FITTED)], rng, without)
         choosing, tested = ranked(np.sort(order[cut:])), ranked(other)
         tests += subgroup_tests(choosing, tested, labels, 0.5, rng)
     return Strongest(tests)
@@ -169,7 +196,7 @@ def _half(context: AuditContext, half: int) -> IndexArray:
 
 
 def _ranking(
-    context: AuditContext, rows: IndexArray, rng: np.random.Generator
+    context: AuditContext, rows: IndexArray, rng: np.random.Generator, without: tuple[int, ...]
 ) -> Callable[[IndexArray], RankedRows]:
     """Fit a boosted model of how much more a row's label is betrayed than usual; it scores rows."""
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -184,7 +211,7 @@ def _ranking(
     )
     matrix = presumed_channel(counts) if channel is None else worth_looking_for(channel).matrix
     betrays = betraying(matrix, class_counts(counts))
-    table = sound_and_numbered(context, rows)
+    table = sound_and_numbered(context, rows, without)
     betrayed = betrays[context.truth[rows], release.released[rows]]
     design = screened(BoostingMatrix, table, betrayed, TREE_COLUMNS)
     if not design.width:
@@ -204,7 +231,8 @@ def _ranking(
 
     def ranked(rows: IndexArray) -> RankedRows:
         batches = np.split(rows, range(_BATCH, len(rows), _BATCH))
-        scores = [model.predict(design.transform(sound_and_numbered(context, b))) for b in batches]
+        tables = (sound_and_numbered(context, batch, without) for batch in batches)
+        scores = [model.predict(design.transform(table)) for table in tables]
         return scored(rows, np.concatenate(scores))
 
     return ranked

@@ -28,6 +28,7 @@ from ldpaudit.estimators.person_noise import (
 )
 from ldpaudit.release import Release, ReleasedFiles, label_table
 from ldpaudit.result import Estimate, Finding, Kind, Note
+from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import INDEPENDENT, PERSON_NOISE
 
 Looks = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"]
@@ -44,14 +45,11 @@ _PAIRED: Final = (
 _ALONE: Final = "the answers of a person, against every joint distribution of true labels; "
 _TOO_LARGE: Final = "the product of the columns' domains is too large, or nothing is declared"
 _SHARED: Final = (
-    "The noise of one column goes along with another's: in at most {share} of releases would "
-    "independent draws look like that. A seed or a draw may have been used for both; somebody who "
-    "knows one true label then reads the noise of the other."
+    "The noise of one column goes along with another's, unlike independent draws ({p}). A seed or "
+    "a draw may have been used for both; somebody who knows one true label then reads the noise of "
+    "the other."
 )
-_NOT_JOINT: Final = (
-    "The released columns do not follow the declared joint mechanism: in at most {share} of "
-    "releases would its draws look like that."
-)
+_NOT_JOINT: Final = "The released columns do not follow the declared joint mechanism ({p})."
 _ODD: Final = {
     "reused": "random numbers of one release were used again in another, so that a comparison of "
     "the two undoes the noise of people whose label changed",
@@ -118,7 +116,7 @@ def columns_noise(answers: Answers, rng: np.random.Generator) -> tuple[float | N
         reference=found.reference,
     )
     words = _NOT_JOINT if truth and not answers.independent else _SHARED
-    note = Note.warning("person", words.format(share=f"{answers.alpha:.0%}"))
+    note = Note.warning("person", words.format(p=p_words(p_value)))
     return p_value, Finding((estimate,), notes=(note,) * (p_value <= answers.alpha))
 
 

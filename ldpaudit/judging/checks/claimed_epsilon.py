@@ -34,7 +34,7 @@ _DIGITS: Final = 9
 _SHARE_IF_CHANGED = 0.1
 _REFUTED = (
     "the claim is refuted: the noise depends on the features, or on the row's place in the file, "
-    "and not on the true label alone, as the declared mechanism would have it"
+    "although the declared mechanism looks at nothing but the true label"
 )
 _SHARES_NOISE = (
     "the claim is refuted: the noise of one person's row says what it did to another's, so anyone "
@@ -49,27 +49,42 @@ COLUMNS_IN_DOUBT = (
     "noise: either the labels were not released as claimed, or these columns were computed "
     "from released labels, which reveals nothing"
 )
-_DOUBTS = {
-    SELECTED: (
-        "the labels were changed after the noise: rows were left out or repeated because of their "
-        "released label. The counts fit the claim with the shares of released labels changed, "
-        "which reveals nothing more of the true ones"
-    ),
-    CHANGED_ROWS: (
-        "the labels were changed after the noise: a rule on features seems to have overwritten "
-        "some of them, whatever the true label was. That reveals nothing, but those rows are not "
-        "as declared"
-    ),
-    UNKNOWN_COLUMNS: COLUMNS_IN_DOUBT,
-}
+_SELECTED = (
+    "the counts fit the claim only with the shares of released labels changed, as if rows had been "
+    "left out or repeated because of their released label, or some labels overwritten. That "
+    "reveals nothing more of the true ones, but the file is not as declared"
+)
+_CHANGED = "some released labels follow from {by}, whatever the true ones are: {readings}"
+_OVERWRITTEN = (
+    "a rule seems to have overwritten them after the noise. That reveals nothing, but those rows "
+    "are not as declared"
+)
+_OR_MADE = (
+    "either a rule overwrote labels after the noise, or {by} {was} computed from the released "
+    "labels. Neither reveals anything, but the audit cannot tell which"
+)
 LATER_STAGES = (
     "nothing contradicts the claim in the first of {stages} stages, but the channels of later rows "
     "depend on what a model learnt from the rows before, and no bound holds for them"
 )
+POWER_NOT_KNOWN = "how much this audit could miss is not known"
 POWER_UNKNOWN = (
     "how much this audit could miss is known only for labels that follow the claimed channel, and "
     "these do not"
 )
+
+
+def _doubt(case: Case) -> str | None:
+    """Return why the rows may not be as declared although the claim is not refuted."""
+    found, known = case.evidence.estimates, case.known
+    if CHANGED_ROWS in found:
+        by = known.changed_by or "features"
+        was = "was" if by.startswith("column ") else "were"
+        readings = _OR_MADE.format(by=by, was=was) if known.may_be_made else _OVERWRITTEN
+        return _CHANGED.format(by=by, readings=readings)
+    if SELECTED in found:
+        return _SELECTED
+    return COLUMNS_IN_DOUBT if UNKNOWN_COLUMNS in found else None
 
 
 def claimed_epsilon(case: Case, _: Any) -> Draft | None:
@@ -111,7 +126,6 @@ def beyond_the_policy(
 
 def _measured(case: Case) -> Draft:
     evidence, limit = case.evidence, case.claim.epsilon
-    estimates = evidence.estimates
     tests = {FEATURE_BLIND_TEST} & evidence.estimates.keys()
     proofs = shares(set(evidence.bounds) | tests)
 
@@ -150,20 +164,18 @@ def _measured(case: Case) -> Draft:
             return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
         failed = failure(alpha)
         if not proofs and failed is None:
-            doubt = next((words for name, words in _DOUBTS.items() if name in estimates), None)
-            unbounded = "no audit could bound ε from below"
-            return Answer("inconclusive", None, doubt or unbounded)
+            return Answer("inconclusive", None, _doubt(case) or "no audit could bound ε from below")
         bound, firm = best_bound(alpha), best_bound(alpha, firm=True)
         if failed is not None:
             return failed
         if bound is None:
             return Answer("inconclusive", None, IN_DOUBT)
         if bound > limit and (firm is None or firm <= limit):
-            return Answer("inconclusive", bound, _DOUBTS[UNKNOWN_COLUMNS], "lower")
+            return Answer("inconclusive", bound, COLUMNS_IN_DOUBT, "lower")
         # What is shown beside a claim is certified, where anything is.
         bound = bound if firm is None else firm
         allowed = case.policy.audit.max_undetected_excess.at(limit)
-        weakness = _weakness(evidence, allowed, alpha)
+        weakness = _weakness(case, allowed, alpha)
         staged = case.claim.offers(StagedLabel)
         if weakness is None and staged is not None and staged.stages > 1 and allowed < math.inf:
             weakness = LATER_STAGES.format(stages=staged.stages)
@@ -194,16 +206,14 @@ def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, l
     )
 
 
-def _weakness(evidence: Evidence, allowed: float, alpha: float) -> str | None:
+def _weakness(case: Case, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
-    estimates = evidence.estimates
+    evidence, estimates = case.evidence, case.evidence.estimates
     power = estimates.get(POWER)
-    doubt = next((words for name, words in _DOUBTS.items() if name in estimates), None)
-    if doubt is not None:
+    if (doubt := _doubt(case)) is not None:
         return doubt
     if power is None:
-        unknown = "how much this audit could miss is not known"
-        return None if math.isinf(allowed) else unknown
+        return None if math.isinf(allowed) else POWER_NOT_KNOWN
     tests = (estimates[name].value for name in CONSISTENCY if name in estimates)
     # Without true labels the power assumes that the claim is right about this release.
     assumes_claim = power.kind == "estimated" and INSIDER not in evidence.bounds

@@ -71,7 +71,10 @@ class Circumstances:
     ``ldpaudit advise`` can take the release with its true labels; ``columns``: all private columns
     that the file declares, where others are not audited; ``replay``: what drawing the noise again
     found, None where that was not tried; ``concerns``: the names of the columns that may lead back
-    to a person, by the estimate that counts them.
+    to a person, by the estimate that counts them; ``noise_step``, ``columns_step``: what to look at
+    first by what was found of the noise, and about columns in doubt; ``changed_by``: the columns
+    that fix released labels, in words; ``may_be_made``: whether one of them may be computed from
+    released labels.
     """
 
     truth: bool = True
@@ -87,6 +90,10 @@ class Circumstances:
     columns: DeclaredColumns | None = None
     replay: Replay | None = None
     concerns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    noise_step: str = ""
+    columns_step: str = ""
+    changed_by: str = ""
+    may_be_made: bool = True
 
     @property
     def proven(self) -> bool:

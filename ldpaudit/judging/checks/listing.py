@@ -13,7 +13,7 @@ from ldpaudit.judging.policy.sections import CLAIM
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import CheckLevel, Curve, Estimate, Verdict
-from ldpaudit.result.numbers import number, percent, rows, share_of
+from ldpaudit.result.numbers import at_least, number, percent, rows
 from ldpaudit.result.stated import (
     AGREEMENT_TEST,
     COMPOSED_EPSILON,
@@ -142,9 +142,7 @@ def _unread(case: Case, _: Any) -> Draft | None:
 
 def _unrelated(case: Case, _: Any) -> Draft | None:
     """Return the check, None where the true labels say something; no policy switches it off."""
-    # Little is expected of much noise, and a claim says how much noise there is. With a claimed
-    # channel true labels that fit it worse than chance allows are refused when they are read.
-    if not case.known.unrelated or case.claim.epsilon is not None:
+    if not case.known.unrelated:
         return None
     reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
     return drafted(Answer("inconclusive", None, reason), counted=True)
@@ -337,6 +335,7 @@ _SHARES = {
 }
 TRUTH_INSIDE, DECIDED, ORDERED = "columns.truth", "columns.decided", "columns.ordered"
 READ_OFF: Final = "columns.read_off"
+ONE_LABEL: Final = "columns.one_label"
 _DECIDING, _LAGGED = "columns.deciding", "columns.lagged"
 _COLUMNS = {
     _DECIDING: ("one column decides", "{} columns decide, each by itself,"),
@@ -348,6 +347,11 @@ _COLUMNS = {
 _EXCESS, _MOST = "columns.row_order", 0.5
 # Without true labels nothing is known of what features reveal about them.
 _SEEN = "by the released labels, "
+_ALIKE: Final = "rows with equal values of one column"
+_MADE = (
+    ", unless columns were computed from the released labels: otherwise noise on the label "
+    "protects little"
+)
 _UNSEEN = "; what they reveal about the true labels was not measured"
 _NOT_ONE = {
     True: "no column by itself reveals the labels, nor does the order of the rows; what all "
@@ -359,7 +363,7 @@ _NOT_ONE = {
 
 def _features_reveal(case: Case, section: Any) -> Draft:
     estimates = case.evidence.estimates
-    every = (TRUTH_INSIDE, *_SHARES, *_COLUMNS, ORDERED, DECIDED, READ_OFF)
+    every = (TRUTH_INSIDE, *_SHARES, *_COLUMNS, ORDERED, DECIDED, READ_OFF, ONE_LABEL)
     known = [name for name in every if name in estimates]
     ids = tuple(name for name in known if name != _CLASSIFIER or _says_enough(estimates))
     shares = {name: estimates[name].value for name in ids if name in _SHARES}
@@ -367,11 +371,15 @@ def _features_reveal(case: Case, section: Any) -> Draft:
     reasons, order = list(_revealing(estimates, ids, shares, section)), _order(estimates)
     found = ", and ".join(reasons)
     seen, unseen = ("", "") if case.known.truth else (_SEEN, _UNSEEN)
+    # Neither an order nor a person's rows reveal a label to somebody who knows none.
+    alone = found not in ("", order) and not all(one.startswith(_ALIKE) for one in reasons)
+    made = _MADE if alone and not case.known.truth else ""
+    by = seen if made else ""
     if not ids:
         answer = Answer("inconclusive", None, "no label is known that features could reveal")
     elif found:
-        little = "" if found == order else ": noise on the label protects little"
-        answer = Answer("fail", observed, f"{found}{little}")
+        little = "" if not alone else ": noise on the label protects little"
+        answer = Answer("fail", observed, f"{by}{found}{made or little}")
     elif {_BALANCED, _AUC, _CLASSIFIER} & shares.keys():
         answer = Answer("pass", observed, f"{seen}the features alone leave labels open{unseen}")
     else:
@@ -416,10 +424,14 @@ def _revealing(
         yield _order(estimates)
     some = estimates[DECIDED].value if DECIDED in ids else 0.0
     if some > section.max_decided and not counts.get(_DECIDING):
-        yield f"the value of one column decides the label of {share_of(some)} of the people"
+        people = f"{at_least(some)} of the people"
+        yield f"the value of one column decides the label of {people}"
     read = estimates[READ_OFF].value if READ_OFF in ids else 0.0
     if read > section.max_decided and not counts.get(_DECIDING):
-        yield f"features reveal the label of {share_of(read)} of the people"
+        yield f"features reveal the label of {at_least(read)} of the people"
+    alike = estimates[ONE_LABEL].value if ONE_LABEL in ids else 0.0
+    if alike > section.max_decided:
+        yield f"{_ALIKE}, {at_least(alike)} of the rows, have one label, as one person's rows do"
 
 
 _LOSSES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 import ldpaudit
+from ldpaudit.audits.alignment import dependence_p_value, independence_p_value
 from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import parse_policy
+from ldpaudit.release import label_table
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,54 @@ def test_with_a_claim_of_much_noise_little_is_expected_and_nothing_is_held(seed)
     result = audited(lambda y, _: y, epsilon=0.02, noise=0.02, seed=seed)
     assert "truth-fits" not in {one.id for one in result.checks}
     assert result.verdict == "pass"
+
+
+def of_other_rows(claim, *, related, seed, n=1500):
+    """Return an audit of labels released by a claim, with their true labels or those of others."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n)
+    kept = rng.random(n) < 1 / (1 + np.exp(-1.0))
+    table = pd.DataFrame({"a": rng.normal(size=n), "label": np.where(kept, truth, 1 - truth)})
+    given = truth if related else rng.permutation(truth)
+    return ldpaudit.audit(
+        table,
+        pd.Series(given, name="label"),
+        label="label",
+        only=["assumptions", "mechanism", "power"],
+        threads=1,
+        **claim,
+    )
+
+
+CLAIMS = {
+    "none": {},
+    "of what uses features": {"mechanism": {"name": "model-based-rr", "lambda": 0.5}},
+    # Too little is expected of true labels to refuse them, and more than they say.
+    "with a channel": {"mechanism": "rr", "epsilon": 0.17},
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("related", [True, False])
+def test_true_labels_of_other_rows_hold_the_decision_whatever_is_claimed(claim, related):
+    # A permutation looks related in one of twenty draws; at these seeds it does not.
+    result = of_other_rows(CLAIMS[claim], related=related, seed=11)
+    assert ("truth-fits" in {one.id for one in result.checks}) == (not related)
+    if not related:
+        assert (result.verdict, result.decision) == ("inconclusive", "not yet")
+        assert "(--id)" in result.next_steps[0]
+
+
+def test_of_the_noise_that_is_claimed_true_labels_may_say_nothing():
+    """At most one honest release in a hundred is held, however much noise is claimed."""
+    rng = np.random.default_rng(3)
+    held = 0
+    for epsilon in (0.02, 0.05, 0.1, 0.2) * 100:
+        truth, kept = rng.integers(2, size=1000), 1 / (1 + np.exp(-epsilon))
+        channel = np.array([[kept, 1 - kept], [1 - kept, kept]])
+        released = np.where(rng.random(1000) < kept, truth, 1 - truth)
+        counts = label_table(truth, released, 2, 2)
+        if independence_p_value(counts, rng) > 0.05:
+            held += dependence_p_value(counts, channel, rng) <= 0.01
+    # A binomial count of 400 at 1 % is above 12 once in 2,000 times.
+    assert held <= 12
