@@ -218,7 +218,7 @@ def together(
         _turn.set(turn)
         return turn.do(piece)
 
-    pool, begun = ThreadPoolExecutor(len(pieces), "ldpaudit"), list[Future[T]]()
+    pool, begun = ThreadPoolExecutor(min(len(pieces), workers + 1), "ldpaudit"), list[Future[T]]()
     try:
         for rank, piece in enumerate(pieces):
             work = partial(copy_context().run, do, piece, _Turn(cores, rank))
