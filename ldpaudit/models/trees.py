@@ -140,7 +140,7 @@ def _tree(predictor: Any, known: npt.NDArray[Any], rows_of: npt.NDArray[Any]) ->
         splits.append(_Split(feature, rounded, np.uint16(left), missing_right, to_right))
         return left | right
 
-    if 2 * _MOST_LEAVES <= len(nodes):
+    if len(nodes) >= 2 * _MOST_LEAVES:
         raise ValueError(len(nodes))
     walk(0)
     return _Tree(tuple(splits), np.array(values))
