@@ -3,6 +3,8 @@
 import json
 import math
 import statistics
+import subprocess
+import sys
 import tempfile
 from functools import partial
 from itertools import product
@@ -15,7 +17,7 @@ import pandas as pd
 
 from benchmarks import tables
 from benchmarks.planted import PUBLIC, gaussian, public, randomized
-from benchmarks.runner import DATA, LDPAUDIT, Array, Ran, Rows, case, heads, ran, timed
+from benchmarks.runner import DATA, LDPAUDIT, ROOT, Array, Ran, Rows, case, heads, ran, timed
 from ldpaudit.estimators.neighbors import count_labels, default_neighbors, neighbor_search
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
@@ -44,6 +46,9 @@ SIZES: dict[str, tuple[str, dict[str, Any], str]] = {
     "20 M × 18, 10⁶ queries": ("susy", {"rows": 20_000_000}, SAMPLED),
     "100 M × 18, 10⁶ queries": ("susy", {"rows": 100_000_000}, SAMPLED),
     "CTR, 5 M × 10⁶ sparse, k = 10,000": ("ctr", {"rows": 5_000_000}, f"{CTR} --memory 4GiB"),
+    "100,000 × 18": ("susy", {"rows": 100_000}, ""),
+    "10 M × 18": ("susy", {"rows": 10_000_000}, ""),
+    "3,000 × 20,000": ("susy", {"rows": 3_000, "columns": 20_000}, ""),
     "200,000 × 18": ("susy", {"rows": 200_000}, ""),
     "CTR, 50,000 × 10⁶ sparse": ("ctr", {"rows": 50_000}, CTR),
     "600 × 23": ("credit", {"rows": 600}, "--only mechanism"),
@@ -107,6 +112,62 @@ def planted(table: str, made: dict[str, Any], folder: Path, data: Path) -> Path:
             for file in sorted(Path(place).iterdir(), reverse=True):
                 file.rename(folder / file.name)
     return release
+
+
+@case(tables=("600 × 23",), rounds=1, by_hand=False)
+def growth(
+    tables: tuple[str, ...] = ("100,000 × 18", "1 M × 20", "10 M × 18", "3,000 × 20,000"),
+    before: str = "",
+    rounds: int = 3,
+    by_hand: bool = True,
+    folder: Path = FOLDER,
+    data: Path = DATA,
+) -> Rows:
+    """How do time and memory grow, beside an earlier commit and what a user would pick instead?
+
+    Medians of rounds in which all alternate: whole audits with true labels by this code, and by
+    that of the commit `--before`; by hand, scikit-learn's boosting fitted on one half and scored on
+    the other, and the neighbours of 20,000 rows by faiss IVF.
+    """
+    yield heads("table", "what", "wall s|.1f", "processor s|.1f", "peak GiB|.2f", "wall, ratio|.2f")
+    python = sys.executable
+    with tempfile.TemporaryDirectory() as place:
+        codes = {"this code": ROOT}
+        if before:
+            codes["before"] = Path(place) / "before"
+            codes["before"].mkdir()
+            packed = subprocess.run(
+                ["git", "archive", before], cwd=ROOT, stdout=subprocess.PIPE, check=True
+            )
+            words = ["tar", "x", "-C", str(codes["before"])]
+            subprocess.run(words, input=packed.stdout, check=True)
+        for name in tables:
+            table, made, own = SIZES[name]
+            release = planted(table, made, folder, data)
+            files = [release.with_suffix(f".audit.{kind}") for kind in ("json", "html")]
+            asked = ["run", release, "--truth", release.with_suffix(".truth.parquet"), "--quiet"]
+            asked += ["--json", files[0], "--html", files[1], "--exit-zero", *own.split()]
+            ways: dict[str, list[Any]] = {
+                name: ["env", f"PYTHONPATH={code}", python, "-P", "-m", "ldpaudit", *asked]
+                for name, code in codes.items()
+            }
+            if by_hand:
+                hand = ["env", f"PYTHONPATH={ROOT}", python, "-m", "benchmarks.by_hand"]
+                ways |= {one: [*hand, one, release] for one in ("boosting", "neighbours")}
+            taken: dict[str, list[Ran]] = {way: [] for way in ways}
+            for _ in range(rounds):
+                for way, words in ways.items():
+                    taken[way].append(ran(*words))
+            base = statistics.median(one.wall for one in taken["this code"])
+            for way, runs in taken.items():
+                if any(one.status for one in runs):
+                    yield name, f"{way}: {runs[-1].said.splitlines()[-1]}", None, None, None, None
+                    continue
+                middle = [
+                    statistics.median(getattr(one, part) for one in runs)
+                    for part in ("wall", "used", "peak")
+                ]
+                yield name, way, *middle, middle[0] / base
 
 
 @case(names=("adult",), rows=500, made=(3.0,), options=("--only", "mechanism"))

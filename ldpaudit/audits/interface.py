@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -29,7 +30,7 @@ from ldpaudit.release import (
 from ldpaudit.result import Curve, Estimate, Finding, Histogram, Note, merged
 from ldpaudit.work.memory import most_rows, rows_looked_at
 from ldpaudit.work.progress import NoProgress, Progress, Stop
-from ldpaudit.work.tasks import Tasks, Threads
+from ldpaudit.work.tasks import Tasks, Threads, held
 
 T = TypeVar("T")
 
@@ -233,6 +234,28 @@ class Run:
     grouped: "Callable[[AuditContext], IndexArray | None] | None" = None
 
 
+class Known(dict[str, Any]):
+    """What is known of some rows, by key; each value is computed once, whatever thread asks."""
+
+    def __init__(self, *known: Mapping[str, Any]) -> None:
+        super().__init__(*known)
+        self._guard = threading.Lock()
+        self._locks: dict[str, Any] = {}
+
+    def once(self, key: str, build: Callable[[], T]) -> T:
+        """Return the value of a key, which ``build`` gives where it is not known yet."""
+        if key not in self:
+            with self._guard:
+                lock = self._locks.setdefault(key, threading.RLock())
+            # What is computed may need other values, never itself: so no two threads can wait for
+            # one another.
+            with held(lock):
+                if key not in self:
+                    self[key] = build()
+        value: T = self[key]
+        return value
+
+
 # Rows that are put into halves at once.
 _AT_ONCE = 1 << 22
 
@@ -255,9 +278,13 @@ class AuditContext:
     plan: Plan
     views: Views = Views()
     run: Run = field(default_factory=Run)
-    known: dict[str, Any] = field(default_factory=dict, repr=False)
+    known: dict[str, Any] = field(default_factory=Known, repr=False)
     # What drawing the noise of this column again found; None where that was not tried.
     replay: Replay | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.known, Known):
+            object.__setattr__(self, "known", Known(self.known))
 
     @property
     def proven(self) -> bool:
@@ -303,9 +330,8 @@ class AuditContext:
 
     def once(self, key: str, build: Callable[[], T]) -> T:
         """Return what ``build`` gives, computed once per audit run for each ``key``."""
-        if key not in self.known:
-            self.known[key] = build()
-        value: T = self.known[key]
+        known: Any = self.known
+        value: T = known.once(key, build)
         return value
 
     def halves(self) -> HalfArray:

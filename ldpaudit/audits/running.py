@@ -2,14 +2,15 @@
 
 import importlib.metadata
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, get_args
 
 from ldpaudit.attacks import given_attacks, taken_names
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
-from ldpaudit.audits.interface import Audit, AuditContext, Counts, Need, Plan, notes
+from ldpaudit.audits.interface import Audit, AuditContext, Counts, Known, Need, Plan, notes
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.mechanisms import Mechanism
@@ -27,7 +28,8 @@ from ldpaudit.plugins import (
 from ldpaudit.result import AuditRecord, Finding, Note, PlugIn, PlugInKind
 from ldpaudit.result.dictionary import meaning
 from ldpaudit.work.memory import FIRST_ROWS, RUN
-from ldpaudit.work.progress import Stopped
+from ldpaudit.work.progress import InTurn, Stop, Stopped
+from ldpaudit.work.tasks import together, waited
 
 # Why an audit is skipped that needs what the release does not have.
 _LACKS: Final[Mapping[str, str]] = {
@@ -38,35 +40,74 @@ _LACKS: Final[Mapping[str, str]] = {
 
 
 def run_audits(
-    chosen: Mapping[str, str], context: AuditContext
-) -> tuple[tuple[AuditRecord, ...], tuple[Finding, ...]]:
-    """Return of each audit that was asked for whether it ran, and what it found."""
-    # ``chosen``: places, ``MODULE:NAME``, by id. Raise LdpAuditError if one failed for another
-    # reason than too few rows, or a library that is not installed.
+    chosen: Mapping[str, str],
+    context: AuditContext,
+    besides: Sequence[Callable[[AuditContext], Any]] = (),
+) -> tuple[tuple[AuditRecord, ...], tuple[Finding, ...], tuple[Any, ...]]:
+    """Return of each audit that was asked for whether it ran, what it found, and what is besides.
+
+    Audits run side by side on as many processors as the plan says, with the same results as one
+    after another.
+    """
+    # ``chosen``: places, ``MODULE:NAME``, by id. ``besides``: what else is computed of the context;
+    # it takes part in no phase, and the end of the audit's time does not end it. Raise
+    # LdpAuditError if an audit failed for another reason than too few rows, or a library that is
+    # not installed.
     audits = {name: _loaded(name, path) for name, path in chosen.items()}
     reasons = {name: _unavailable(name, audit, context) for name, audit in audits.items()}
     at_work = [name for name in audits if reasons[name] is None]
     context.progress.phases([name.replace("-", " ") for name in at_work])
-    records, findings = [], []
-    for name, audit in audits.items():
-        start, context.run.stop.obeyed = time.perf_counter(), False
-        reason, finding = reasons[name], Finding()
-        if reason is None:
+    stop, turns = context.run.stop, InTurn(context.progress)
+    stop.obeyed = False
+
+    def seen(place: int) -> AuditContext:
+        return replace(context, run=replace(context.run, progress=turns.of(place)))
+
+    def run(place: int, name: str) -> tuple[AuditRecord, Finding]:
+        with stop.part():
+            start, idle, finding, reason = time.perf_counter(), waited(), Finding(), None
+            own = seen(place)
             try:
-                context.progress.phase(at_work.index(name))
-                finding = _found(name, audit, context)
+                own.progress.phase(place)
+                finding = _found(name, audits[name], own)
             except Stopped:
-                pass
+                stop.obeyed = True
             except (InsufficientDataError, MissingDependencyError) as error:
                 reason = str(error)
-        status = "ran" if reason is None else "skipped"
-        if reason is None and context.run.stop.obeyed:
-            status, reason = "stopped", context.run.stop.reason
-        seconds = round(time.perf_counter() - start, 3)
-        said = {"id": name, "status": status, "reason": reason or "", "seconds": seconds}
-        records.append(AuditRecord.model_validate(said))
-        findings.append(finding)
-    return tuple(records), tuple(findings)
+            except BaseException:
+                turns.end(after=place)
+                raise
+            finally:
+                turns.done(place)
+            seconds = time.perf_counter() - start - (waited() - idle)
+            return _record(name, reason, stop if stop.obeyed else None, seconds), finding
+
+    def compute(place: int, one: Callable[[AuditContext], Any]) -> Any:
+        with stop.part(told=True):
+            try:
+                turns.check(place)
+                return one(seen(place))
+            finally:
+                turns.done(place)
+
+    pieces: list[Callable[[], Any]] = [partial(run, *one) for one in enumerate(at_work)]
+    pieces += [partial(compute, *one) for one in enumerate(besides, len(at_work))]
+    done = list(together(pieces, context.plan.threads, turns.end))
+    ran = dict(zip(at_work, done, strict=False))
+    found = [ran.get(name) or (_record(name, reasons[name]), Finding()) for name in audits]
+    records, findings = zip(*found, strict=True) if found else ((), ())
+    return tuple(records), tuple(findings), tuple(done[len(at_work) :])
+
+
+def _record(
+    name: str, reason: str | None, stop: Stop | None = None, seconds: float = 0.0
+) -> AuditRecord:
+    """Return whether an audit ran; ``stop``: what ended it."""
+    status = "ran" if reason is None else "skipped"
+    if reason is None and stop is not None:
+        status, reason = "stopped", stop.reason
+    said = {"id": name, "status": status, "reason": reason or "", "seconds": round(seconds, 3)}
+    return AuditRecord.model_validate(said)
 
 
 def load(path: str) -> Audit:
@@ -146,7 +187,7 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
     try:
         with _watched(name):
             if "order" in needs and context.views.every_row is not None:
-                known: dict[str, Any] = context.once("in order", dict)
+                known = context.once("in order", Known)
                 views = replace(context.views, every_row=None)
                 context = context.of(context.views.every_row, views=views, known=known)
             if counts == "people":

@@ -24,6 +24,7 @@ from ldpaudit.errors import did_you_mean
 from ldpaudit.surfaces import speaking
 from ldpaudit.terminal import debugging, remark
 from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted
+from ldpaudit.work.memory import few_arenas
 
 _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG", f"{PREFIX}EFFORT"})
 _COMPLETING = "_LDPAUDIT_COMPLETE"
@@ -163,6 +164,7 @@ def _set_up() -> None:
     """Set the environment of libraries, before any is imported."""
     # Threads that wait must not spin: on a shared machine that costs more than the work itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    few_arenas()
     # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
     # find one that exists and leave none behind. Who has no folder for temporary files may still
     # run what needs none.

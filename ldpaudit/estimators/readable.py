@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.stats import beta, binom
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.estimators.representations import Representations, Source
 from ldpaudit.models.screening import associations, strongest, tried_out
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
@@ -349,7 +350,7 @@ def repeated_alike(
         Other columns that tell people apart, see :func:`tells_people_apart`: two rows that are
         equal in one of these, too, may be one person's, and do not count.
     """
-    order = np.argsort(values, kind="stable")
+    order = stable_order(values)
     order = order[~np.isnan(values[order])]
     nothing = (0.0, 0.0)
     if len(order) < 2 * _FEWEST_PAIRS:

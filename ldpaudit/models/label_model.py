@@ -32,6 +32,7 @@ from ldpaudit.models.screening import (
     screened,
     tried_out,
 )
+from ldpaudit.models.trees import probabilities
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
@@ -176,7 +177,7 @@ class Boosted:
 
     def predict(self, features: FeatureTable) -> FloatArray:
         probability = np.zeros((len(features), self.outputs))
-        found = self.model.predict_proba(self.design.transform(features))
+        found = probabilities(self.model, self.design.transform(features))
         probability[:, self.model.classes_] = found
         return probability
 

@@ -28,6 +28,7 @@ from ldpaudit.models.screening import (
     screened,
     tried_out,
 )
+from ldpaudit.models.trees import probabilities
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray
 
@@ -57,7 +58,7 @@ class BoostedRows:
 
     def probability(self, matrix: Float32Array) -> FloatArray:
         probability = np.zeros((len(matrix), self.classes))
-        probability[:, self.model.classes_] = self.model.predict_proba(matrix)
+        probability[:, self.model.classes_] = probabilities(self.model, matrix)
         return probability
 
 

@@ -5,7 +5,7 @@ import importlib.metadata
 import math
 import platform
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -221,7 +221,7 @@ class _Walk:
         leaf = node.leaves[0 if node.kind == "columns" else -1]
         run = replace(run, guesses=None)
         context = AuditContext(leaf, claim_of(leaf), self.plan, node.views, run)
-        records, findings = run_audits(self.own, context)
+        records, findings, _ = run_audits(self.own, context)
         context.progress.phases(())
         return records, merged(findings)
 
@@ -269,10 +269,16 @@ class _Walk:
         every, context = context, in_part(context)
         notes += part_note(context) + (() if stratum else replay_notes(replay))
         run.stop.running = True
+        left_out = available_audits().keys() - chosen.keys()
         with _limited_threads(plan.threads):
             context = replace(context, replay=beyond_features(context))
-            records, findings = run_audits(chosen, context)
-            findings += () if stratum else (columns_finding(context), replay_finding(replay))
+            besides: list[Callable[[AuditContext], Any]] = [
+                confusion,
+                lambda own: public_facts(replace(every, run=own.run), asked, left_out, self.today),
+                *(() if stratum else (columns_finding, column_shares)),
+            ]
+            records, findings, (table, public, *of_columns) = run_audits(chosen, context, besides)
+            findings += () if stratum else (of_columns[0], replay_finding(replay))
             run.progress.phases(())
             judgement = judge(
                 policy,
@@ -290,7 +296,7 @@ class _Walk:
         unused, parts = unused_waivers(tuple(strata), judgement.notes)
         found = merged(findings)
         scored = {e.score.subject for e in found.estimates if e.score}
-        seconds, left_out = time.perf_counter() - start, available_audits().keys() - chosen.keys()
+        seconds = time.perf_counter() - start
         plugins = taking_part(claim, plan, records, scored)
         return AuditResult(
             release=release_info(replace(node, leaves=(release,))),
@@ -298,10 +304,10 @@ class _Walk:
             notes=(*notes, *(() if stratum else refusals()), *found.notes, *unused),
             audits=records,
             run=run_info(plan, self.command, seconds, policy, plugins),
-            public=public_facts(every, asked, left_out, self.today),
+            public=public,
             strata=parts,
-            columns=None if stratum else column_shares(context),
-            confusion=confusion(context),
+            columns=None if stratum else of_columns[1],
+            confusion=table,
             **self._judged(found, judgement),
         )
 

@@ -58,7 +58,7 @@ def public_facts(
         alone = replace(context.of(release, claim=claim), run=replace(context.run, guesses=None))
         tests = sum(question.level == "error" for question in asked)
         shared = 1 if policy.audit.correction == "none" else max(tests, 1)
-        with suppress(Stopped):  # The audit was to end in time.
+        with alone.run.stop.part(), suppress(Stopped):  # The audit was to end in time.
             excess = excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
     return PublicFacts(
         release=release_info(node).model_copy(update={"truth": truth, "before": None}),

@@ -41,6 +41,7 @@ RUN: Final = 1 << 8
 FIRST_ROWS: Final = 1 << 16
 _PREFIX: Final = "ldpaudit-scratch-"
 _TIMES: Final = 3
+_ARENA_MAX: Final = -8  # M_ARENA_MAX of mallopt(3).
 
 
 def size_of(text: str | float) -> int:
@@ -182,3 +183,12 @@ def _remove(folder: Path | None, lock: int, owner: int) -> None:
             shutil.rmtree(str(folder), ignore_errors=True)
         with contextlib.suppress(OSError):
             os.close(lock)
+
+
+def few_arenas() -> None:
+    """Let all threads take memory from two places, where the C library is glibc."""
+    # By default each thread has a place of its own, and what one gives back no other can use.
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)

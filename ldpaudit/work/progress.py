@@ -2,13 +2,15 @@
 
 # ruff: noqa: ARG002 - What ignores everything has arguments all the same.
 
+import math
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Final, Protocol
 
@@ -59,22 +61,32 @@ class Stopped(KeyboardInterrupt):
 
 
 @dataclass
+class _Told:
+    """Whether somebody was told to end."""
+
+    to_end: bool = False
+
+
+# Of the part that runs, and of every thread that works for it; None outside of parts.
+_told: ContextVar[_Told | None] = ContextVar("told", default=None)
+
+
+@dataclass
 class Stop:
     """Whether an audit is to end before it is done."""
 
     # ``deadline``: when the time is over, on the clock ``time.monotonic``; None: never.
     # ``seconds``: the time that was given, for words. ``asked``: why somebody wants it to end;
     # empty while nobody does. ``running``: whether an audit has begun that can end early and still
-    # be reported. ``obeyed``: whether somebody was told to end since this was last set to False.
-    # ``since``: when it was first asked to end, on ``clock``.
+    # be reported. ``since``: when it was first asked to end, on ``clock``.
 
     deadline: float | None = None
     seconds: float | None = None
     asked: str = ""
     running: bool = False
-    obeyed: bool = False
     since: float = 0.0
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    _all: _Told = field(default_factory=_Told, repr=False)
 
     @classmethod
     def after(cls, seconds: float | None) -> "Stop":
@@ -84,8 +96,31 @@ class Stop:
     def due(self) -> bool:
         """Return whether to end now; who asks and is told so must end."""
         due = bool(self.asked) or (self.deadline is not None and self.clock() >= self.deadline)
-        self.obeyed |= due
+        self.obeyed = self.obeyed or due
         return due
+
+    @property
+    def obeyed(self) -> bool:
+        """Whether somebody was told to end since this was last set to False; see :meth:`part`."""
+        return (_told.get() or self._all).to_end
+
+    @obeyed.setter
+    def obeyed(self, told: bool) -> None:
+        (_told.get() or self._all).to_end = told
+
+    @contextmanager
+    def part(self, *, told: bool = False) -> Iterator[None]:
+        """Let ``obeyed`` be about the block, whatever runs beside it; after it, about all.
+
+        ``told``: whether the block is trusted to end soon, so that none of its steps ends it.
+        """
+        mine = _Told(told)
+        before = _told.set(mine)
+        try:
+            yield
+        finally:
+            _told.reset(before)
+            self.obeyed = self.obeyed or (mine.to_end and not told)
 
     @contextmanager
     def share(self, of: int) -> Iterator[None]:
@@ -137,6 +172,84 @@ class Stop:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class InTurn:
+    """Progress of parts that run side by side, reported as if one came after another.
+
+    What a part reports is kept until the parts before it have ended. Where the rest is not wanted
+    any more, :meth:`end` lets each part end, by :class:`Stopped`, where its next step would begin.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._lock = progress, threading.RLock()
+        self._front, self._last = 0, math.inf
+        self._done: set[int] = set()
+        self._kept: dict[int, list[tuple[str, tuple[Any, ...]]]] = {}
+
+    def of(self, place: int) -> Progress:
+        """Return the progress of a part, counted from 0."""
+        inside = self._progress
+        if isinstance(inside, Watched):
+            return replace(inside, progress=_Part(self, place))
+        return _Part(self, place)
+
+    def done(self, place: int) -> None:
+        """Note that a part has ended, and report what others have kept."""
+        with self._lock:
+            self._done.add(place)
+            while self._front in self._done:
+                self._front += 1
+                for kind, words in self._kept.pop(self._front, ()):
+                    self._pass(kind, words)
+
+    def end(self, after: float = -1) -> None:
+        """Let all parts after one end."""
+        self._last = min(self._last, after)
+
+    def check(self, place: int) -> None:
+        """End a part that is not wanted any more."""
+        if place > self._last:
+            raise Stopped
+
+    def report(self, place: int, kind: str, *words: Any) -> None:
+        """Report something of a part, or keep it for later."""
+        self.check(place)
+        with self._lock:
+            if place == self._front:
+                self._pass(kind, words)
+                return
+            kept = self._kept.setdefault(place, [])
+            if kind == "advance" and kept and kept[-1][0] == kind:
+                kept.pop()
+            kept.append((kind, words))
+
+    def _pass(self, kind: str, words: tuple[Any, ...]) -> None:
+        inside = self._progress
+        getattr(inside.progress if isinstance(inside, Watched) else inside, kind)(*words)
+
+
+@dataclass(frozen=True)
+class _Part(Progress):
+    """The progress of one of several parts that run side by side."""
+
+    parts: InTurn
+    place: int
+
+    def step(self, text: str) -> None:
+        self.parts.report(self.place, "step", text)
+
+    def advance(self, done: int, total: int) -> None:
+        self.parts.report(self.place, "advance", done, total)
+
+    def remark(self, text: str) -> None:
+        self.parts.report(self.place, "remark", text)
+
+    def phases(self, names: Sequence[str]) -> None:
+        self.parts.report(self.place, "phases", names)
+
+    def phase(self, number: int) -> None:
+        self.parts.report(self.place, "phase", number)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from heapq import heappop, heappush
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -104,6 +106,132 @@ def attempt(work: Callable[..., Any], *task: Any) -> Answer:
     return Answer(reason=reason)
 
 
+class _Cores:
+    """Processors that threads of this process take turns at, those of the lowest rank first."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.free = number, number
+        self._changed, self._queue, self._tickets = threading.Condition(), [(0, 0)][:0], 0
+
+    def take(self, rank: int) -> None:
+        """Wait for a processor."""
+        with self._changed:
+            self._tickets += 1
+            mine = (rank, self._tickets)
+            heappush(self._queue, mine)
+            self._changed.wait_for(lambda: self.free > 0 and self._queue[0] == mine)
+            heappop(self._queue)
+            self.free -= 1
+            self._changed.notify_all()
+
+    def give(self) -> None:
+        """Give a processor back."""
+        with self._changed:
+            self.free += 1
+            self._changed.notify_all()
+
+
+@dataclass
+class _Turn:
+    """What one piece of work, and the tasks that it hands out, compute with."""
+
+    # ``waited``: seconds for which the piece's own ``thread`` waited for other pieces.
+    cores: _Cores
+    rank: int
+    thread: int = 0
+    waited: float = 0.0
+
+    def do(self, work: Callable[..., T], *task: Any) -> T:
+        """Do a task when there is a processor for it."""
+        self.cores.take(self.rank)
+        try:
+            return work(*task)
+        finally:
+            self.cores.give()
+
+
+_turn: ContextVar[_Turn | None] = ContextVar("turn", default=None)
+
+
+@contextmanager
+def _lent() -> Iterator[None]:
+    """Let others compute while the block waits for some of them."""
+    turn = _turn.get()
+    if turn is None:
+        yield
+        return
+    turn.cores.give()
+    try:
+        yield
+    finally:
+        turn.cores.take(turn.rank)
+
+
+@contextmanager
+def held(lock: Any) -> Iterator[None]:
+    """Hold a lock in the block; a processor does not wait for it, but computes something else."""
+    if not lock.acquire(blocking=False):
+        start = time.perf_counter()
+        with _lent():
+            lock.acquire()
+        turn = _turn.get()
+        if turn is not None and turn.thread == threading.get_ident():
+            turn.waited += time.perf_counter() - start
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def waited() -> float:
+    """Return the seconds that the piece of work that runs has waited for others."""
+    turn = _turn.get()
+    return 0.0 if turn is None else turn.waited
+
+
+def idle() -> int:
+    """Return how many processors have nothing to do, while pieces of work run side by side."""
+    turn = _turn.get()
+    return 0 if turn is None else turn.cores.free
+
+
+def together(
+    pieces: Sequence[Callable[[], T]], workers: int, end: Callable[[], None] = lambda: None
+) -> Iterator[T]:
+    """Yield the results of different pieces of work, in order; the first error in order is raised.
+
+    All begin in their order, each in a thread of its own, and as many compute as there are workers:
+    one that waits for what another computes (:func:`held`), or for the tasks that it handed out
+    (:class:`Threads`), leaves its processor to others. With one worker all happens in the caller's
+    thread. ``end``: asks the pieces that still run to end, where the rest is not wanted.
+    """
+    if workers <= 1 or len(pieces) < 2:
+        yield from (piece() for piece in pieces)
+        return
+    from threadpoolctl import threadpool_limits
+
+    cores = _Cores(workers)
+
+    def do(piece: Callable[[], T], turn: _Turn) -> T:
+        threadpool_limits(1, user_api="openmp")
+        turn.thread = threading.get_ident()
+        _turn.set(turn)
+        return turn.do(piece)
+
+    pool, begun = ThreadPoolExecutor(min(len(pieces), workers + 1), "ldpaudit"), list[Future[T]]()
+    try:
+        for rank, piece in enumerate(pieces):
+            work = partial(copy_context().run, do, piece, _Turn(cores, rank))
+            begun.append(pool.submit(work))
+        for one in begun:
+            yield one.result()
+    except BaseException:
+        end()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 @dataclass(frozen=True)
 class Threads:
     """Threads of this process, each computing with one processor; one means the caller's own."""
@@ -121,17 +249,27 @@ class Threads:
 
         # OpenMP would start threads besides: faiss, boosting, torch.
         alone = lambda: threadpool_limits(1, user_api="openmp")  # noqa: E731
-        pool = ThreadPoolExecutor(self.workers, "ldpaudit", initializer=alone)
+        pool, turn = ThreadPoolExecutor(self.workers, "ldpaudit", initializer=alone), _turn.get()
         begun: deque[Future[T]] = deque()
+
+        def first() -> T:
+            if begun[0].done():
+                return begun.popleft().result()
+            with _lent():
+                return begun.popleft().result()
+
         try:
             for item in items:
-                begun.append(pool.submit(function, item, shared))
+                task = partial(function, item, shared)
+                task = task if turn is None else partial(turn.do, task)
+                begun.append(pool.submit(partial(copy_context().run, task)))
                 if len(begun) >= _AHEAD * self.workers:
-                    yield begun.popleft().result()
+                    yield first()
             while begun:
-                yield begun.popleft().result()
+                yield first()
         finally:
-            pool.shutdown(cancel_futures=True)
+            with _lent():
+                pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)

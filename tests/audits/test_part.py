@@ -126,7 +126,7 @@ ALL_ROWS = OfAllRows()
 def test_an_audit_of_the_rows_in_order_sees_all_of_them() -> None:
     context = in_part(AuditContext(release(), CLAIM, Plan(seed=3)))
     context.halves()
-    records, _ = run_audits({"of-all-rows": f"{__name__}:ALL_ROWS"}, context)
+    records, *_ = run_audits({"of-all-rows": f"{__name__}:ALL_ROWS"}, context)
     assert [record.status for record in records] == ["ran"]
 
 

@@ -16,7 +16,7 @@ from releases import written
 import ldpaudit
 from ldpaudit.result import AuditRecord, AuditResult
 from ldpaudit.terminal import progress_on_terminal
-from ldpaudit.work.progress import INTERRUPTED, NoProgress, Stop, Stopped, Watched
+from ldpaudit.work.progress import INTERRUPTED, InTurn, NoProgress, Stop, Stopped, Watched
 
 TIME = "its time was over (--timeout 60)"
 
@@ -67,6 +67,50 @@ def test_signals_ask_first_and_interrupt_then(capfd):
             os.kill(os.getpid(), signal.SIGINT)
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert capfd.readouterr().err.count("the report will say what is missing") == 1
+
+
+class Told(NoProgress):
+    """Progress that remembers what it was told."""
+
+    def __init__(self):
+        self.lines = []
+
+    def step(self, text):
+        self.lines.append(text)
+
+    def advance(self, done, total):
+        self.lines.append((done, total))
+
+
+def test_parts_side_by_side_are_reported_in_their_order():
+    told = Told()
+    turns = InTurn(Watched(told, name="a release"))
+    first, second = turns.of(0), turns.of(1)
+    second.step("c")
+    second.advance(1, 9)
+    second.advance(2, 9)
+    first.step("a")
+    assert told.lines == ["a release: a"]
+    turns.done(0)
+    second.step("d")
+    assert told.lines == ["a release: a", "a release: c", (2, 9), "a release: d"]
+    turns.end(after=0)
+    with pytest.raises(Stopped):
+        second.step("e")
+    first.step("b")
+
+
+def test_a_part_that_was_told_to_end_says_nothing_of_another():
+    stop = Stop(asked=INTERRUPTED)
+    with stop.part():
+        assert stop.due()
+        with stop.part():
+            assert not stop.obeyed
+    assert stop.obeyed
+    other = Stop(asked=INTERRUPTED)
+    with other.part(told=True):
+        Watched(NoProgress(), other).step("it is trusted to end")
+    assert not other.obeyed
 
 
 def stopped(*names):
@@ -143,6 +187,7 @@ def test_what_is_finished_is_reported(at, ended, tmp_path):
 def test_one_signal_writes_what_is_finished(tmp_path):
     path, truth = written(tmp_path, rows=1000)
     words = [sys.executable, "-m", "ldpaudit", "run", str(path), "--truth", str(truth)]
+    words += ["--threads", "1"]
     process = subprocess.Popen(
         [*words, "--only", "mechanism", "--only", "label-inference", "--only", "power"],
         stderr=subprocess.PIPE,

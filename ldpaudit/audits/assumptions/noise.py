@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from ldpaudit.arrays import stable_order
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel
@@ -208,13 +209,13 @@ def _segment(
     """Return rows in the stable order of a column, of many a part next to each other in it."""
     n = len(column)
     if n <= _SEGMENT:
-        rows = np.argsort(column, kind="stable")
+        rows = stable_order(column)
         return rows, column[rows]
     sample = np.sort(column[rng.integers(0, n, 20_000)])
     width = int(len(sample) * _SEGMENT / n)
     start = int(rng.integers(0, len(sample) - width))
     inside = np.flatnonzero((column >= sample[start]) & (column <= sample[start + width]))
-    rows = inside[np.argsort(column[inside], kind="stable")][: 2 * _SEGMENT]
+    rows = inside[stable_order(column[inside])][: 2 * _SEGMENT]
     return rows, column[rows]
 
 
@@ -264,7 +265,7 @@ def _bins(column: FloatArray | IntArray, rng: np.random.Generator) -> IndexArray
     edges = np.unique(np.quantile(sample, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
     codes = np.searchsorted(edges, column, side="right") + 1
     codes[np.isnan(column)] = 0
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return (np.cumsum(np.bincount(codes) > 0) - 1)[codes]
 
 
 @remembered("noise.white")

@@ -20,7 +20,7 @@ from ldpaudit.audits.assumptions.rows import (
     tested,
 )
 from ldpaudit.audits.before import before, unknown
-from ldpaudit.audits.interface import AuditContext, of_rows, remembered
+from ldpaudit.audits.interface import AuditContext, Known, of_rows, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.assumptions.afterwards import fixed_rows, is_selected, truth_alignment
@@ -289,9 +289,8 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     part = counted(context)
     if part.rows is not None or not part.holds or len(_changed(context)):
         return context
-    known: dict[str, Any] = context.once("all rows", dict)
-    known |= {"rows.clusters": None, "rows.counted": Counted(None)}
-    known |= _of_columns(context)
+    given = {"rows.clusters": None, "rows.counted": Counted(None)}
+    known = context.once("all rows", lambda: Known(given | _of_columns(context)))
     return context.of(whole, views=replace(context.views, every_row=None), known=known)
 
 
@@ -301,8 +300,8 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
     groups = context.release.groups
     if groups is None:
         return context
-    known: dict[str, Any] = context.once("one row of each group", dict)
-    if not known:
+
+    def build() -> Known:
         rows = one_of_each(groups, context.rng("one row of each group"))
         found = noise_clusters(context)
         codes = None if found is None else found[rows]
@@ -315,10 +314,10 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
         if of_all.spacing is not None:  # Distances are those in the file.
             places = np.searchsorted(rows, of_all.spacing.apart(rows[places]))
         apart = None if len(places) == len(rows) else places
-        known["rows"] = rows
-        known["rows.clusters"] = codes
-        known["rows.counted"] = replace(of_all, rows=apart)
-        known |= _of_columns(context)
+        given = {"rows": rows, "rows.clusters": codes, "rows.counted": replace(of_all, rows=apart)}
+        return Known(given | _of_columns(context))
+
+    known = context.once("one row of each group", build)
     return replace(of_rows(context, known["rows"]), known=known)
 
 
