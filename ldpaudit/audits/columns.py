@@ -13,22 +13,19 @@ from ldpaudit.audits.interface import AuditContext, Part, collected, notes
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior, why_no_channel
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.clusters import equal_rows
-from ldpaudit.estimators.columns import (
+from ldpaudit.estimators.readable import (
     LEAST_SHARE,
-    MOST_ERROR,
     MOST_SCANNED,
-    Agreement,
-    Values,
-    agreement_in_cells,
-    decided,
+    Readable,
+    readable,
     rows_to_scan,
     scan,
-    strongest_agreement,
     worth_scanning,
 )
 from ldpaudit.estimators.readable import Labels as LabelsRead
-from ldpaudit.estimators.readable import Readable, readable, repeated_alike, tells_people_apart
 from ldpaudit.estimators.representations import Source, represent
+from ldpaudit.estimators.row_order import Agreement, agreement_in_cells, strongest_agreement
+from ldpaudit.estimators.telling import MOST_ERROR, Values, repeated_alike, tells_people_apart
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
@@ -37,8 +34,6 @@ from ldpaudit.result.numbers import share_of
 READ_OFF: Final = "columns.read_off"
 _MOST_READ: Final = 20_000
 _EQUAL_VALUES: Final = "rows with equal values"
-# Natural predictors decide the label of a few people by their values alone.
-_LEAST_VALUE: Final = 0.025
 _MOST: Final = 20  # With more labels, the rarer ones count as one.
 _LEAST_Z: Final = 6.0
 # The smallest excess of a word, of true labels and of released ones, which noise makes smaller.
@@ -49,10 +44,6 @@ _HOW: Final = {
     False: "as with true labels, which the inverse of the claimed channel stands for",
 }
 _LAST_MARK: Final = 3
-_UNNAMED: Final = (
-    "A column of ids, or what is read out of another: NaN beside missing values, zeros below "
-    "zero, parts of a date"
-)
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 _ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
 _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
@@ -150,13 +141,14 @@ def _telling(context: AuditContext) -> Iterator[Part]:
     rows = rows_to_scan(len(release), looked, labels.classes, context.rng("columns"))
     if looked < len(places):
         places = worth_scanning(release.features, labels.codes, rows, places)
+    scanned = list(places)
     extra = () if release.features.extra is None else release.features.extra.T
     # Which gaps and zeros are odd ones, from 0 to 3; hashed words are no whole numbers.
     marks = [x for x in extra if x.min() >= 0 and x.max() <= _LAST_MARK and (x == np.rint(x)).all()]
     every = (*release.features.numeric.T, *release.features.categorical.T, *release.keys, *marks)
     places += range(width, len(every))
     yield from _of_columns(context, labels, rows, {place: every[place] for place in places})
-    yield from _read_off(context, labels, rows)
+    yield from _read_off(context, labels, rows, scanned)
     yield from _order(context, labels)
     if width > MOST_SCANNED:
         yield Note.info(
@@ -249,45 +241,19 @@ def _of_columns(
             counted = f"{len(which)} column{'s' if len(which) > 1 else ''}{names}"
             by = "" if known else ", by estimate from the released ones"
             yield Note.warning("columns", f"{counted} {tell} {words}{by}.")
-    values = [decided(a[rows], codes, release.released[rows]) for a in arrays] if known else []
-    if values:
-        yield Estimate.estimated(
-            "columns.decided",
-            "People whose label the value of one column decides",
-            max(one.share for one in values),
-            unit="proportion",
-            n=found.rows,
-            method="values whose rows nearly all have one true label, chosen on one half of the "
-            "rows and tested on the other, where neither the label's share nor, of numbers, rows "
-            "just below and above explain it; exact binomial tests at 0.1 % a column",
-            assumptions=(_ASSUMED[True],),
-        )
-    for i, value in enumerate(values):
-        if value.share >= LEAST_SHARE and i not in found.deciding:
-            name = f"Column {surveyed[of[places[i]]].name}" if places[i] in of else _UNNAMED
-            kind, kinds = ("range", "ranges") if value.ranges else ("value", "values")
-            decide = f"a {kind} decides" if value.values == 1 else f"{value.values} {kinds} decide"
-            yield Note.warning(
-                "columns",
-                f"{name}: {decide} the true "
-                f"label of {share_of(value.share)} of the people, whatever the noise on it. The "
-                "column may be computed from true labels (target encoding, missing values filled "
-                "in by class), or predict the label by nature; anybody who reads it knows those "
-                "labels.",
-            )
 
 
-def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterator[Part]:
+def _read_off(
+    context: AuditContext, labels: Labels, rows: IndexArray, places: list[int]
+) -> Iterator[Part]:
     """Yield the share of people whose label some representation of the features reveals."""
-    # Single values are compared above; here digits, gaps, counts and places within groups.
     release = context.release
     if labels.most_equal is not None or release.features.is_constant():
         return
     some = rows[:_MOST_READ]
-    shown = represent(release.features, some, neighbours=False)
-    known = LabelsRead(labels.codes[some], labels.weights, release.released[some])
-    found = readable(shown, known, context.rng("columns", "blur"))[0]
-    found = [one for one in found if one.share >= (_LEAST_VALUE if _is_plain(one) else LEAST_SHARE)]
+    shown = represent(release.features, some, places=places, keys=release.keys)
+    known = LabelsRead(labels.codes[some], release.released[some])
+    found = [one for one in readable(shown, known, context.rng("columns", "blur")) if one.notable]
     found += _repeated(context)
     yield Estimate.estimated(
         READ_OFF,
@@ -295,23 +261,26 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
         max((one.share for one in found), default=0.0),
         unit="proportion",
         n=len(some),
-        method="boosting on every representation of the columns (values, digits, gaps, counts, "
-        "places within groups), fitted on one half of the rows; on the other, rows whose label a "
+        method="every representation of the columns (values, digits, gaps, counts, places within "
+        "groups): by boosting, fitted on one half of the rows, on the other rows whose label a "
         "model of blurred values and the released label leave open, and of which at least 98 % "
-        "are read right; or numbers whose equal values, in rows that are otherwise unlike, have "
-        "one true label",
+        "are read right; by values or ranges whose rows nearly all have one true label, where "
+        "neither the label's share nor, of numbers, rows just below and above explain it (exact "
+        "binomial tests at 1 % for all); or by equal values, in rows that are otherwise unlike, "
+        "that have one true label",
         assumptions=(_ASSUMED[True],),
     )
     names = {place: one.name for one in release.columns for place in one.arrays}
-    for one in found:
+    for one in found[:_LISTED]:
         which = list(dict.fromkeys(names[j] for j in one.source.arrays if j in names))
         columns = f" (column{'s' * (len(which) > 1)} {', '.join(which)})" if which else ""
         yield Note.warning(
             "columns",
             f"The true label of {share_of(one.share)} of the people {_how(one)}{columns}, whatever "
             f"the noise on it: {100 * one.purity:.1f} % of these readings are right. The column "
-            "may be computed from true labels, have been treated class by class, or predict the "
-            "label by nature; anybody who reads it knows those labels.",
+            "may be computed from true labels (target encoding, missing values filled in by "
+            "class), have been treated class by class, or predict the label by nature; anybody "
+            "who reads it knows those labels.",
         )
 
 
@@ -330,18 +299,17 @@ def _repeated(context: AuditContext) -> Iterator[Readable]:
 def _how(one: Readable) -> str:
     if one.source.kind == _EQUAL_VALUES:
         return "follows from that of a row with an equal value"
+    if one.values:
+        some = "one" if one.values == 1 else f"{one.values:,}"
+        return f"follows from {some} of its values or ranges: {one.source.kind}"
     return f"is read off from {one.source.kind}"
-
-
-def _is_plain(one: Readable) -> bool:
-    return one.source.kind == "value"
 
 
 def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
     """Yield whether the order of the rows reveals true labels."""
     known = labels.most_equal is None
     released = context.release.released if known else None
-    order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1, released)
+    order = strongest_agreement(labels.codes, released)
     if order is None:
         return
     # Noise makes the excess of equal released labels smaller than that of true ones. Rows sorted by

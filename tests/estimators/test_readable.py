@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldpaudit.estimators.readable import repeated_alike
+from ldpaudit.estimators.telling import repeated_alike
 
 N = 6_000
 
