@@ -24,7 +24,12 @@ from ldpaudit.estimators.readable import (
 )
 from ldpaudit.estimators.readable import Labels as LabelsRead
 from ldpaudit.estimators.representations import Source, represent
-from ldpaudit.estimators.row_order import Agreement, agreement_in_cells, strongest_agreement
+from ldpaudit.estimators.row_order import (
+    Agreement,
+    agreement_in_cells,
+    strongest_agreement,
+    written_in_ties,
+)
 from ldpaudit.estimators.telling import MOST_ERROR, Values, repeated_alike, tells_people_apart
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
@@ -36,6 +41,7 @@ _MOST_READ: Final = 20_000
 _EQUAL_VALUES: Final = "rows with equal values"
 _MOST: Final = 20  # With more labels, the rarer ones count as one.
 _LEAST_Z: Final = 6.0
+_SURELY: Final = 1e-9
 # The smallest excess of a word, of true labels and of released ones, which noise makes smaller.
 _LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
 _LEAST_KNOWN, _ALL, _FEWEST, _LISTED = 10.0, 1.1, 40, 5
@@ -325,12 +331,15 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
         reveals, more = _is_beyond(order, known), ", and more than the features say"
         within = f"of rows whose features {'and released label ' * known}say the same"
     excess = order.excess / (labels.most_equal or 1.0)
+    tied, chance = _in_ties(context) if known else (0.0, 1.0)
+    in_ties = tied >= LEAST_SHARE and chance <= _SURELY
     yield Estimate.estimated(
         "columns.ordered",
         "Whether the order of the rows reveals labels (1: yes)",
-        float(reveals),
+        float(reveals or in_ties),
         method="rows near each other agree more or less often than by chance, by six standard "
-        f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more{more}",
+        f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more{more}; or true labels put rows "
+        "with equal values of a column, and equal released labels, in order (sign test)",
     )
     if (labels.most_equal or np.inf) * order.pairs**0.5 >= _LEAST_KNOWN:
         yield Estimate.estimated(
@@ -355,11 +364,24 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
         ),
         (
             "warning",
+            in_ties and not reveals,
+            "The order of the rows reveals labels: rows next to each other with equal values of a "
+            f"column stand in the order of their true labels ({share_of(tied)} of the rows). "
+            "Shuffle the rows before a release.",
+        ),
+        (
+            "warning",
             impossible,
             "Rows near each other agree in their released labels more often than any true labels "
             "could explain: the rows are sorted by the released label, or share noise.",
         ),
     )
+
+
+def _in_ties(context: AuditContext) -> tuple[float, float]:
+    release = context.release
+    columns = (*release.features.numeric.T, *release.features.categorical.T, *release.keys)
+    return written_in_ties(columns, context.truth, release.released)
 
 
 def _is_beyond(order: Agreement, known: bool) -> bool:

@@ -163,6 +163,10 @@ _FEWEST: Final = 20
 _ROUNDS: Final = (15, 60)
 _SEPARATED: Final = 0.95
 _FEWEST_SEPARATED: Final = 5
+_SUM, _PARITY = "a weighted sum of columns", "the parity of a sum of columns"
+_MOST_SUMS: Final = 4
+# Columns of smaller weight, as a part of the largest, are not named.
+_LEAST_WEIGHT: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +230,7 @@ def readable(shown: Representations, labels: Labels, rng: np.random.Generator) -
     if min(half.sum(), (~half).sum()) < _FEWEST or len(np.unique(labels.codes[half])) < 2:
         return []
     seen = _shares(labels)
+    shown = _with_sums(shown, labels)
     natural = _natural(shown, labels)
     base = np.maximum(_predicted(_blurred(natural, rng), labels), seen)
     asked = _without_order(shown, labels)
@@ -294,9 +299,67 @@ def _shares(labels: Labels) -> FloatArray:
 
 def _natural(shown: Representations, labels: Labels) -> Float32Array:
     """Return the columns' values, the strongest few, and the released label."""
-    values = np.array([source.kind == "value" for source in shown.sources], dtype=np.bool_)
+    values = np.array([source.kind in ("value", _SUM) for source in shown.sources], dtype=np.bool_)
     matrix = shown.matrix[:, _kept(shown.matrix, values, labels)]
     return _with_released(matrix, labels)
+
+
+def _with_sums(shown: Representations, labels: Labels) -> Representations:
+    """Add sums of many columns that go with the labels, as learnt on one half of the rows.
+
+    For each of a few labels a weighted sum, by Fisher's discriminant, and where the labels are two,
+    the parity of a sum, if there is one that is the label in all rows learnt from.
+    """
+    plain = [i for i, one in enumerate(shown.sources) if one.kind == "value" and not one.category][
+        :_MOST_COLUMNS
+    ]
+    half, more, sources = labels.half, list[FloatArray](), list[Source]()
+    known = np.nan_to_num(shown.matrix[:, plain].astype(np.float64))
+    if len(plain) < 2:
+        return shown
+    spread = known[half].std(axis=0)
+    scaled = (known - known[half].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    codes, counts = np.unique(labels.codes[half], return_counts=True)
+    frequent = codes[np.argsort(-counts, kind="stable")][1:][:_MOST_SUMS]
+    for label in frequent[counts[np.searchsorted(codes, frequent)] >= _FEWEST]:
+        own = labels.codes[half] == label
+        away = scaled[half][own].mean(axis=0) - scaled[half][~own].mean(axis=0)
+        centred = scaled[half] - np.where(own[:, None], away, 0.0)
+        within = np.cov(centred, rowvar=False) + 1e-9 * np.eye(len(plain))
+        weights = np.linalg.solve(within, away)
+        used = np.abs(weights) >= _LEAST_WEIGHT * np.abs(weights).max()
+        more.append(scaled @ weights)
+        sources.append(
+            Source(_SUM, tuple(shown.sources[plain[i]].arrays[0] for i in np.flatnonzero(used)))
+        )
+    bits = np.floor(known).astype(np.int64) & 1
+    places = _parity(bits[half], labels.codes[half]) if len(codes) == 2 else []
+    if places:
+        more.append((bits[:, places].sum(axis=1) & 1).astype(np.float64))
+        sources.append(Source(_PARITY, tuple(shown.sources[plain[i]].arrays[0] for i in places)))
+    added = np.column_stack([shown.matrix, *more]).astype(np.float32)
+    return Representations(added, (*shown.sources, *sources))
+
+
+def _parity(bits: IndexArray, labels: IntArray) -> list[int]:
+    """Return the columns of bits (s, d) whose sum is even for one label, odd for the other.
+
+    By elimination modulo 2; none where some row contradicts it.
+    """
+    d = bits.shape[1]
+    rows = np.unique(np.column_stack([bits, np.ones(len(bits), np.int64), labels & 1]), axis=0)
+    pivots = list[int]()
+    for column in range(d + 1):
+        at = len(pivots)
+        some = at + np.flatnonzero(rows[at:, column])
+        if len(some):
+            rows[[at, some[0]]] = rows[[some[0], at]]
+            others = np.flatnonzero(rows[:, column])
+            rows[others[others != at]] ^= rows[at]
+            pivots.append(column)
+    if rows[len(pivots) :, -1].any():
+        return []
+    return [column for place, column in enumerate(pivots) if column < d and rows[place, -1]]
 
 
 def _blurred(natural: Float32Array, rng: np.random.Generator) -> Float32Array:

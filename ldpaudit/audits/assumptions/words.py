@@ -6,7 +6,7 @@ from ldpaudit.audits.assumptions.noise import NoiseFinding, views
 from ldpaudit.audits.assumptions.standing import Doubt
 from ldpaudit.audits.before import names
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.whiteness import Groups, Order
+from ldpaudit.estimators.whiteness import MIRRORED, Groups, Order
 from ldpaudit.release import IndexArray
 from ldpaudit.result.numbers import number
 
@@ -47,6 +47,7 @@ def _of_groups(context: AuditContext, found: NoiseFinding, where: Groups) -> str
     which = columns_words(context, departure.columns)
     rows = {
         "group": "rows of one group (--group)",
+        MIRRORED: "rows at equal distances before and after one place, in the file or in an order",
         "equal rows": "rows that are equal in all columns",
         "range": f"rows in one range of {which}",
     }.get(where.name, f"rows with equal values in {which}")
@@ -75,6 +76,12 @@ def _of_order(context: AuditContext, found: NoiseFinding, where: Order) -> str:
             f"Blocks of {size:,} rows{order} have nearly the same number of changed labels each, "
             f"so that {size - 1:,} known labels reveal the last. Draw noise for each row on its "
             "own."
+        )
+    if departure.family == "triples":
+        return (
+            f"What noise did to a label follows from what it did to the labels {departure.first:,} "
+            f"and {departure.last:,} rows before{order}, as a shift register makes it: known "
+            "labels reveal others. Draw noise from the operating system's generator."
         )
     if departure.family == "stretch":
         return _of_stretch(context, found, where, order)
