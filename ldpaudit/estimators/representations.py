@@ -20,7 +20,12 @@ Values = npt.NDArray[Any]
 _FEW: Final = 50  # Of more groups, the smallest and the largest value are compared, not the mean.
 _MOST_PAIRS: Final = 120
 _MOST_MEMBERS: Final = 40_000
-CODED: Final = ("how it is written", "how a missing value is written", "whether it is a float32")
+CODED: Final = (
+    "how it is written",
+    "how a missing value is written",
+    "whether it is a float32",
+    "whether it stands in quotes",
+)
 _WIDE: Final = 256  # Of wider tables digits are not looked at.
 _PERIODS: Final = (2, 7, 10)
 _LONG: Final = 1_000  # Numbers of four digits and more may hold a check digit.
