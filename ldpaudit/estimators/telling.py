@@ -133,6 +133,8 @@ PURE: Final = 0.98
 # A label that more of the other rows have, or of those with the same released label, is no
 # surprise.
 OPEN: Final = 0.85
+# … and of all its rows, also of those that do not count.
+_NEARLY_PURE: Final = 0.9
 _FEWEST_PEOPLE: Final = 20
 _ROWS_OF_A_RUN: Final = 200
 _FEWEST_CHOSEN: Final = 5
@@ -243,8 +245,7 @@ class _Rows:
         """Return the labels that nearly all rows of some value have."""
         table = np.bincount(codes * self.k + self.labels, minlength=len(sizes) * self.k)
         table = table.reshape(-1, self.k)
-        # Rows that do not count may have other labels.
-        most = (table >= 0.25 * sizes[:, None]) & (table >= _FEWEST_CHOSEN)
+        most = (table >= _NEARLY_PURE * sizes[:, None]) & (table >= _FEWEST_CHOSEN)
         return np.flatnonzero(most.any(axis=0))
 
 

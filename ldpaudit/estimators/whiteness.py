@@ -448,7 +448,8 @@ def _mirrors(residual: FloatArray, order: Order, n: int) -> Iterator[Departure]:
     middle of the order. ``n``: the rows of the release.
     """
     size = len(residual)
-    sums = fft.irfft(fft.rfft(residual, 2 * size) ** 2, 2 * size)[: 2 * size - 1]
+    padded = fft.next_fast_len(2 * size, real=True)
+    sums = fft.irfft(fft.rfft(residual, padded) ** 2, padded)[: 2 * size - 1]
     places = np.arange(2 * size - 1)
     pairs = np.minimum(places, 2 * size - 2 - places) // 2 + 0.5
     # Each pair is counted twice; a row in the middle is none.
