@@ -72,10 +72,8 @@ def with_arrays(
     columns: Sequence[ColumnSurvey], encoded: EncodedFeatures
 ) -> tuple[ColumnSurvey, ...]:
     """Return surveys with the places of each column's arrays in the encoded table."""
-    widths = [block.shape[1] for block in encoded.numeric]
-    numeric = [p for p, w in zip(encoded.numeric_places, widths, strict=True) for _ in range(w)]
     arrays: dict[int, list[int]] = {}
-    for place, column in enumerate((*numeric, *encoded.categorical_places)):
+    for place, column in enumerate(encoded.columns_of_arrays()):
         arrays.setdefault(column, []).append(place)
     return tuple(
         replace(survey, arrays=tuple(arrays.get(i, ()))) for i, survey in enumerate(columns)

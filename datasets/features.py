@@ -77,6 +77,12 @@ class EncodedFeatures:
             self.numeric_places.append(self.columns)
         self.columns += 1
 
+    def columns_of_arrays(self) -> list[int]:
+        """Return the column, by its number, that each array comes from, numeric ones first."""
+        widths = [block.shape[1] for block in self.numeric]
+        numeric = zip(self.numeric_places, widths, strict=True)
+        return [place for place, width in numeric for _ in range(width)] + self.categorical_places
+
     def part(self, start: int, stop: int) -> "EncodedFeatures":
         """Return some rows that follow each other."""
         return replace(

@@ -42,10 +42,15 @@ def with_spelling(
     kinds = {field.name: field.type for field in table.schema}
     surveyed = {one.name: one for one in surveys}
     marks, sources = list[Float32Array](), list[tuple[int, str]]()
+    quoted = table.quoted_cells()
     for name, cells in _first_cells(table, list(asked)):
         typed = bool(surveyed[name].reading.kind) or not is_any(kinds[name], *TEXTS)
         ways = ways_of_writing(cells) if typed else ()
-        for kind, mark in (*ways, *marks_of_missing(cells)):
+        marks_of = [*ways, *marks_of_missing(cells)]
+        own = None if quoted is None else quoted[:, list(table.names).index(name)]
+        if own is not None and own.any() and not own.all():
+            marks_of.append(("whether it stands in quotes", own.astype(np.float32)))
+        for kind, mark in marks_of:
             of_all = np.full(len(features), np.nan, dtype=np.float32)
             of_all[: len(mark)] = mark[: len(features)]
             marks.append(of_all)

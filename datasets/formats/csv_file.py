@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -32,6 +34,7 @@ from ldpaudit.work.limits import HEADER_BYTES, ROW_BYTES
 _FEW, _SOME = 50, 200
 # Cells that are tried before a whole block is.
 _GLANCE: Final = 64
+_QUOTE, _QUOTES_LOOKED_AT = ord('"'), 16 << 20
 # Of a block for each column of a table of more than 8,192, or it falls into many pieces.
 _WIDE, _BYTES_PER_FIELD = 1 << 13, 1 << 10
 _ROW_LENGTH: Final = re.compile(
@@ -196,6 +199,24 @@ class CsvFile(TableSource):
     def written(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield columns as text, also where a text stands for a missing value."""
         yield from self._text_blocks(list(names), missing=())
+
+    def quoted_cells(self) -> npt.NDArray[np.bool_] | None:
+        """Return which cells of the first rows stand in quotes, bool (rows, columns)."""
+        with self._reading(), self._open() as stream:
+            lines = bytes(stream.read(_QUOTES_LOOKED_AT)).split(b"\n", self.dialect.skipped)
+        text = np.frombuffer(lines[-1], dtype=np.uint8)
+        if not (text == _QUOTE).any():
+            return None
+        outside = np.cumsum(text == _QUOTE) % 2 == 0
+        ends = outside & ((text == ord(self.dialect.separator)) | (text == ord("\n")))
+        places = np.flatnonzero(ends)
+        starts = np.append(0, places[:-1] + 1)
+        rows = len(places) // len(self.names)
+        last = text[places[len(self.names) - 1 :: len(self.names)][:rows]]
+        if rows < 2 or (last != ord("\n")).any():  # Lines without cells, say.
+            return None
+        cells = text[starts[: rows * len(self.names)]] == _QUOTE
+        return np.asarray(cells.reshape(rows, -1)[1:])
 
     def _text_blocks(
         self, names: list[str], missing: Sequence[str] | None = None

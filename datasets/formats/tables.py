@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -382,6 +383,10 @@ class TableSource:
     def written(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield columns as they are written, where that is text."""
         yield from self.batches(names, names)
+
+    def quoted_cells(self) -> npt.NDArray[np.bool_] | None:
+        """Return which cells of the first rows stand in quotes, bool (rows, columns), if known."""
+        return None
 
     def spelt(self, name: str) -> pa.ChunkedArray | None:  # noqa: ARG002
         """Return numbers as the file writes them, where reading loses that."""

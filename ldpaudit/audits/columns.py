@@ -13,36 +13,37 @@ from ldpaudit.audits.interface import AuditContext, Part, collected, notes
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior, why_no_channel
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.clusters import equal_rows
-from ldpaudit.estimators.columns import (
+from ldpaudit.estimators.readable import (
     LEAST_SHARE,
-    MOST_ERROR,
     MOST_SCANNED,
-    Agreement,
-    Values,
-    agreement_in_cells,
-    decided,
+    Readable,
+    readable,
     rows_to_scan,
     scan,
-    strongest_agreement,
     worth_scanning,
 )
 from ldpaudit.estimators.readable import Labels as LabelsRead
-from ldpaudit.estimators.readable import Readable, readable, repeated_alike, tells_people_apart
 from ldpaudit.estimators.representations import Source, represent
+from ldpaudit.estimators.row_order import (
+    Agreement,
+    agreement_in_cells,
+    strongest_agreement,
+    written_in_ties,
+)
+from ldpaudit.estimators.telling import MOST_ERROR, Values, repeated_alike, tells_people_apart
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
-from ldpaudit.result.numbers import at_least
+from ldpaudit.result.numbers import at_least, share_of
 
 READ_OFF: Final = "columns.read_off"
 ONE_LABEL: Final = "columns.one_label"
 _MOST_READ: Final = 20_000
 _EQUAL_VALUES: Final = "rows with equal values"
 _MOST_OF_ONE: Final = 30  # Rows that a person may have.
-# Natural predictors decide the label of a few people by their values alone.
-_LEAST_VALUE: Final = 0.025
 _MOST: Final = 20  # With more labels, the rarer ones count as one.
 _LEAST_Z: Final = 6.0
+_SURELY: Final = 1e-9
 # The smallest excess of a word, of true labels and of released ones, which noise makes smaller.
 _LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
 _LEAST_KNOWN, _ALL, _FEWEST, _LISTED = 10.0, 1.1, 40, 5
@@ -51,10 +52,6 @@ _HOW: Final = {
     False: "as with true labels, which the inverse of the claimed channel stands for",
 }
 _LAST_MARK: Final = 3
-_UNNAMED: Final = (
-    "A column of ids, or what is read out of another: NaN beside missing values, zeros below "
-    "zero, parts of a date"
-)
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 _ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
 _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
@@ -152,13 +149,14 @@ def _telling(context: AuditContext) -> Iterator[Part]:
     rows = rows_to_scan(len(release), looked, labels.classes, context.rng("columns"))
     if looked < len(places):
         places = worth_scanning(release.features, labels.codes, rows, places)
+    scanned = list(places)
     extra = () if release.features.extra is None else release.features.extra.T
     # Which gaps and zeros are odd ones, from 0 to 3; hashed words are no whole numbers.
     marks = [x for x in extra if x.min() >= 0 and x.max() <= _LAST_MARK and (x == np.rint(x)).all()]
     every = (*release.features.numeric.T, *release.features.categorical.T, *release.keys, *marks)
     places += range(width, len(every))
     yield from _of_columns(context, labels, rows, {place: every[place] for place in places})
-    yield from _read_off(context, labels, rows)
+    yield from _read_off(context, labels, rows, scanned)
     yield from _order(context, labels)
     if width > MOST_SCANNED:
         yield Note.info(
@@ -252,45 +250,19 @@ def _of_columns(
             tell = tell if known else f"{tell.rstrip(',')}, judged by the released labels,"
             made = "" if known else ", unless computed from the released labels"
             yield Note.warning("columns", f"{counted} {tell} {words}{made}.")
-    values = [decided(a[rows], codes, release.released[rows]) for a in arrays] if known else []
-    if values:
-        yield Estimate.estimated(
-            "columns.decided",
-            "People whose label the value of one column decides",
-            max(one.share for one in values),
-            unit="proportion",
-            n=found.rows,
-            method="values whose rows nearly all have one true label, chosen on one half of the "
-            "rows and tested on the other, where neither the label's share nor, of numbers, rows "
-            "just below and above explain it; exact binomial tests at 0.1 % a column",
-            assumptions=(_ASSUMED[True],),
-        )
-    for i, value in enumerate(values):
-        if value.share >= LEAST_SHARE and i not in found.deciding:
-            name = f"Column {surveyed[of[places[i]]].name}" if places[i] in of else _UNNAMED
-            kind, kinds = ("range", "ranges") if value.ranges else ("value", "values")
-            decide = f"a {kind} decides" if value.values == 1 else f"{value.values} {kinds} decide"
-            yield Note.warning(
-                "columns",
-                f"{name}: {decide} the true "
-                f"label of {at_least(value.share)} of the people, whatever the noise on it. The "
-                "column may be computed from true labels (target encoding, missing values filled "
-                "in by class), or predict the label by nature; anybody who reads it knows those "
-                "labels.",
-            )
 
 
-def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterator[Part]:
+def _read_off(
+    context: AuditContext, labels: Labels, rows: IndexArray, places: list[int]
+) -> Iterator[Part]:
     """Yield the share of people whose label some representation of the features reveals."""
-    # Single values are compared above; here digits, gaps, counts and places within groups.
     release = context.release
     if labels.most_equal is not None or release.features.is_constant():
         return
     some = rows[:_MOST_READ]
-    shown = represent(release.features, some, neighbours=False)
-    known = LabelsRead(labels.codes[some], labels.weights, release.released[some])
-    found = readable(shown, known, context.rng("columns", "blur"))[0]
-    found = [one for one in found if one.share >= (_LEAST_VALUE if _is_plain(one) else LEAST_SHARE)]
+    shown = represent(release.features, some, places=places, keys=release.keys)
+    known = LabelsRead(labels.codes[some], release.released[some])
+    found = [one for one in readable(shown, known, context.rng("columns", "blur")) if one.notable]
     alike, found = _of_one_label(context, list(_repeated(context)), found)
     yield from alike
     yield Estimate.estimated(
@@ -299,20 +271,23 @@ def _read_off(context: AuditContext, labels: Labels, rows: IndexArray) -> Iterat
         max((one.share for one in found), default=0.0),
         unit="proportion",
         n=len(some),
-        method="boosting on every representation of the columns (values, digits, gaps, counts, "
-        "places within groups), fitted on one half of the rows; on the other, rows whose label a "
+        method="every representation of the columns (values, digits, gaps, counts, places within "
+        "groups): by boosting, fitted on one half of the rows, on the other rows whose label a "
         "model of blurred values and the released label leave open, and of which at least 98 % "
-        "are read right",
+        "are read right; by values or ranges whose rows nearly all have one true label, where "
+        "neither the label's share nor, of numbers, rows just below and above explain it (exact "
+        "binomial tests at 1 % for all)",
         assumptions=(_ASSUMED[True],),
     )
-    for one in found:
+    for one in found[:_LISTED]:
+        columns = _named(release, one, " ({})")
         yield Note.warning(
             "columns",
-            f"The true label of {at_least(one.share)} of the people is read off from "
-            f"{one.source.kind}{_named(release, one, ' ({})')}, whatever the noise on it: "
-            f"{100 * one.purity:.1f} % of these readings are right. The column may be computed "
-            "from true labels, have been treated class by class, or predict the "
-            "label by nature; anybody who reads it knows those labels.",
+            f"The true label of {at_least(one.share)} of the people {_how(one)}{columns}, whatever "
+            f"the noise on it: {100 * one.purity:.1f} % of these readings are right. The column "
+            "may be computed from true labels (target encoding, missing values filled in by "
+            "class), have been treated class by class, or predict the label by nature; anybody "
+            "who reads it knows those labels.",
         )
 
 
@@ -342,7 +317,7 @@ def _of_one_label(
     numbers = {one.source.arrays for one in repeated}
     for one in [*repeated, *found]:
         own = one.source.kind == _EQUAL_VALUES
-        few = _is_plain(one) and (one.source.arrays in numbers or _is_category(release, one))
+        few = one.values and (one.source.arrays in numbers or _is_category(release, one))
         if not (own or (few and _is_of_few(release, one))):
             left.append(one)
         elif one.source.arrays not in seen:
@@ -392,15 +367,18 @@ def _named(release: Release, one: Readable, words: str) -> str:
     return words.format(f"column{'s' * (len(which) > 1)} {', '.join(which)}") if which else ""
 
 
-def _is_plain(one: Readable) -> bool:
-    return one.source.kind == "value"
+def _how(one: Readable) -> str:
+    if one.values:
+        some = "one" if one.values == 1 else f"{one.values:,}"
+        return f"follows from {some} of its values or ranges: {one.source.kind}"
+    return f"is read off from {one.source.kind}"
 
 
 def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
     """Yield whether the order of the rows reveals true labels."""
     known = labels.most_equal is None
     released = context.release.released if known else None
-    order = strongest_agreement(labels.codes, int(labels.codes.max()) + 1, released)
+    order = strongest_agreement(labels.codes, released)
     if order is None:
         return
     # Noise makes the excess of equal released labels smaller than that of true ones. Rows sorted by
@@ -416,12 +394,15 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
         reveals, more = _is_beyond(order, known), ", and more than the features say"
         within = f"of rows whose features {'and released label ' * known}say the same"
     excess = order.excess / (labels.most_equal or 1.0)
+    tied, chance = _in_ties(context) if known else (0.0, 1.0)
+    in_ties = tied >= LEAST_SHARE and chance <= _SURELY
     yield Estimate.estimated(
         "columns.ordered",
         "Whether the order of the rows reveals labels (1: yes)",
-        float(reveals),
+        float(reveals or in_ties),
         method="rows near each other agree more or less often than by chance, by six standard "
-        f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more{more}",
+        f"deviations and {100 * _LEAST_EXCESS[known]:.0f} % or more{more}; or true labels put rows "
+        "with equal values of a column, and equal released labels, in order (sign test)",
     )
     if (labels.most_equal or np.inf) * order.pairs**0.5 >= _LEAST_KNOWN:
         yield Estimate.estimated(
@@ -446,11 +427,24 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
         ),
         (
             "warning",
+            in_ties and not reveals,
+            "The order of the rows reveals labels: rows next to each other with equal values of a "
+            f"column stand in the order of their true labels ({share_of(tied)} of the rows). "
+            "Shuffle the rows before a release.",
+        ),
+        (
+            "warning",
             impossible,
             "Rows near each other agree in their released labels more often than any true labels "
             "could explain: the rows are sorted by the released label, or share noise.",
         ),
     )
+
+
+def _in_ties(context: AuditContext) -> tuple[float, float]:
+    release = context.release
+    columns = (*release.features.numeric.T, *release.features.categorical.T, *release.keys)
+    return written_in_ties(columns, context.truth, release.released)
 
 
 def _is_beyond(order: Agreement, known: bool) -> bool:

@@ -1,82 +1,216 @@
-"""Features tell no label: the share of people whose label is read off, in every representation.
+"""Features tell no label: what columns, and every representation of them, reveal of labels.
 
-In: representations of the features, and labels. Out: the share of people whose label is read off
-beyond what nature and the released label say, and the columns that it is read off from.
+In: columns, their representations, and labels. Out: the labels that single columns tell, and the
+share of people whose label is read off beyond what nature and the released label say, with the
+columns that it is read off from.
 
-Two models are fitted on one half of the rows: *natural* sees the released label and the columns'
+Each representation is asked by itself, see :func:`ldpaudit.estimators.telling.decided`. Then two
+models are fitted on one half of the rows: *natural* sees the released label and the columns'
 values, numbers blurred by a few per cent of the rows; *full* sees every representation as well, as
 sharp as it is in the file. On the other half a label is read off where the full model is surest and
 the natural one leaves it open. What natural columns say changes gradually, so a range, a value or a
 digit that decides a label stands out, and a good predictor does not.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
-from ldpaudit.arrays import stable_order
 from ldpaudit.estimators.representations import Representations, Source
-from ldpaudit.models.screening import associations, strongest, tried_out
-from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
+from ldpaudit.estimators.telling import (
+    LEAST_ROWS,
+    MOST_CELLS,
+    MOST_ERROR,
+    OPEN,
+    PURE,
+    Told,
+    Values,
+    decided,
+    decides,
+    is_flag,
+    told,
+)
+from ldpaudit.models.screening import associations, projected, strongest, tried_out
+from ldpaudit.release import (
+    BoolArray,
+    FeatureTable,
+    Float32Array,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    label_table,
+)
 
-PURE: Final = 0.98  # the share of readings that must be right …
-CERTAIN: Final = 0.9  # … and its certified lower bound
-OPEN: Final = 0.85  # a label that nature gives at most this chance is open
+# Distances to the rows of which a column's value is looked at.
+LAGS: Final = (-3, -2, -1, 1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What single columns tell."""
+
+    # ``best``: the most that a column reveals about the label in its own row; ``deciding``: the
+    # columns, by position, that decide the label of their row; ``lagged``: those that decide the
+    # label of another row, with the distance to the row of the value; ``flags``: those whose value
+    # follows from the label, and that so tell apart groups of labels; ``position``: what the row
+    # number reveals; ``rows``: how many rows were looked at.
+
+    best: Told
+    deciding: tuple[int, ...]
+    lagged: tuple[tuple[int, int], ...]
+    flags: tuple[int, ...]
+    position: Told
+    rows: int
+
+
+def rows_to_scan(rows: int, columns: int, classes: int, rng: np.random.Generator) -> IndexArray:
+    """Return rows in random order, so many that a scan takes about a second."""
+    cells = max(columns, 1) * max(classes, 4) // 4
+    return rng.permutation(rows)[: min(50_000, max(2_000, 10_000_000 // cells))]
+
+
+def scan(
+    columns: Iterable[Values],
+    rows: IndexArray,
+    weights: FloatArray,
+    labels: IntArray | None = None,
+) -> Scan:
+    """Look at every column of n rows in their order; at a few of the rows first.
+
+    ``rows``: those to look at, in random order, int64 (s,); ``weights``: their labels, see
+    :func:`label_weights`, (s, k); ``labels``: the labels themselves (s,), where they are known:
+    flags are looked for then.
+    """
+    known = bool(np.isin(weights[:2_000], (0.0, 1.0)).all())
+    # … or few bins where labels are noisy: one must hold enough of them.
+    few, cells = (2_000, MOST_CELLS) if known else (10_000, 256)
+    first, every = (part.sum(axis=0) >= LEAST_ROWS for part in (weights[:few], weights))
+    glances = len(weights) > 2 * few and bool((first == every).all())
+
+    def look(values: Values, of: FloatArray) -> Told:
+        if glances and len(np.unique(values[:few])) <= few // 10:
+            found = told(values[:few], of[:few], cells)
+            # A column that surely tells less of the first rows is not looked at further.
+            if found.share + 5.0 * found.error < 0.9:
+                return found
+        return told(values, of, cells)
+
+    def follows(column: Values, lag: int) -> bool:
+        inside = (rows + lag >= 0) & (rows + lag < len(column))
+        return decides(look(column[rows[inside] + lag], weights[inside]))
+
+    position = look(rows.astype(np.float64), weights)
+    # Then anything less the row's number tells labels too, true ones or released ones.
+    counted = decides(position) or position.derived
+    best, deciding, lagged, flags = Told(0.0, 0.0, 0), [], [], []
+    for place, column in enumerate(columns):
+        own, values = look(column[rows], weights), column[rows]
+        if own.error <= MOST_ERROR and own.share > best.share:
+            best = own
+        number = not counted and np.issubdtype(column.dtype, np.floating)
+        if decides(own) or (number and decides(look(values.astype(np.float64) - rows, weights))):
+            deciding.append(place)
+        elif labels is not None and is_flag(values, labels, weights.shape[1]):
+            flags.append(place)
+        else:
+            lagged += [(place, lag) for lag in islice((g for g in LAGS if follows(column, g)), 1)]
+    return Scan(best, tuple(deciding), tuple(lagged), tuple(flags), position, len(rows))
+
+
+MOST_SCANNED: Final = 256  # columns that are scanned one by one
+
+
+def worth_scanning(
+    features: FeatureTable, codes: IntArray, rows: IndexArray, places: list[int]
+) -> list[int]:
+    """Return those of the columns at ``places`` that a scan must see, in order.
+
+    A column is scored by the label of its own row, also with the row's number taken from it, and by
+    the labels of the rows of :data:`LAGS`. Half of the columns are those of the own label.
+    ``codes``, int32 (n,): true or released labels; ``rows``: of the scan, in random order; 5,000 of
+    them are looked at.
+    """
+    rows = np.sort(rows[:5_000])
+    table = projected(features.take(rows), tuple(places))
+    # A column at row t that tells the label of row t - lag, seen ``lag`` rows away from there.
+    near = [codes[(rows - lag) % len(codes)] for lag in LAGS]
+    own, *lagged = associations(table, [codes[rows], *near])
+    counted = replace(table, numeric=(table.numeric - rows[:, None]).astype(np.float32))
+    width = table.numeric.shape[1]
+    others = [*lagged, np.append(associations(counted, [codes[rows]])[0][:width], own[width:])]
+    kept = set(strongest(own, MOST_SCANNED // 2).tolist())
+    for scores in others:
+        kept.update(strongest(scores, MOST_SCANNED // 2 // len(others)).tolist())
+    return [places[i] for i in sorted(kept)]
+
+
+# What is read of fewer people is not worth a word; a policy may set another limit. Natural
+# predictors decide the label of a few people by their values.
+LEAST_SHARE: Final = 0.01
+_LEAST_BY_NATURE: Final = 0.025
+CERTAIN: Final = 0.9  # the certified lower bound of the share of readings that are right
 SHARES: Final = (*(0.005 * 2 ** (step / 2) for step in range(15)), 0.8, 1.0)
+# The error probability of the shares of one model, and of what all representations decide.
 _ALPHA: Final = 0.01
 _MOST_COLUMNS: Final = 64
 _MOST_FOUND: Final = 2
 _BLUR: Final = 0.12
 _FEWEST: Final = 20
 _ROUNDS: Final = (15, 60)
-_MOST_LOOKED_UP: Final = 256
-_LOOKED_UP: Final = (
-    "value",
-    "missing",
-    "part of a text or a date",
-    "the pattern of missing values",
-)
-_SEPARATED, _SURELY_SEPARATED = 0.95, 0.88
+_SEPARATED: Final = 0.95
 _FEWEST_SEPARATED: Final = 5
+_SUM, _PARITY = "a weighted sum of columns", "the parity of a sum of columns"
+_MOST_SUMS: Final = 4
+# Columns of smaller weight, as a part of the largest, are not named.
+_LEAST_WEIGHT: Final = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labels:
-    """What rows say of the labels."""
-
-    # ``codes``, int32 (s,): true labels, or released ones; ``weights``, float64 (m, k): what a row
-    # with each code counts for each label: one for its own, or the inverse of the channel;
-    # ``released``, int32 (s,), or None: released labels that any reader knows.
+    """The true labels of rows, and the released ones that any reader knows; int32 (s,) each."""
 
     codes: IntArray
-    weights: FloatArray
-    released: IntArray | None = None
+    released: IntArray
 
     @property
-    def known(self) -> bool:
-        """Whether the codes are true labels."""
-        return self.released is not None or bool(np.isin(self.weights, (0.0, 1.0)).all())
+    def half(self) -> BoolArray:
+        """The rows that models learn from, bool (s,)."""
+        return np.asarray(np.arange(len(self.codes)) % 2 == 0)
+
+    @property
+    def asked(self) -> IntArray:
+        """The true labels of the other rows."""
+        return self.codes[~self.half]
 
 
 @dataclass(frozen=True)
 class Readable:
-    """A share of people whose label is read off, from which columns, and how surely it is right."""
+    """A share of people whose label is read off, from which columns, and how surely it is right.
+
+    ``values``: how many values, or ranges, of the source decide; 0 where a model reads them.
+    """
 
     share: float
     purity: float
     source: Source
+    values: int = 0
+
+    @property
+    def notable(self) -> bool:
+        """Whether so many people are more than nature decides, as a rule."""
+        by_model = self.source.kind == "value" and not self.values
+        return self.share >= (_LEAST_BY_NATURE if by_model else LEAST_SHARE)
 
 
-def readable(
-    shown: Representations, labels: Labels, rng: np.random.Generator
-) -> tuple[list[Readable], float]:
-    """Return what reads labels off, the strongest first, and the share that nature reads off.
+def readable(shown: Representations, labels: Labels, rng: np.random.Generator) -> list[Readable]:
+    """Return what reads labels off, the most people first, each from other columns.
 
-    Each finding is of one source: the others are looked for again without all representations of
-    its columns.
+    A finding of a model is of one source: the others are looked for again without all
+    representations of its columns.
 
     Parameters
     ----------
@@ -88,83 +222,180 @@ def readable(
 
     Notes
     -----
-    Right readings are counted on rows that no model learnt from, for eight shares of them, the
+    Right readings are counted on rows that no model learnt from, for seventeen shares of them, the
     surest first; the share must reach 98 %, its one-sided Clopper–Pearson bound 90 % at a level of
-    1 %, split over the shares. With the inverse of a channel for labels the estimate is unbiased
-    and the bound three standard errors; more than all labels read off are a column that was
-    computed from released labels.
+    1 %, split over the shares. What single representations decide has 1 % in all.
     """
-    half = np.arange(len(labels.codes)) % 2 == 0
+    half = labels.half
     if min(half.sum(), (~half).sum()) < _FEWEST or len(np.unique(labels.codes[half])) < 2:
-        return [], 0.0
-    seen = _shares(labels, half)
-    base = np.maximum(_predicted(_natural(shown, labels, half, rng), labels, half), seen)
-    told = _read_off(base, labels, half, seen <= OPEN)[0]
-    left = np.array([source.kind != "row number" for source in shown.sources], dtype=np.bool_)
-    found: list[Readable] = []
+        return []
+    seen = _shares(labels)
+    shown = _with_sums(shown, labels)
+    natural = _natural(shown, labels)
+    base = np.maximum(_predicted(_blurred(natural, rng), labels), seen)
+    asked = _without_order(shown, labels)
+    left, found = asked.copy(), list[Readable]()
     while len(found) < _MOST_FOUND and left.any():
-        best = _one_more(shown, left, labels, half, base, seen) or _looked_up(
-            shown, left, labels, half, base, seen
-        )
+        best = _one_more(shown, left, labels, base, seen)
         if best is None:
             break
         found.append(best)
         gone = {*best.source.arrays[:1]}
         left &= [s != best.source and not gone & {*s.arrays} for s in shown.sources]
-    return found, told
+    sharp = np.maximum(_predicted(natural, labels), seen)
+    found += _by_value(shown, asked, labels, sharp <= OPEN)
+    named, kept = set[int](), list[Readable]()
+    for one in sorted(found, key=lambda one: -one.share):
+        arrays = one.source.arrays
+        if not arrays or named.isdisjoint(arrays):
+            kept.append(one)
+            # Of a pair of columns either may be the one; of more, the first.
+            named.update(arrays[: 2 if len(arrays) <= 2 else 1])
+    return kept
 
 
-def _shares(labels: Labels, half: BoolArray) -> FloatArray:
+def _without_order(shown: Representations, labels: Labels) -> BoolArray:
+    """Return the representations that do not say where a row stands, bool (r,).
+
+    What goes less the row number does so where the order of the rows itself reveals labels.
+    """
+    numbers = [i for i, one in enumerate(shown.sources) if one.kind == "row number"]
+    ordered = any(
+        decided(shown.matrix[:, i], labels.codes, labels.released).values for i in numbers
+    )
+    places = ("row number", *(["value less the row number"] if ordered else []))
+    return np.array([one.kind not in places for one in shown.sources], dtype=np.bool_)
+
+
+def _by_value(
+    shown: Representations, asked: BoolArray, labels: Labels, open_: BoolArray
+) -> Iterator[Readable]:
+    """Yield what the values of single representations decide.
+
+    ``asked``: the representations to look at; ``open_``: where values leave labels open: a digit
+    or a count may be that of few values, which are asked themselves.
+    """
+    for place in np.flatnonzero(asked):
+        source = shown.sources[place]
+        one = decided(
+            shown.matrix[:, place],
+            labels.codes,
+            labels.released,
+            between=not source.category,
+            alpha=_ALPHA / len(asked),
+            open_=None if source.kind == "value" else open_,
+        )
+        if one.values:
+            yield Readable(one.share, one.purity, source, one.values)
+
+
+def _shares(labels: Labels) -> FloatArray:
     """Return the share of each label among rows with the same released label, (s, k)."""
-    given = np.zeros_like(labels.codes) if labels.released is None else labels.released
-    rows = labels.weights[labels.codes[half]]
-    size = int(given.max()) + 1
-    counts = np.stack([np.bincount(given[half], one, minlength=size) for one in rows.T], axis=1)
+    given, half = labels.released, labels.half
+    size = int(given.max()) + 1, int(labels.codes.max()) + 1
+    counts = label_table(given[half], labels.codes[half], *size)
     return np.asarray((counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))[given[~half]])
 
 
-def _natural(
-    shown: Representations, labels: Labels, half: BoolArray, rng: np.random.Generator
-) -> Float32Array:
-    """Return the columns' values, numbers blurred, and the released label, the strongest few."""
-    values = np.array([source.kind == "value" for source in shown.sources], dtype=np.bool_)
-    kept = _kept(shown.matrix, values, labels, half)
-    blurred = np.empty((len(half), len(kept)), dtype=np.float32)
-    for i, place in enumerate(kept):
-        column = shown.matrix[:, place].copy()
+def _natural(shown: Representations, labels: Labels) -> Float32Array:
+    """Return the columns' values, the strongest few, and the released label."""
+    values = np.array([source.kind in ("value", _SUM) for source in shown.sources], dtype=np.bool_)
+    matrix = shown.matrix[:, _kept(shown.matrix, values, labels)]
+    return _with_released(matrix, labels)
+
+
+def _with_sums(shown: Representations, labels: Labels) -> Representations:
+    """Add sums of many columns that go with the labels, as learnt on one half of the rows.
+
+    For each of a few labels a weighted sum, by Fisher's discriminant, and where the labels are two,
+    the parity of a sum, if there is one that is the label in all rows learnt from.
+    """
+    plain = [i for i, one in enumerate(shown.sources) if one.kind == "value" and not one.category][
+        :_MOST_COLUMNS
+    ]
+    half, more, sources = labels.half, list[FloatArray](), list[Source]()
+    known = np.nan_to_num(shown.matrix[:, plain].astype(np.float64))
+    if len(plain) < 2:
+        return shown
+    spread = known[half].std(axis=0)
+    scaled = (known - known[half].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    codes, counts = np.unique(labels.codes[half], return_counts=True)
+    frequent = codes[np.argsort(-counts, kind="stable")][1:][:_MOST_SUMS]
+    for label in frequent[counts[np.searchsorted(codes, frequent)] >= _FEWEST]:
+        own = labels.codes[half] == label
+        away = scaled[half][own].mean(axis=0) - scaled[half][~own].mean(axis=0)
+        centred = scaled[half] - np.where(own[:, None], away, 0.0)
+        within = np.cov(centred, rowvar=False) + 1e-9 * np.eye(len(plain))
+        weights = np.linalg.solve(within, away)
+        used = np.abs(weights) >= _LEAST_WEIGHT * np.abs(weights).max()
+        more.append(scaled @ weights)
+        sources.append(
+            Source(_SUM, tuple(shown.sources[plain[i]].arrays[0] for i in np.flatnonzero(used)))
+        )
+    bits = np.floor(known).astype(np.int64) & 1
+    places = _parity(bits[half], labels.codes[half]) if len(codes) == 2 else []
+    if places:
+        more.append((bits[:, places].sum(axis=1) & 1).astype(np.float64))
+        sources.append(Source(_PARITY, tuple(shown.sources[plain[i]].arrays[0] for i in places)))
+    added = np.column_stack([shown.matrix, *more]).astype(np.float32)
+    return Representations(added, (*shown.sources, *sources))
+
+
+def _parity(bits: IndexArray, labels: IntArray) -> list[int]:
+    """Return the columns of bits (s, d) whose sum is even for one label, odd for the other.
+
+    By elimination modulo 2; none where some row contradicts it.
+    """
+    d = bits.shape[1]
+    rows = np.unique(np.column_stack([bits, np.ones(len(bits), np.int64), labels & 1]), axis=0)
+    pivots = list[int]()
+    for column in range(d + 1):
+        at = len(pivots)
+        some = at + np.flatnonzero(rows[at:, column])
+        if len(some):
+            rows[[at, some[0]]] = rows[[some[0], at]]
+            others = np.flatnonzero(rows[:, column])
+            rows[others[others != at]] ^= rows[at]
+            pivots.append(column)
+    if rows[len(pivots) :, -1].any():
+        return []
+    return [column for place, column in enumerate(pivots) if column < d and rows[place, -1]]
+
+
+def _blurred(natural: Float32Array, rng: np.random.Generator) -> Float32Array:
+    """Return the columns but the last, those of many values as ranks with noise, gaps filled."""
+    blurred = natural.copy()
+    for column in blurred.T[:-1]:
         gaps = np.isnan(column)
         column[gaps] = rng.choice(column[~gaps], int(gaps.sum()))
-        if len(np.unique(column[:1000])) <= _FEWEST:
-            blurred[:, i] = column
-            continue
-        rank = np.searchsorted(np.sort(column), column) / len(column)
-        blurred[:, i] = rank + rng.normal(0, _BLUR, len(column))
-    return _with_released(blurred, labels)
+        if len(np.unique(column[:1000])) > _FEWEST:
+            rank = np.searchsorted(np.sort(column), column) / len(column)
+            column[:] = rank + rng.normal(0, _BLUR, len(column))
+    return blurred
 
 
 def _with_released(matrix: Float32Array, labels: Labels) -> Float32Array:
-    if labels.released is None:
-        return matrix
     return np.column_stack([matrix, labels.released.astype(np.float32)])
 
 
-def _kept(matrix: Float32Array, allowed: BoolArray, labels: Labels, half: BoolArray) -> IndexArray:
+def _kept(matrix: Float32Array, allowed: BoolArray, labels: Labels) -> IndexArray:
     """Return the allowed columns that go most clearly with the labels of the half to learn from."""
     places = np.flatnonzero(allowed)
     if len(places) <= _MOST_COLUMNS:
         return places
+    half = labels.half
     none = np.empty((int(half.sum()), 0), dtype=np.int32)
     table = FeatureTable(matrix[np.ix_(half, places)], none, (), len(places))
     scores = associations(table, [labels.codes[half]])[0]
     return places[strongest(scores, _MOST_COLUMNS)]
 
 
-def _predicted(matrix: Float32Array, labels: Labels, half: BoolArray) -> FloatArray:
+def _predicted(matrix: Float32Array, labels: Labels) -> FloatArray:
     """Return the chance of each code for the rows that nothing was learnt from, float64."""
-    return _chances(_fitted(matrix, labels, half), matrix[~half], labels)
+    return _chances(_fitted(matrix, labels), matrix[~labels.half], labels)
 
 
-def _fitted(matrix: Float32Array, labels: Labels, half: BoolArray) -> Any:
+def _fitted(matrix: Float32Array, labels: Labels) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
@@ -174,18 +405,17 @@ def _fitted(matrix: Float32Array, labels: Labels, half: BoolArray) -> Any:
         early_stopping=False,
         random_state=0,
     )
-    return model.fit(matrix[half], labels.codes[half])
+    return model.fit(matrix[labels.half], labels.codes[labels.half])
 
 
 def _chances(model: Any, matrix: Float32Array, labels: Labels) -> FloatArray:
-    """Return the chance of each label, by the channel's inverse where codes are released ones."""
-    chances = np.zeros((len(matrix), len(labels.weights)))
-    chances[:, model.classes_.astype(np.int64)] = model.predict_proba(matrix)
-    return np.asarray(chances @ labels.weights)
+    chances = np.zeros((len(matrix), int(labels.codes.max()) + 1))
+    chances[:, model.classes_] = model.predict_proba(matrix)
+    return chances
 
 
 def _read_off(
-    chances: FloatArray, labels: Labels, half: BoolArray, open_: BoolArray
+    chances: FloatArray, labels: Labels, open_: BoolArray
 ) -> tuple[float, float, IndexArray]:
     """Return the largest share that is read off, its purity, and the places of these rows.
 
@@ -194,47 +424,33 @@ def _read_off(
     guesses = chances.argmax(axis=1)
     rows = np.arange(len(guesses))
     sure = np.where(open_[rows, guesses], chances[rows, guesses], -np.inf)
-    right = labels.weights[labels.codes[~half], guesses]
+    right = labels.asked == guesses
     order = np.argsort(-sure, kind="stable")[: np.isfinite(sure).sum()]
     best = (0.0, 0.0, order[:0])
     for share in SHARES:
         k = min(round(share * len(guesses)), len(order))
-        if k >= _FEWEST:
-            purity = float(right[order[:k]].mean())
-            if purity >= PURE and _sure(right[order[:k]], labels):
-                best = (k / len(guesses), min(purity, 1.0), order[:k])
+        if k < _FEWEST:
+            continue
+        hits = int(right[order[:k]].sum())
+        low = float(beta.ppf(_ALPHA / len(SHARES), hits, k - hits + 1))
+        if hits >= PURE * k and low >= CERTAIN:
+            best = (k / len(guesses), hits / k, order[:k])
     return best
 
 
-def _sure(right: FloatArray, labels: Labels) -> bool:
-    """Return whether so many right readings are surely not chance, nor more than all of them."""
-    k, hits = len(right), float(right.sum())
-    if labels.known:
-        low = float(beta.ppf(_ALPHA / len(SHARES), hits, k - hits + 1))
-        return low >= CERTAIN
-    error = float(right.std()) / k**0.5
-    return bool(error <= 0.02 and CERTAIN + 3 * error <= hits / k <= 1 + 2.5 * error)
-
-
 def _one_more(
-    shown: Representations,
-    left: BoolArray,
-    labels: Labels,
-    half: BoolArray,
-    base: FloatArray,
-    seen: FloatArray,
+    shown: Representations, left: BoolArray, labels: Labels, base: FloatArray, seen: FloatArray
 ) -> Readable | None:
     """Return what is read off by all of the columns left, named by the one that says the most."""
-    kept = _kept(shown.matrix, left, labels, half)
+    kept = _kept(shown.matrix, left, labels)
     matrix = _with_released(shown.matrix[:, kept], labels)
-    model, asked = _fitted(matrix, labels, half), matrix[~half]
+    model, asked = _fitted(matrix, labels), matrix[~labels.half]
     chances = _chances(model, asked, labels)
-    share, purity, rows = _read_off(chances, labels, half, base <= OPEN)
-    whole = _separated(chances, labels, half, seen)
+    share, purity, rows = _read_off(chances, labels, base <= OPEN)
+    whole = _separated(chances, labels, seen)
     if len(whole) > len(rows):
         share, rows = len(whole) / len(asked), whole
-        right = labels.weights[labels.codes[~half][rows], chances[rows].argmax(axis=1)]
-        purity = min(float(right.mean()), 1.0)
+        purity = float((labels.asked[rows] == chances[rows].argmax(axis=1)).mean())
     if len(rows) == 0:
         return None
     some = asked[rows[:500]]
@@ -248,54 +464,23 @@ def _one_more(
     return Readable(share, purity, sources[places[int(np.argmax(alone))]])
 
 
-def _separated(
-    chances: FloatArray, labels: Labels, half: BoolArray, seen: FloatArray
-) -> IndexArray:
+def _separated(chances: FloatArray, labels: Labels, seen: FloatArray) -> IndexArray:
     """Return the rows of labels that are told from all others nearly without error.
 
     Nature does not do that: the column is the label under another name, or a finer one.
     """
-    guesses, weights = chances.argmax(axis=1), labels.weights[labels.codes[~half]]
+    guesses = chances.argmax(axis=1)
     rows = np.zeros(len(guesses), dtype=np.bool_)
-    for label in range(weights.shape[1]):
+    for label in range(chances.shape[1]):
         open_ = seen[:, label] <= OPEN
-        own = open_ & (guesses == label)
-        hits, guessed = weights[own, label].sum(), int(own.sum())
-        there = weights[open_, label].sum()
-        error = 0.0 if labels.known else 3 * float(weights[own, label].std()) * guessed**0.5
-        most = max(guessed, there)
-        enough = min(guessed, there) >= _FEWEST_SEPARATED and hits <= guessed + error
-        if enough and hits >= _SEPARATED * most and hits - error >= _SURELY_SEPARATED * most:
-            rows |= own
-    if weights.shape[1] == 2 and rows.any():  # Who has not the one label has the other.
+        guessed, there = (open_ & (codes == label) for codes in (guesses, labels.asked))
+        hits, most = int((guessed & there).sum()), max(int(guessed.sum()), int(there.sum()))
+        enough = min(guessed.sum(), there.sum()) >= _FEWEST_SEPARATED
+        if enough and hits >= _SEPARATED * most:
+            rows |= guessed
+    if chances.shape[1] == 2 and rows.any():  # Who has not the one label has the other.
         rows[:] = True
     return np.flatnonzero(rows)
-
-
-def _looked_up(
-    shown: Representations,
-    left: BoolArray,
-    labels: Labels,
-    half: BoolArray,
-    base: FloatArray,
-    seen: FloatArray,
-) -> Readable | None:
-    """Return the column whose repeated values, however rare, have one true label each."""
-    best, k = None, labels.weights.shape[1]
-    plain = [i for i in np.flatnonzero(left) if shown.sources[i].kind in _LOOKED_UP]
-    for place in plain[:_MOST_LOOKED_UP] if labels.known else ():
-        distinct, codes = np.unique(shown.matrix[:, place], return_inverse=True)
-        if len(distinct) > 0.95 * len(codes):
-            continue
-        votes = np.bincount(codes[half] * k + labels.codes[half], minlength=len(distinct) * k)
-        votes = votes.reshape(-1, k)
-        chances = (votes / (votes.sum(axis=1, keepdims=True) + 0.1))[codes[~half]]
-        share, purity, _ = _read_off(chances, labels, half, base <= OPEN)
-        whole = _separated(chances, labels, half, seen)
-        share, purity = max((share, purity), (len(whole) / len(chances), _SEPARATED))
-        if share > (best.share if best else 0.0):
-            best = Readable(share, purity, shown.sources[place])
-    return best
 
 
 def _losses(
@@ -312,69 +497,3 @@ def _losses(
         other = some.copy()
         other[:, places] = asked[(rows * 7 + 3) % len(asked)][:, places]
         yield 1.0 - float(_chances(model, other, labels)[rows, guess].mean())
-
-
-# Pairs of rows with equal values, the share of them that must have one label, and how unlikely that
-# must be for rows with the next value.
-_FEWEST_PAIRS: Final = 30
-_ALIKE: Final = 0.98
-_SURELY: Final = 1e-9
-_MOST_EQUAL: Final = 30
-# Two rows of different people are equal in a column at most so often, or it does not tell people.
-_SELDOM: Final = 0.05
-_MOST_COMPARED: Final = 100_000
-
-
-def tells_people_apart(values: Float32Array, rng: np.random.Generator) -> bool:
-    """Return whether two rows of different people are seldom equal in a column, float32 (n,)."""
-    n = len(values)
-    first, second = rng.integers(0, n, (2, _MOST_COMPARED))
-    return bool(np.mean(values[first] == values[second]) <= _SELDOM)
-
-
-def repeated_alike(
-    values: Float32Array, labels: IntArray, others: Sequence[Float32Array] = ()
-) -> tuple[float, float]:
-    """Return the share of people whose value others share, where nearly all of them agree.
-
-    And the share of pairs with one label. A number that was standardised, ranked or jittered class
-    by class: equal values, however rare, come from one class. Compared with pairs of rows of the
-    next value, which are as near; zeros where that explains it.
-
-    Parameters
-    ----------
-    values : float32 array of shape (n,)
-    labels : int32 array of shape (n,)
-        Codes of the true labels.
-    others : sequence of float32 arrays of shape (n,)
-        Other columns that tell people apart, see :func:`tells_people_apart`: two rows that are
-        equal in one of these, too, may be one person's, and do not count.
-    """
-    order = stable_order(values)
-    order = order[~np.isnan(values[order])]
-    nothing = (0.0, 0.0)
-    if len(order) < 2 * _FEWEST_PAIRS:
-        return nothing
-    sorted_, own = values[order], labels[order]
-    starts = np.flatnonzero(np.r_[True, sorted_[1:] != sorted_[:-1]])
-    sizes = np.diff(np.r_[starts, len(sorted_)])
-    rare = np.repeat((sizes > 1) & (sizes <= _MOST_EQUAL), sizes)
-    same = sorted_[1:] == sorted_[:-1]
-    equal, near = same & rare[1:], ~same & (rare[1:] | rare[:-1])
-    places = np.flatnonzero(equal)
-    for other in others:
-        if len(places) < _FEWEST_PAIRS:
-            return nothing
-        places = places[other[order[places + 1]] != other[order[places]]]
-    equal = np.zeros(len(same), dtype=np.bool_)
-    equal[places] = True
-    agree = own[1:] == own[:-1]
-    pairs, apart = int(equal.sum()), int(near.sum())
-    if pairs < _FEWEST_PAIRS or apart < _FEWEST_PAIRS:
-        return nothing
-    alike = int(agree[equal].sum())
-    usual = (float(agree[near].sum()) + 1) / (apart + 2)
-    if alike < _ALIKE * pairs or binom.sf(alike - 1, pairs, usual) > _SURELY:
-        return nothing
-    taking_part = np.r_[False, equal] | np.r_[equal, False]
-    return float(taking_part.sum() / len(values)), alike / pairs

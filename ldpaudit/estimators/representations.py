@@ -13,26 +13,34 @@ import numpy.typing as npt
 import pandas as pd
 
 from ldpaudit.arrays import GOLDEN
-from ldpaudit.release import FeatureTable, Float32Array, IndexArray
+from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray
 
 Values = npt.NDArray[Any]
 
-LAGS: Final = (-3, -2, -1, 1, 2, 3)
-"""Distances to the rows whose values are looked at."""
 _FEW: Final = 50  # Of more groups, the smallest and the largest value are compared, not the mean.
 _MOST_PAIRS: Final = 120
 _MOST_MEMBERS: Final = 40_000
-_WIDE: Final = 256  # Of wider tables, neither rows near by nor digits are looked at.
+CODED: Final = (
+    "how it is written",
+    "how a missing value is written",
+    "whether it is a float32",
+    "whether it stands in quotes",
+)
+_WIDE: Final = 256  # Of wider tables digits are not looked at.
 _PERIODS: Final = (2, 7, 10)
 _LONG: Final = 1_000  # Numbers of four digits and more may hold a check digit.
 
 
 @dataclass(frozen=True)
 class Source:
-    """How a number was made: its kind, and the array columns of the table that it was made from."""
+    """How a number was made: its kind, and the array columns of the table that it was made from.
+
+    ``category``: whether it is a code, of which neighbours have nothing in common.
+    """
 
     kind: str
     arrays: tuple[int, ...] = ()
+    category: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ def represent(
     rows: IndexArray | None = None,
     *,
     places: Sequence[int] | None = None,
-    neighbours: bool = True,
+    keys: Sequence[FloatArray] = (),
 ) -> Representations:
     """Return every representation of some rows of a table; constant ones are left out.
 
@@ -60,11 +68,13 @@ def represent(
         The rows to return, in this order; default: all.
     places : sequence of int, optional
         The array columns to use, the numeric ones first; default: all.
-    neighbours : bool
-        Whether values of the rows at :data:`LAGS` are representations, too.
+    keys : sequence of float64 arrays of shape (n,)
+        Ids of rows or people; their places come after the array columns.
     """
     rows = np.arange(len(features)) if rows is None else rows
-    made = [*_made(features, rows, range(features.width) if places is None else places, neighbours)]
+    made = [*_made(features, rows, range(features.width) if places is None else places)]
+    for place, key in enumerate(keys, features.width):
+        made.append((Source("value", (place,)), key[rows].astype(np.float32)))
     kept = [(source, column) for source, column in made if _varies(column)]
     matrix = np.empty((len(rows), len(kept)), dtype=np.float32)
     for i, (_, column) in enumerate(kept):
@@ -78,10 +88,10 @@ def _varies(column: Values) -> bool:
 
 
 def _made(
-    features: FeatureTable, rows: IndexArray, places: Iterable[int], neighbours: bool
+    features: FeatureTable, rows: IndexArray, places: Iterable[int]
 ) -> Iterator[tuple[Source, Values]]:
     """Yield each representation of the rows."""
-    n, d = features.numeric.shape
+    d = features.numeric.shape[1]
     places = list(places)
     columns = {j: _column(features, j) for j in places}
     gaps = {j: _missing(column) for j, column in columns.items()}
@@ -89,7 +99,7 @@ def _made(
     for period in _PERIODS:
         yield Source("row number"), (rows % period).astype(np.float32)
     for j, column in columns.items():
-        yield Source("value", (j,)), _numbers(column[rows])
+        yield Source("value", (j,), column.dtype.kind != "f"), _numbers(column[rows])
         if len(places) <= _WIDE and column.dtype.kind == "f":
             yield from _digits(column[rows], (j,), rows)
         yield Source("how often its value occurs", (j,)), _times(column, rows)
@@ -100,19 +110,11 @@ def _made(
     if features.marks is not None:
         for (j, kind), column in zip(features.mark_sources, features.marks.T, strict=True):
             if j in columns:
-                yield Source(kind, (j,)), column[rows]
-    if neighbours and len(places) <= _WIDE:
-        for lag in LAGS:
-            at, inside = np.clip(rows + lag, 0, n - 1), (rows + lag >= 0) & (rows + lag < n)
-            for j, column in columns.items():
-                yield (
-                    Source("value of a row near by", (j,)),
-                    np.where(inside, _numbers(column[at]), np.nan),
-                )
+                yield Source(kind, (j,), kind in CODED), column[rows]
     missing = tuple(j for j, gap in gaps.items() if gap.any())
     if len(missing) > 1:
         pattern = _keys([gaps[j] for j in missing])
-        yield Source("the pattern of missing values", missing), _rank(pattern, rows)
+        yield Source("the pattern of missing values", missing, True), _rank(pattern, rows)
         total = np.sum([gaps[j][rows] for j in missing], axis=0)
         yield Source("the pattern of missing values", missing), total.astype(np.float32)
     for kind, some in (

@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Final, Literal
 
 import numpy as np
@@ -25,8 +26,11 @@ from scipy import fft
 from ldpaudit.arrays import stable_order
 from ldpaudit.release import FloatArray, IndexArray
 
-Family = Literal["distance", "distances", "stretch", "blocks", "groups", "equal groups", "model"]
-_FAMILIES_OF_ORDERS: Final = 4
+Family = Literal[
+    "distance", "distances", "triples", "stretch", "blocks", "groups", "equal groups", "model"
+]
+MIRRORED: Final = "mirrored rows"
+_FAMILIES_OF_ORDERS: Final = 6
 
 # How far a bet follows a guess, as a correlation.
 _STAKES: Final = (0.015, 0.04, 0.1, 0.25, 0.6, 1.6)
@@ -39,6 +43,9 @@ _NEAR: Final = 3
 _SHORTEST_STRETCH: Final = 32
 _BLOCKS: Final = (4, 8, 10, 16, 20, 25, 32, 50, 64, 100, 128, 200, 250, 256, 500, 512, 1000)
 _FEWEST_BLOCKS: Final = 8
+# Of triples of rows, the longest distance, and the rows in sequence that are looked at.
+_TRIPLES: Final = 400
+_ROWS_OF_TRIPLES: Final = 1 << 13
 # The widest band of distances, and the longest stretch, as parts of the rows.
 _WIDEST_BAND, _LONGEST_STRETCH = 8, 2
 # A guess is drawn towards nothing by so many rows.
@@ -255,6 +262,8 @@ class Departure:
     def _guesses(self, outcomes: RowNoise) -> FloatArray:
         if self.family in ("distance", "distances"):
             return _from_distances(outcomes, self.first, self.last)
+        if self.family == "triples":
+            return _from_two(outcomes, self.first, self.last)
         if self.family == "stretch":
             return (np.arange(len(outcomes)) < self.last - self.first).astype(np.float64)
         if self.family == "blocks":
@@ -280,6 +289,17 @@ def _from_distances(outcomes: RowNoise, first: int, last: int) -> FloatArray:
             own = outcomes.labels == label
             every[own] -= sums(np.where(own, outcomes.residual, 0.0))[own]
     return every / math.sqrt(last - first + 1)
+
+
+def _from_two(outcomes: RowNoise, near: int, far: int) -> FloatArray:
+    """Guess each residual from the product of those ``near`` and ``far`` places before."""
+    guesses = np.zeros(len(outcomes))
+    one, other = slice(far - near, -near), slice(0, -far)
+    guesses[far:] = outcomes.residual[one] * outcomes.residual[other]
+    labels = outcomes.labels
+    if labels is not None:
+        guesses[far:] *= (labels[one] != labels[far:]) & (labels[other] != labels[far:])
+    return guesses
 
 
 def _like_before(outcomes: RowNoise, codes: IndexArray) -> FloatArray:
@@ -326,8 +346,13 @@ def in_order(outcomes: RowNoise, order: Order, share: float) -> Iterator[Departu
     """
     residual = outcomes.take(order.rows).residual
     tried = _FAMILIES_OF_ORDERS / share
-    for found in (*_distances(residual), *_stretches(residual), *_equal_blocks(residual)):
+    looks = [_distances, _stretches, _equal_blocks]
+    # A generator's numbers are drawn in the order of the file, as a rule.
+    looks += [] if order.columns else [_triples]
+    for found in chain.from_iterable(look(residual) for look in looks):
         yield replace(found, where=order, tried=found.tried * tried)
+    for found in _mirrors(residual, order, len(outcomes)):
+        yield replace(found, tried=found.tried * tried)
 
 
 _NOWHERE: Final = Order("", np.empty(0, dtype=np.int64))
@@ -386,6 +411,66 @@ def autocorrelations(residual: FloatArray) -> FloatArray:
     spectrum = fft.rfft(residual, size)
     sums = fft.irfft(np.abs(spectrum) ** 2, size)[1:n]
     return np.asarray(sums / np.sqrt(n - np.arange(1.0, n)))
+
+
+def _triples(residual: FloatArray) -> Iterator[Departure]:
+    """Yield the two distances at which rows before a row say most of its noise together.
+
+    Shift registers are linear: each bit is the sum of a few before it, so the product of a few
+    residuals has a mean. Every register of 16 bits has such triples within 400 rows, and one with
+    two taps has them at its taps.
+    """
+    some = residual[:_ROWS_OF_TRIPLES]
+    n, most = len(some), min(_TRIPLES, len(some) // 4)
+    if most < 2:
+        return
+    size = fft.next_fast_len(2 * n, real=True)
+    spectrum = np.conj(fft.rfft(some, size))
+    best, tried = (0.0, 0, 0), most * (most - 1) // 2
+    for between in range(1, most):
+        # The row at t, and those ``near`` and ``near + between`` places before it.
+        pairs = np.zeros(n)
+        pairs[between:] = some[between:] * some[:-between]
+        sums = fft.irfft(np.conj(fft.rfft(pairs, size) * spectrum), size)
+        sums = sums[1 : most - between + 1]
+        clear = sums / np.sqrt(n - between - np.arange(1.0, len(sums) + 1))
+        at = int(np.argmax(np.abs(clear)))
+        if abs(clear[at]) > abs(best[0]):
+            best = float(clear[at]), at + 1, at + 1 + between
+    if abs(best[0]) >= _surprising(tried):
+        yield Departure("triples", _NOWHERE, best[1], best[2], best[0] < 0, float(tried))
+
+
+def _mirrors(residual: FloatArray, order: Order, n: int) -> Iterator[Departure]:
+    """Yield pairs of rows at equal distances from one place of an order, if they go together.
+
+    As where noise is drawn once and written forwards and backwards. Half of the level is for the
+    middle of the order. ``n``: the rows of the release.
+    """
+    size = len(residual)
+    padded = fft.next_fast_len(2 * size, real=True)
+    sums = fft.irfft(fft.rfft(residual, padded) ** 2, padded)[: 2 * size - 1]
+    places = np.arange(2 * size - 1)
+    pairs = np.minimum(places, 2 * size - 2 - places) // 2 + 0.5
+    # Each pair is counted twice; a row in the middle is none.
+    sums[::2] -= residual**2
+    clear = np.where(pairs >= _FEWEST_PAIRS, sums / (2 * np.sqrt(pairs)), 0.0)
+    for place, tried in ((int(np.argmax(np.abs(clear))), 4.0 * size), (size - 1, 2.0)):
+        if abs(clear[place]) < _surprising(tried):
+            continue
+        ranks = np.arange(size)
+        mirrored = place - ranks
+        inside = (mirrored >= 0) & (mirrored < size)
+        codes = np.arange(size, size + n)
+        codes[order.rows] = np.where(inside, np.minimum(ranks, mirrored), codes[order.rows])
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        where = Groups(MIRRORED, codes, order.columns, order.rows)
+        yield Departure("groups", where, opposite=bool(clear[place] < 0), tried=tried)
+
+
+def _surprising(tried: float) -> float:
+    """Return how many standard errors chance seldom reaches among so many."""
+    return max(_WORTH_A_BET, math.sqrt(2 * math.log(max(tried, 1.0))))
 
 
 def _stretches(residual: FloatArray) -> Iterator[Departure]:

@@ -71,3 +71,19 @@ def test_texts_of_a_frame_that_are_read_as_numbers_keep_how_they_are_written():
     check = result.check("features-reveal-label")
     assert check.verdict == "fail"
     assert any("how it is written" in note.text for note in result.notes)
+
+
+def test_whether_a_cell_stands_in_quotes(tmp_path):
+    """Of one label alone, whatever else is in quotes, and with separators and lines inside."""
+    cells = [f'"{v}"' if y else str(v) for v, y in zip(NUMBERS, TRUTH, strict=True)]
+    rows = [f'"a, ""b""\n{i}",{cell},{i % 2}' for i, cell in enumerate(cells)]
+    path = tmp_path / "r.csv"
+    path.write_text("note,x,label\n" + "\n".join(rows) + "\n")
+    release = read_release(path, label="label").release
+    assert told(release.features) == 1.0
+    assert "whether it stands in quotes" in [kind for _, kind in release.features.mark_sources]
+    path.write_text(
+        "note,x,label\n" + "\n".join(f'"{i}","{v}",{i % 2}' for i, v in enumerate(NUMBERS))
+    )
+    kinds = [kind for _, kind in read_release(path, label="label").release.features.mark_sources]
+    assert "whether it stands in quotes" not in kinds

@@ -18,7 +18,6 @@ from ldpaudit.estimators import advantage
 from ldpaudit.estimators.assumptions import clusters
 from ldpaudit.estimators.assumptions.agreement import agreement_p_value
 from ldpaudit.estimators.assumptions.learner import label_sides
-from ldpaudit.estimators.columns import Told, label_weights, strongest_agreement, told
 from ldpaudit.estimators.epsilon.bounds import accuracy_epsilon
 from ldpaudit.estimators.epsilon.consistency import rare_classes, usual_outputs
 from ldpaudit.estimators.epsilon.guesses import (
@@ -47,8 +46,10 @@ from ldpaudit.estimators.person_noise import (
     largest_agreement,
     remembered_share_lower,
 )
+from ldpaudit.estimators.row_order import strongest_agreement
 from ldpaudit.estimators.seeds import checksums
 from ldpaudit.estimators.synthetic import PairedSuccesses, exact_copies
+from ldpaudit.estimators.telling import Told, label_weights, told
 
 
 def end(count: int, n: int, alpha: float, side: str = "low") -> float:
@@ -242,8 +243,8 @@ NUMBERS: list[tuple[str, Any, Any]] = [
         )
     ),
     ("told", told(RELEASED, INVERSE[RELEASED]), Told(0.0, 0.0, 1_000, derived=True)),
-    ("order", strongest_agreement(np.zeros(5, np.int32), 2), None),
-    ("order", getattr(strongest_agreement(np.zeros(100, np.int32), 2), "excess", None), 0.0),
+    ("order", strongest_agreement(np.zeros(5, np.int32)), None),
+    ("order", getattr(strongest_agreement(np.zeros(100, np.int32)), "excess", None), 0.0),
     ("clusters", (LARGE.min(), LARGE.max(), np.bincount(LARGE).max()), (0, 32, 30)),
     ("clusters", clusters.equal_rows(feature_table(np.zeros((3, 0)))).tolist(), [0, 0, 0]),
     *(

@@ -1,8 +1,13 @@
 """Rows with equal values, of different people, that have one label."""
 
 import numpy as np
+import pytest
+from worlds import feature_table
 
-from ldpaudit.estimators.readable import repeated_alike
+from ldpaudit.estimators.readable import Labels, readable
+from ldpaudit.estimators.representations import represent
+from ldpaudit.estimators.row_order import written_in_ties
+from ldpaudit.estimators.telling import repeated_alike
 
 N = 6_000
 
@@ -39,3 +44,40 @@ def test_rows_of_one_person_do_not_count() -> None:
     labels = (rng.random(N // 3) < 0.5).astype(np.int32)[person]
     assert repeated_alike(weight, labels)[0] == 1.0
     assert repeated_alike(weight, labels, [height]) == (0.0, 0.0)
+
+
+def parts(rng: np.random.Generator, labels: np.ndarray, kind: str) -> np.ndarray:
+    """Return three numbers whose sum decides the label: by its size, or by its last digit."""
+    parts = rng.integers(0, 1_000, (3, N))
+    if kind == "size":
+        parts[2] = 1_500 + 10 * labels + rng.integers(0, 10, N) - parts[0] - parts[1]
+    else:
+        parts[2] += (parts.sum(axis=0) + labels) % 2
+    return parts.T.astype(np.float64)
+
+
+@pytest.mark.parametrize("kind", ["size", "digit"])
+@pytest.mark.parametrize("true", [True, False])
+def test_sums_of_three_columns_are_read(kind: str, true: bool) -> None:
+    """Of true labels everybody is read, of others' labels nobody."""
+    rng = np.random.default_rng(7)
+    labels = (rng.random(N) < 0.4).astype(np.int32)
+    released = np.where(rng.random(N) < 0.73, labels, 1 - labels).astype(np.int32)
+    told = labels if true else rng.permutation(labels)
+    features = feature_table(np.column_stack([parts(rng, told, kind), rng.normal(size=(N, 2))]))
+    rows = rng.permutation(N)
+    found = readable(represent(features, rows), Labels(labels[rows], released[rows]), rng)
+    assert max((one.share for one in found), default=0.0) == float(true)
+
+
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize("by", ["true", "released", "nothing"])
+def test_labels_written_in_ties_of_an_order(down: bool, by: str) -> None:
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 3, N).astype(np.int32)
+    released = np.where(rng.random(N) < 0.6, labels, (labels + 1) % 3).astype(np.int32)
+    column = rng.integers(0, N // 2, N).astype(np.float32)
+    last = {"true": -labels, "released": released, "nothing": rng.random(N)}[by]
+    order = np.lexsort((last, -column if down else column))
+    share, p_value = written_in_ties([column[order]], labels[order], released[order])
+    assert (share > 0.05, p_value < 1e-9) == ((True, True) if by == "true" else (False, False))

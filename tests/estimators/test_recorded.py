@@ -15,7 +15,15 @@ import pytest
 from estimators.worlds import ASYMMETRIC_THREE, RARE, clusters, people, randomized_response
 from worlds import feature_table
 
-from ldpaudit.estimators import columns, mean_loss, person, person_noise, renyi, whiteness
+from ldpaudit.estimators import (
+    mean_loss,
+    person,
+    person_noise,
+    renyi,
+    row_order,
+    telling,
+    whiteness,
+)
 from ldpaudit.estimators.advantage import utility_bound
 from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.clusters import next_column, partly_equal_rows
@@ -126,18 +134,15 @@ def told(rng: Rng) -> Any:
     released = np.where(rng.random(3_000) < 0.3, rng.integers(0, 3, 3_000), labels)
     noisy = np.linalg.inv(randomized_response(3, 1.5))[released]
     some = [labels + 0.3 * rng.normal(size=3_000), np.where(labels == 1, 1, labels // 9), released]
-    for weights in (columns.label_weights(labels, 3), noisy):
+    for weights in (telling.label_weights(labels, 3), noisy):
         for values in some:
-            one = columns.told(values, weights, 64)
+            one = telling.told(values, weights, 64)
             yield [one.share, one.error, one.wrong]
     for values in some:
-        found = columns.decided(values.round(1), labels, released)
+        found = telling.decided(values.round(1), labels, released)
         yield [found.share, found.values]
-    for one in (
-        columns.agreement(np.bincount(labels), 2, 1_100),
-        columns.agreement_beyond(labels, released % 3, 2),
-    ):
-        yield [one.pairs, one.chance, one.z, one.excess]
+    one = row_order.agreement_beyond(labels, released % 3, 2)
+    yield [one.pairs, one.chance, one.z, one.excess]
 
 
 def white_noise(rng: Rng) -> Any:

@@ -33,7 +33,8 @@ N = 4_000
 
 
 def order(rows: IndexArray | int, name: str = "the file") -> Order:
-    return Order(name, np.arange(rows) if isinstance(rows, int) else rows)
+    columns = () if name == "the file" else (0,)
+    return Order(name, np.arange(rows) if isinstance(rows, int) else rows, columns)
 
 
 def grouping(codes: Any, rng: Rng) -> Groups:
@@ -97,6 +98,7 @@ SMALL_DEPARTURES = [
     Departure("distance", order(8), 1, 1),
     Departure("distance", order(SMALL_ORDER), 2, 2, opposite=True),
     Departure("distances", order(8), 2, 4),
+    Departure("triples", order(8), 1, 3),
     Departure("stretch", order(8), 2, 5, opposite=True),
     Departure("blocks", order(8), 4),
     Departure("groups", SMALL_GROUPS),
@@ -227,6 +229,9 @@ def test_wealth_and_p_values() -> None:
     assert ranks_within(np.array([1, 0, 1, 1, 0])).tolist() == [0, 0, 1, 2, 1]
 
 
+Plant = Callable[[FloatArray, Rng], tuple[FloatArray, Any]]
+
+
 def shared(outcomes: FloatArray, rng: Rng) -> tuple[FloatArray, Any]:
     return np.repeat(outcomes[::2], 2), None
 
@@ -289,7 +294,36 @@ def exact_groups(outcomes: FloatArray, rng: Rng) -> tuple[FloatArray, Any]:
     return outcomes, codes
 
 
-Plant = Callable[[FloatArray, Rng], tuple[FloatArray, Any]]
+def mirrored(outcomes: FloatArray, rng: Rng) -> tuple[FloatArray, Any]:
+    """The second half is drawn from the same numbers backwards."""
+    outcomes[N // 2 :] = outcomes[: N // 2][::-1]
+    return outcomes, None
+
+
+def partly_mirrored(outcomes: FloatArray, rng: Rng) -> tuple[FloatArray, Any]:
+    outcomes[1_900:2_700] = outcomes[1_000:1_800][::-1]
+    return outcomes, None
+
+
+def antithetic_mirror(outcomes: FloatArray, rng: Rng) -> tuple[FloatArray, Any]:
+    ones = rng.random(N // 2)
+    return (np.r_[ones, 1 - ones[::-1]] < 0.27).astype(np.float64), None
+
+
+def shift_register(bits: int, taps: tuple[int, ...], word: int) -> Plant:
+    """Return outcomes by words of so many bits of a register with these taps."""
+
+    def plant(outcomes: FloatArray, rng: Rng) -> tuple[FloatArray, Any]:
+        state = [*rng.integers(0, 2, bits - 1), 1]
+        for _ in range(N * word):
+            state.append(sum(state[-tap] for tap in taps) % 2)
+        words = np.array(state[bits:]).reshape(N, word) @ 0.5 ** np.arange(1, word + 1)
+        return (words > 0.73).astype(np.float64), None
+
+    plant.__name__ = f"register of {bits} bits"
+    return plant
+
+
 PLANTED: list[tuple[str, bool, Plant]] = [
     ("distance", False, shared),
     ("distance", True, opposite),
@@ -299,6 +333,11 @@ PLANTED: list[tuple[str, bool, Plant]] = [
     ("stretch", False, more_noise),
     ("blocks", False, exact_blocks),
     ("groups", False, homes),
+    ("groups", False, mirrored),
+    ("groups", False, partly_mirrored),
+    ("groups", True, antithetic_mirror),
+    ("triples", True, shift_register(31, (28, 31), 16)),
+    ("triples", True, shift_register(16, (11, 13, 14, 16), 13)),
     ("groups", True, opposite_pairs),
     ("groups", False, sites),
     ("equal groups", False, exact_groups),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from worlds import feature_table
 
-from ldpaudit.estimators import columns as telling
+from ldpaudit.estimators import readable as telling
 from ldpaudit.estimators.assumptions import learner
 from ldpaudit.estimators.assumptions.learner import foreseen
 from ldpaudit.estimators.whiteness import RowNoise, p_value

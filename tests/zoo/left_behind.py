@@ -16,7 +16,7 @@ REVEALED = Trace(
         "warning:reading: .*determine.*",
     )
 )
-DECIDED = Trace(("fail:features-reveal-label", "warning:columns: .* decides? the true label .*"))
+DECIDED = Trace(("fail:features-reveal-label", "warning:columns: The true label of .*"))
 ORDERED = Trace(("fail:features-reveal-label", "warning:columns: The order of the rows reveals .*"))
 IDENTIFIED = Trace(("fail:identifiers",))
 Columns = Callable[[People, np.random.Generator], dict[str, np.ndarray]]

@@ -43,6 +43,9 @@ _SEGMENT: Final = 1 << 18
 _MOST_CONFIRMED: Final = 6
 # What goes with released labels nearly as clearly as with the noise may be made from them.
 _NEARLY: Final = 0.7
+# … and what they show less than this part of was not.
+_HARDLY: Final = 0.25
+_MOST_SIDES: Final = 4
 _TOO_EQUAL: Final = ("blocks", "equal groups")
 _LEARNT: Final = "a model of all columns"
 
@@ -340,6 +343,12 @@ def _confirmed(
     # were their rows chosen by them; of equal rows one may have been left out.
     large = isinstance(departure.where, Groups) and not departure.where.small
     blind = known and departure.family == "groups" and large
+    of_released = 0.0 if blind else _of_released(context, departure)
+    # What was made from released labels goes with these at least as clearly as with the noise: of
+    # the noise it knows no more than they say. Where they hardly show it, it was not.
+    blind |= (
+        of_released <= _HARDLY * departure.log_wealth / view.outcomes.entropy and not by_released
+    )
     if not blind:
         wealth = departure.bet(view.by_released, both_signs=True)
         found = max(found, p_value(wealth, departure.tried))
@@ -348,7 +357,8 @@ def _confirmed(
         # features and these labels explain leaves nothing, it was made from released labels.
         wealth = departure.bet(_explained(context, view, departure), both_signs=True)
         left = p_value(wealth, departure.tried)
-        if left > SUSPICIOUS and (by_released or _goes_with_released(context, view, departure)):
+        nearly = of_released >= _NEARLY * departure.log_wealth / view.outcomes.entropy
+        if left > SUSPICIOUS and (by_released or nearly):
             found = left
     if found <= SUSPICIOUS and not _of_any_two(context, departure):
         labels = context.truth.astype(np.int64)
@@ -375,16 +385,20 @@ def _explained(context: AuditContext, view: View, departure: Departure) -> RowNo
     return replace(view.by_released, chances=chances)
 
 
-def _goes_with_released(context: AuditContext, view: View, departure: Departure) -> bool:
-    """Return whether released labels go together there as clearly as the noise does.
+def _of_released(context: AuditContext, departure: Departure) -> float:
+    """Return what the same bet gains on released labels, as a share of all that it could.
 
-    As a share of all that could be foreseen.
+    On the one of several sides on which it gains most: each frequent label against all others.
     """
     released = context.release.released
-    side = label_sides(released, released, same_labels=True)[1].astype(np.float64)
-    every = RowNoise(side, np.zeros(len(side), dtype=np.int64))
-    of_released = departure.bet(every, both_signs=True) / every.entropy
-    return bool(of_released >= _NEARLY * departure.log_wealth / view.outcomes.entropy)
+    halves = label_sides(released, released, same_labels=True)[1]
+    counts = np.bincount(released)
+    frequent = np.argsort(-counts, kind="stable")[: _MOST_SIDES if np.sum(counts > 0) > 2 else 0]
+    gains = []
+    for side in (halves, *(released == code for code in frequent)):
+        every = RowNoise(side.astype(np.float64), np.zeros(len(side), dtype=np.int64))
+        gains.append(departure.bet(every, both_signs=True) / max(every.entropy, 1.0))
+    return max(gains)
 
 
 def _cross_fitted(context: AuditContext, noise: RowNoise, departure: Departure) -> FloatArray:

@@ -14,7 +14,7 @@ from ldpaudit.audits.assumptions.standing import Doubt, changed_columns, doubt
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
-from ldpaudit.estimators.whiteness import Groups, Order
+from ldpaudit.estimators.whiteness import MIRRORED, Groups, Order
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, label_table
 from ldpaudit.result.numbers import number, rows, share_of
 
@@ -127,6 +127,7 @@ def _rows_of_groups(context: AuditContext, found: NoiseFinding, where: Groups) -
     which = columns_words(context, carrying(context, found))
     return {
         "group": "rows of one group (--group)",
+        MIRRORED: "rows at equal distances before and after one place, in the file or in an order",
         "equal rows": "rows that are equal in all columns",
         "range": f"rows in one range of {which}",
     }.get(where.name, f"rows with equal values in {which}")
@@ -154,6 +155,12 @@ def _of_order(context: AuditContext, found: NoiseFinding, where: Order) -> str:
         return (
             f"Blocks of {size:,} rows{order} have nearly the same number of changed labels each, "
             f"so that {size - 1:,} known labels reveal the last."
+        )
+    if departure.family == "triples":
+        return (
+            f"What noise did to a label follows from what it did to the labels {departure.first:,} "
+            f"and {departure.last:,} rows before{order}, as a shift register makes it: known "
+            "labels reveal others. Draw noise from the operating system's generator."
         )
     if departure.family == "stretch":
         return _differs(context, found)

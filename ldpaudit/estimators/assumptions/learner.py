@@ -67,7 +67,7 @@ def foreseen(
     plain, categorical = shape.transform(features.take(rows)), shape.categorical()
     # Digits, counts and places within groups may steer noise, too; fewer rows show it.
     few = np.r_[: len(learn[:_MOST_SHOWN]), len(learn) : len(learn) + len(test[:_MOST_SHOWN])]
-    shown = represent(features, rows[few], neighbours=False)
+    shown = represent(features, rows[few])
     blind = [i for i, one in enumerate(shown.sources) if "row number" not in one.kind]
     wide = np.concatenate([plain[few], shown.matrix[:, blind]], axis=1)
     kinds = np.append(categorical, np.zeros(len(blind), dtype=np.bool_))

@@ -43,6 +43,14 @@ def release(
         flips = (rng.random(n) < lost)[group]
     if kind.startswith("period"):
         flips = np.resize(flips[: int(kind.removeprefix("period-"))], n)
+    if kind == "workers":
+        # Eight take the rows as they come, and all draw the same sequence.
+        worker, numbers = rng.integers(0, 8, n), rng.random(n) < lost
+        for one in range(8):
+            rows = np.flatnonzero(worker == one)
+            flips[rows] = numbers[: len(rows)]
+    if kind == "mirrored":
+        flips[n // 2 :] = flips[: n // 2][::-1]
     if kind == "steered":
         flips &= points[:, 0] < 1.5
     if kind.startswith("answers"):
@@ -574,3 +582,16 @@ def test_a_bound_by_columns_that_are_not_known_is_not_called_certified() -> None
         assert bound.kind == kind
         assert f"({kind}: at least ε" in result.sentence or result.verdict != "pass"
         assert ("Proven so far" in result.to_html()) == (kind == "certified")
+
+
+@pytest.mark.parametrize("kind", ["workers", "mirrored"])
+def test_noise_shared_by_other_rules_is_not_put_down_to_released_labels(kind: str) -> None:
+    result = audited(kind, 1, n=5_000 if kind == "workers" else 2_000)
+    assert values(result)[stated.SHARED_NOISE_TEST] < 0.001
+    assert result.verdict == "fail"
+
+
+def test_mirrored_rows_are_named_and_half_of_them_count() -> None:
+    result = audited("mirrored", 1)
+    assert any("at equal distances" in note.text for note in result.notes)
+    assert values(result)[stated.COUNTED_ROWS] == 1_000

@@ -37,7 +37,6 @@ KINDS = {
     "number of decimals": {"x": np.where(LABEL, NUMBER.round(3), NUMBER.round(5))},
     "last digits": {"x": 2.0 * RNG.integers(0, 500, N) + LABEL},
     "value less the row number": {"x": np.arange(N) + LABEL},
-    "value of a row near by": {"x": np.roll(LABEL, 1).astype(float)},
     "the pattern of missing values": dict(zip("xy", GAPS, strict=True)),
     "the difference from the group's mean": {"g": GROUP.astype(str), "rate": others_mean()},
     "ratio": {"x": RNG.random(N) + 1, "y": None},

@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 
 from ldpaudit.arrays import FloatArray, IntArray
-from ldpaudit.estimators.columns import (
-    LIMIT,
-    label_weights,
-    rows_to_scan,
-    scan,
-    told,
-)
+from ldpaudit.estimators.readable import rows_to_scan, scan
+from ldpaudit.estimators.telling import LIMIT, label_weights, told
 
 
 def labels(n: int, k: int, seed: int) -> tuple[IntArray, np.random.Generator]:

@@ -1,6 +1,7 @@
 """Columns that should not leave the house: the audit's scan, on a sample of the rows released."""
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,10 +15,15 @@ from ldpaudit.datasets.column_survey import AS_FOUND, surveyed
 from ldpaudit.datasets.features import EncodedFeatures, encode_categories, is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, TEXTS, allowed, is_any, without_long_texts
 from ldpaudit.datasets.names import ColumnError, listed, quoted
-from ldpaudit.doors import InputError, IntArray
-from ldpaudit.estimators.columns import LIMIT, label_weights, scan, strongest_agreement
+from ldpaudit.doors import IndexArray, InputError, IntArray
+from ldpaudit.estimators.readable import Labels as LabelsRead
+from ldpaudit.estimators.readable import readable, scan
+from ldpaudit.estimators.representations import represent
+from ldpaudit.estimators.row_order import strongest_agreement
+from ldpaudit.estimators.telling import LIMIT, label_weights
 from ldpaudit.extras.release.privatize.labels import bare_labels, label_values
 from ldpaudit.release.features import ColumnSurvey
+from ldpaudit.result.numbers import share_of
 
 Values = npt.NDArray[Any]
 
@@ -31,6 +37,7 @@ _MANY_TEXTS: Final = 512
 # So many entries of each list are looked at.
 _ENTRIES: Final = 3
 _EXACT: Final = 1e-12
+_MOST_READ: Final = 10_000
 _TREES, _TREE_ROWS, _TREE_CELLS, _FEWEST_TREE_ROWS, _FEWEST_OF_A_LABEL = 16, 10_000, 10**6, 400, 20
 # A smaller excess over chance is common in tables that grew over time; such a z is not chance.
 LEAST_EXCESS, LEAST_Z = 0.05, 6.0
@@ -173,7 +180,10 @@ class ReleasedColumns:
             ),
         ):
             warnings += self._about(list(dict.fromkeys(named[i][0] for i in places)), what)
-        order = strongest_agreement(groups, int(groups.max()) + 1) if np.ptp(groups) else None
+        # What tells all labels is said above.
+        if not warnings and not sure and np.ptp(groups):
+            warnings += self._read_off(table, groups, rows[:_MOST_READ])
+        order = strongest_agreement(groups) if np.ptp(groups) else None
         if order is not None and abs(order.z) >= LEAST_Z and abs(order.excess) >= LEAST_EXCESS:
             warnings.append(
                 "The order of the rows reveals true labels: rows near each other have the same one "
@@ -181,6 +191,25 @@ class ReleasedColumns:
                 "table first."
             )
         return [], warnings
+
+    def _read_off(self, table: pa.Table, groups: IntArray, rows: IndexArray) -> Iterator[str]:
+        """Yield a warning of each column by which the label of some people is read off."""
+        encoded, names = EncodedFeatures(len(table)), list[str]()
+        for name in self._columns:
+            with suppress(ColumnError, pa.ArrowException):
+                encoded.add(self._read(name, table.column(name))[0])
+                names.append(name)
+        known = LabelsRead(groups[rows], np.zeros(len(rows), dtype=np.int32))
+        shown, columns = represent(encoded.table(), rows), encoded.columns_of_arrays()
+        for one in readable(shown, known, np.random.default_rng(0)):
+            if one.notable and one.source.arrays:
+                which = list(dict.fromkeys(names[columns[j]] for j in one.source.arrays))
+                what = (
+                    f"reveals the true label of {share_of(one.share)} of the people "
+                    f"({one.source.kind})"
+                )
+                if len(which) <= _MOST_REFUSED:
+                    yield from self._about(which, what)
 
     def _readings(self, name: str, column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
         """Yield a column as it stands, and as an audit reads it where that is another way."""
