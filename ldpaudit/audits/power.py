@@ -369,7 +369,8 @@ def _counted_alone(context: AuditContext) -> IndexArray | None:
     # rows would take longer than the rest of an audit.
     codes = noise_clusters(context)
     rows = None if codes is None else one_of_each(codes, context.rng("counted rows"))
-    head = of_rows(context, np.arange(min(len(context.release), _HEAD)))
+    whole = len(context.release) <= _HEAD
+    head = context if whole else of_rows(context, np.arange(_HEAD))
     spacing = spacing_alone(head)
     if spacing is None:
         return rows

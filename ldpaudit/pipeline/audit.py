@@ -99,6 +99,7 @@ def audit(
     guesses: HeldOutGuesses | None = None,
     stop: Stop | None = None,
     tasks: Tasks | None = None,
+    outsiders: bool = True,
 ) -> AuditResult:
     """Audit every part of a tree and the tree itself, and judge them by a policy.
 
@@ -111,7 +112,9 @@ def audit(
     default: today, by UTC. ``notes``: the warnings of the files' reader. ``guesses``: collects
     which held-out guesses of each attack were right; the result never holds them. ``stop``: ends
     the audit before it is done; default: after the plan's ``timeout``. ``tasks``: does independent
-    pieces of work; default: threads, as many as the plan says.
+    pieces of work; default: threads, as many as the plan says. ``outsiders``: whether the result
+    also states what an audit could find, as far as everybody may know it; only the public page
+    shows that.
     """
     check_device(plan.device)
     stop = stop or Stop.after(plan.timeout)
@@ -119,7 +122,7 @@ def audit(
     run = Run(watched, stop, tasks, guesses, clusters)
     node = released if isinstance(released, Node) else node_of(released)
     policy, today = policy or default_policy(), today or datetime.datetime.now(datetime.UTC).date()
-    walk = _Walk(plan, policy, policy, only, skip, {}, command, today)
+    walk = _Walk(plan, policy, policy, only, skip, {}, command, today, outsiders)
     if node.kind == "column":
         return walk.column(node, policy.of_all(), run, notes)
     chosen = chosen_audits(only, skip, {**OF_COLUMNS, **OF_SEVERAL})
@@ -148,6 +151,7 @@ class _Walk:
     own: Mapping[str, str]
     command: str
     today: datetime.date
+    outsiders: bool = True
 
     def node(
         self, node: Node, run: Run, notes: tuple[Note, ...] = ()
@@ -274,7 +278,9 @@ class _Walk:
             context = replace(context, replay=beyond_features(context))
             besides: list[Callable[[AuditContext], Any]] = [
                 confusion,
-                lambda own: public_facts(replace(every, run=own.run), asked, left_out, self.today),
+                lambda own: public_facts(
+                    replace(every, run=own.run), asked, left_out, self.today, power=self.outsiders
+                ),
                 *(() if stratum else (columns_finding, column_shares)),
             ]
             records, findings, (table, public, *of_columns) = run_audits(chosen, context, besides)

@@ -38,9 +38,15 @@ _ADDS_UP: Final = "claimed-epsilon"
 
 
 def public_facts(
-    context: AuditContext, policy: Policy, left_out: AbstractSet[str], today: datetime.date
+    context: AuditContext,
+    policy: Policy,
+    left_out: AbstractSet[str],
+    today: datetime.date,
+    *,
+    power: bool = True,
 ) -> PublicFacts:
     """Return what everybody may see of one private column; ``context`` has all of its rows."""
+    # ``power``: whether to state the excess that true labels would show.
     release, truth = released_alone(context.release), context.release.truth is not None
     claim, node = _claim(release), node_of(release)
     asked = questions(policy, release.sha256, today, replayed=context.replay is not None)
@@ -54,7 +60,12 @@ def public_facts(
         mechanism = MechanismInfo(**known, parameters=stated, epsilon=stated.get("epsilon"))
     # What is not held against the claim shows no excess, whatever the rows could show.
     excess = None
-    if claim and _ADDS_UP in policy.checks.asked() and left_out.isdisjoint(("mechanism", "power")):
+    if (
+        power
+        and claim
+        and _ADDS_UP in policy.checks.asked()
+        and left_out.isdisjoint(("mechanism", "power"))
+    ):
         alone = replace(context.of(release, claim=claim), run=replace(context.run, guesses=None))
         tests = sum(question.level == "error" for question in asked)
         shared = 1 if policy.audit.correction == "none" else max(tests, 1)

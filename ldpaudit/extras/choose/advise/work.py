@@ -262,6 +262,7 @@ class Search:
             skip=("seeds", *skip),
             command="ldpaudit advise …",
             stop=stop,
+            outsiders=False,
         )
         return None if stop.obeyed else result
 

@@ -225,6 +225,7 @@ def measure(tables: SweepTables, point: Point, policy: Policy | None) -> dict[st
         skip=request.skip,
         command="ldpaudit sweep …",
         notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
+        outsiders=False,
     )
     learnt = score(tables, reading, confidence_of(policy), drawn.seed)
     by_noise = "lambda" in mechanism.traits.stated_by
