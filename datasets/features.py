@@ -304,7 +304,8 @@ def read_out(column: pa.ChunkedArray) -> list[Float32Array]:
 def lost_in_arrays(column: pa.ChunkedArray) -> list[tuple[str, Float32Array]]:
     """Return what arrays do not keep of each value, float32 (n,), with what it says."""
     # Of float64 whether it is a float32 as well, and its decimals, 9 for more than eight; of texts
-    # their length. What is the same in every row is left out.
+    # their length; of times, which are days in an array, minutes and seconds. What is the same in
+    # every row is left out.
     found: list[tuple[str, Any]] = []
     try:
         if pa.types.is_float64(column.type):
@@ -316,6 +317,11 @@ def lost_in_arrays(column: pa.ChunkedArray) -> list[tuple[str, Float32Array]]:
             values, codes = distinct_values(column)
             length = pc.utf8_length(values.cast(pa.large_string())).to_numpy()
             found = [("length of the text", np.append(length, -1)[codes])]
+        elif is_any(column.type, "timestamp", "time"):
+            parts = {"minute": pc.minute, "second": pc.second, "part of a second": pc.subsecond}
+            found = [
+                (name, part(column).cast(pa.float64()).to_numpy()) for name, part in parts.items()
+            ]
     except pa.ArrowException:
         return []
     return [

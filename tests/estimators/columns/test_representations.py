@@ -35,6 +35,7 @@ KINDS = {
     "sum of the digits": {"x": DIGITS * 10.0 + 2 * RNG.integers(0, 5, N) + (SUMS + LABEL) % 2},
     "whether it is a float32": {"x": np.where(LABEL, NUMBER.astype(np.float32), NUMBER)},
     "number of decimals": {"x": np.where(LABEL, NUMBER.round(3), NUMBER.round(5))},
+    "second": {"x": (1_700_000_000 + 3_600 * np.arange(N) + LABEL).astype("datetime64[s]")},
     "last digits": {"x": 2.0 * RNG.integers(0, 500, N) + LABEL},
     "value less the row number": {"x": np.arange(N) + LABEL},
     "the pattern of missing values": dict(zip("xy", GAPS, strict=True)),
