@@ -70,7 +70,9 @@ MOST_SIMULATED: Final = 40
 # The share of the time that the search for columns to leave out may take.
 _SHARE: Final = 0.4
 # Checks of whether the noise is as declared: a simulated release fails them by chance alone.
-_AS_DECLARED: Final = ("claimed-channel", "guessable-seed", "rare-classes", "shared-noise")
+_AS_DECLARED: Final = (
+    *("claimed-channel", "feature-noise", "guessable-seed", "rare-classes", "shared-noise"),
+)
 # Audits that only one check of a policy needs.
 _NEEDED: Final = {"instance-loss": "instance_loss_exceedance", "renyi": "renyi_epsilon"}
 # What an audit finds, under the ids of advice: of a mechanism that replaces features, too.
