@@ -113,7 +113,7 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     if request.public is not None and len(columns) == 1:
         progress.step("fitting the generator")
         name = next(filter(replaces_features, applicable()))
-        tables = columns[0].tables.with_generator(Point(name, "epsilon", 1.0, 1))
+        tables = columns[0].tables.with_generator(Point(name, "epsilon", 1.0, 1), progress)
         columns = [replace(columns[0], tables=tables)]
     search = Search(columns, policy, level, start + seconds, progress)
     progress.step("ranking mechanisms")
