@@ -105,11 +105,12 @@ class Outputs:
 class ReportOutputs(Outputs):
     """Where the result of one release is written, for people and for pipelines; all or nothing."""
 
-    # ``sarif``, ``junit``, ``markdown``: None: not written.
+    # ``sarif``, ``junit``, ``markdown``, ``registry``: None: not written.
 
     sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None
     junit: Annotated[Path | None, Option("The checks as JUnit XML (test reports).")] = None
     markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
+    registry: Annotated[Path | None, Option("An entry of OpenDP's registry (YAML).")] = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,18 @@ from ldpaudit.web.drafts import Draft
 FieldKind = Literal["files", "flag", "choice", "number", "lines", "text"]
 _LEFT_OUT: Final = frozenset(
     (
-        *("json", "html", "sarif", "junit", "markdown", "quiet", "debug", "details", "profile"),
+        *(
+            "json",
+            "html",
+            "sarif",
+            "junit",
+            "markdown",
+            "registry",
+            "quiet",
+            "debug",
+            "details",
+            "profile",
+        ),
         *("inconclusive", "not_yet", "exit_zero", "memory", "cluster", "cluster_without_tls"),
         "schema",
         "attacks",  # Code of the server's disk.
