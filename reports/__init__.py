@@ -10,6 +10,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.result.public import public
+from ldpaudit.result.registry import registry_entry
 from ldpaudit.work.documents import as_json
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-FORMATS: Final = ("html", "json", "sarif", "junit", "markdown")
-"""The formats by name; each but JSON is a module of that name, imported when it is asked for."""
+FORMATS: Final = ("html", "json", "sarif", "junit", "markdown", "registry")
+"""The formats by name; most are a module of that name, imported when it is asked for."""
 
 
 def render(result: AuditResult, format_name: str, surroundings: Surroundings = NOWHERE) -> str:
@@ -42,6 +43,8 @@ def render(result: AuditResult, format_name: str, surroundings: Surroundings = N
         from ldpaudit.reports.added import render_added
 
         return render_added(result, format_name, surroundings, FORMATS)
+    if format_name == "registry":  # It has the public profile's content for everybody.
+        return registry_entry(result)
     if surroundings.profile == "public":
         from ldpaudit.reports.public_forms import render_public
 

@@ -366,7 +366,7 @@ def test_errors_name_keywords_not_options():
 
 
 FORMATS = {"html": "a.html", "json": "a.json", "markdown": "a.md", "sarif": "a.sarif"}
-FORMATS |= {"junit": "a.xml"}
+FORMATS |= {"junit": "a.xml", "registry": "a.yaml"}
 Command = Callable[..., tuple[int, str, str]]
 CLAIM = ("--mechanism", "rr", "--epsilon", "1", "--only", "mechanism")
 

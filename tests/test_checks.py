@@ -13,16 +13,18 @@ from ldpaudit.errors import PolicyError
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, check_names, default_policy, parse_policy
 from ldpaudit.judging.verdict import judge
-from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms import GaussianRR, RandomizedResponse
 from ldpaudit.release import Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Curve, Estimate, Finding
 
 CLAIM = RandomizedResponse.from_epsilon((0, 1), 1.0)
+NOISY = GaussianRR((0, 1), CLAIM.noise, 1.0, 10.0, 1.0, 1e-5)
 SECTIONS = {
     "claimed-epsilon": {},
     "claimed-channel": {},
     "guessable-seed": {},
     "rare-classes": {},
+    "feature-noise": {},
     "instance-loss-exceedance": {"at": 2.0, "max": 0.05},
     "label-inference-advantage": {"max": 0.05},
     "label-inference-accuracy": {"max": 0.8},
@@ -55,6 +57,13 @@ def one(made):
 
 def p_value(name):
     return one(lambda leaks: Estimate.upper_bound(name, "", 1e-30 if leaks else 0.4, 0.95))
+
+
+def feature_noise(leaks):
+    amount = Estimate.upper_bound("mechanism.feature_noise", "", 1e-30 if leaks else 0.4, 0.95)
+    name = "mechanism.feature_curve_epsilon_lower"
+    made = Estimate.lower_bound(name, "", 2.0 if leaks else 0.9, 0.95)
+    return Finding(estimates=(amount, made), bounds={name: bound(made.value)})
 
 
 def known(**values):
@@ -96,6 +105,7 @@ FOUND = {
     "undetected-excess": one(excess(2.0, 0.1)),
     "claimed-channel": p_value("mechanism.channel_consistency"),
     "rare-classes": p_value("mechanism.rare_classes"),
+    "feature-noise": feature_noise,
     "features-reveal-label": known(
         **{"attack.features-only.auc": (1.0, 0.9), "columns.told": (0.7, 0.7)}
     ),
@@ -122,7 +132,7 @@ def judged(asked, leaking, confidence):
     evidence = Evidence.collect([FOUND[name](name in leaking) for name in last])
     today = datetime.date(2026, 6, 1)
     policy = Policy.model_validate(content)
-    return judge(policy, CLAIM, evidence, rows=5000, sha256=None, today=today)
+    return judge(policy, NOISY, evidence, rows=5000, sha256=None, today=today)
 
 
 def companions(check, others):

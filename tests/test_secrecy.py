@@ -80,7 +80,7 @@ class Sentinels:
 def test_no_token_leaves_the_audit(tmp_path, monkeypatch):
     data = Sentinels(tmp_path)
     # The outputs go elsewhere: the summary names the files that the user asked for.
-    formats = ("html", "json", "sarif", "junit", "markdown")
+    formats = ("html", "json", "sarif", "junit", "markdown", "registry")
     outputs = [word for name in formats for word in (f"--{name}", tmp_path / f"a.{name}")]
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("LDPAUDIT_BUDGET", "0.1")
@@ -108,7 +108,7 @@ def house(tmp_path_factory):
     return data
 
 
-FORMATS = ("html", "json", "sarif", "junit", "markdown")
+FORMATS = ("html", "json", "sarif", "junit", "markdown", "registry")
 FAST = ("--only", "mechanism", "--only", "label-inference")
 RR = ("--mechanism", "rr", "--epsilon", "1")
 HERE = ("--processes", "1")  # Points are then measured in this process.
@@ -200,7 +200,7 @@ def of_several_columns(data):
 def test_no_token_of_several_columns_leaves_the_audit(tmp_path, monkeypatch):
     data = Sentinels(tmp_path)
     release, truth = of_several_columns(data)
-    formats = ("html", "json", "sarif", "junit", "markdown")
+    formats = ("html", "json", "sarif", "junit", "markdown", "registry")
     outputs = [word for name in formats for word in (f"--{name}", tmp_path / f"a.{name}")]
     monkeypatch.setenv("LDPAUDIT_ONLY", "mechanism person")
     words = ("run", release, "--truth", truth, "--id", data.id)

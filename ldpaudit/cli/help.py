@@ -23,8 +23,8 @@ _GROUPS: Final = {
     ),
     "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",
     "Output": (
-        "output out secret overwrite json html sarif junit markdown profile quiet remember "
-        "synthetic-out posterior-out help"
+        "output out secret overwrite json html sarif junit markdown registry profile quiet "
+        "remember synthetic-out posterior-out help"
     ),
     "Reading": (
         "features drop keep separator decimal encoding sheet header text missing-values projection"

@@ -105,7 +105,8 @@ class Outputs:
 class ReportOutputs(Outputs):
     """Where the result of one release is written, for people and for pipelines; all or nothing."""
 
-    # ``sarif``, ``junit``, ``markdown``: None: not written; ``formats``: each as NAME=FILE.
+    # ``sarif``, ``junit``, ``markdown``, ``registry``: None: not written; ``formats``: each as
+    # NAME=FILE.
 
     sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None
     junit: Annotated[Path | None, Option("The checks as JUnit XML (test reports).")] = None
@@ -114,6 +115,7 @@ class ReportOutputs(Outputs):
         tuple[str, ...],
         Option("A plug-in's report, NAME=FILE (repeatable).", "--format"),
     ] = ()
+    registry: Annotated[Path | None, Option("An entry of OpenDP's registry (YAML).")] = None
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
         """Refuse formats that there are not, besides."""

@@ -40,7 +40,10 @@ TABLE: Final[Mapping[str, Any]] = tomllib.loads(
 TEXTS: Final[Mapping[str, str]] = TABLE["texts"]
 ADVISE, DECLARE = TEXTS["advise"], TEXTS["declare"]
 PUBLISH: Final = TEXTS["publish"].format_map(TEXTS)
-CLAIM_CHECKS: Final = ("claimed-epsilon", "claimed-channel", "rare-classes", "guessable-seed")
+CLAIM_CHECKS: Final = (
+    *("claimed-epsilon", "claimed-channel", "rare-classes", "feature-noise"),
+    "guessable-seed",
+)
 """The checks whose violation refutes the claim."""
 OF_THE_CODE: Final = (*CLAIM_CHECKS, "shared-noise")
 """The checks that only a fault in the release code fails, or chance."""

@@ -61,6 +61,8 @@ class NoisyFeatures(AnalysedMechanism):
 
     radius: float  # R: the ℓ2 norm that no feature vector exceeds.
     sigma: float  # σ of the noise on each coordinate.
+    feature_epsilon: float  # ε claimed for the features, in nats,
+    feature_delta: float  # at this δ.
 
     @abstractmethod
     def claim_holds(self) -> bool:

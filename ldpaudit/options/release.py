@@ -182,7 +182,7 @@ class ReleaseOptions:
     original: Annotated[
         Any,
         Option(
-            "The features before they were replaced, in the same row order.", type=str, file=True
+            "The features before they were changed, in the same row order.", type=str, file=True
         ),
     ] = None
     synthetic: Annotated[

@@ -20,6 +20,7 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.explaining import CHECKS
 from ldpaudit.judging.policy.sections import Loss
 from ldpaudit.mechanisms import UNKNOWN, Mechanism
+from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.pipeline.nodes import (
     Node,
@@ -35,6 +36,7 @@ from ldpaudit.work.progress import Stopped
 
 _ADDS_UP: Final = "claimed-epsilon"
 """The check that [claim] limits."""
+_OF_FEATURES: Final = "feature-noise"
 
 
 def public_facts(
@@ -49,7 +51,8 @@ def public_facts(
     # ``power``: whether to state the excess that true labels would show.
     release, truth = released_alone(context.release), context.release.truth is not None
     claim, node = _claim(release), node_of(release)
-    asked = questions(policy, release.sha256, today, replayed=context.replay is not None)
+    noisy, replayed = _noisy_features(claim), context.replay is not None
+    asked = questions(policy, release.sha256, today, replayed=replayed, noisy=noisy)
     declaration = release.declaration
     if claim is not None:
         mechanism = mechanism_info(node, claim, claim.epsilon)
@@ -96,14 +99,20 @@ def public_facts_of(
     except InputError:  # One released label for all, and no classes declared.
         mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)
     left_out = next((part.public.left_out for part in parts if part.public is not None), ())
+    replayed = bool(node.replays)
+    noisy = any(_noisy_features(_claim(released_alone(leaf))) for leaf in node.leaves)
     return PublicFacts(
         release=release_info(node).model_copy(
             update={"classes": 0, "class_names": (), "before": None}
         ),
         mechanism=mechanism,
-        questions=questions(policy, node.sha256, today, replayed=bool(node.replays)),
+        questions=questions(policy, node.sha256, today, replayed=replayed, noisy=noisy),
         left_out=left_out,
     )
+
+
+def _noisy_features(claim: Mechanism | None) -> bool:
+    return claim is not None and claim.offers(NoisyFeatures) is not None
 
 
 def claimed_alone(node: Node) -> float | None:
@@ -159,9 +168,11 @@ def questions(
     today: datetime.date | None = None,
     *,
     replayed: bool = False,
+    noisy: bool = False,
 ) -> tuple[Question, ...]:
     """Return what a policy asks of a file, and which violations it accepts there on a day."""
     # ``replayed``: whether the noise was drawn again; else that is asked only where it is required.
+    # ``noisy``: whether noise is claimed of the features; else nothing is asked of it.
     accepted = {
         waiver.check: waiver.expires.isoformat()
         for waiver in sorted(policy.waivers, key=lambda waiver: waiver.expires)
@@ -171,6 +182,8 @@ def questions(
     for name in policy.checks.asked():
         section = getattr(policy.checks, name.replace("-", "_"))
         if not replayed and not getattr(section, "required", True):
+            continue
+        if name == _OF_FEATURES and not noisy:
             continue
         limits = {key: value for key, value in dict(section).items() if key != "level"}
         if name == _ADDS_UP:

@@ -36,6 +36,12 @@ ESTIMATES: Final = {
     "mechanism.max_bias": "The bias of released numbers, for the worst label.",
     "mechanism.max_mean_squared_error": "The mean squared error of released numbers, at worst.",
     "mechanism.feature_epsilon": "ε of the declared noise on the features.",
+    "mechanism.feature_epsilon_lower": "A lower bound of it from true and released features.",
+    "mechanism.feature_one_run_epsilon_lower": "The same if the noise is Gaussian, of one run of "
+    "all rows together.",
+    "mechanism.feature_curve_epsilon_lower": "The same if the noise is Gaussian, and drawn for "
+    "each row by itself.",
+    "mechanism.feature_noise": "Whether the features have less noise than declared (p-value).",
     "mechanism.epsilon_lower": "The strongest lower bound of ε from true labels.",
     "mechanism.epsilon_lower.<method>": "The same by one method, at its own level.",
     "mechanism.subgroup_epsilon_lower": "A lower bound of ε within groups of rows with similar "

@@ -21,6 +21,7 @@ Algorithm 1; Dong, Roth & Su (2022), Gaussian differential privacy, Corollary 2.
 
 import math
 from bisect import bisect_left
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
@@ -113,6 +114,12 @@ def fixed_share(mu: float, candidates: int, alpha: float) -> float:
 
     As if each candidate's input were shown by one number with Gaussian noise of curve μ.
     """
+    return promised_share(mu, candidates, alpha)[0]
+
+
+@lru_cache(maxsize=64)
+def promised_share(mu: float, candidates: int, alpha: float) -> tuple[float, float]:
+    """Return that share, and the mean bound of μ that it promises."""
     m = min(candidates, _DESIGNED)
 
     def promised(share: float) -> float:
@@ -129,4 +136,5 @@ def fixed_share(mu: float, candidates: int, alpha: float) -> float:
         counts = found.astype(np.int64).tolist()
         return sum(one_run_mu(GuessCounts(m, v, guesses - v), alpha) for v in counts)
 
-    return max(SHARES, key=promised)
+    share = max(SHARES, key=promised)
+    return share, promised(share) / len(_QUANTILES)

@@ -23,6 +23,7 @@ _LEFT_OUT: Final = frozenset(
             "junit",
             "markdown",
             "formats",
+            "registry",
             "quiet",
             "debug",
             "details",

@@ -10,6 +10,7 @@ from ldpaudit.estimators.epsilon.consistency import ACCUSED, HELD_UP
 from ldpaudit.judging.checks.claimed_epsilon import CONSISTENCY, claimed_epsilon
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import CLAIM
+from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import CheckLevel, Curve, Estimate, Verdict
@@ -17,6 +18,8 @@ from ldpaudit.result.numbers import at_least, number, percent, rows
 from ldpaudit.result.stated import (
     AGREEMENT_TEST,
     COMPOSED_EPSILON,
+    FEATURE_CURVE,
+    FEATURE_NOISE,
     NOT_INDEPENDENT,
     RARE_CLASSES,
     SHARED_NOISE_TEST,
@@ -36,6 +39,7 @@ TESTS_OF_NOISE: Final = frozenset(
     )
 )
 _SEEDS = "seeds.p_value"
+_FEATURES_EXACT = "mechanism.feature_epsilon"
 # The error probability of this check alone. The right source leaves a p-value far below, so the
 # other checks need not share their level with it.
 _SEED_ERROR: Final = 1e-9
@@ -242,6 +246,39 @@ def _rare_classes(case: Case, _: Any) -> Draft | None:
         return Answer("inconclusive", found.value, f"{found.title}: too few people to be sure")
 
     return drafted(test, (RARE_CLASSES,))
+
+
+def _feature_noise(case: Case, _: Any) -> Draft | None:
+    claim, evidence = case.claim.offers(NoisyFeatures), case.evidence
+    if claim is None:
+        return None
+    limit = claim.feature_epsilon
+    if not claim.claim_holds():
+        exact = evidence.at(_FEATURES_EXACT, 0.0)
+        reason = "the declared σ is too small for the ε and δ that are claimed for the features"
+        ids = (_FEATURES_EXACT,) if exact is not None else ()
+        return drafted(Answer("fail", exact, reason), ids, limit, counted=True)
+    amount = evidence.estimates.get(FEATURE_NOISE)
+    if amount is None:
+        return None
+
+    def test(alpha: float) -> Answer:
+        bound = evidence.at(FEATURE_CURVE, alpha)
+        if bound is not None and bound > limit:
+            return Answer("fail", bound, "the features have a larger ε than is claimed", "lower")
+        if amount.value <= alpha:
+            return Answer(
+                "inconclusive",
+                bound,
+                "the released features are nearer to the true ones than the declared noise leaves "
+                "them: there is less of it, or the features were rounded or clipped after it",
+                None if bound is None else "lower",
+            )
+        reason = "the features have as much noise as is declared"
+        return Answer("pass", bound, reason, None if bound is None else "lower")
+
+    seen = tuple(name for name in (FEATURE_CURVE, FEATURE_NOISE) if name in evidence.estimates)
+    return drafted(test, seen, limit)
 
 
 def _guessable_seed(case: Case, _: Any) -> Draft | None:
@@ -590,6 +627,11 @@ CHECKS: Final[Mapping[str, Row]] = {
     "rare-classes": Row(
         "Were the labels of rare classes released as claimed (p-value)?",
         _rare_classes,
+        "mechanism",
+    ),
+    "feature-noise": Row(
+        "Do the released features have the noise that is claimed of them?",
+        _feature_noise,
         "mechanism",
     ),
     "features-reveal-label": Row(

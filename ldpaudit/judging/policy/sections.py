@@ -383,6 +383,13 @@ class ChecksSection(_Section):
         "all. It fails when the exact p-value of all such classes is below 1 % and below one "
         "minus the confidence; below 5 % it is inconclusive, because people are too few.",
     )
+    feature_noise: CheckSection | None = Field(
+        default=None,
+        description="Tests noise on the features, where that is claimed. It fails when the "
+        "declared σ is too small for the declared ε and δ, or when, with the true features "
+        "(--original), a lower bound of their ε lies above the claim; where there is only less "
+        "noise than declared, which rounding and clipping also bring about, it is inconclusive.",
+    )
     features_reveal_label: RevealSection | None = Field(
         default=None,
         description="Looks at what the features reveal without the released label. It fails when "

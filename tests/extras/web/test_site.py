@@ -454,7 +454,18 @@ def test_a_form_has_every_option_of_the_command_but_for_those_of_the_page(tmp_pa
     fields = fields_of(parameters_of(commands.run))
     left = {one.name for one in parameters_of(commands.run)} - fields.keys()
     assert left == {
-        *("json", "html", "sarif", "junit", "markdown", "quiet", "_debug", "details", "profile"),
+        *(
+            "json",
+            "html",
+            "sarif",
+            "junit",
+            "markdown",
+            "registry",
+            "quiet",
+            "_debug",
+            "details",
+            "profile",
+        ),
         *("inconclusive", "not_yet", "exit_zero", "memory", "cluster", "cluster_without_tls"),
         "attacks",
     }

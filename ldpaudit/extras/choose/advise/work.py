@@ -80,7 +80,9 @@ MOST_SIMULATED: Final = 40
 # The share of the time that the search for columns to leave out may take.
 _SHARE: Final = 0.4
 # Checks of whether the noise is as declared: a simulated release fails them by chance alone.
-_AS_DECLARED: Final = ("claimed-channel", "guessable-seed", "rare-classes", "shared-noise")
+_AS_DECLARED: Final = (
+    *("claimed-channel", "feature-noise", "guessable-seed", "rare-classes", "shared-noise"),
+)
 # Audits that only one check of a policy needs.
 _NEEDED: Final = {"instance-loss": "instance_loss_exceedance", "renyi": "renyi_epsilon"}
 # What an audit finds, under the ids of advice: of a mechanism that replaces features, too.
@@ -121,7 +123,7 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
     if request.public is not None and len(columns) == 1:
         progress.step("fitting the generator")
         name = next(filter(replaces_features, applicable()))
-        tables = columns[0].tables.with_generator(Point(name, "epsilon", 1.0, 1))
+        tables = columns[0].tables.with_generator(Point(name, "epsilon", 1.0, 1), progress)
         columns = [replace(columns[0], tables=tables)]
     search = Search(columns, policy, level, start + seconds, progress)
     progress.step("ranking mechanisms")

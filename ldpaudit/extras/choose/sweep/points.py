@@ -93,11 +93,11 @@ class SweepTables:
             self._surveys[request.mechanism] = stated, survey
         return self._surveys[request.mechanism]
 
-    def with_generator(self, point: Point) -> "SweepTables":
+    def with_generator(self, point: Point, progress: Progress) -> "SweepTables":
         """Return the tables with the generator of synthetic rows, fitted as a point asks for."""
         asked = self.request.privatized(point, self.seed)
         rows, (_, survey) = MemoryTable(self.training, self.everything.location), self.survey(asked)
-        return replace(self, fitted=fit_generator(asked, rows, survey, self.features, NoProgress()))
+        return replace(self, fitted=fit_generator(asked, rows, survey, self.features, progress))
 
 
 def read_tables(
@@ -204,11 +204,15 @@ def synthetic_pool(tables: SweepTables, point: Point) -> pa.Table | str | None:
     return rows.append_column(request.label, values)
 
 
-def measure(tables: SweepTables, point: Point, policy: Policy | None) -> dict[str, Any]:
+def measure(
+    tables: SweepTables, point: Point, policy: Policy | None, progress: Progress | None = None
+) -> dict[str, Any]:
     """Simulate a release, audit it as ``ldpaudit run`` would, and learn from it."""
     # What the point's file holds: exact ε in nats and λ, the verdict with its sentence, the
     # learner's score on rows held out with the correction of its loss, and the whole audit.
-    request, drawn = tables.request, simulate(tables, point)
+    request, progress = tables.request, progress or NoProgress()
+    progress.step("drawing the release")
+    drawn = simulate(tables, point)
     mechanism, reading = drawn.mechanism, reading_of(tables, drawn)
     plan = plan_of(request, seed_from(child_generator(drawn.seed, "audit")), threads=1)
     # A claim about a mechanism that classes and ε describe is tested on the release; for any other
@@ -224,9 +228,11 @@ def measure(tables: SweepTables, point: Point, policy: Policy | None) -> dict[st
         only=request.only,
         skip=request.skip,
         command="ldpaudit sweep …",
+        progress=progress,
         notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
         outsiders=False,
     )
+    progress.step("training the learner")
     learnt = score(tables, reading, confidence_of(policy), drawn.seed)
     by_noise = "lambda" in mechanism.traits.stated_by
     return {

@@ -3,9 +3,10 @@
 import hmac
 import os
 import secrets
+import threading
 import time
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -78,6 +79,9 @@ _APART: Final = frozenset(
         *("data", *_FILES, "public", "policy", "grid", "threads", "seed", "attacks"),
     }
 )
+# Of a point's time, about that of its audits; the rest is its learner's. Seconds between two looks
+# at what runs.
+_AUDITS, _LOOK = 0.8, 0.5
 # Fit the generator, score a learner on the true labels, or measure a point.
 Task = Literal["generator", "reference"] | Point
 
@@ -151,12 +155,16 @@ def _faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
 
 @dataclass(frozen=True)
 class Setup:
-    """What each process works with; ``generator`` is the file of the fitted generator."""
+    """What each process works with."""
+
+    # ``generator``: the file of the fitted generator. ``noted``: the folder in which processes of
+    # this machine note how far their points are.
 
     request: SweepRequest
     seed: int
     policy: Policy | None
     generator: Path
+    noted: Path | None = None
 
     def anywhere(self) -> "Setup":
         """Return it for processes that work in another folder: with whole paths."""
@@ -189,13 +197,59 @@ class Setup:
             from ldpaudit.extras.release.synthesis.factory import save_generator
 
             users = (point for point in points if made(point, 0).generator is not None)
-            fitted: Any = self._tables.with_generator(next(users)).fitted
+            fitted: Any = self._tables.with_generator(next(users), self._noting(task)).fitted
             save_generator(fitted.generator, self.generator, overwrite=True)
             return {"warnings": list(fitted.warnings)}
         if task == "reference":
             return reference(self._tables, points[0], confidence_of(self.policy)).model_dump()
         tables = self._with_generator if made(task, 0).generator is not None else self._tables
-        return measure(tables, task, self.policy)
+        return measure(tables, task, self.policy, self._noting(task))
+
+    def _noting(self, task: Task) -> Progress:
+        return NoProgress() if self.noted is None else _Noting(note_of(task, self.noted))
+
+
+def note_of(task: Task, folder: Path) -> Path:
+    """Return the file in which a process notes how far a task is."""
+    return folder / f"{task.key if isinstance(task, Point) else task}.at"
+
+
+@dataclass
+class _Noting(NoProgress):
+    """Progress within a task, noted for the process that shows it: what runs, and its share."""
+
+    place: Path
+    words: str = ""
+    tenths: int = 0
+    names: Sequence[str] = ()
+    ended: bool = False  # Whether the audits are over: the learner is what is left.
+
+    def step(self, text: str) -> None:
+        """Note what is done before and after the audits; steps within an audit are not noted."""
+        self.words = text
+        if not self.names:
+            self._note(text, _AUDITS if self.ended else self.tenths / 10)
+
+    def advance(self, done: int, total: int) -> None:
+        """Note each tenth of what has no audits."""
+        tenths = 10 * done // max(total, 1)
+        if not (self.names or self.ended) and tenths > self.tenths:
+            self.tenths = tenths
+            self._note(self.words, tenths / 10)
+
+    def phases(self, names: Sequence[str]) -> None:
+        """Begin the audits, or end them where there are no names."""
+        self.ended |= bool(self.names)
+        self.names = names
+
+    def phase(self, number: int) -> None:
+        """Note which audit begins."""
+        words = f"{self.names[number]} ({number + 1} of {len(self.names)} audits)"
+        self._note(words, _AUDITS * number / len(self.names))
+
+    def _note(self, words: str, share: float) -> None:
+        with suppress(OSError):  # What is not shown costs the point nothing.
+            self.place.write_text(as_json({"words": words, "share": share}), encoding="utf-8")
 
 
 def measured(task: Task, setup: Setup) -> dict[str, Any]:
@@ -369,7 +423,6 @@ class SweepRun:
             needing = [one for one in points if self.request.privatized(one, 0).generator]
             fitted = "generator" in self.done and self.folder.generator.is_file()
             if self._left(*needing) and not fitted:
-                self.progress.step(f"fitting the generator {self.request.generator}")
                 self._do(pool, setup, ["generator"])
                 if (why := self.failed.get("generator")) is not None:
                     self.failed |= dict.fromkeys(self._left(*needing), why)
@@ -391,37 +444,27 @@ class SweepRun:
                 yield pool
 
     def _do(self, pool: Pool, setup: Setup, tasks: list[Task]) -> None:
-        began, points = time.monotonic(), [one for one in tasks if isinstance(one, Point)]
-        running, done = list(points), 0
-        if running:
-            self._say(running[0], 0, None)
-        for number, answer in pool.answers(measured, tasks, setup):
-            task = tasks[number]
-            if answer.content is None:
-                self.failed[task] = answer.reason
-            else:
-                check_unchanged()
-                self.folder.keep(task, answer.content)
-                # Read back, so that an interrupted sweep gives the same result.
-                self.done[task] = self.folder.kept(task) or {}
-            if isinstance(task, Point):
-                total = len(self.request.points())
-                ended, done = total - len(self._left(*self.request.points())), done + 1
-                running.remove(task)
-                if running:
-                    each = (time.monotonic() - began) / done
-                    self._say(running[0], ended, each * len(running))
-                self.progress.advance(ended, total)
+        left = [one for one in tasks if one != "reference"]
+        shown = _Shown(self, left)
+        if pool.client is None and pool.folder is not None:
+            setup = replace(setup, noted=pool.folder)
+        with shown.looking(setup.noted):
+            for number, answer in pool.answers(measured, tasks, setup):
+                task = tasks[number]
+                if answer.content is None:
+                    self.failed[task] = answer.reason
+                else:
+                    check_unchanged()
+                    self.folder.keep(task, answer.content)
+                    # Read back, so that an interrupted sweep gives the same result.
+                    self.done[task] = self.folder.kept(task) or {}
+                if task != "reference":
+                    shown.end(task)
 
-    def _say(self, point: Point, ended: int, seconds: float | None) -> None:
-        """Say which point is being measured, how many are done and about how long is left."""
-        audits = ", ".join(self.request.only) or "all audits"
-        left = "" if seconds is None else f", about {_span(seconds)} left"
-        total = len(self.request.points())
-        words = f"measuring {point.words}, {audits}: {ended} of {total} points done{left}"
-        if ended == 0 and not self.request.only and self.request.generator is not None:
-            words += " (for attacks and the test score alone: --only label-inference)"
-        self.progress.step(words)
+    @property
+    def ended(self) -> int:
+        """How many points are measured, or have failed."""
+        return sum(one in self.done or one in self.failed for one in self.request.points())
 
     def _interrupted(self) -> str:
         done = f"{len(self.points)} of {len(self.request.points())} points"
@@ -461,6 +504,80 @@ class SweepRun:
             notes=[SIMULATED, *warnings],
             run=facts,
         )
+
+
+class _Shown:
+    """Shows what a sweep is at: a point, its audit, the share that is done and the time left."""
+
+    # ``left``: the points that are to be measured, or the generator alone.
+
+    def __init__(self, run: SweepRun, left: Sequence[Task]) -> None:
+        self._run, self._left, self._all = run, list(left), len(left)
+        self._began, self._notes = time.monotonic(), dict[Task, tuple[str, float]]()
+        self._busy, self._over, self._last = threading.Lock(), threading.Event(), ""
+
+    @contextmanager
+    def looking(self, noted: Path | None) -> Iterator[None]:
+        """Show what begins while the block runs; ``noted``: where processes note it, if they do."""
+        if self._left:
+            self._say(self._left[0])
+        watch = threading.Thread(target=self._watch, args=(noted,), daemon=True)
+        if noted is not None:
+            watch.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            if noted is not None:
+                watch.join()
+
+    def end(self, task: Task) -> None:
+        """Show that a task is over, and what is done now."""
+        with self._busy:
+            self._left.remove(task)
+            self._notes.pop(task, None)
+            if self._left:
+                self._say(self._left[0])
+            self._run.progress.advance(self._run.ended, len(self._run.request.points()))
+
+    def _watch(self, noted: Path) -> None:
+        while not self._over.wait(_LOOK):
+            with self._busy:
+                for task in self._left:
+                    found = _read_note(note_of(task, noted))
+                    if found is not None and found != self._notes.get(task):
+                        self._notes[task] = found
+                        self._say(task)
+
+    def _say(self, task: Task) -> None:
+        request, ended = self._run.request, self._run.ended
+        words, share = self._notes.get(task, (", ".join(request.only) or "all audits", 0.0))
+        done = self._all - len(self._left) + sum(share for _, share in self._notes.values())
+        left = ""
+        if done > 0:
+            seconds = (time.monotonic() - self._began) * (self._all - done) / done
+            left = f", about {_span(seconds)} left"
+        if not isinstance(task, Point):
+            part = f": {share:.0%}{left}" if share else ""
+            text = f"fitting the generator {request.generator}{part}"
+        else:
+            total = len(request.points())
+            of_all = f", {(total - self._all + done) / total:.0%} of all" if done > 0 else ""
+            text = f"measuring {task.words}: {words}; {ended} of {total} points done{of_all}{left}"
+            if task not in self._notes and ended == 0 and not request.only:
+                text += " (attacks and the test score alone are quicker: --only label-inference)"
+        if text != self._last:
+            self._last = text
+            self._run.progress.step(text)
+
+
+def _read_note(place: Path) -> tuple[str, float] | None:
+    """Return what a process noted, None where it did not, or is just writing it."""
+    try:
+        found = parse_json(read_document(place, DOCUMENT_BYTES), "A note", "It is incomplete.")
+        return str(found["words"]), float(found["share"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _span(seconds: float) -> str:
