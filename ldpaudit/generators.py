@@ -102,6 +102,7 @@ class Generator(ABC):
             If training failed; nothing is kept then.
         """
         codes = check_training_set(table, labels, classes)
+        self._rows = table.num_rows
         self._learn(table, codes, classes, rng, progress or NoProgress(), device)
         return self
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.plugins import added, check_one, unloadable, watched
+from ldpaudit.plugins import added, check_one, loaded, watched
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.result import AuditResult
 
@@ -35,16 +34,7 @@ def format_named(name: str, built_in: tuple[str, ...]) -> Format:
         rest = f"; choose from {', '.join(known)}."
         raise InputError(f"There is no report format {name!r}{did_you_mean(name, known, rest)}")
     check_one("format", name)
-    try:
-        found: Any = points[name].load()
-    except Exception as error:
-        raise unloadable("format", name, error) from None
-    if not isinstance(found, Format):
-        raise InputError(
-            f"The plug-in {name!r} (format) must be a ldpaudit.doors.Format. Got "
-            f"{type(found).__name__} instead."
-        )
-    return found
+    return loaded("format", points[name], Format)
 
 
 def render_added(
@@ -56,10 +46,12 @@ def render_added(
         raise InputError(
             f"The format {name!r} is of another package and has no public form; leave it out."
         )
-    with watched("format", name, "nothing was written in it"):
+    with watched("format", name, "nothing was written"):
         text = found.render(result, surroundings)
     if not isinstance(text, str):
         raise InputError(
             f"The plug-in {name!r} (format) must return text. Got {type(text).__name__} instead."
         )
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError(f"The plug-in {name!r} (format) returned text that is no Unicode.")
     return text

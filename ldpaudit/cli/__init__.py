@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from ldpaudit import __version__
+from ldpaudit.cli.added import Commands, every, refused
 from ldpaudit.cli.commands import CORE
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
@@ -39,6 +40,7 @@ _BY_CTRL_C = 130
 def _typer(help: str, name: str | None = None) -> typer.Typer:
     return typer.Typer(
         name=name,
+        cls=Commands,
         help=help,
         no_args_is_help=True,
         add_completion=name == "ldpaudit",
@@ -61,7 +63,7 @@ _FIRST: Final = (
 
 
 def _members(group: str) -> list[Callable[..., Any]]:
-    """Return the commands of a group: the core's, and those that packages registered."""
+    """Return our commands of a group: the core's, and those that are registered."""
     core = [one for one in CORE if one.group == group]
     found = [one.function for one in (*core, *each(group))]
     places = {name: place for place, name in enumerate(_FIRST)}
@@ -112,7 +114,7 @@ def _main(debug: bool) -> None:
     try:
         _set_up()
         status, line = status_under_limit() or (None, "")
-        for text in [line] if line else _unknown_variables() if status is None else ():
+        for text in [line] if line else _remarks() if status is None else ():
             remark(text)
         if status is None:
             status = _commands()(standalone_mode=False, prog_name="ldpaudit")
@@ -214,8 +216,9 @@ def _with_variables(message: str) -> str:
     return f"{message} ({' and '.join(named)}: set in the environment)" if named else message
 
 
-def _unknown_variables() -> Iterator[str]:
-    """Yield a remark on each variable of the environment that sets no option of any command."""
+def _remarks() -> Iterator[str]:
+    """Yield a remark on each command that is not used, and each variable that sets no option."""
+    yield from refused(_commands())
     from ldpaudit.options.declaring import retired
 
     stated = [one for one in sorted(os.environ) if one.startswith(PREFIX) and os.environ[one]]
@@ -229,7 +232,7 @@ def _unknown_variables() -> Iterator[str]:
 
 def _variables(command: Any) -> Iterator[str]:
     yield from (one.envvar for one in command.params if isinstance(one.envvar, str))
-    for member in getattr(command, "commands", {}).values():
+    for member in every(command):
         yield from _variables(member)
 
 

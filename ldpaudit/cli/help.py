@@ -23,7 +23,7 @@ _GROUPS: Final = {
     ),
     "Policy": "policy inconclusive not-yet exit-zero timeout for minutes max-undetected-excess",
     "Output": (
-        "output out secret overwrite json html sarif junit markdown profile quiet remember "
+        "output out secret overwrite json html sarif junit markdown format profile quiet remember "
         "synthetic-out posterior-out help"
     ),
     "Reading": (
@@ -47,6 +47,10 @@ _SECOND: Final = ("Reading", "Expert")
 
 class Command(TyperCommand):
     """A command whose help shows its options by what they are about."""
+
+    def invoke(self, ctx: Any) -> None:
+        """Carry it out; its status is that of ``typer.Exit``, never what a function returns."""
+        super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Answer ``--help-more``, and parse the rest."""

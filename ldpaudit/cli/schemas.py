@@ -1,9 +1,11 @@
 """The JSON schemas of what the commands store."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from ldpaudit.commands.registered import registered
+from ldpaudit.commands.interface import Command
+from ldpaudit.commands.registered import load_command, of_others, registered
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.result import SCHEMA_VERSION, AuditResult
 
@@ -42,11 +44,18 @@ _CORE: Final = {
 def storing() -> Mapping[str, Stored]:
     """Return what is stored, by the names that ``report --schema`` takes."""
     found = dict(_CORE)
-    for command in registered().values():
-        if command.stored is not None:
+    for command in (*registered().values(), *_of_others()):
+        if command.stored is not None and command.name not in found:
             words = " ".join(filter(None, (command.group, command.name)))
             found[command.name] = Stored(words, command.stored, command.schema_version)
     return found
+
+
+def _of_others() -> Iterator[Command]:
+    """Yield the commands of other packages that can be used."""
+    for point in of_others().values():
+        with suppress(InputError):
+            yield load_command(point)
 
 
 def schema_of(name: str) -> str:

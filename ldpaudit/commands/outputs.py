@@ -125,7 +125,7 @@ class ReportOutputs(Outputs):
     markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
     formats: Annotated[
         tuple[str, ...],
-        Option("A report in a format of another package, NAME=FILE (repeatable).", "--format"),
+        Option("A report by a plug-in: NAME=FILE (repeatable).", "--format"),
     ] = ()
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
@@ -145,6 +145,8 @@ class ReportOutputs(Outputs):
             name, equals, place = stated.partition("=")
             if not (name and equals and place):
                 raise InputError("A --format must be given as NAME=FILE.")
+            if name in places:
+                raise InputError(f"The format {name!r} is asked for twice; give it once.")
             places[name] = Path(place)
         return places
 

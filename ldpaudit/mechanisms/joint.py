@@ -29,7 +29,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.mechanisms.registry import from_declaration as one_column
 from ldpaudit.mechanisms.response import RandomizedResponse, Response, lambda_of_epsilon
-from ldpaudit.plugins import added, unloadable
+from ldpaudit.plugins import added, check_name, check_one, unloadable
 from ldpaudit.release import ColumnsDeclaration, Declaration, FloatArray, IntArray, Label
 
 # The most entries of a vector's channel; a larger one is not written out.
@@ -492,11 +492,13 @@ def joint_family(name: str) -> type[OnDomains]:
     """Return the class of a joint mechanism."""
     if name not in JOINT:
         if (point := added("mechanism", JOINT).get(name)) is not None:
+            check_one("mechanism", name)
             try:
                 joint = point.load()
             except (Exception, SystemExit) as error:
                 raise unloadable("mechanism", name, error) from error
             if isinstance(joint, type) and issubclass(joint, OnDomains):
+                check_name("mechanism", name, getattr(joint, "name", None))
                 return joint
         raise InputError(
             f"The mechanism {name!r} does not release several columns together; choose one of "

@@ -35,7 +35,7 @@ SCHEMA_VERSION: Final = "1.5"
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
-PlugInKind = Literal["attack", "audit", "mechanism"]
+PlugInKind = Literal["attack", "audit", "mechanism", "reader"]
 Part = Literal["estimates", "checks", "audits"]
 Profile = Literal["internal", "public"]
 """Whom a page is for: who works on the release, or everybody."""

@@ -67,7 +67,7 @@ class DataOptions:
         None
     )
     generator: Annotated[
-        str | None, Option("What makes synthetic rows instead: gan, mixture, or a plug-in.")
+        str | None, Option("Makes synthetic rows: gan, mixture, or a plug-in.")
     ] = None
     generator_data: Annotated[
         str | None,
