@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Standard output, as the name of an output; a file of that name is ``./-``.
 STREAM: Final = Path("-")
+# The formats with an option of their own.
+_OPTIONS: Final = ("html", "json", "sarif", "junit", "markdown")
 _SUFFIXES: Final = (
     *(".gz", ".parquet", ".pq", ".csv", ".tsv", ".json"),
     *(".jsonl", ".ndjson", ".feather", ".arrow", ".xlsx", ".npz"),
@@ -145,6 +147,8 @@ class ReportOutputs(Outputs):
             name, equals, place = stated.partition("=")
             if not (name and equals and place):
                 raise InputError("A --format must be given as NAME=FILE.")
+            if name in _OPTIONS:
+                raise InputError(f"The format {name!r} has an option of its own: --{name} FILE.")
             if name in places:
                 raise InputError(f"The format {name!r} is asked for twice; give it once.")
             places[name] = Path(place)

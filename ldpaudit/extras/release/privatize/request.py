@@ -66,9 +66,7 @@ class DataOptions:
     synthetic: Annotated[str | None, Option("Synthetic rows with a label column.", file=True)] = (
         None
     )
-    generator: Annotated[
-        str | None, Option("Makes synthetic rows: gan, mixture, or a plug-in.")
-    ] = None
+    generator: Annotated[str | None, Option("Draws such rows: gan, mixture or a plug-in.")] = None
     generator_data: Annotated[
         str | None,
         Option("A public labelled table to train it on (default: the private rows).", file=True),
