@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.plugins import added, check_one, loaded, watched
 from ldpaudit.reports.interface import Surroundings
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Profile
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,20 @@ def format_named(name: str, built_in: tuple[str, ...]) -> Format:
     return loaded("format", points[name], Format)
 
 
+def check_profile(name: str, profile: Profile) -> None:
+    """Refuse the public form of a registered format (InputError): it has none."""
+    if profile == "public":
+        raise InputError(
+            f"The format {name!r} is of another package and has no public form; leave it out."
+        )
+
+
 def render_added(
     result: AuditResult, name: str, surroundings: Surroundings, built_in: tuple[str, ...]
 ) -> str:
     """Return the report in a registered format."""
     found = format_named(name, built_in)
-    if surroundings.profile == "public":
-        raise InputError(
-            f"The format {name!r} is of another package and has no public form; leave it out."
-        )
+    check_profile(name, surroundings.profile)
     with watched("format", name, "nothing was written"):
         text = found.render(result, surroundings)
     if not isinstance(text, str):

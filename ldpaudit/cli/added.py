@@ -68,7 +68,7 @@ class _Unusable(TyperCommand):
 
 
 def _command(point: EntryPoint, name: str) -> Any:
-    made = typer.Typer()
+    made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     try:
         function = load_command(point).function
         _check_options(point.name, function)

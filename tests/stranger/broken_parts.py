@@ -46,6 +46,18 @@ class Other(Nonsense):
         return table({"x": labels})
 
 
+class Unstorable(Nonsense):
+    def state(self):
+        return {"own": object()}
+
+
+class Lost(Nonsense):
+    def state(self):
+        return {}
+
+    from_state = nonsense
+
+
 class Abstract(Generator):
     name = "broken"
 
@@ -92,3 +104,5 @@ RENDERS_RAISING = Format(raising)
 RENDERS_LEAVING = Format(leaving)
 RENDERS_NONSENSE = Format(nonsense)
 RENDERS_BAD_TEXT = Format(lambda *_: "\ud800")
+STORES_RAISING = Command(named(raising).function, stored=raising)
+STORES_NONSENSE = Command(named(raising).function, stored=nonsense)

@@ -2,9 +2,17 @@
 
 import shutil
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from ldpaudit import plugins
+from ldpaudit.errors import InputError
+from ldpaudit.extras.release.synthesis.factory import (
+    generator,
+    load_generator,
+    save_generator,
+)
 
 MECHANISM = ("--mechanism", "randomized-response", "--epsilon", 1.0)
 GENERATED = ("--mechanism", "double-rr", "--lambda", 0.5, "--generator")
@@ -165,3 +173,41 @@ def test_a_format_is_asked_for_once_and_has_no_public_form(command, data):
         assert (status, len(lines)) == (2, 1), said
         assert part in lines[0]
         assert not {*data.parent.iterdir()} - {data}
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("Unstorable", "must consist of numbers, texts, lists, dicts and arrays. Got object"),
+        ("Lost", "must make a generator of its state. Got int instead."),
+    ],
+)
+def test_what_a_generator_learnt_must_be_stored(broken, installed, tmp_path, place, part):
+    broken("generator", {"broken": f"broken_parts:{place}"})
+    labels = np.repeat(np.arange(2, dtype=np.int32), 30)
+    fitted = generator("broken").fit(
+        pa.table({"x": labels}), labels, 2, rng=np.random.default_rng()
+    )
+    with pytest.raises(InputError, match=part):
+        load_generator(save_generator(fitted, tmp_path / "generator.npz"))
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("STORES_RAISING", "failed: RuntimeError at line"),
+        ("STORES_NONSENSE", "must store a pydantic model"),
+        ("NOTHING", "There is no schema 'broken'"),
+    ],
+)
+def test_a_schema_of_nothing_is_one_line(broken, command, place, part):
+    broken("command", {"broken": f"broken_parts:{place}"})
+    status, said = command("report", "broken", "--schema")
+    assert (status, part in said, len(said.splitlines())) == (2, True, 1), said
+    assert command("report", "--schema")[0] == 0
+
+
+def test_a_generator_is_asked_for_by_its_name(command, data, tmp_path):
+    out = ("-o", tmp_path / "out.parquet")
+    status, said = command("privatize", data, *out, *GENERATED, "shuffled-column")
+    assert (status, "did you mean 'shuffled-columns'?" in said) == (2, True), said

@@ -239,6 +239,17 @@ def test_every_part_takes_part_in_a_run(command, pipe):
     assert again.read_text().splitlines()[0] == report.read_text().splitlines()[0]
 
 
+def test_what_only_a_reader_knows_is_not_written(command, data, pipe):
+    before = {*pipe.parent.iterdir()}
+    status, said = command("privatize", data, "-o", pipe.with_name("new.pipe"), *MECHANISM)
+    assert (status, "cannot be written in the format of its name" in said) == (2, True), said
+    assert {*pipe.parent.iterdir()} == before
+    words = ("--mechanism", "rr", "--epsilon", 1, "--label", "label")
+    assert command("declare", pipe, *words)[0] == 0
+    status, said = command("declare", pipe)
+    assert (status, "declares randomized response" in said) == (0, True), said
+
+
 def test_a_command(command, pipe):
     out = pipe.with_suffix(".json")
     status, said = command("shares", pipe, "--json", out)
@@ -249,6 +260,7 @@ def test_a_command(command, pipe):
     assert "shares" in command("--help")[1]
     assert "Count how often" in command("shares", "--help")[1]
     assert '"shares"' in command("report", "shares", "--schema")[1]
+    assert "--install-completion" not in command("shares", "--help")[1]
     status, said = command("shares", pipe.with_name("nowhere.parquet"))
     assert (status, "There is no file 'nowhere.parquet'." in said) == (2, True), said
 

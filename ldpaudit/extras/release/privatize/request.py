@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.commands.requests import split_text
 from ldpaudit.device import DeviceName
@@ -13,10 +13,6 @@ from ldpaudit.options import FileOptions, LabelOptions
 if TYPE_CHECKING:
     from ldpaudit.mechanisms.keyed import NoiseKey, Purpose, Stream
     from ldpaudit.release import Label
-
-
-# As :mod:`ldpaudit.extras.release.synthesis.factory` has them, which takes its time to import.
-GENERATORS: Final = ("gan", "mixture")
 
 
 def _full_name(name: str) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ldpaudit.datasets.names import quoted
 from ldpaudit.doors import Generator, InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.errors import did_you_mean
-from ldpaudit.extras.release.synthesis.foreign import ForeignGenerator
+from ldpaudit.extras.release.synthesis.foreign import ForeignGenerator, load_maker
 from ldpaudit.extras.release.synthesis.gan import ConditionalGan
 from ldpaudit.extras.release.synthesis.mixture import ClassMixtures
 from ldpaudit.generators import VERSION
@@ -26,17 +26,25 @@ MAKERS: Final[Mapping[str, type[Generator]]] = {"gan": ConditionalGan, "mixture"
 GENERATORS: Final = tuple(MAKERS)
 
 
+def check_generator(name: str) -> None:
+    """Refuse the name of a generator that there is not, or that cannot be used (InputError)."""
+    if name in MAKERS:
+        return
+    points = added("generator", MAKERS)
+    if name not in points:
+        known = (*MAKERS, *points)
+        rest = f"; choose from {', '.join(known)}."
+        raise InputError(f"There is no generator {name!r}{did_you_mean(name, known, rest)}")
+    load_maker(points[name])
+
+
 def generator(name: str, **options: Any) -> Generator:
     """Return an unfitted generator, built-in or registered by another package."""
     if options.get("trained_on", "private") not in ("public", "private"):
         raise InputError("The 'trained_on' parameter must be 'public' or 'private'.")
+    check_generator(name)
     if name not in MAKERS:
-        points = added("generator", MAKERS)
-        if name not in points:
-            known = (*MAKERS, *points)
-            rest = f"; choose from {', '.join(known)}."
-            raise InputError(f"There is no generator {name!r}{did_you_mean(name, known, rest)}")
-        return ForeignGenerator(points[name], **options)
+        return ForeignGenerator(added("generator", MAKERS)[name], **options)
     try:
         return MAKERS[name](**options)
     except TypeError:
@@ -110,7 +118,13 @@ def _stored(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
         kind, value = "values", np.frombuffer(sink.getvalue(), dtype=np.uint8)
-    arrays[name] = value
+    array = np.asarray(value)
+    if array.dtype.hasobject or not isinstance(value, np.ndarray | np.generic):
+        raise InputError(
+            "The state of a generator must consist of numbers, texts, lists, dicts and arrays. "
+            f"Got {type(value).__name__} instead."
+        )
+    arrays[name] = array
     return {kind: name, "packed": True}
 
 

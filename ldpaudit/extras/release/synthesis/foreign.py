@@ -20,7 +20,7 @@ class ForeignGenerator(Generator):
 
     def __init__(self, point: EntryPoint, trained_on: TrainedOn = "private") -> None:
         super().__init__(trained_on)
-        self._maker, self._package = _loaded(point), package_of(point)
+        self._maker, self._package = load_maker(point), package_of(point)
         self.name: str = point.name  # type: ignore[misc]
         self._schema: pa.Schema | None = None
         self._classes = 0
@@ -92,11 +92,18 @@ class ForeignGenerator(Generator):
         made._rows, made._classes = state["rows"], state["classes"]
         made.warnings, made._schema = tuple(state["warnings"]), state["schema"]
         with made._watched():
-            made._own = made._maker.from_state(state["own"])
+            own: Any = made._maker.from_state(state["own"])
+        if not isinstance(own, Generator):
+            raise InputError(
+                f"The plug-in {point.name!r} (generator) must make a generator of its state. "
+                f"Got {type(own).__name__} instead."
+            )
+        made._own = own
         return made
 
 
-def _loaded(point: EntryPoint) -> type[Generator]:
+def load_maker(point: EntryPoint) -> type[Generator]:
+    """Return the class of a generator of another package (InputError where it is none)."""
     check_one("generator", point.name)
     try:
         found: Any = point.load()
