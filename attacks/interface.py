@@ -124,7 +124,8 @@ class Knowledge:
     def once(self, key: str, build: Callable[[np.random.Generator], T]) -> T:
         """Return the result of ``build``, which runs once for each ``key``.
 
-        Its generator depends on the key alone, so the order of the attacks changes no number.
+        ``build`` takes a generator that depends on the seed and the key alone, so the order of the
+        attacks changes no number.
         """
         if key not in self._shared:
             self._shared[key] = build(child_generator(self.seed, "shared", key))
@@ -132,17 +133,23 @@ class Knowledge:
         return value
 
     def share(self, key: str, value: object) -> None:
-        """Store what an audit has fitted."""
+        """Store a ``value`` under a ``key``, so that :meth:`once` returns it and builds nothing."""
         self._shared[key] = value
 
     def transition(self, release: Release) -> FloatArray:
-        """Return the channel T (k × m), the identity where labels are taken as true."""
+        """Return the channel T, float64 of shape (k, m), for the labels of a ``release``.
+
+        Without a channel it is the identity: labels are taken as true.
+        """
         if self.channel is not None:
             return self.channel.matrix
         return np.eye(len(release.classes))
 
     def knows_channel(self, release: Release) -> bool:
-        """Return whether P(ỹ | y, x) is known for every row, by one channel or one for each."""
+        """Return whether P(ỹ | y, x) is known for every row of a ``release``.
+
+        By one channel, or by one for each row.
+        """
         by_row = self.public_model is not None and release.public_posterior is not None
         return self.channel is not None or by_row
 
@@ -154,7 +161,7 @@ class Knowledge:
     def likelihood(self, release: Release) -> FloatArray:
         """Return P(ỹ | y, x) at each row's released label ỹ for every y, float64 of shape (n, k).
 
-        The indicator of y = ỹ where labels are taken as true.
+        The n rows are those of ``release``. The indicator of y = ỹ where labels are taken as true.
         """
         posterior = release.public_posterior
         if posterior is None or self.public_model is None:

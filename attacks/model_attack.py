@@ -28,9 +28,39 @@ _ENOUGH: Final = 2e6
 
 
 class ModelAttack:
-    """Guesses by a model of P(y | x); if ``uses_own_label``, by P(y | x) P(ỹ | y, x)."""
+    """Guesses by a model of P(y | x); if ``uses_own_label``, by P(y | x) P(ỹ | y, x).
 
-    # A subclass states its name, title and needs, and learns the model.
+    A subclass states its name, title and needs, and writes :meth:`learn`. A package registers it in
+    the group ``ldpaudit.attacks``; ``--attack FILE.py:CLASS`` runs it without that.
+
+    Parameters
+    ----------
+    knowledge : Knowledge
+        What the attacker knows besides the release; an attribute, too.
+
+    Attributes
+    ----------
+    name : str
+        The stable name in ids, for instance ``"released-label"``; that of the entry point.
+    title : str
+        What people call it.
+    needs : frozenset of str
+        What it is left out without: some of ``"truth"``, ``"channel"``, ``"row-channel"``,
+        ``"same-labels"``, ``"class-names"``, ``"features"``, ``"synthetic-rows"``, ``"order"``.
+    uses_release : bool
+        Whether it uses released labels: if not, it is a reference, not an attack.
+    uses_own_label : bool
+        Whether it also uses a person's released label, through the declared channel.
+    learns_from_asked : bool
+        Whether :meth:`posterior` also learns from the rows that it is asked about.
+    most_rows : int or None
+        The most rows that it should be asked about at once; None: any number.
+    transition : float64 array of shape (k, m) or None
+        The channel T[y, ỹ] that the attack estimates itself; None: it does not.
+    model : Model or None
+        What :meth:`learn` returned; its ``predict`` takes a FeatureTable and returns P(y | x),
+        float64 of shape (n, k).
+    """
 
     name: str
     title: str
@@ -39,7 +69,6 @@ class ModelAttack:
     uses_own_label = False
     learns_from_asked = False
     most_rows: int | None = None
-    # The T[y, ỹ] that the attack estimates itself, float64 of shape (k, m); None: it does not.
     transition: FloatArray | None = None
 
     def __init__(self, knowledge: Knowledge) -> None:
@@ -47,23 +76,28 @@ class ModelAttack:
         self.model: Model | None = None
 
     def learn(self, release: Release, rng: np.random.Generator) -> Model:
-        """Return the model learnt from these rows."""
+        """Return the model learnt from the rows of ``release``.
+
+        Its true labels are there only if ``needs`` names them. All randomness comes from ``rng``.
+        The model has a method ``predict``, which takes a FeatureTable of n rows and returns
+        P(y | x), float64 of shape (n, k), with rows that sum to 1.
+        """
         raise NotImplementedError
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
-        """Learn the model, or take the one of another attack."""
+        """Learn the model from ``release`` by :meth:`learn` with ``rng``; return the attack."""
         self.model = self.learn(release, rng)
         return self
 
     def likelihood(self, release: Release) -> FloatArray | None:
-        """Return P(ỹ | y, x), float64 of shape (n, k); None where ỹ is not used."""
+        """Return P(ỹ | y, x) of the n rows of ``release``, float64 (n, k); None: ỹ is not used."""
         if self.transition is not None:
             return np.asarray(self.transition.T[release.released])
         known = self.uses_own_label and self.knowledge.knows_channel(release)
         return self.knowledge.likelihood(release) if known else None
 
     def posterior(self, release: Release) -> FloatArray:
-        """Return P(y | what the attack sees), float64 of shape (n, k)."""
+        """Return P(y | what the attack sees) of the n rows of ``release``, float64 (n, k)."""
         assert self.model is not None
         posterior = self.model.predict(release.features)
         likelihood = self.likelihood(release)

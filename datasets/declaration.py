@@ -58,6 +58,17 @@ Marginals = Callable[[Declaration], Sequence[Declaration]]
 def parse_declaration(content: bytes) -> ColumnsDeclaration:
     """Parse the declaration of a file, of either version.
 
+    Parameters
+    ----------
+    content : bytes
+        JSON: what Parquet holds under the key ``ldpaudit`` of its schema metadata, or the text of
+        ``FILE.ldpaudit.json``.
+
+    Returns
+    -------
+    ColumnsDeclaration
+        The declared columns with the mechanism of each, and what else is declared.
+
     Raises
     ------
     InputError

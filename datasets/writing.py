@@ -25,6 +25,7 @@ import pyarrow.ipc
 import pyarrow.orc
 import pyarrow.parquet as pq
 
+from ldpaudit.datasets.formats.added import reader_of
 from ldpaudit.datasets.formats.arrow import (
     ArrowFile,
     ParquetFiles,
@@ -40,6 +41,7 @@ from ldpaudit.datasets.formats.locations import (
     NUMPY,
     ORC,
     PACKED,
+    PARQUET,
     SIDECAR,
     SVMLIGHT,
     check_unchanged,
@@ -401,11 +403,22 @@ def check_format(target: Path) -> None:
         )
     if name.endswith(WRITTEN):
         package_of(target)
-    if name.endswith(_NOT_WRITTEN) and not is_text(target):
+    # What another package reads would be Parquet under a name that its reader takes for its own.
+    if (name.endswith(_NOT_WRITTEN) and not is_text(target)) or _is_of_a_reader(name):
         raise OutputError(
             f"{quoted(target.name)} cannot be written in the format of its name; give it one that "
             "ends in .parquet, .feather, .orc, .csv, .csv.gz, .jsonl, .dta, .sav or .xpt."
         )
+
+
+def _is_of_a_reader(name: str) -> bool:
+    """Return whether a registered reader reads files of this name, in small letters."""
+    if name.endswith((*PARQUET, *CSV, *JSON, *ARROW, *ORC, *WRITTEN)):
+        return False
+    try:
+        return reader_of(name) is not None
+    except InputError:  # A broken reader stops nobody from writing.
+        return False
 
 
 def declared_places(table: Any, output: Path | None) -> tuple[Path, ...]:

@@ -12,11 +12,16 @@ SHOWN_LENGTH = 60
 
 
 class LdpAuditError(Exception):
-    """The base of every error that ldpaudit raises on purpose."""
+    """The base of every error that ldpaudit raises on purpose.
+
+    Its text is one line that a user can act on: what must hold, what was found (a type, a count),
+    what to do. It may repeat what the user typed, and never a cell, a row or an id of a file. The
+    command line prints it and exits with status 2.
+    """
 
 
 class InputError(LdpAuditError, ValueError):
-    """A file, a table, a label or a parameter cannot be used."""
+    """A file, a table, a label or a parameter cannot be used; a ``ValueError``, too."""
 
 
 class PolicyError(LdpAuditError, ValueError):
@@ -24,7 +29,7 @@ class PolicyError(LdpAuditError, ValueError):
 
 
 class InsufficientDataError(LdpAuditError):
-    """There are too few rows for this number."""
+    """There are too few rows for this number; an audit that raises it counts as skipped."""
 
 
 class AttackError(LdpAuditError):
@@ -32,7 +37,7 @@ class AttackError(LdpAuditError):
 
 
 class MissingDependencyError(LdpAuditError, ImportError):
-    """An optional library is needed and not installed."""
+    """An optional library is needed and not installed; an ``ImportError``, too."""
 
 
 class GeneratorDivergedError(LdpAuditError):
@@ -40,11 +45,11 @@ class GeneratorDivergedError(LdpAuditError):
 
 
 class OutputError(LdpAuditError, OSError):
-    """A result could not be written."""
+    """A result could not be written; an ``OSError``, too."""
 
 
 def refuse(wrong: object, message: str) -> None:
-    """Raise an InputError with this message where something is wrong."""
+    """Raise an InputError with this ``message`` where ``wrong`` is true."""
     if wrong:
         raise InputError(message)
 

@@ -26,13 +26,20 @@ TrainedOn = Literal["public", "private"]
 class Generator(ABC):
     """Draws feature rows given a label: P̂(x | y).
 
-    A subclass writes :meth:`_learn`, :meth:`sample`, :meth:`state` and :meth:`from_state`; a
-    package registers it in the group ``ldpaudit.generators``.
+    A subclass states ``name`` and writes :meth:`_learn`, :meth:`sample`, :meth:`state` and
+    :meth:`from_state`; a package registers it in the group ``ldpaudit.generators``. ``privatize``
+    and ``sweep`` build it with ``trained_on`` alone, so other parameters need defaults.
+
+    Parameters
+    ----------
+    trained_on : {"public", "private"}
+        Whose rows it is fitted on; the guarantee of double randomized response assumes public rows,
+        or a generator with a privacy budget of its own.
 
     Attributes
     ----------
     name : str
-        The name in the declaration: ``"gan"`` or ``"mixture"``.
+        The name in the declaration, such as ``"gan"``; that of the entry point.
     trained_on : {"public", "private"}
         Whose rows it is fitted on.
     warnings : tuple of str
@@ -77,6 +84,7 @@ class Generator(ABC):
         rng : numpy.random.Generator
             The source of all randomness.
         progress : Progress, optional
+            Who hears how far it is; default: nobody.
         device : {"auto", "cpu", "cuda"}
             Where networks are trained; ``"auto"`` takes a GPU where torch sees one.
 
@@ -94,6 +102,7 @@ class Generator(ABC):
             If training failed; nothing is kept then.
         """
         codes = check_training_set(table, labels, classes)
+        self._rows = table.num_rows
         self._learn(table, codes, classes, rng, progress or NoProgress(), device)
         return self
 
@@ -107,7 +116,10 @@ class Generator(ABC):
         progress: Progress,
         device: DeviceName,
     ) -> None:
-        """Learn from a checked training set."""
+        """Learn from a checked training set; the parameters are those of :meth:`fit`.
+
+        ``codes`` are int32 of shape (n,), and every class has at least 20 rows.
+        """
 
     @abstractmethod
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
@@ -145,7 +157,7 @@ class Generator(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Generator":
-        """Return the fitted generator whose :meth:`state` this is."""
+        """Return the fitted generator whose :meth:`state` is ``state``."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return what a declaration says about the generator; nothing depends on a single row."""

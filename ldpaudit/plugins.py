@@ -15,13 +15,14 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from ldpaudit.errors import InputError, LdpAuditError
 
 if TYPE_CHECKING:
     from ldpaudit.result import PlugIn, PlugInKind
 
+T = TypeVar("T")
 # What a package may add.
 Kind = Literal["attack", "audit", "command", "format", "generator", "mechanism", "reader"]
 # The entry-point group of each kind of part: a name, and the object.
@@ -164,6 +165,21 @@ def check_name(kind: Kind, name: str, stated: object) -> None:
         )
 
 
+def loaded(kind: Kind, point: EntryPoint, form: type[T]) -> T:
+    """Return what an entry point names, an object of a class of the door (InputError)."""
+    try:
+        with staying():
+            found: Any = point.load()
+    except (Exception, SystemExit) as error:
+        raise unloadable(kind, point.name, error) from error
+    if not isinstance(found, form):
+        raise InputError(
+            f"The plug-in {point.name!r} ({kind}) must be a ldpaudit.doors.{form.__name__}. Got "
+            f"{type(found).__name__} instead."
+        )
+    return found
+
+
 def unloadable(kind: str, name: str, error: BaseException) -> InputError:
     """Return the one line about a part that cannot be imported: the kind of its error, no text."""
     missing = isinstance(error, ModuleNotFoundError) and error.name
@@ -230,8 +246,7 @@ def used(
 
     for name, point in added(kind, built_in).items():
         if name in names or point.module in sys.modules:
-            package, version = _said(point, "Name"), _said(point, "Version")
-            yield PlugIn(kind=kind, name=name, package=package, version=version)
+            yield PlugIn(kind=kind, name=name, **package_of(point))
 
 
 def given(kind: "PlugInKind", name: str, place: str) -> "PlugIn":
@@ -242,6 +257,11 @@ def given(kind: "PlugInKind", name: str, place: str) -> "PlugIn":
     file = Path(place.rpartition(":")[0])
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
     return PlugIn(kind=kind, name=name, sha256=digest)
+
+
+def package_of(point: EntryPoint) -> dict[str, str | None]:
+    """Return name and version of the package that registered a part."""
+    return {"package": _said(point, "Name"), "version": _said(point, "Version")}
 
 
 def _said(point: EntryPoint, key: str) -> str | None:

@@ -56,12 +56,13 @@ def render(result: AuditResult, format_name: str, surroundings: Surroundings = N
     return text
 
 
-def check_format(name: str) -> None:
-    """Refuse the name of a format that no installed package has (InputError)."""
+def check_format(name: str, profile: Profile = "internal") -> None:
+    """Refuse a format that no installed package has, or that has no such profile (InputError)."""
     if name not in FORMATS:
-        from ldpaudit.reports.added import format_named
+        from ldpaudit.reports.added import check_profile, format_named
 
         format_named(name, FORMATS)
+        check_profile(name, profile)
 
 
 def render_for(result: AuditResult, format_name: str, profile: Profile) -> str:

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.plugins import added, check_one, unloadable, watched
+from ldpaudit.plugins import added, check_one, loaded, watched
 from ldpaudit.reports.interface import Surroundings
-from ldpaudit.result import AuditResult
+from ldpaudit.result import AuditResult, Profile
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,15 @@ def format_named(name: str, built_in: tuple[str, ...]) -> Format:
         rest = f"; choose from {', '.join(known)}."
         raise InputError(f"There is no report format {name!r}{did_you_mean(name, known, rest)}")
     check_one("format", name)
-    try:
-        found: Any = points[name].load()
-    except Exception as error:
-        raise unloadable("format", name, error) from None
-    if not isinstance(found, Format):
+    return loaded("format", points[name], Format)
+
+
+def check_profile(name: str, profile: Profile) -> None:
+    """Refuse the public form of a registered format (InputError): it has none."""
+    if profile == "public":
         raise InputError(
-            f"The plug-in {name!r} (format) must be a ldpaudit.doors.Format. Got "
-            f"{type(found).__name__} instead."
+            f"The format {name!r} is of another package and has no public form; leave it out."
         )
-    return found
 
 
 def render_added(
@@ -52,14 +50,13 @@ def render_added(
 ) -> str:
     """Return the report in a registered format."""
     found = format_named(name, built_in)
-    if surroundings.profile == "public":
-        raise InputError(
-            f"The format {name!r} is of another package and has no public form; leave it out."
-        )
-    with watched("format", name, "nothing was written in it"):
+    check_profile(name, surroundings.profile)
+    with watched("format", name, "nothing was written"):
         text = found.render(result, surroundings)
     if not isinstance(text, str):
         raise InputError(
             f"The plug-in {name!r} (format) must return text. Got {type(text).__name__} instead."
         )
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InputError(f"The plug-in {name!r} (format) returned text that is no Unicode.")
     return text

@@ -40,11 +40,11 @@ class Surroundings:
     profile: Profile = "internal"
 
     def exit_status(self, result: AuditResult) -> int:
-        """Return the exit status of the command."""
+        """Return the exit status of the command that ends with this ``result``."""
         return STATUSES[result.verdict] if self.status is None else self.status
 
     def place(self, check: str, release: str) -> Place:
-        """Return where a check is asked for, else the file that was audited."""
+        """Return where the check with the id ``check`` is asked for, else the file ``release``."""
         return self.places.get(check) or Place(release)
 
 

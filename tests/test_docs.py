@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ldpaudit import doors
 from ldpaudit.mechanisms import names
+from ldpaudit.plugins import GROUPS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs" / "mechanisms"
@@ -69,7 +71,8 @@ def test_no_link_and_no_name_is_dead(page):
         assert place.exists(), target
         assert not anchor or anchor in anchors(place), (target, anchor)
     for name in set(re.findall(r"\bldpaudit(?:\.[A-Za-z_]\w*)+", text)):
-        assert name in ("ldpaudit.json", "ldpaudit.toml") or exists(name), name  # Endings of files.
+        known = ("ldpaudit.json", "ldpaudit.toml", *GROUPS.values())  # Endings of files; groups.
+        assert name in known or exists(name), name
 
 
 def exists(name):
@@ -109,5 +112,7 @@ def test_the_mechanism_of_another_package_is_as_shown():
     (shown,) = re.findall(r"```python\n.*?(^def .*?)```", page, re.DOTALL | re.MULTILINE)
     file = (ROOT / "tests" / "stranger" / "strange_responses.py").read_text().splitlines()
     assert [line for line in shown.splitlines() if line not in file] == []
-    for name in re.findall(r"`((?:[a-z_]+\.)+[A-Z]\w+)`", page):
-        assert exists(name if name.startswith("ldpaudit") else f"ldpaudit.mechanisms.{name}"), name
+    bases = re.findall(r"^\| [^|]* \| ((?:`\w+`(?: and )?)+) \|", page, re.MULTILINE)
+    named = {name for words in bases for name in re.findall(r"\w+", words)} - {"and"}
+    assert len(named) > 7
+    assert named <= {*doors.__all__}

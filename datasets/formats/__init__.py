@@ -15,7 +15,9 @@ from ldpaudit.datasets.formats.locations import (
     JSON,
     NUMPY,
     ORC,
+    PARQUET,
     STATISTICS,
+    SVMLIGHT,
     locate,
 )
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
@@ -64,11 +66,12 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     several = (*CSV, *JSON, *ARROW, *ORC, *EXCEL, *NUMPY, *STATISTICS)
     if len(names) > 1 and any(name.endswith(several) for name in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
-    if not names[0].endswith(several):
-        added = reader_of(names[0])
-        if added is not None:
-            shown = quoted(location.name)
-            return MemoryTable(table_of(*added, location.paths[0], shown), location)
+    unknown = [name for name in names if not name.endswith((*several, *PARQUET, *SVMLIGHT))]
+    added = reader_of(unknown[0]) if unknown else None
+    if added is not None and len(names) > 1:
+        raise InputError(f"The reader {added[0]!r} reads one file; several must all be Parquet.")
+    if added is not None:
+        return MemoryTable(table_of(*added, location), location)
     for suffix, advice in _UNREAD.items():
         if names[0].endswith((suffix, f"{suffix}.gz")):
             raise InputError(f"The file {quoted(location.name)} cannot be read: {advice}.")

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
+from ldpaudit.datasets.formats.locations import Location
+from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
-from ldpaudit.plugins import check_one, points_of, unloadable, watched
+from ldpaudit.plugins import check_one, loaded, points_of, watched
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,10 @@ class Reader:
         reader's endings stay with it.
     read : callable
         Takes the path of one file on this computer and returns a :class:`pyarrow.Table` with one
-        row for each row of the file, in its order, and named columns. Missing values are null.
-        Whatever it raises is told in one line without its text, which may hold cells; an
-        :class:`~ldpaudit.errors.InputError` is told as it is.
+        row for each row of the file, in its order, and named columns. Missing values are null. The
+        table's schema metadata may hold a declaration under the key ``ldpaudit``. What it raises
+        is reported in one line without its text, which may hold cells; the text of an
+        :class:`~ldpaudit.errors.InputError` is shown, so it must hold none.
     """
 
     endings: tuple[str, ...]
@@ -34,19 +38,33 @@ class Reader:
 
 
 def reader_of(name: str) -> tuple[str, Reader] | None:
-    """Return the registered reader of a file, by its name in small letters, and its own name."""
+    """Return the registered reader of a file, by its name in small letters, and its own name.
+
+    One that cannot be used is an error only where no other reads the file: perhaps it would.
+    """
+    readers, broken = [], []
     for own, point in _points().items():
-        reader = _loaded(own, point)
-        if name.endswith(reader.endings):
-            return own, reader
-    return None
+        try:
+            reader = _loaded(own, point)
+        except InputError as error:
+            broken.append(error)
+        else:
+            if name.endswith(reader.endings):
+                readers.append((own, reader))
+    if len(readers) > 1:
+        names = " and ".join(repr(own) for own, _ in readers)
+        raise InputError(f"The readers {names} are both for such a file; uninstall all but one.")
+    if not readers and broken:
+        raise broken[0]
+    return readers[0] if readers else None
 
 
-def table_of(own: str, reader: Reader, path: str, shown: str) -> pa.Table:
+def table_of(own: str, reader: Reader, location: Location) -> pa.Table:
     """Return what a registered reader reads of a file."""
-    place = Path(path)
-    if not place.is_file():
-        raise InputError(f"The file {shown} must lie on this computer for the reader {own!r}.")
+    shown = quoted(location.name)
+    place = Path(location.paths[0])
+    if not (isinstance(location.filesystem, pafs.LocalFileSystem) and place.is_file()):
+        raise InputError(f"The file {shown} must be on this computer for the reader {own!r}.")
     with watched("reader", own, f"the file {shown} was not read"):
         table = reader.read(place)
     if not isinstance(table, pa.Table):
@@ -64,13 +82,16 @@ def _points() -> Mapping[str, EntryPoint]:
 @lru_cache
 def _loaded(own: str, point: EntryPoint) -> Reader:
     check_one("reader", own)
-    try:
-        reader: Any = point.load()
-    except Exception as error:
-        raise unloadable("reader", own, error) from None
-    if not isinstance(reader, Reader):
+    reader = loaded("reader", point, Reader)
+    ends: Any = reader.endings
+    if not isinstance(ends, tuple) or not ends or not all(map(_is_ending, ends)):
         raise InputError(
-            f"The plug-in {own!r} (reader) must be a ldpaudit.doors.Reader. Got "
-            f"{type(reader).__name__} instead."
+            f"The endings of the plug-in {own!r} (reader) must be a tuple of texts such as '.avro'."
         )
+    if not callable(reader.read):
+        raise InputError(f"The plug-in {own!r} (reader) must have a function that reads.")
     return reader
+
+
+def _is_ending(end: object) -> bool:
+    return isinstance(end, str) and len(end) > 1 and end[0] == "." and end == end.lower()

@@ -116,7 +116,24 @@ documented(audit, AuditOptions, ("release",), _POSITIONS)
 
 
 def audit_with(release: Any, options: AuditOptions) -> AuditResult:
-    """Audit a released dataset as the options ask."""
+    """Audit a released dataset as the options ask.
+
+    Parameters
+    ----------
+    release : path, pandas.DataFrame, pyarrow.Table, or a list of them
+        Features and released labels; several are releases of the same people.
+    options : AuditOptions
+        True labels, claim, columns, policy and the way of working.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    LdpAuditError
+        One line about what is wrong with the input, the options or the policy.
+    """
     from ldpaudit.datasets.groups import read_slices
     from ldpaudit.pipeline.audit import audit
     from ldpaudit.work.memory import Scratch

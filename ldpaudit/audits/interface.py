@@ -264,13 +264,28 @@ _AT_ONCE = 1 << 22
 class AuditContext:
     """Everything an audit may use.
 
-    ``once`` shares what several audits need (a fitted model, a posterior): the first one that asks
-    pays for it.
-
-    A long audit asks :meth:`out_of_time` between its parts; where that is True it returns what it
+    A long audit asks :meth:`out_of_time` between its parts. Where that is True it returns what it
     has, with every bound at the level that was set beforehand, and is recorded as stopped. One that
     does not ask ends at the next step or advance of ``progress``, which then raises
     :class:`ldpaudit.work.progress.Stopped`, and what it had is lost.
+
+    Attributes
+    ----------
+    release : Release
+        The rows: features, released labels and, where they are known, true labels. Read-only for
+        audits of other packages.
+    claim : Mechanism
+        The mechanism that is claimed; ask its traits and methods, never its name.
+    plan : Plan
+        Confidence, threads, device and the other options.
+    views : Views
+        What is around these rows: all rows, the other private columns, the other releases.
+    run : Run
+        Progress, the time limit and the workers.
+    known : dict
+        What :meth:`once` has computed so far, by key.
+    replay : Replay or None
+        What drawing the noise of this column again found; None where that was not tried.
     """
 
     release: Release
@@ -279,7 +294,6 @@ class AuditContext:
     views: Views = Views()
     run: Run = field(default_factory=Run)
     known: dict[str, Any] = field(default_factory=Known, repr=False)
-    # What drawing the noise of this column again found; None where that was not tried.
     replay: Replay | None = None
 
     def __post_init__(self) -> None:
@@ -316,20 +330,29 @@ class AuditContext:
         views: Views = Views(),
         known: dict[str, Any] | None = None,
     ) -> "AuditContext":
-        """Return the context of another release, of which nothing but ``known`` is known yet."""
+        """Return the context of another release, of which nothing but ``known`` is known yet.
+
+        Its claim is ``claim``, or this one's; what is around its rows is ``views``, or nothing.
+        """
         known = {} if known is None else known
         return replace(self, release=release, claim=claim or self.claim, views=views, known=known)
 
     def out_of_time(self) -> bool:
-        """Return whether the audit is to end now; who asks and is told so must end."""
+        """Return whether the audit must end now; one that asks and is told so must end."""
         return self.run.stop.due()
 
     def rng(self, *names: str) -> np.random.Generator:
-        """Return the generator of a part of the audit, independent of every other part."""
+        """Return the generator of the part of the audit called ``names``, and of no other part.
+
+        The same seed and names always give the same generator.
+        """
         return child_generator(self.plan.seed, *names)
 
     def once(self, key: str, build: Callable[[], T]) -> T:
-        """Return what ``build`` gives, computed once per audit run for each ``key``."""
+        """Return what ``build`` gives, computed once per audit run for each ``key``.
+
+        It shares what several audits need, such as a fitted model: the first that asks pays for it.
+        """
         known: Any = self.known
         value: T = known.once(key, build)
         return value
@@ -343,11 +366,14 @@ class AuditContext:
         return self.once("halves", self._draw_halves)
 
     def half(self, half: int) -> IndexArray:
-        """Return the rows of one of the two halves, in order."""
+        """Return the rows of the half 0 or 1, int64 of about n/2 positions in order."""
         return np.flatnonzero(self.halves() == half)
 
     def sample(self, rows: IndexArray, most: int, *names: str) -> IndexArray:
-        """Return ``most`` of the rows at random, in order; all if there are no more than that."""
+        """Return ``most`` of the ``rows`` at random, int64 in order; all if there are no more.
+
+        ``names`` are those of :meth:`rng`.
+        """
         if len(rows) <= most:
             return rows
         return np.sort(self.rng(*names).choice(rows, size=most, replace=False))
@@ -431,17 +457,24 @@ def notes(about: str, *rows: tuple[Literal["info", "warning"], object, str]) -> 
 
 
 class Audit(Protocol):
-    """One audit: a row, :class:`BuiltIn`, or a plug-in of the entry-point group ldpaudit.audits.
+    """One audit; a package registers its class, or an instance, in the group ``ldpaudit.audits``.
 
-    It may have two more attributes. ``counts`` is what its intervals count. ``"people"``, also
-    where it does not say: it sees one row of each group, and its certified numbers are estimates
-    where these rows still share noise. ``"rows"``: it sees every row and leaves out itself what
-    shares noise (:func:`ldpaudit.audits.assumptions.rows.counted_rows`).
+    The class needs no base. Its ``id`` is the name of its entry point, and the ids of its numbers
+    begin with it and a point.
 
-    ``needs`` are what it is skipped without, labels and rows where it does not say. ``"truth"``:
-    true labels. ``"labels"``: more than one released label. ``"rows"``: labels released row by row,
-    not in bags. ``"order"``: all rows in the order of the file, also where other audits look at a
-    part of them.
+    Attributes
+    ----------
+    id : str
+        The stable id for ``--only`` and ``--skip``, for instance ``"instance-loss"``.
+    counts : {"people", "rows"}, optional
+        What its intervals count. ``"people"``, the default: it sees one row of each group, and its
+        certified numbers become estimates where these rows still share noise. ``"rows"``: it sees
+        every row and leaves out itself what shares noise (:func:`ldpaudit.doors.counted_rows`).
+    needs : tuple of {"truth", "labels", "rows", "order"}, optional
+        What it is skipped without, ``("labels", "rows")`` by default. ``"truth"``: true labels.
+        ``"labels"``: more than one released label. ``"rows"``: labels released row by row, not in
+        bags. ``"order"``: all rows in the order of the file, also where other audits look at a
+        part of them.
     """
 
     @property
@@ -449,10 +482,10 @@ class Audit(Protocol):
         """The stable id for --only and --skip, for instance ``"instance-loss"``."""
 
     def unavailable(self, context: AuditContext) -> str | None:
-        """Return why the audit does not apply here, None where it does."""
+        """Return why the audit does not apply in this ``context``, in words; None: it does."""
 
     def run(self, context: AuditContext) -> Finding:
-        """Run it.
+        """Return what the audit finds in the release of this ``context``.
 
         Raises
         ------

@@ -71,11 +71,26 @@ def one_channel(context: AuditContext) -> AuditContext:
 
 @remembered("channel")
 def aligned_channel(context: AuditContext) -> Channel | None:
-    """Return the claimed channel in the order of the release's classes and outputs."""
-    # For a mechanism on numbers it is the channel to the bins of its view, given the true labels
-    # where they are grouped. None where the claim has no channel that is the same for all features,
-    # and where labels are grouped and unknown: a group's channel depends on the labels in it.
-    # Raise InputError if the claim's labels are not those of the release.
+    """Return the claimed channel in the order of the release's classes and outputs.
+
+    For a mechanism on numbers it is the channel to the bins of the release's codes, given the true
+    labels where they are grouped.
+
+    Parameters
+    ----------
+    context : AuditContext
+
+    Returns
+    -------
+    Channel or None
+        Of shape (k, m). None where the claim has no channel that is the same for all features, and
+        where labels are grouped and unknown: a group's channel depends on the labels in it.
+
+    Raises
+    ------
+    InputError
+        If the claim's labels are not those of the release.
+    """
     release = context.release
     if release.numeric is not None:
         return _numeric(context.claim, release.numeric, None)

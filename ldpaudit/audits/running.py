@@ -244,6 +244,8 @@ def taking_part(
         "attack": scored,
         "audit": {record.id for record in records if record.status in ("ran", "stopped")},
         "mechanism": {claim.name},
+        # A reader is loaded for a file of an unknown ending alone.
+        "reader": (),
     }
     found = [part for kind in names for part in used(kind, names[kind], _built_in()[kind])]
     for name, one in zip(given_attacks(plan.attacks), plan.attacks, strict=True):
@@ -261,4 +263,4 @@ def refusals() -> Iterator[Note]:
 
 def _built_in() -> dict[PlugInKind, Collection[str]]:
     mechanisms = PLACES.keys() | SHORT.keys()
-    return {"attack": taken_names(), "audit": BUILT_IN, "mechanism": mechanisms}
+    return {"attack": taken_names(), "audit": BUILT_IN, "mechanism": mechanisms, "reader": ()}

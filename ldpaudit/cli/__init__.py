@@ -15,11 +15,12 @@ from typing import Annotated, Any, Final
 import typer
 
 from ldpaudit import __version__
+from ldpaudit.cli.added import Commands, every, refused
 from ldpaudit.cli.commands import CORE
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.process import CHILD, quiet_libraries, status_under_limit, steady_streams
-from ldpaudit.commands.registered import each
+from ldpaudit.commands.registered import each, of_others
 from ldpaudit.errors import did_you_mean
 from ldpaudit.surfaces import speaking
 from ldpaudit.terminal import debugging, remark
@@ -40,6 +41,7 @@ _BY_CTRL_C = 130
 def _typer(help: str, name: str | None = None) -> typer.Typer:
     return typer.Typer(
         name=name,
+        cls=Commands,
         help=help,
         no_args_is_help=True,
         add_completion=name == "ldpaudit",
@@ -60,7 +62,7 @@ _GROUPS: Final = {
 
 
 def members(group: str, *, whole: bool = True) -> list[Callable[..., Any]]:
-    """Return the commands of a group: the core's and, as a whole, those that packages add."""
+    """Return our commands of a group: the core's and, as a whole, those of the extras."""
     core = [one for one in CORE if one.group == group]
     found = [one.function for one in (*core, *(each(group) if whole else ()))]
     places = {name: place for place, name in enumerate(_FIRST)}
@@ -134,7 +136,7 @@ def _main(debug: bool) -> None:
     try:
         _set_up()
         status, line = status_under_limit() or (None, "")
-        for text in [line] if line else _unknown_variables() if status is None else ():
+        for text in [line] if line else _remarks() if status is None else ():
             remark(text)
         if status is None:
             if _asks_the_core(sys.argv):
@@ -241,8 +243,10 @@ def _with_variables(message: str) -> str:
     return f"{message} ({' and '.join(named)}: set in the environment)" if named else message
 
 
-def _unknown_variables() -> Iterator[str]:
-    """Yield a remark on each variable of the environment that sets no option of any command."""
+def _remarks() -> Iterator[str]:
+    """Yield a remark on each command that is not used, and each variable that sets no option."""
+    if of_others():
+        yield from refused(_commands())
     from ldpaudit.options.declaring import retired
 
     stated = [one for one in sorted(os.environ) if one.startswith(PREFIX) and os.environ[one]]
@@ -256,7 +260,7 @@ def _unknown_variables() -> Iterator[str]:
 
 def _variables(command: Any) -> Iterator[str]:
     yield from (one.envvar for one in command.params if isinstance(one.envvar, str))
-    for member in getattr(command, "commands", {}).values():
+    for member in every(command):
         yield from _variables(member)
 
 

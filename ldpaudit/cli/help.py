@@ -48,6 +48,10 @@ _SECOND: Final = ("Reading", "Expert")
 class Command(TyperCommand):
     """A command whose help shows its options by what they are about."""
 
+    def invoke(self, ctx: Any) -> None:
+        """Carry it out; its status is that of ``typer.Exit``, never what a function returns."""
+        super().invoke(ctx)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Answer ``--help-more``, and parse the rest."""
         if MORE in args[: args.index("--") if "--" in args else None]:

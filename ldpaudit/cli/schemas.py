@@ -1,10 +1,17 @@
 """The JSON schemas of what the commands store."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ldpaudit.commands.registered import registered
+from pydantic import BaseModel
+
+from ldpaudit.commands.interface import Command
+from ldpaudit.commands.registered import load_command, of_others, registered
 from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.plugins import watched
 from ldpaudit.result import SCHEMA_VERSION, AuditResult
 
 
@@ -42,11 +49,29 @@ _CORE: Final = {
 def storing() -> Mapping[str, Stored]:
     """Return what is stored, by the names that ``report --schema`` takes."""
     found = dict(_CORE)
-    for command in registered().values():
-        if command.stored is not None:
+    for command in (*registered().values(), *_of_others()):
+        if command.stored is not None and command.name not in found:
             words = " ".join(filter(None, (command.group, command.name)))
             found[command.name] = Stored(words, command.stored, command.schema_version)
     return found
+
+
+def _of_others() -> Iterator[Command]:
+    """Yield the commands of other packages that can be used."""
+    for point in of_others().values():
+        with suppress(InputError):
+            command = load_command(point)
+            if command.stored is not None:
+                yield replace(command, stored=partial(_model, point.name, command.stored))
+
+
+def _model(name: str, stored: Callable[[], Any]) -> Any:
+    """Return the model of what a command of another package stores (InputError if it is none)."""
+    with watched("command", name, "its schema is not known"):
+        model = stored()
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        raise InputError(f"The plug-in {name!r} (command) must store a pydantic model.")
+    return model
 
 
 def schema_of(name: str) -> str:

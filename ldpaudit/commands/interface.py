@@ -25,10 +25,13 @@ Debug = Annotated[bool, Option("Show tracebacks.")]
 class Command:
     """A command of the command line; a package registers it in the group ``ldpaudit.commands``.
 
+    The entry point has the command's name; that of ``ldpaudit mechanism NAME`` is
+    ``mechanism.NAME``.
+
     Attributes
     ----------
     function : callable
-        What the command does. It is called by its name, and the first line of its docstring is
+        What the command does. The command has its name, and the first line of its docstring is
         its help. Its parameters are the options: each is annotated
         ``Annotated[type, Option("Help.")]`` or ``Annotated[type, Argument("Help.")]``, or is a
         dataclass of such fields. It ends with another status than 0 by ``raise typer.Exit(status)``

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Standard output, as the name of an output; a file of that name is ``./-``.
 STREAM: Final = Path("-")
+# The formats with an option of their own.
+_OPTIONS: Final = ("html", "json", "sarif", "junit", "markdown")
 _SUFFIXES: Final = (
     *(".gz", ".parquet", ".pq", ".csv", ".tsv", ".json"),
     *(".jsonl", ".ndjson", ".feather", ".arrow", ".xlsx", ".npz"),
@@ -27,21 +29,32 @@ _SUFFIXES: Final = (
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where the result and the page are written, both or neither."""
+    """Where the result and the page are written, both or neither.
 
-    # One of them may go to standard output (``-``); all that is for people then goes to standard
-    # error. ``json``, ``html``: None: not written. ``made``: a folder that the work makes: files in
-    # it are not checked beforehand.
+    One of them may go to standard output (``-``); all that is for people then goes to standard
+    error. A subclass may have further formats, each a field with an option.
+
+    Attributes
+    ----------
+    json : Path or None
+        The result as JSON; None: it is not written.
+    html : Path or None
+        The page; None: it is not written.
+    made : Path or None
+        A folder that the work makes: files in it are not checked beforehand.
+    """
 
     json: Annotated[Path | None, Option("The result as JSON; - is standard output.")] = None
     html: Annotated[Path | None, Option("The page as HTML; - is standard output.")] = None
     made: Path | None = None
 
     def or_beside(self, source: str, kind: str) -> Self:
-        """Return these places; without result and page, they become two files beside an input."""
-        # Not where something goes to standard output: then nothing is written that was not asked
-        # for. ``source``: the input; for a URL or a pattern the files go into the current folder.
-        # ``kind``: the files are ``<name of the input>.<kind>.json`` and ``.html``.
+        """Return these places; without result and page, they become two files beside an input.
+
+        The files are ``NAME.KIND.json`` and ``.html`` with the name of the input, ``source``, and
+        its ``kind``, in the input's folder; for a URL or a pattern in the current one. Where
+        something goes to standard output nothing is added.
+        """
         if self.json or self.html or self.streamed:
             return self
         local = "://" not in source and not any(mark in source for mark in "*?[")
@@ -66,8 +79,7 @@ class Outputs:
         return tuple(place for place in self.asked.values() if place != STREAM)
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
-        """Refuse places that cannot be written to, and those of inputs."""
-        # OutputError with what is wrong with which file.
+        """Refuse, by an OutputError, places that cannot be written to, and those of ``inputs``."""
         streamed = [
             f"--{name.replace('_', '-')}" for name, place in self.asked.items() if place == STREAM
         ]
@@ -85,9 +97,12 @@ class Outputs:
         return redirect_stdout(sys.stderr) if self.streamed else nullcontext()
 
     def write(self, makers: Mapping[str, Callable[[], str]], *, confidential: bool = False) -> str:
-        """Write what is asked for and can be made, all or nothing; nothing else is made."""
-        # What is ``confidential`` only its owner may read (mode 0600). Returns what is for standard
-        # output; empty without it.
+        """Write what is asked for and can be made, all or nothing; nothing else is made.
+
+        ``makers`` return the text of each format, by its name. What is ``confidential`` only its
+        owner may read (mode 0600). Returns what is for standard output; empty without it.
+        OutputError if a file cannot be written.
+        """
         texts = {place: makers[name]() for name, place in self.asked.items() if name in makers}
         streamed = texts.pop(STREAM, "")
         write_all(texts, last=True, private=confidential)
@@ -113,7 +128,7 @@ class ReportOutputs(Outputs):
     markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
     formats: Annotated[
         tuple[str, ...],
-        Option("A plug-in's report, NAME=FILE (repeatable).", "--format"),
+        Option("A report by a plug-in: NAME=FILE (repeatable).", "--format"),
     ] = ()
     registry: Annotated[Path | None, Option("An entry of OpenDP's registry (YAML).")] = None
 
@@ -134,6 +149,10 @@ class ReportOutputs(Outputs):
             name, equals, place = stated.partition("=")
             if not (name and equals and place):
                 raise InputError("A --format must be given as NAME=FILE.")
+            if name in _OPTIONS:
+                raise InputError(f"The format {name!r} has an option of its own: --{name} FILE.")
+            if name in places:
+                raise InputError(f"The format {name!r} is asked for twice; give it once.")
             places[name] = Path(place)
         return places
 

@@ -7,26 +7,15 @@ from importlib.metadata import EntryPoint
 
 from ldpaudit.commands.interface import Command
 from ldpaudit.errors import InputError
-from ldpaudit.plugins import check_name, check_one, is_ours, points_of, unloadable
-from ldpaudit.terminal import remark
+from ldpaudit.plugins import check_name, check_one, is_ours, loaded, points_of
 
 
 @lru_cache(maxsize=1)
 def registered() -> Mapping[str, Command]:
-    """Return the registered commands by their entry points' names, ours first.
-
-    One of another package that cannot be loaded, or has the name of one of ours, is left out and
-    said; the other commands work all the same.
-    """
-    found: dict[str, Command] = {}
-    for point in sorted(points_of("command"), key=lambda one: not is_ours(one)):
-        if is_ours(point) and not _present(point.module):
-            continue
-        try:
-            found[point.name] = _loaded(point, found)
-        except InputError as error:
-            remark(str(error))
-    return found
+    """Return our registered commands by their entry points' names."""
+    # What was taken out of this installation is no command of it.
+    ours = (one for one in points_of("command") if is_ours(one) and _present(one.module))
+    return {point.name: loaded("command", point, Command) for point in ours}
 
 
 def work_within(option: str) -> Command:
@@ -38,24 +27,26 @@ def work_within(option: str) -> Command:
     raise InputError(f"This installation lacks what {option!r} needs; install ldpaudit again.")
 
 
-def _loaded(point: EntryPoint, before: Mapping[str, Command]) -> Command:
-    if point.name in before:
-        raise InputError(
-            f"The plug-in {point.name!r} (command) has the name of another command and was not "
-            "used."
-        )
+def each(group: str) -> Iterator[Command]:
+    """Yield our registered commands of a group."""
+    for command in registered().values():
+        if command.group == group and not command.within:
+            yield command
+
+
+def of_others() -> dict[str, EntryPoint]:
+    """Return what other packages registered, by name; nothing of it is loaded."""
+    return {point.name: point for point in points_of("command") if not is_ours(point)}
+
+
+def load_command(point: EntryPoint) -> Command:
+    """Return a command of another package (InputError where it cannot be used)."""
     check_one("command", point.name)
-    try:
-        command = point.load()
-    except Exception as error:
-        raise unloadable("command", point.name, error) from None
-    if not isinstance(command, Command):
-        raise InputError(
-            f"The plug-in {point.name!r} (command) must be a ldpaudit.doors.Command. Got "
-            f"{type(command).__name__} instead."
-        )
-    words = filter(None, (command.group, command.name))
-    check_name("command", point.name, ".".join(words))
+    command = loaded("command", point, Command)
+    if command.within:
+        raise InputError(f"The plug-in {point.name!r} (command) must be a command of its own.")
+    name = getattr(command.function, "__name__", "")
+    check_name("command", point.name, ".".join(filter(None, (command.group, name))))
     return command
 
 
@@ -64,10 +55,3 @@ def _present(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
         return False
-
-
-def each(group: str) -> Iterator[Command]:
-    """Yield the registered commands of a group."""
-    for command in registered().values():
-        if command.group == group and not command.within:
-            yield command

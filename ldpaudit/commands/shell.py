@@ -30,7 +30,11 @@ _KEPT: Final = (
 
 
 class Told(ABC):
-    """What a command found; ``access``: who may see it, where that is stated."""
+    """What a command found: what it prints, and how its files are made.
+
+    Where it has an attribute ``access`` that says it is confidential, its files are readable by
+    their owner only.
+    """
 
     @property
     def confidential(self) -> bool:
@@ -39,10 +43,10 @@ class Told(ABC):
 
     @abstractmethod
     def said(self, *, quiet: bool) -> Iterator[Said]:
-        """Yield what is printed; only the answer when ``quiet``."""
+        """Yield what is printed, each a ``Said``; only the answer when ``quiet``."""
 
     def makers(self) -> Mapping[str, Callable[[], str]]:
-        """Return what makes each format, by its name among the outputs."""
+        """Return what makes the text of each format, by its name among the outputs."""
         return {}
 
 
@@ -50,7 +54,7 @@ Result = TypeVar("Result", bound=Told)
 
 
 class Stored(Frozen, Told):
-    """What a command found, as its JSON file holds it."""
+    """What a command found, as its JSON file holds it: a pydantic model, and a :class:`Told`."""
 
     def stored(self) -> dict[str, Any]:
         """Return what the JSON file holds."""
@@ -99,11 +103,37 @@ def carry_out(
     discreet: bool = False,
     minds_log: bool = False,
 ) -> Result:
-    """Carry out a command; return its result."""
-    # No output may overwrite a file that the request names. Outputs are checked before the work,
-    # and written, all or none, before anything is printed: whatever becomes of that, the work is
-    # done. ``discreet``: no progress, whose remarks are about the data; ``minds_log``: what is said
-    # keeps what is confidential from a log that others may read. LdpAuditError: nothing is written.
+    """Carry out a command: check the outputs, work, write the files, print what was found.
+
+    No output may overwrite a file that the request names. Outputs are written, all or none, before
+    anything is printed.
+
+    Parameters
+    ----------
+    work : callable
+        Takes the request and a Progress, and returns what was found, a :class:`Told`.
+    request : dataclass
+        The command's options.
+    outputs : Outputs
+        Where its files go.
+    quiet : bool
+        Whether only the answer is printed, and no progress.
+    discreet : bool
+        Whether no progress is shown because its remarks are about the data.
+    minds_log : bool
+        Whether what is printed keeps what is confidential from a log that others may read. If not,
+        nothing that is confidential is printed in such a log.
+
+    Returns
+    -------
+    Told
+        What ``work`` returned.
+
+    Raises
+    ------
+    LdpAuditError
+        What ``work`` raised, or an OutputError; nothing is written then.
+    """
     outputs.check(input_files(request))
     with outputs.for_people():
         kept = others_read() and not minds_log

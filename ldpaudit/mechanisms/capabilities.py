@@ -16,10 +16,20 @@ if TYPE_CHECKING:
 
 
 class SyntheticFeatures(AnalysedMechanism):
-    """A mechanism that replaces the features of some rows by synthetic ones."""
+    """A mechanism that replaces the features of some rows by synthetic ones.
+
+    Attributes
+    ----------
+    classes : tuple, length k
+        The labels.
+    noise : float
+        λ in [0, 1]: the probability that the features of a row are replaced.
+    label_channel : Channel
+        The channel of the label alone.
+    """
 
     classes: tuple[Label, ...]
-    noise: float  # λ in [0, 1]: the probability that the features of a row are replaced.
+    noise: float
 
     if TYPE_CHECKING:
 
@@ -52,17 +62,31 @@ class SyntheticFeatures(AnalysedMechanism):
 
     @abstractmethod
     def conditional_epsilon(self, divergence: float) -> float:
-        """Return ε in nats where features are drawn given their label."""
-        # ``divergence``, Δ ≥ 0 in nats, bounds that of the true from the synthetic features.
+        """Return ε in nats where features are drawn given their label.
+
+        ``divergence``, Δ ≥ 0 in nats, bounds that of the true from the synthetic features.
+        """
 
 
 class NoisyFeatures(AnalysedMechanism):
-    """A mechanism that adds noise to numeric features."""
+    """A mechanism that adds noise to numeric features.
 
-    radius: float  # R: the ℓ2 norm that no feature vector exceeds.
-    sigma: float  # σ of the noise on each coordinate.
-    feature_epsilon: float  # ε claimed for the features, in nats,
-    feature_delta: float  # at this δ.
+    Attributes
+    ----------
+    radius : float
+        R: the ℓ2 norm that no feature vector exceeds.
+    sigma : float
+        σ: the standard deviation of the noise on each coordinate.
+    feature_epsilon : float
+        ε that is claimed for the features, in nats, at ``feature_delta``.
+    feature_delta : float
+        δ of that claim.
+    """
+
+    radius: float
+    sigma: float
+    feature_epsilon: float
+    feature_delta: float
 
     @abstractmethod
     def claim_holds(self) -> bool:
@@ -70,7 +94,7 @@ class NoisyFeatures(AnalysedMechanism):
 
     @abstractmethod
     def project(self, features: FloatArray) -> FloatArray:
-        """Return the features of shape (n, p) with longer rows shortened to norm R."""
+        """Return ``features``, float64 (n, p), with rows longer than R shortened to norm R."""
 
     @abstractmethod
     def release_features(
@@ -94,7 +118,15 @@ class NoisyFeatures(AnalysedMechanism):
 
 
 class FeatureDependentLabel(Mechanism):
-    """A mechanism that uses a row's features to draw its released label."""
+    """A mechanism that uses a row's features to draw its released label.
+
+    It has no channel that is the same for all rows; bounds on ε that need one are withheld.
+
+    Attributes
+    ----------
+    classes : tuple, length k
+        The labels.
+    """
 
     classes: tuple[Label, ...]
 
@@ -117,7 +149,17 @@ class FeatureDependentLabel(Mechanism):
 
 
 class PublicModelLabel(AnalysedMechanism):
-    """A mechanism with a channel for each row, given by a public model P̂(label | features)."""
+    """A mechanism with a channel for each row, given by a public model P̂(label | features).
+
+    Attributes
+    ----------
+    classes : tuple, length k
+        The labels.
+    noise : float
+        λ in [0, 1]: the probability that a label is drawn from the public model.
+    floor : float
+        The least probability that each label has in such a draw.
+    """
 
     classes: tuple[Label, ...]
     noise: float
@@ -125,24 +167,55 @@ class PublicModelLabel(AnalysedMechanism):
 
     @abstractmethod
     def synthetic(self, classifier: Any, features: Any) -> FloatArray:
-        """Return a fitted classifier's P̂(y | x) in the order of the labels, (n, k), unfloored."""
+        """Return P̂(y | x) of a fitted ``classifier`` at ``features``, float64 (n, k), unfloored.
+
+        Its columns are in the order of the labels; ``classifier`` has ``classes_`` and
+        ``predict_proba``.
+        """
 
     @abstractmethod
     def sample(self, labels: IntArray, synthetic: FloatArray, rng: Any = None) -> IntArray:
-        """Release label codes of shape (n,) given P̂(y | x) of shape (n, k)."""
+        """Release labels given as codes.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels.
+        synthetic : float64 array of shape (n, k)
+            P̂(y | x) of the public model, before the floor.
+        rng : numpy.random.Generator or BitSource, optional
+            Default: the operating system's randomness.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+        """
 
     @abstractmethod
     def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
-        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k)."""
-        # ``posterior`` is the public model's P̂(y | x), of shape (n, k), before the floor.
+        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k).
+
+        ``posterior`` is the public model's P̂(y | x), float64 of shape (n, k), before the floor;
+        ``released`` are codes of the released labels, int32 of shape (n,).
+        """
 
 
 class StagedLabel(AnalysedMechanism):
-    """A mechanism with a channel for each row, given by a prior that earlier rows have taught."""
+    """A mechanism with a channel for each row, given by a prior that earlier rows have taught.
+
+    Attributes
+    ----------
+    classes : tuple, length k
+        The labels.
+    stages : int
+        In how many parts the rows are released.
+    rows : int or None
+        How many rows were released; the first stage is the first ⌈rows/stages⌉ of them.
+    """
 
     classes: tuple[Label, ...]
-    stages: int  # In how many parts the rows are released.
-    rows: int | None  # How many rows were released; the first stage is the first ⌈rows/stages⌉.
+    stages: int
+    rows: int | None
 
     @property
     @abstractmethod
@@ -151,11 +224,29 @@ class StagedLabel(AnalysedMechanism):
 
     @abstractmethod
     def sample(self, labels: IntArray, posterior: FloatArray, rng: Any = None) -> IntArray:
-        """Release label codes of shape (n,) given each row's prior, float64 of shape (n, k)."""
+        """Release labels given as codes.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n,)
+            Codes of the true labels.
+        posterior : float64 array of shape (n, k)
+            Each row's prior, as earlier stages have taught it.
+        rng : numpy.random.Generator or BitSource, optional
+            Default: the operating system's randomness.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+        """
 
     @abstractmethod
     def row_likelihood(self, posterior: FloatArray, released: IntArray) -> FloatArray:
-        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k)."""
+        """Return P(ỹ | y, x) at each row's released label for every y, float64 of shape (n, k).
+
+        ``posterior`` is each row's prior, float64 of shape (n, k); ``released`` are codes of the
+        released labels, int32 of shape (n,).
+        """
 
 
 class LabelByStratum(AnalysedMechanism):
@@ -181,9 +272,21 @@ class LabelByStratum(AnalysedMechanism):
 
 
 class BagSums(AnalysedMechanism):
-    """A mechanism that releases one sum of labels, or a proportion, for a bag of rows."""
+    """A mechanism that releases one sum of labels, or a proportion, for a bag of rows.
 
-    bag: str  # The column that identifies a row's bag.
+    Attributes
+    ----------
+    bag : str
+        The column that identifies a row's bag.
+    classes : tuple, length 2
+        The labels that count as 0 and 1 in a sum.
+    noise : {"none", "laplace", "geometric"}
+        The noise that is added to a sum.
+    statistic : {"proportion", "sum"}
+        What is released of a bag: the share of the second label in it, or their number.
+    """
+
+    bag: str
     classes: tuple[Label, ...]
     noise: str
     statistic: str

@@ -111,7 +111,7 @@ class Channel:
         return self.delta(0.0)
 
     def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which the channel is (ε, δ)-label-DP."""
+        """Return the smallest δ for which it is (ε, δ)-label-DP at ``epsilon`` ≥ 0 in nats."""
         # δ(ε) = max over ordered pairs of Σ_z (T[y,z] − e^ε T[y',z])₊, with ε ≥ 0 in nats.
         if epsilon >= self.epsilon:
             return 0.0
@@ -123,14 +123,14 @@ class Channel:
         return most
 
     def rdp(self, alpha: float) -> float:
-        """Return the Rényi label-DP parameter at order α > 0, in nats."""
+        """Return the Rényi label-DP parameter in nats at the order ``alpha`` > 0."""
         # The maximum over ordered pairs of D_α(T[y] ‖ T[y']); α = 1 is the Kullback–Leibler
         # divergence, α = ∞ is ε.
         # Mironov (2017), Definition 3; Busa-Fekete et al. (2023), Definition 4.2.
         return self.epsilon if math.isinf(alpha) else float(self.divergences(alpha).max())
 
     def divergences(self, alpha: float) -> FloatArray:
-        """Return D_α(T[y] ‖ T[y']) in nats for all pairs and α > 0, float64 of shape (k, k)."""
+        """Return D_α(T[y] ‖ T[y']) in nats of all pairs at ``alpha`` > 0, float64 (k, k)."""
         # Σ_z p^α q^{1−α} = Σ_z c (p/c)^α (q/c)^{1−α} with c the middle of each column, both powers
         # relative to the largest of their row.
         if not alpha > 0:
@@ -165,11 +165,11 @@ class Channel:
         return centre, np.where(self.matrix > 0, logs - centre, 0.0)
 
     def offers(self, ability: type[Any]) -> None:  # noqa: ARG002
-        """Return None: unlike a mechanism, a channel alone offers nothing else."""
+        """Return None: unlike a mechanism, a channel has no ``ability`` besides."""
         return None
 
     def posterior(self, prior: FloatArray) -> FloatArray:
-        """Return P(y | z) for priors of shape (..., k) as an array of shape (..., m, k)."""
+        """Return P(y | z), float64 of shape (..., m, k), of a ``prior`` of shape (..., k)."""
         # An output of probability zero gets the prior.
         prior = np.asarray(prior, dtype=np.float64)
         joint = prior[..., None, :] * self.matrix.T

@@ -43,9 +43,13 @@ PROVED: Final = 1e-6
 class Family:
     """A family of mechanisms: a row of the table, and what builds its mechanisms.
 
+    A package registers one in the group ``ldpaudit.mechanisms``. Called with its parameters, in
+    order or by the names of their fields, it returns a mechanism.
+
     Parameters
     ----------
     traits : Traits
+        What its mechanisms release and need; it names the family.
     parameters : tuple of Parameter
         What a declaration states, in the order of the constructor.
     channel : callable
@@ -110,12 +114,16 @@ class Family:
     def from_parameters(
         self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
     ) -> Mechanism:
-        """Build a mechanism from a declaration; ``classes`` are its labels where it states none."""
+        """Build a mechanism from the ``parameters`` of a declaration.
+
+        ``classes`` are its labels where it states none. InputError where a parameter is missing,
+        unknown or out of range.
+        """
         stated = parameters if self.read is None else self.read(parameters, classes)
         return self._made(fields_of(self.parameters, stated, classes, self.traits.name))
 
     def from_epsilon(self, classes: Sequence[Label], epsilon: float) -> Mechanism:
-        """Build the one on some labels at ε in nats, where nothing else is to be stated."""
+        """Build the one on the labels ``classes`` at ``epsilon`` nats, which says it all."""
         return self.from_parameters({"classes": list(classes), "epsilon": epsilon}, ())
 
     def from_prior(
@@ -125,22 +133,22 @@ class Family:
         epsilon: float,
         loss: Loss = "squared",
     ) -> "FiniteMechanism":
-        """Build the one of least expected loss for labels with a prior of shape (k,) at ε in nats.
+        """Build the one of least expected ``loss`` for the labels ``classes`` at ``epsilon`` nats.
 
-        The prior must come from other data than the labels to be released, or have a privacy
-        budget of its own.
+        The ``prior``, of shape (k,), must come from other data than the labels to be released, or
+        have a privacy budget of its own.
         """
         assert self.best is not None
         return self.best(tuple(classes), np.asarray(prior), epsilon, loss)
 
     def from_options(self, options: MechanismOptions) -> Mechanism:
-        """Build a mechanism from the options of a command."""
+        """Build a mechanism from the ``options`` of a command."""
         if self.best is not None:
             return self.from_prior(*options.for_prior(self.traits.name), options.loss)
         return self.from_parameters(self.stated(options), options.classes or ())
 
     def applied_range(self, labels: LabelRange) -> LabelRange:
-        """Return the range to use when applied to a table; the step is 1 where none is stated."""
+        """Return the range of ``labels`` to use for a table; the step is 1 where none is stated."""
         return labels if labels.step is not None else LabelRange(labels.low, labels.high, 1.0)
 
     def __repr__(self) -> str:
@@ -201,10 +209,18 @@ class Made(Mechanism):
 
 
 class FiniteMechanism(Made, NumericMechanism):
-    """A label mechanism that is its channel T[y, z] = P(released z | true y)."""
+    """A label mechanism that is its channel T[y, z] = P(released z | true y).
 
-    # Labels and outputs may be of any type; the methods that need numbers (``bias``, ``variance``,
-    # ``expected_loss``) raise an :class:`InputError` where labels or outputs are not numbers.
+    Labels and outputs may be of any type; the methods that need numbers (``bias``, ``variance``,
+    ``expected_loss``) raise an :class:`~ldpaudit.errors.InputError` where they are not numbers.
+
+    Parameters
+    ----------
+    family : Family
+        What builds it; called with parameters, it makes such mechanisms.
+    parameters : mapping
+        Its checked parameters by the names of their fields; they are attributes, too.
+    """
 
     @cached_property
     def channel(self) -> Channel:
@@ -221,6 +237,7 @@ class FiniteMechanism(Made, NumericMechanism):
 
     @property
     def epsilon(self) -> float:
+        """The exact ε of the channel in nats; ∞ where an output excludes a label."""
         return self.channel.epsilon
 
     @cached_property
@@ -238,11 +255,15 @@ class FiniteMechanism(Made, NumericMechanism):
         return WeightTable.from_probabilities(self.channel.matrix)
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
-        """Release labels given as codes."""
+        """Release ``labels`` given as codes, int32 of shape (n,), as codes of the outputs.
+
+        ``rng`` is a numpy.random.Generator, for simulations, or a BitSource; default: the operating
+        system's randomness. InputError where a code is no label's.
+        """
         return self.weights.draw(check_codes(labels, len(self.channel.classes)), rng)
 
     def release(self, labels: npt.ArrayLike, rng: Randomness = None) -> npt.NDArray[Any]:
-        """Release labels given as values."""
+        """Release ``labels`` given as values, of shape (n,), as values; ``rng`` as in sample."""
         codes = codes_of(labels, self.channel.classes)
         return as_array(self.channel.outputs)[self.sample(codes, rng)]
 

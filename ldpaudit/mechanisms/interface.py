@@ -212,8 +212,22 @@ Ability = TypeVar("Ability")
 class Mechanism(ABC):
     """A mechanism as it was declared: a frozen value with an exact analysis.
 
-    A family whose parameters are its fields lists them in ``declared``. Others override
-    :meth:`declaration` and :meth:`from_parameters`.
+    A subclass states its ``traits`` and writes ``epsilon``, ``channel`` and :attr:`description`. If
+    its parameters are its fields, it lists them in ``declared``; otherwise it overrides
+    :meth:`declaration` and :meth:`from_parameters`. A package registers it, or a :class:`Family`,
+    in the group ``ldpaudit.mechanisms``.
+
+    Attributes
+    ----------
+    traits : Traits
+        What the mechanism releases, and what it needs.
+    declared : tuple of Parameter
+        What a declaration states, in the order of the constructor; may be empty.
+    epsilon : float or None
+        The declared mechanism's exact ε in nats; None where nothing is claimed.
+    channel : Channel or None
+        P(released label | true label) of shape (k, m); None where it is unknown, not finite, or
+        only a part of what is released.
     """
 
     traits: Traits
@@ -261,13 +275,17 @@ class Mechanism(ABC):
         return shares.get(self.traits.features)
 
     def offers(self, ability: type[Ability]) -> Ability | None:
-        """Return itself as something with an ability, such as noise on features; else None."""
+        """Return itself where it has an ``ability``, such as noise on features; else None.
+
+        ``ability`` is one of the classes of ``ldpaudit.doors`` that mechanisms derive from, for
+        instance :class:`~ldpaudit.mechanisms.capabilities.NoisyFeatures`.
+        """
         return self if isinstance(self, ability) else None
 
     def conditional_rdp_floor(self, alpha: float) -> float | None:  # noqa: ARG002
-        """Return a lower bound in nats on its Rényi DP with features drawn from their label, α > 1.
+        """Return a lower bound in nats of its Rényi DP at ``alpha`` > 1 if features follow labels.
 
-        None where no such bound is known.
+        It is exact, for features that are drawn given their label. None: no such bound is known.
         """
         return None
 
@@ -332,8 +350,8 @@ class Proposal:
 class AnalysedMechanism(Mechanism):
     """A mechanism whose privacy curve is known exactly: a channel's, or by its own methods.
 
-    One with a channel of the same privacy states it as ``compared``; another one overrides
-    :meth:`delta` and :meth:`rdp`.
+    One with a channel of the same privacy states it as :attr:`compared`; another one overrides
+    :meth:`delta` and :meth:`rdp`. Its ``epsilon`` is a number in nats, ∞ where none is finite.
     """
 
     if TYPE_CHECKING:
@@ -348,12 +366,12 @@ class AnalysedMechanism(Mechanism):
         return None
 
     def delta(self, epsilon: float) -> float:
-        """Return the smallest δ for which it is (ε, δ)-label-DP, ε ≥ 0 in nats."""
+        """Return the smallest δ for which it is (ε, δ)-label-DP at ``epsilon`` ≥ 0 in nats."""
         assert self.compared is not None
         return self.compared.delta(epsilon)
 
     def rdp(self, alpha: float) -> float:
-        """Return its Rényi label-DP parameter at order α > 0, in nats."""
+        """Return its Rényi label-DP parameter in nats at the order ``alpha`` > 0."""
         assert self.compared is not None
         return self.compared.rdp(alpha)
 
@@ -392,18 +410,22 @@ class NumericMechanism(AnalysedMechanism):
 
     @abstractmethod
     def bias(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return E[ŷ | y] − y of label values, by default all of them, float64 of shape (k,)."""
+        """Return E[ŷ | y] − y of ``labels``, (k,) values, default all; float64 of shape (k,)."""
 
     @abstractmethod
     def variance(self, labels: FloatArray | None = None) -> FloatArray:
-        """Return Var[ŷ | y], as :meth:`bias`."""
+        """Return Var[ŷ | y] of ``labels``, (k,) values, default all; float64 of shape (k,)."""
 
     @abstractmethod
     def expected_loss(self, prior: Sequence[float] | FloatArray, name: Loss = "squared") -> float:
-        """Return E[ℓ(ŷ, y)] for y drawn from a prior of shape (k,); squared is ½(ŷ − y)²."""
+        """Return E[ℓ(ŷ, y)] for y drawn from a ``prior`` of shape (k,).
+
+        ``name`` is the loss: ``"squared"``, ½(ŷ − y)²; ``"absolute"``, |ŷ − y|; or ``"poisson"``,
+        ŷ − y log ŷ.
+        """
 
     def accuracy(self, prior: Sequence[float] | FloatArray) -> float | None:  # noqa: ARG002
-        """Return P(released = true) for y drawn from a prior; None where no label is an output."""
+        """Return P(released = true) of a ``prior`` of shape (k,); None: no label is an output."""
         return None
 
     def bin_edges(self, bins: int) -> FloatArray:

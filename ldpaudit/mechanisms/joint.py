@@ -29,7 +29,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.mechanisms.registry import from_declaration as one_column
 from ldpaudit.mechanisms.response import RandomizedResponse, Response, lambda_of_epsilon
-from ldpaudit.plugins import added, unloadable
+from ldpaudit.plugins import added, check_name, check_one, unloadable
 from ldpaudit.release import ColumnsDeclaration, Declaration, FloatArray, IntArray, Label
 
 # The most entries of a vector's channel; a larger one is not written out.
@@ -73,9 +73,11 @@ class JointMechanism(ABC):
 
     @abstractmethod
     def epsilon_of(self, position: int) -> float | None:
-        """Return the ε of one column's label within the whole vector, the others' labels fixed."""
-        # In nats: the largest change of the log-probability of any released vector when that label
-        # changes and the others, known to the attacker, do not.
+        """Return ε in nats of the label of the column ``position``, the others' labels fixed.
+
+        It is the largest change of the log-probability of any released vector when that label
+        changes and the others, known to the attacker, do not; None where a column claims nothing.
+        """
 
     @abstractmethod
     def sample(self, labels: IntArray, rng: Randomness = None) -> IntArray:
@@ -110,7 +112,27 @@ class JointMechanism(ABC):
 
 @dataclass(frozen=True)
 class OnDomains(JointMechanism):
-    """A joint mechanism on the product of finite domains."""
+    """A joint mechanism on the product of finite domains.
+
+    A subclass states ``name`` and ``title`` and writes ``epsilon``, ``epsilon_of``,
+    ``noise_alone``, ``description``, ``_matrix``, which returns P(released vector | true vector),
+    float64 of shape (K, K) for the K vectors in row-major order, and ``_drawn``, which releases
+    checked codes, int32 of shape (n, d), with a random source ``rng``. A package registers it in
+    the group ``ldpaudit.mechanisms``.
+
+    Parameters
+    ----------
+    domains : tuple of tuples
+        The labels of each column, at least two columns.
+    stated_epsilon : float
+        ε in nats as the declaration states it, at most 30.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two columns, a domain has fewer than two labels or equal ones, or ε
+        is out of range.
+    """
 
     # Its name in running text.
     title: ClassVar[str]
@@ -189,7 +211,11 @@ class OnDomains(JointMechanism):
     def from_parameters(
         cls, parameters: Mapping[str, Any], domains: Sequence[tuple[Label, ...]]
     ) -> Self:
-        """Build it from a declaration; ``domains`` are the columns' labels where it states none."""
+        """Build it from the ``parameters`` of a declaration, ``domains`` and ``epsilon``.
+
+        ``domains`` are the columns' labels where it states none. InputError where a parameter is
+        missing, unknown or out of range.
+        """
         only_known(parameters, {"domains", "epsilon"}, cls.name)
         stated = parameters.get("domains") or tuple(domains)
         if isinstance(stated, str) or not isinstance(stated, Sequence):
@@ -466,11 +492,13 @@ def joint_family(name: str) -> type[OnDomains]:
     """Return the class of a joint mechanism."""
     if name not in JOINT:
         if (point := added("mechanism", JOINT).get(name)) is not None:
+            check_one("mechanism", name)
             try:
                 joint = point.load()
             except (Exception, SystemExit) as error:
                 raise unloadable("mechanism", name, error) from error
             if isinstance(joint, type) and issubclass(joint, OnDomains):
+                check_name("mechanism", name, getattr(joint, "name", None))
                 return joint
         raise InputError(
             f"The mechanism {name!r} does not release several columns together; choose one of "

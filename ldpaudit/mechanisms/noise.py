@@ -155,15 +155,30 @@ class BlockLaw:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RangeFamily(Family):
-    """A family of mechanisms on labels of a declared range: a row of the table of noise."""
+    """A family of mechanisms on labels of a declared range: a row of the table of noise.
 
-    # ``law``, callable: the law of noise on n steps at ε with a shape. ``shape``, str: the name of
-    # the parameter that shapes the noise; "" without one. ``settle``, callable: returns the checked
-    # value of that parameter, or its best one, for n steps at ε. ``by_scale``, bool: whether
-    # ``scale``, (high − low)/ε, may be declared for ε. ``clips``, bool: whether outputs may be
-    # clipped to the range. ``default_step``, float or None: the labels' step where none is
-    # declared. ``in_steps``, callable: what releases the labels of a mechanism on any number of the
-    # range, on 1,024 steps of it.
+    Called with a range, ε in nats, whether outputs are clipped and the noise's shape, it returns a
+    mechanism. ``traits``, ``parameters``, ``channel``, ``describe``, ``kind``, ``check``, ``read``,
+    ``stated``, ``tolerance``, ``remarks``, ``best`` and ``designs`` are as in :class:`Family`.
+
+    Parameters
+    ----------
+    law : callable, optional
+        Returns the law of noise on n steps at ε with a shape.
+    shape : str
+        The name of the parameter that shapes the noise; empty without one.
+    settle : callable, optional
+        Returns the checked value of that parameter, or its best one, for a range at ε.
+    by_scale : bool
+        Whether ``scale``, (high − low)/ε, may be declared in place of ε.
+    clips : bool
+        Whether outputs may be clipped to the range.
+    default_step : float or None
+        The labels' step where none is declared.
+    in_steps : callable, optional
+        Returns what releases the labels of a mechanism on any number of the range, on 1,024 steps
+        of it.
+    """
 
     stated: Callable[[MechanismOptions], dict[str, Any]] = lambda options: (
         options.stated() | options.stated_range()

@@ -28,13 +28,21 @@ REQUIRED: Final = object()
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a declaration."""
+    """A parameter of a declaration.
 
-    # ``name``, str: its name in the declaration. ``check``, callable or None: returns the declared
-    # value in the field's type, or raises an InputError; None where the mechanism itself checks it.
-    # ``field``, str: the mechanism's field with the value, by default of the same name.
-    # ``default``, object: the value where none is declared, or a function that computes it from the
-    # fields before.
+    Attributes
+    ----------
+    name : str
+        Its name in the declaration.
+    check : callable or None
+        Returns the declared value in the field's type, or raises an
+        :class:`~ldpaudit.errors.InputError`; None where the mechanism itself checks it.
+    field : str
+        The mechanism's field with the value; empty: of the same name.
+    default : object
+        The value where none is declared, or a function that computes it from the fields before,
+        which it takes as a mapping. Without a default the parameter must be declared.
+    """
 
     name: str
     check: Callable[[Any], Any] | None = None
@@ -74,7 +82,14 @@ def plain(value: Any) -> Any:
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Return ε in nats; it must lie in the range that a mechanism may have."""
+    """Return ``epsilon`` in nats as a float, checked.
+
+    Raises
+    ------
+    InputError
+        If it is no number from 1e-6 to 50: below, labels are noise alone; above, hardly any is
+        changed.
+    """
     value, (low, high) = check_positive("epsilon", epsilon), EPSILON
     if not low <= value <= high:
         raise InputError(
@@ -134,7 +149,13 @@ def check_list(name: str, values: Any) -> tuple[Label, ...]:
 
 
 def check_classes(classes: Sequence[Label] | npt.NDArray[Any]) -> tuple[Label, ...]:
-    """Return the labels of a mechanism: at least two, distinct."""
+    """Return the labels of a mechanism, ``classes``, as a tuple, checked.
+
+    Raises
+    ------
+    InputError
+        If it is no list of at least two distinct texts, numbers or booleans.
+    """
     labels = check_list("classes", classes)
     if len(labels) < 2:
         raise InputError(f"A mechanism must have at least two classes. Got {len(labels)} instead.")

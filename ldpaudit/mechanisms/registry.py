@@ -38,7 +38,15 @@ def names() -> tuple[str, ...]:
 
 @cache
 def family(name: str) -> Family:
-    """Return the family of a mechanism; a class of another package becomes a row."""
+    """Return the family of the mechanism called ``name``, built-in or of another package.
+
+    A registered class is returned as a family that builds it.
+
+    Raises
+    ------
+    InputError
+        If there is no mechanism of this full name, or that of another package cannot be used.
+    """
     points = _entry_points()
     if name not in points:
         raise InputError(

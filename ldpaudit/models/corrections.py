@@ -80,8 +80,20 @@ def forward_loss(probability: FloatArray, likelihood: FloatArray) -> float:
 
 
 def conditioned(posterior: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x), float64 of shape (n, k)."""
-    # Where every class excludes the released label the posterior stays as it is.
+    """Return P(y | x, ỹ) ∝ P(y | x) P(ỹ | y, x): Bayes' rule.
+
+    Parameters
+    ----------
+    posterior : float64 array of shape (n, k)
+        P(y | x) of each row.
+    likelihood : float64 array of shape (n, k)
+        P(ỹ | y, x) at each row's released label ỹ, for every y.
+
+    Returns
+    -------
+    float64 array of shape (n, k)
+        Rows sum to 1. Where every class excludes the released label the posterior stays as it is.
+    """
     joint = posterior * likelihood
     total = joint.sum(axis=1, keepdims=True)
     return np.asarray(np.where(total > 0, joint / np.where(total > 0, total, 1.0), posterior))

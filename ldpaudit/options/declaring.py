@@ -10,15 +10,34 @@ from typing import Any, Final, get_args
 
 @dataclass(frozen=True)
 class Option:
-    """How a field is given on the command line."""
+    """How a parameter of a command, or a field of its request, is given on the command line.
 
-    # ``name``: empty: made from the field's name. ``type``: what the command line reads, where a
-    # Python caller may give more than that. ``read``: turns what the command line reads into the
-    # field's value. ``shown``: whether a stored result may repeat the value: it holds no path and
-    # no column name. ``file``: whether it names a file that is read, so that no output may
-    # overwrite it. ``short``: a one-letter name, ``-o``. ``lines``: whether a repeatable option's
-    # values may hold spaces: in the environment each then stands on a line of its own; those of
-    # other options are separated by spaces.
+    It stands in the annotation, ``Annotated[int, Option("How many rows.")]``. A ``bool`` becomes a
+    flag, a ``Literal`` a choice, a ``tuple`` or ``Collection`` a repeatable option. Every option
+    can also be set by a variable of the environment, ``LDPAUDIT_`` and its name.
+
+    Attributes
+    ----------
+    help : str
+        One line for ``--help``.
+    name : str
+        The option, such as ``"--id"``; empty: made from the field's name.
+    type : type or None
+        What the command line reads, where a Python caller may give more than that; None: the
+        annotated type.
+    read : callable or None
+        Turns what the command line reads into the field's value; it may raise an
+        :class:`~ldpaudit.errors.InputError`. None: the value is taken as it is.
+    shown : bool
+        Whether a stored result may repeat the value: it holds no path and no column name.
+    file : bool
+        Whether it names a file that is read, so that no output may overwrite it.
+    short : str
+        A one-letter name, such as ``"-o"``; empty: none.
+    lines : bool
+        Whether a repeatable option's values may hold spaces: in the environment each then stands
+        on a line of its own; those of other options are separated by spaces.
+    """
 
     help: str
     name: str = ""
@@ -30,16 +49,23 @@ class Option:
     lines: bool = False
 
     def long(self, field: str) -> str:
-        """Return the option's name for a field."""
+        """Return the option's name for the field called ``field``, ``"--label"``."""
         return self.name or "--" + field.strip("_").replace("_", "-")
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A value that the command line takes by its position."""
+    """How a parameter of a command is taken by its position on the command line.
 
-    # ``metavar``: what ``--help`` calls it; None: the field's name. ``file``: whether it names
-    # files that are read.
+    Attributes
+    ----------
+    help : str
+        One line for ``--help``.
+    metavar : str or None
+        What ``--help`` calls it; None: the field's name.
+    file : bool
+        Whether it names files that are read, so that no output may overwrite them.
+    """
 
     help: str
     metavar: str | None = None

@@ -144,7 +144,13 @@ def truths_of(files: tuple[str, ...]) -> str | tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """What is known about a release: its true labels, its claim, its columns, its companions."""
+    """What is known about a release: its true labels, its claim, its columns, its companions.
+
+    A command's request derives from it to have these options. ``truth``, ``mechanism``, ``rng``,
+    ``label``, ``truth_column``, ``original``, ``synthetic``, ``held_out``, ``id_column``,
+    ``group``, ``projection``, ``before``, ``drop`` and ``features`` are as in
+    :class:`~ldpaudit.options.audit.AuditOptions`.
+    """
 
     truth: Annotated[
         Any,

@@ -35,7 +35,7 @@ SCHEMA_VERSION: Final = "1.5"
 Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
-PlugInKind = Literal["attack", "audit", "mechanism"]
+PlugInKind = Literal["attack", "audit", "mechanism", "reader"]
 Part = Literal["estimates", "checks", "audits"]
 Profile = Literal["internal", "public"]
 """Whom a page is for: who works on the release, or everybody."""
@@ -610,19 +610,19 @@ class AuditResult(Frozen):
         return stacked({key: frame(part) for key, part in {"all": self, **self.parts}.items()})
 
     def check(self, identifier: str) -> Check | None:
-        """Return the check of that id, None where the policy did not ask for it."""
+        """Return the check with the id ``identifier``; None: the policy did not ask for it."""
         return next((c for c in self.checks if c.id == identifier), None)
 
     def estimate(self, identifier: str) -> Estimate | None:
-        """Return the estimate of that id, None where the audit did not produce it."""
+        """Return the estimate with the id ``identifier``; None: the audit did not produce it."""
         return next((e for e in self.estimates if e.id == identifier), None)
 
     def curve(self, identifier: str) -> Curve | None:
-        """Return the curve of that id, None where the audit did not produce it."""
+        """Return the curve with the id ``identifier``; None: the audit did not produce it."""
         return next((c for c in self.curves if c.id == identifier), None)
 
     def title(self, identifier: str) -> str:
-        """Return what people call the estimate or curve of that id."""
+        """Return what people call the estimate or curve with the id ``identifier``."""
         part = self.estimate(identifier) or self.curve(identifier)
         return readable(identifier) if part is None else part.title
 

@@ -38,7 +38,7 @@ Number = Annotated[float, AfterValidator(_no_nan), WithJsonSchema(_NUMBER_SCHEMA
 
 
 class Frozen(BaseModel):
-    """A part of a result: it cannot be changed, and has no fields but those it states."""
+    """A part of a result, a pydantic model: it cannot be changed, and has only declared fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -152,10 +152,25 @@ class Estimate(Quantified):
     """One number, what it may be called, and how sure it is.
 
     Built by :meth:`exact`, :meth:`estimated`, :meth:`lower_bound`, :meth:`upper_bound` and
-    :meth:`interval`.
+    :meth:`interval`. What each of them takes as ``details`` are the attributes ``section``,
+    ``axis``, ``score``, ``unit``, ``n``, ``count``, ``method``, ``assumptions`` and ``reference``.
 
     Attributes
     ----------
+    id : str
+        The stable name for other tools.
+    title : str
+        The name for people; without one, the id is turned into words.
+    section : str
+        The part of a report that shows it: the id of its audit, which the pipeline fills in, or
+        another one.
+    kind : {"exact", "certified", "estimated"}
+        Exact: from the declared mechanism alone. Certified: a confidence bound at its level, under
+        the assumptions listed. Estimated: holds only as far as the assumptions do.
+    axis : {"epsilon", "divergence", "share of people"} or None
+        The picture that it is drawn in beside others.
+    method, assumptions, reference
+        For people: how, under what, and from which source (with the equation).
     value : float
         The number; for a one-sided bound the bound itself.
     low, high : float or None
@@ -185,21 +200,33 @@ class Estimate(Quantified):
 
     @classmethod
     def exact(cls, name: str, title: str, value: float, **details: Unpack[Details]) -> "Estimate":
-        """Return the number of that id that follows from the declaration alone."""
+        """Return a number that follows from the declaration alone: its ``kind`` is exact.
+
+        ``name`` is its id, ``title`` what people call it, ``value`` the number, in the ``unit`` of
+        the ``details``.
+        """
         return cls._of(name, title, value, {"kind": "exact", **details})
 
     @classmethod
     def estimated(
         cls, name: str, title: str, value: float, **details: Unpack[Details]
     ) -> "Estimate":
-        """Return a number without an interval that needs its assumptions."""
+        """Return a number without an interval that holds only as far as its assumptions do.
+
+        ``name`` is its id, ``title`` what people call it, ``value`` the number, in the ``unit`` of
+        the ``details``.
+        """
         return cls._of(name, title, value, {"kind": "estimated", **details})
 
     @classmethod
     def lower_bound(
         cls, name: str, title: str, bound: float, level: float, **details: Unpack[Bounded]
     ) -> "Estimate":
-        """Return a lower bound at a one-sided level; certified unless its ``kind`` is stated."""
+        """Return a lower bound; certified unless the ``details`` state another ``kind``.
+
+        ``bound`` lies at or below the true number with a probability of at least ``level``, in
+        (0, 1). ``name`` is its id, ``title`` what people call it.
+        """
         ends = {"low": bound, "side": "lower", "level": level}
         return cls._of(name, title, bound, {**_CERTIFIED, **ends, **details})
 
@@ -207,7 +234,11 @@ class Estimate(Quantified):
     def upper_bound(
         cls, name: str, title: str, bound: float, level: float, **details: Unpack[Bounded]
     ) -> "Estimate":
-        """Return an upper bound at a one-sided level; certified unless its ``kind`` is stated."""
+        """Return an upper bound; certified unless the ``details`` state another ``kind``.
+
+        ``bound`` lies at or above the true number with a probability of at least ``level``, in
+        (0, 1). ``name`` is its id, ``title`` what people call it.
+        """
         ends = {"high": bound, "side": "upper", "level": level}
         return cls._of(name, title, bound, {**_CERTIFIED, **ends, **details})
 
@@ -221,7 +252,12 @@ class Estimate(Quantified):
         level: float,
         **details: Unpack[Bounded],
     ) -> "Estimate":
-        """Return a number with a two-sided interval; certified unless its ``kind`` is stated."""
+        """Return a two-sided interval; certified unless the ``details`` state another ``kind``.
+
+        Its ``ends``, lower and upper, hold the true number between them with a probability of at
+        least ``level``, in (0, 1). ``value`` lies between them. ``name`` is its id, ``title`` what
+        people call it.
+        """
         fields = {"low": ends[0], "high": ends[1], "side": "two-sided", "level": level}
         return cls._of(name, title, value, {**_CERTIFIED, **fields, **details})
 
@@ -248,6 +284,20 @@ class Curve(Quantified):
 
     Attributes
     ----------
+    id : str
+        The stable name for other tools.
+    title : str
+        The name for people; without one, the id is turned into words.
+    section : str
+        The part of a report that shows it: the id of its audit, which the pipeline fills in, or
+        another one.
+    kind : {"exact", "certified", "estimated"}
+        Exact: from the declared mechanism alone. Certified: a confidence bound at its level, under
+        the assumptions listed. Estimated: holds only as far as the assumptions do.
+    axis : {"epsilon", "divergence", "share of people"} or None
+        The picture that it is drawn in beside others.
+    method, assumptions, reference
+        For people: how, under what, and from which source (with the equation).
     x
         The variable, in increasing order.
     value
@@ -282,7 +332,7 @@ class Curve(Quantified):
     n: Annotated[int, Field(ge=0)] | None = None
 
     def bound_key(self, place: int) -> str:
-        """Return the key in ``Finding.bounds`` of the bound at one grid point."""
+        """Return the key in ``Finding.bounds`` of the bound at ``x[place]``."""
         return f"{self.id}@{self.x[place]:g}"
 
     @model_validator(mode="after")
@@ -342,12 +392,12 @@ class Note(Frozen):
 
     @classmethod
     def info(cls, audit: str, text: str) -> "Note":
-        """Return a remark."""
+        """Return a remark of the audit with the id ``audit``: one sentence, its ``text``."""
         return cls(audit=audit, text=text)
 
     @classmethod
     def warning(cls, audit: str, text: str) -> "Note":
-        """Return a warning."""
+        """Return a warning of the audit with the id ``audit``: one sentence, its ``text``."""
         return cls(audit=audit, text=text, level="warning")
 
 
@@ -358,6 +408,7 @@ class Finding:
     Attributes
     ----------
     estimates, curves, histograms, notes : tuples
+        Numbers, functions of one variable, counts in bins, and sentences for people.
     bounds : mapping from estimate id to a function
         For a certified estimate, a function from a one-sided error probability ``alpha`` in (0, 1)
         to the bound at confidence 1 - alpha. The policy needs it to correct for several checks; the
@@ -371,7 +422,7 @@ class Finding:
     bounds: Mapping[str, Callable[[float], float]] = field(default_factory=dict)
 
     def in_section(self, section: str) -> "Finding":
-        """Return the finding with its numbers in a section, unless they name another."""
+        """Return the finding with its numbers in the ``section``, unless they name another."""
         return replace(
             self,
             estimates=_placed(self.estimates, section),

@@ -62,7 +62,12 @@ def _exponent(decimal: Decimal) -> int:
 
 
 def number(value: float, direction: Direction = "nearest", digits: int = DIGITS) -> str:
-    """Return ``value`` for people: rounded towards ``direction``, ∞ for infinity."""
+    """Return ``value`` for people: rounded towards ``direction``, ∞ for infinity.
+
+    ``direction`` is ``"down"``, ``"nearest"`` or ``"up"``: a lower bound is rounded down, an upper
+    one up. ``digits`` are its decimals between 0.1 and 100; outside, more or fewer. Whole numbers
+    stay whole.
+    """
     # A number that the digits hold exactly is written short (``0.05``, ``1``, ``48,842``), a
     # rounded one with all its digits (``0.963``, ``1.000``).
     if math.isinf(value):
@@ -156,7 +161,7 @@ def counted_as(mechanism: str) -> str:
 
 
 def percent(level: float) -> str:
-    """Return a confidence level such as ``95 %``; its error probability is rounded up."""
+    """Return a confidence ``level`` in (0, 1) such as ``95 %``; its error is rounded up."""
     error = Decimal(1) - Decimal(repr(float(level)))
     step = Decimal(1).scaleb(error.adjusted() - 1)
     if error.adjusted() - 1 >= _exponent(error):

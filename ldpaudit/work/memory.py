@@ -126,13 +126,15 @@ def rows_looked_at(rows: int, seed: int, most: int) -> "npt.NDArray[np.int64] | 
 
 
 class Scratch:
-    """A private folder on the disk; a context manager."""
+    """A private folder on the disk for temporary files; a context manager.
 
-    # The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``),
-    # and nobody but its owner may read it (mode 0700). It is removed when the block ends, by an
-    # error or an interruption too, and at the latest when the program does. While it is in use its
-    # lock is held; nobody holds those of killed runs, and the next run that makes a folder removes
-    # them.
+    The folder is made when it is first needed, in the folder for temporary files (``TMPDIR``),
+    and nobody but its owner may read it (mode 0700). It is removed when the block ends, by an
+    error or an interruption too, and at the latest when the program does.
+    """
+
+    # While it is in use its lock is held; nobody holds those of killed runs, and the next run that
+    # makes a folder removes them.
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -140,7 +142,7 @@ class Scratch:
 
     @property
     def folder(self) -> Path:
-        """The folder, made at the first call."""
+        """The folder, made at the first call; OutputError where that is not possible."""
         place = Path(tempfile.gettempdir())
         for other in place.glob(f"{_PREFIX}*") if self._folder is None else ():
             with contextlib.suppress(OSError):

@@ -25,12 +25,13 @@ _TOLD: Final = (
 
 
 class Progress(Protocol):
-    """Reports how far an audit has got; the command line draws it, a library call ignores it."""
+    """Reports how far an audit has got; the command line draws it, a library call ignores it.
 
-    # A class that derives from it ignores what it does not define.
+    A class that derives from it ignores what it does not define.
+    """
 
     def step(self, text: str) -> None:
-        """Report the current step in a few words, without any data."""
+        """Report the current step in a few words, the ``text``, without any data."""
         return
 
     def advance(self, done: int, total: int) -> None:
@@ -38,15 +39,15 @@ class Progress(Protocol):
         return
 
     def remark(self, text: str) -> None:
-        """Report something in one line, without any data."""
+        """Report something in one line, the ``text``, without any data."""
         return
 
     def phases(self, names: Sequence[str]) -> None:
-        """Report the phases to come, in order; without any, what comes is in no phase."""
+        """Report the ``names`` of the phases to come, in order; none: what comes is in no phase."""
         return
 
     def phase(self, number: int) -> None:
-        """Report that a phase begins, counted from 0; steps are within phases."""
+        """Report that the phase ``number`` begins, counted from 0; steps are within phases."""
         return
 
 
@@ -73,12 +74,25 @@ _told: ContextVar[_Told | None] = ContextVar("told", default=None)
 
 @dataclass
 class Stop:
-    """Whether an audit is to end before it is done."""
+    """Whether an audit is to end before it is done.
 
-    # ``deadline``: when the time is over, on the clock ``time.monotonic``; None: never.
-    # ``seconds``: the time that was given, for words. ``asked``: why somebody wants it to end;
-    # empty while nobody does. ``running``: whether an audit has begun that can end early and still
-    # be reported. ``since``: when it was first asked to end, on ``clock``.
+    Attributes
+    ----------
+    deadline : float or None
+        When the time is over, in seconds of ``clock``; None: never.
+    seconds : float or None
+        The time that was given, in seconds, for :attr:`reason`.
+    asked : str
+        Why somebody wants it to end, in words; empty while nobody does.
+    running : bool
+        Whether an audit has begun that can end early and still be reported.
+    obeyed : bool
+        Whether somebody was told to end since this was last set to False.
+    since : float
+        When it was first asked to end, in seconds of ``clock``.
+    clock : callable
+        Returns the time in seconds; ``time.monotonic`` by default.
+    """
 
     deadline: float | None = None
     seconds: float | None = None
@@ -90,11 +104,11 @@ class Stop:
 
     @classmethod
     def after(cls, seconds: float | None) -> "Stop":
-        """Return one whose time is over in so many seconds; None: never."""
+        """Return one whose time is over in so many ``seconds``; None: never."""
         return cls(None if seconds is None else time.monotonic() + seconds, seconds)
 
     def due(self) -> bool:
-        """Return whether to end now; who asks and is told so must end."""
+        """Return whether to end now; a part that asks and is told so must end."""
         due = bool(self.asked) or (self.deadline is not None and self.clock() >= self.deadline)
         self.obeyed = self.obeyed or due
         return due
@@ -124,7 +138,7 @@ class Stop:
 
     @contextmanager
     def share(self, of: int) -> Iterator[None]:
-        """Give the block one of so many equal shares of the time that is left."""
+        """Give the block one of so many equal shares, ``of``, of the time that is left."""
         end = self.deadline
         if end is not None:
             self.deadline = self.clock() + max(end - self.clock(), 0.0) / of

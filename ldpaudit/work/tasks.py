@@ -434,10 +434,29 @@ def processes(
     *,
     seconds: float = math.inf,
 ) -> Iterator[Pool]:
-    """Give processes of this machine, which end with the block."""
-    # ``folder``: for their temporary files. ``memory``: bytes for all of them: there are as many as
-    # have what any audit needs. Default: three quarters of what is free. ``seconds``: that each
-    # task may take.
+    """Give processes of this machine, which end with the block; a context manager.
+
+    Parameters
+    ----------
+    most : int
+        The most processes at a time, at least 1.
+    threads : int
+        Threads of each.
+    folder : Path
+        For their temporary files, for instance that of a :class:`~ldpaudit.work.memory.Scratch`.
+    memory : float, optional
+        Bytes for all of them: there are only as many as have what any audit needs. Default: three
+        quarters of what is free.
+    seconds : float
+        What each task may take, in seconds, before its process is ended.
+
+    Yields
+    ------
+    Pool
+        Its ``map(function, items, shared=…)`` yields ``function(item, shared)`` in the order of the
+        items, for a function of a module. The result is the same with any number of processes
+        where each task draws from a generator of its own (:func:`ldpaudit.doors.child_generator`).
+    """
     import psutil
 
     memory = 0.75 * psutil.virtual_memory().available if memory is None else memory

@@ -4,18 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpaudit.mechanisms.capabilities import FeatureDependentLabel
-from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.finite import Family
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
-from ldpaudit.mechanisms.parameters import (
+from ldpaudit.doors import (
+    AnalysedMechanism,
+    Channel,
+    Family,
+    FeatureDependentLabel,
     Parameter,
+    Traits,
     check_classes,
     check_epsilon,
-    only_known,
-    required,
+    family,
 )
-from ldpaudit.mechanisms.response import RandomizedResponse
 
 
 def cyclic_channel(classes, stated):
@@ -64,6 +63,8 @@ class CautiousResponse(FeatureDependentLabel, AnalysedMechanism):
         needs=frozenset(),
     )
 
+    declared = (Parameter("classes", check_classes), Parameter("epsilon", check_epsilon))
+
     classes: tuple
     epsilon: float
 
@@ -76,7 +77,7 @@ class CautiousResponse(FeatureDependentLabel, AnalysedMechanism):
         return f"cautious response on {len(self.classes)} labels: ε = {self.epsilon:.6g} at most"
 
     def _response(self, epsilon):
-        return RandomizedResponse.from_epsilon(self.classes, epsilon)
+        return family("randomized-response").from_epsilon(self.classes, epsilon)
 
     def delta(self, epsilon):
         return self._response(self.epsilon).delta(epsilon)
@@ -88,12 +89,3 @@ class CautiousResponse(FeatureDependentLabel, AnalysedMechanism):
         careful = np.asarray(features.column(0)) > 0
         bold = self._response(self.epsilon).sample(labels, rng)
         return np.where(careful, self._response(self.epsilon / 10).sample(labels, rng), bold)
-
-    def declaration(self):
-        return {"classes": list(self.classes), "epsilon": self.epsilon}
-
-    @classmethod
-    def from_parameters(cls, parameters, classes):
-        only_known(parameters, {"classes", "epsilon"}, cls.traits.name)
-        epsilon = check_epsilon(required(parameters, "epsilon", cls.traits.name))
-        return cls(check_classes(parameters.get("classes") or classes), epsilon)

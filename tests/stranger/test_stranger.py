@@ -1,11 +1,7 @@
-"""Mechanisms of another package go through every command, with no other file touched."""
+"""Parts of another package go through every command, with no other file touched."""
 
-import importlib
 import json
-import os
-import shutil
 import sys
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from processes import called
+from installing import forget
 
-from ldpaudit import plugins
+from ldpaudit import doors
 from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.channel import Channel
 
@@ -23,52 +19,6 @@ HERE = Path(__file__).parent
 EPSILON = 1.5
 ROWS = 500
 EVEN = np.full((3, 3), 1 / 3)
-
-
-def _forget():
-    registry.family.cache_clear()
-    registry._entry_points.cache_clear()
-    plugins._in_group.cache_clear()
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Install the package in ``tests/stranger`` as its own file says."""
-    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
-    site = tmp_path_factory.mktemp("site")
-    shutil.copy(HERE / "strange_responses.py", site)
-    info = site / "strange_responses-1.0.dist-info"
-    info.mkdir()
-    info.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\n")
-    ((group, entries),) = project["entry-points"].items()
-    lines = (f"{name} = {place}\n" for name, place in entries.items())
-    info.joinpath("entry_points.txt").write_text(f"[{group}]\n{''.join(lines)}")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(site))
-        # The sweep's processes find it too.
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, sys.path)]))
-        importlib.invalidate_caches()
-        _forget()
-        yield site
-    _forget()
-    sys.modules.pop("strange_responses", None)
-
-
-@pytest.fixture
-def command(installed, monkeypatch):
-    monkeypatch.setenv("LDPAUDIT_THREADS", "1")
-    return called
-
-
-@pytest.fixture
-def data(tmp_path):
-    rng = np.random.default_rng(5)
-    codes = rng.integers(0, 3, ROWS)
-    table = {"x": rng.standard_normal(ROWS) + codes, "z": rng.standard_normal(ROWS)}
-    names = np.array(["no", "perhaps", "yes"])[codes]
-    path = tmp_path / "data.parquet"
-    pd.DataFrame(table | {"label": names}).to_parquet(path)
-    return path
 
 
 @pytest.fixture
@@ -86,8 +36,7 @@ def released(command, data, tmp_path):
 
 
 def _result(path):
-    result = json.loads(path.with_suffix(".audit.json").read_text())
-    return result
+    return json.loads(path.with_suffix(".audit.json").read_text())
 
 
 def _ids(result):
@@ -111,9 +60,9 @@ def test_a_channel_is_drawn_from_the_key(command, data):
     other = replace(module.CYCLIC, channel=lambda classes, stated: Channel(EVEN, classes, classes))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CYCLIC", other)
-        _forget()
+        forget()
         status, said = command("verify", release, "--truth", secret)
-    _forget()
+    forget()
     assert (status, "package draws other labels" in said) == (3, True), said
 
 
@@ -232,20 +181,21 @@ def test_mistakes_are_one_line(command, data, words, part):
 def test_a_plug_in_replaces_no_built_in(installed):
     entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
     kept = entry.read_text()
-    entry.write_text(kept + "double-rr = strange_responses:CYCLIC\n")
-    _forget()
+    entry.write_text(kept + "[ldpaudit.mechanisms]\ndouble-rr = strange_responses:CYCLIC\n")
+    forget()
     try:
         assert registry.family("double-rr").traits.features == "partly synthetic"
     finally:
         entry.write_text(kept)
-        _forget()
+        forget()
 
 
 def test_a_broken_plug_in_stops_nothing_else(installed, command):
     entry = installed / "strange_responses-1.0.dist-info" / "entry_points.txt"
     kept = entry.read_text()
-    entry.write_text(kept + "bad = no_such_module:X\nmasked = strange_responses:CYCLIC\n")
-    _forget()
+    more = "bad = no_such_module:X\nmasked = strange_responses:CYCLIC\n"
+    entry.write_text(f"{kept}[ldpaudit.mechanisms]\n{more}")
+    forget()
     try:
         words = ("mechanism", "describe", "rr", "--epsilon", 1, "--classes", "a,b")
         assert command(*words)[0] == 0
@@ -256,4 +206,101 @@ def test_a_broken_plug_in_stops_nothing_else(installed, command):
             assert part in said
     finally:
         entry.write_text(kept)
-        _forget()
+        forget()
+
+
+MECHANISM = ("--mechanism", "randomized-response", "--epsilon", 1.0)
+QUICK = ("--only", "mechanism", "--only", "first-label")
+
+
+def test_every_part_takes_part_in_a_run(command, pipe):
+    report = pipe.with_suffix(".txt")
+    status, said = command(
+        *("run", pipe, "--truth", pipe.with_name("truth.pipe"), *MECHANISM, *QUICK),
+        *("--only", "label-inference", "--format", f"check-lines={report}"),
+    )
+    assert status in (0, 3), said
+    result = _result(pipe.with_suffix(".pipe.parquet"))
+    parts = {(one["kind"], one["name"]): one for one in result["run"]["plugins"]}
+    named = {("reader", "pipes"), ("audit", "first-label"), ("attack", "first-column")}
+    assert named <= parts.keys()
+    assert {(one["package"], one["version"]) for one in parts.values()} == {
+        ("strange-responses", "1.0")
+    }
+    assert {"first-label.share", "attack.first-column.accuracy"} <= _ids(result)
+    lines = dict(line.split("\t") for line in report.read_text().splitlines())
+    assert lines["exit status"] == str(status)
+    assert lines["claimed-epsilon"] in ("pass", "inconclusive")
+    assert report.stat().st_mode & 0o777 == 0o600
+    # A stored result, which names the reader, is read again.
+    stored, again = pipe.with_suffix(".pipe.audit.json"), pipe.with_suffix(".again")
+    words = ("--format", f"check-lines={again}", "--profile", "internal")
+    assert command("report", stored, *words)[0] == 0
+    assert again.read_text().splitlines()[0] == report.read_text().splitlines()[0]
+
+
+def test_what_only_a_reader_knows_is_not_written(command, data, pipe):
+    before = {*pipe.parent.iterdir()}
+    status, said = command("privatize", data, "-o", pipe.with_name("new.pipe"), *MECHANISM)
+    assert (status, "cannot be written in the format of its name" in said) == (2, True), said
+    assert {*pipe.parent.iterdir()} == before
+    words = ("--mechanism", "rr", "--epsilon", 1, "--label", "label")
+    assert command("declare", pipe, *words)[0] == 0
+    status, said = command("declare", pipe)
+    assert (status, "declares randomized response" in said) == (0, True), said
+
+
+def test_a_command(command, pipe):
+    out = pipe.with_suffix(".json")
+    status, said = command("shares", pipe, "--json", out)
+    assert status == 0, said
+    shares = json.loads(out.read_text())["shares"]
+    assert shares.keys() == {"no", "perhaps", "yes"}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert "shares" in command("--help")[1]
+    assert "Count how often" in command("shares", "--help")[1]
+    assert '"shares"' in command("report", "shares", "--schema")[1]
+    assert "--install-completion" not in command("shares", "--help")[1]
+    status, said = command("shares", pipe.with_name("nowhere.parquet"))
+    assert (status, "There is no file 'nowhere.parquet'." in said) == (2, True), said
+
+
+GENERATED = ("--mechanism", "double-rr", "--lambda", 0.5, "--generator", "shuffled-columns")
+
+
+def test_privatize_with_a_generator(command, data, tmp_path):
+    out, sample = tmp_path / "double.parquet", tmp_path / "sample.parquet"
+    words = ("--experimental", "--seed", 5, "--synthetic-out", sample)
+    status, said = command("privatize", data, "-o", out, *GENERATED, *words)
+    assert status == 0, said
+    released, true = pd.read_parquet(out), pd.read_parquet(data)
+    assert 0.4 < (released.x != true.x).mean() < 0.6
+    assert set(released.x) <= set(true.x)
+    declared = json.loads(pq.read_schema(out).metadata[b"ldpaudit"])["provenance"]["generator"]
+    known = {"name": "shuffled-columns", "package": "strange-responses", "version": "1.0"}
+    assert declared.items() >= {**known, "size": ROWS, "trained_on": "private"}.items()
+    assert len(pd.read_parquet(sample)) == ROWS
+
+
+def test_sweep_with_a_generator(command, data, tmp_path):
+    out = tmp_path / "sweep.json"
+    status, said = command(
+        *("sweep", data, "--label", "label", "--mechanism", "double-rr", "--lambda", "0.3,0.6"),
+        *("--generator", "shuffled-columns", "--json", out, "--seed", 1, "--processes", 1),
+        *("--only", "mechanism"),
+    )
+    assert status == 0, said
+    assert len(json.loads(out.read_text())["points"]) == 2
+
+
+def test_every_part_is_written_with_the_door_alone():
+    for file in HERE.glob("*.py"):
+        if file.name.startswith(("test_", "conftest")):
+            continue
+        ours = [
+            line.split()[1]
+            for line in file.read_text().splitlines()
+            if line.startswith(("from ldpaudit", "import ldpaudit"))
+        ]
+        assert ours == ["ldpaudit.doors"], file
+    assert len(doors.__all__) <= 80

@@ -122,7 +122,20 @@ def clusters(context: AuditContext) -> IndexArray | None:
 
 
 def counted_rows(context: AuditContext) -> IndexArray | None:
-    """Return the rows that a bound may count, int64, in order; None for all of them."""
+    """Return the rows of ``context.release`` that a bound may count: they share no noise.
+
+    For audits with ``counts = "rows"``. Rows of one group, rows that are seen to share noise, and
+    rows at distances in the file at which noise repeats are left out but for one of them.
+
+    Parameters
+    ----------
+    context : AuditContext
+
+    Returns
+    -------
+    int64 array or None
+        Positions of rows in increasing order; None for all rows.
+    """
     return counted(context).rows
 
 

@@ -23,7 +23,7 @@ from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.options import named_columns
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration
-from ldpaudit.reports import FORMATS, render
+from ldpaudit.reports import FORMATS, check_format, render
 from ldpaudit.reports.interface import Place, Surroundings
 from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
@@ -68,6 +68,8 @@ def run_and_write(
     # ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
     # the reports are for, ``details`` whether the log of a service may show what was found.
     # Ctrl-C ends the audit early: what is finished is written.
+    for name in outputs.asked:
+        check_format(name, profile)
     discreet = profile == "public" or (others_read() and not details)
     stop = Stop.after(request.timeout)
     with stop.on_signals():

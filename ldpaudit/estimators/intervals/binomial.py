@@ -56,7 +56,23 @@ def clopper_pearson_upper(count: Counts, n: Counts, alpha: float) -> FloatArray:
 
 
 def clopper_pearson(count: Counts, n: Counts, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Return the two-sided interval at level 1 − alpha, alpha/2 in each tail."""
+    """Return the exact two-sided interval of a binomial proportion at level 1 − alpha.
+
+    Parameters
+    ----------
+    count, n : int or integer arrays that broadcast
+        Successes and trials, 0 ≤ count ≤ n.
+    alpha : float
+        The error probability in (0, 1), half of it on each side.
+
+    Returns
+    -------
+    low, high : float64 arrays of the broadcast shape
+
+    References
+    ----------
+    Clopper & Pearson (1934), Biometrika 26(4).
+    """
     return clopper_pearson_lower(count, n, alpha / 2), clopper_pearson_upper(count, n, alpha / 2)
 
 
@@ -315,7 +331,10 @@ class ShiftedCoins:
 
 
 def shift_lower(priors: FloatArray, correct: int, alpha: float) -> float:
-    """Return a lower bound of the shift of log-odds behind right guesses.
+    """Return a lower bound, in nats at level 1 − alpha, of the shift of log-odds behind guesses.
+
+    Guesses that are right with a known prior probability are right more often given what a
+    mechanism released; the shift of their log-odds is at most ε.
 
     Parameters
     ----------
@@ -324,14 +343,14 @@ def shift_lower(priors: FloatArray, correct: int, alpha: float) -> float:
     correct : int
         How many were right.
     alpha : float
-        One-sided error probability.
+        One-sided error probability in (0, 1).
 
     Returns
     -------
     float
-        At most the largest shift of any guess's log-odds (for an ε-label-DP channel at most ε),
-        with probability at least 1 − alpha; 0 where nothing follows, ∞ where a guess was right
-        that could not be.
+        In nats: at most the largest shift of any guess's log-odds (for an ε-label-DP channel at
+        most ε), with probability at least 1 − alpha; 0 where nothing follows, ∞ where a guess was
+        right that could not be.
     """
     coins = ShiftedCoins.of(priors, up=True)
     # Rounding up must not hide that no shift explains what was seen.

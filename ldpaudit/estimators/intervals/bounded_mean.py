@@ -89,7 +89,9 @@ def mean_upper(
 ) -> float:
     """Return an upper confidence bound at level 1 − alpha for the mean of i.i.d. values.
 
-    The mirror image of :func:`mean_lower`, with its parameters.
+    The mirror image of :func:`mean_lower`: ``values``, ``alpha``, ``low``, ``high`` and ``rng`` are
+    its parameters, and its errors. At least the true mean with probability at least 1 − alpha;
+    ``high`` for fewer than 8 values.
     """
     return -mean_lower(-np.asarray(values, dtype=np.float64), alpha, -high, -low, rng=rng)
 

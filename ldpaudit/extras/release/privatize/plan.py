@@ -12,7 +12,7 @@ from ldpaudit.datasets.probabilities import split_labels
 from ldpaudit.device import check_device, need_torch
 from ldpaudit.doors import InputError, check_epsilon, refuse
 from ldpaudit.errors import did_you_mean, quoted
-from ldpaudit.extras.release.privatize.request import GENERATORS, ColumnRequest, PrivatizeRequest
+from ldpaudit.extras.release.privatize.request import ColumnRequest, PrivatizeRequest
 from ldpaudit.mechanisms import full_name, traits_of
 from ldpaudit.mechanisms.joint import joint_family
 from ldpaudit.mechanisms.keyed import NoiseKey
@@ -29,7 +29,7 @@ from ldpaudit.options import (
     texts_of,
 )
 from ldpaudit.options.labels import KEYS
-from ldpaudit.plugins import NOT_HERE, added
+from ldpaudit.plugins import NOT_HERE
 from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
 from ldpaudit.work.limits import POLICY_BYTES
 
@@ -252,11 +252,10 @@ def check_column(request: ColumnRequest) -> None:
     _check_company(request)
     if "epsilon" in takes:
         _check_amount(request, synthetic=traits.features == "partly synthetic")
-    known = (*GENERATORS, *added("generator", GENERATORS))
-    refuse(
-        request.generator not in (None, *known),
-        f"There is no generator {request.generator!r}; choose from {', '.join(known)}.",
-    )
+    if request.generator is not None:
+        from ldpaudit.extras.release.synthesis.factory import check_generator
+
+        check_generator(request.generator)
     if request.generator == "gan":
         need_torch("The generator 'gan'")
     check_device(request.device)

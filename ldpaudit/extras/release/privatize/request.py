@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from ldpaudit.commands.requests import split_text
 from ldpaudit.device import DeviceName
@@ -13,10 +13,6 @@ from ldpaudit.options import FileOptions, LabelOptions
 if TYPE_CHECKING:
     from ldpaudit.mechanisms.keyed import NoiseKey, Purpose, Stream
     from ldpaudit.release import Label
-
-
-# As :mod:`ldpaudit.extras.release.synthesis.factory` has them, which takes its time to import.
-GENERATORS: Final = ("gan", "mixture")
 
 
 def _full_name(name: str) -> str:
@@ -66,7 +62,7 @@ class DataOptions:
     synthetic: Annotated[str | None, Option("Synthetic rows with a label column.", file=True)] = (
         None
     )
-    generator: Annotated[str | None, Option("Makes synthetic rows: gan or mixture.")] = None
+    generator: Annotated[str | None, Option("Draws such rows: gan, mixture or a plug-in.")] = None
     generator_data: Annotated[
         str | None,
         Option("A public labelled table to train it on (default: the private rows).", file=True),

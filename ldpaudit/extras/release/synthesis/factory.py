@@ -1,4 +1,4 @@
-"""Generators by their names in the contract, and as files of arrays: nothing in them runs."""
+"""Generators by their names, of this package and of others, and as files of arrays."""
 
 import io
 import json
@@ -12,11 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.datasets.names import quoted
-from ldpaudit.doors import Generator, InputError, MissingDependencyError
+from ldpaudit.doors import Generator, InputError, LdpAuditError, MissingDependencyError
+from ldpaudit.errors import did_you_mean
+from ldpaudit.extras.release.synthesis.foreign import ForeignGenerator, load_maker
 from ldpaudit.extras.release.synthesis.gan import ConditionalGan
 from ldpaudit.extras.release.synthesis.mixture import ClassMixtures
 from ldpaudit.generators import VERSION
-from ldpaudit.plugins import added, check_name, check_one, unloadable
+from ldpaudit.plugins import added
 from ldpaudit.work.documents import check_regular
 from ldpaudit.work.files import WholeFiles
 
@@ -24,32 +26,27 @@ MAKERS: Final[Mapping[str, type[Generator]]] = {"gan": ConditionalGan, "mixture"
 GENERATORS: Final = tuple(MAKERS)
 
 
-def _maker(name: str) -> type[Generator]:
-    """Return the class of a generator, built-in or registered by another package."""
+def check_generator(name: str) -> None:
+    """Refuse the name of a generator that there is not, or that cannot be used (InputError)."""
     if name in MAKERS:
-        return MAKERS[name]
+        return
     points = added("generator", MAKERS)
     if name not in points:
-        known = ", ".join((*MAKERS, *points))
-        raise InputError(f"There is no generator {name!r}; choose from {known}.")
-    check_one("generator", name)
-    try:
-        found: Any = points[name].load()
-    except Exception as error:
-        raise unloadable("generator", name, error) from None
-    if not (isinstance(found, type) and issubclass(found, Generator)):
-        raise InputError(f"The plug-in {name!r} (generator) must be a ldpaudit.doors.Generator.")
-    check_name("generator", name, found.name)
-    return found
+        known = (*MAKERS, *points)
+        rest = f"; choose from {', '.join(known)}."
+        raise InputError(f"There is no generator {name!r}{did_you_mean(name, known, rest)}")
+    load_maker(points[name])
 
 
 def generator(name: str, **options: Any) -> Generator:
-    """Return an unfitted generator."""
-    maker = _maker(name)
+    """Return an unfitted generator, built-in or registered by another package."""
     if options.get("trained_on", "private") not in ("public", "private"):
         raise InputError("The 'trained_on' parameter must be 'public' or 'private'.")
+    check_generator(name)
+    if name not in MAKERS:
+        return ForeignGenerator(added("generator", MAKERS)[name], **options)
     try:
-        return maker(**options)
+        return MAKERS[name](**options)
     except TypeError:
         raise InputError(f"The generator {name!r} has no such option; see its class.") from None
 
@@ -97,10 +94,15 @@ def load_generator(path: str | os.PathLike[str]) -> Generator:
     if content.get("version") != VERSION:
         raise InputError(f"{name} holds a generator of another version; fit it again.")
     try:
-        return _maker(content["name"]).from_state(content["state"])
+        if content["name"] in MAKERS:
+            return MAKERS[content["name"]].from_state(content["state"])
+        point = added("generator", MAKERS)[content["name"]]
+        return ForeignGenerator.restored(point, content["state"])
     except MissingDependencyError:
         raise
-    except Exception:
+    except Exception as error:
+        if isinstance(error, LdpAuditError) and content["name"] not in MAKERS:
+            raise
         # A file of the right format with a damaged content fails wherever the damage lies.
         raise InputError(f"{name} is damaged: no generator can be rebuilt from it.") from None
 
@@ -116,7 +118,13 @@ def _stored(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         with pa.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
         kind, value = "values", np.frombuffer(sink.getvalue(), dtype=np.uint8)
-    arrays[name] = value
+    array = np.asarray(value)
+    if array.dtype.hasobject or not isinstance(value, np.ndarray | np.generic):
+        raise InputError(
+            "The state of a generator must consist of numbers, texts, lists, dicts and arrays. "
+            f"Got {type(value).__name__} instead."
+        )
+    arrays[name] = array
     return {kind: name, "packed": True}
 
 

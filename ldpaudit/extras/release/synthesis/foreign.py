@@ -1,0 +1,118 @@
+"""Generators of other packages: their faults are one line, and what they return is checked."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ldpaudit.device import DeviceName
+from ldpaudit.doors import Generator, InputError, IntArray, Progress
+from ldpaudit.generators import TrainedOn, check_labels, not_fitted
+from ldpaudit.plugins import check_name, check_one, package_of, unloadable, watched
+
+
+class ForeignGenerator(Generator):
+    """A generator of another package, by its entry point."""
+
+    def __init__(self, point: EntryPoint, trained_on: TrainedOn = "private") -> None:
+        super().__init__(trained_on)
+        self._maker, self._package = load_maker(point), package_of(point)
+        self.name: str = point.name  # type: ignore[misc]
+        self._schema: pa.Schema | None = None
+        self._classes = 0
+        with self._watched():
+            self._own = self._maker(trained_on=trained_on)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        with watched("generator", self.name, "nothing was released"):
+            yield
+
+    def _learn(
+        self,
+        table: pa.Table,
+        codes: IntArray,
+        classes: int,
+        rng: np.random.Generator,
+        progress: Progress,
+        device: DeviceName,
+    ) -> None:
+        with self._watched():
+            self._own.fit(table, codes, classes, rng=rng, progress=progress, device=device)
+            self.warnings = tuple(map(str, self._own.warnings))
+            json.dumps(dict(self._own._kind()))
+        self._schema, self._classes = table.schema, classes
+
+    def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
+        if self._schema is None:
+            raise not_fitted()
+        codes = check_labels(labels, self._classes)
+        with self._watched():
+            drawn = self._own.sample(codes, rng)
+        must = f"The plug-in {self.name!r} (generator) must return a table"
+        if not isinstance(drawn, pa.Table):
+            raise InputError(f"{must}. Got {type(drawn).__name__} instead.")
+        if len(drawn) != len(codes):
+            raise InputError(f"{must} of {len(codes)} rows. Got {len(drawn)} instead.")
+        same = drawn.schema.names == self._schema.names and drawn.schema.types == self._schema.types
+        if not same:
+            raise InputError(f"{must} with the columns and types of the table it was fitted on.")
+        return drawn
+
+    def _kind(self) -> Mapping[str, Any]:
+        with self._watched():
+            return {**self._own._kind(), **self._package}
+
+    def state(self) -> Mapping[str, Any]:
+        if self._schema is None:
+            raise not_fitted()
+        with self._watched():
+            own = self._own.state()
+        return {
+            "trained_on": self.trained_on,
+            "rows": self._rows,
+            "classes": self._classes,
+            "warnings": list(self.warnings),
+            "schema": self._schema,
+            "own": own,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "ForeignGenerator":
+        raise NotImplementedError
+
+    @classmethod
+    def restored(cls, point: EntryPoint, state: Mapping[str, Any]) -> "ForeignGenerator":
+        """Return the fitted generator of an entry point whose :meth:`state` this is."""
+        made = cls(point, state["trained_on"])
+        made._rows, made._classes = state["rows"], state["classes"]
+        made.warnings, made._schema = tuple(state["warnings"]), state["schema"]
+        with made._watched():
+            own: Any = made._maker.from_state(state["own"])
+        if not isinstance(own, Generator):
+            raise InputError(
+                f"The plug-in {point.name!r} (generator) must make a generator of its state. "
+                f"Got {type(own).__name__} instead."
+            )
+        made._own = own
+        return made
+
+
+def load_maker(point: EntryPoint) -> type[Generator]:
+    """Return the class of a generator of another package (InputError where it is none)."""
+    check_one("generator", point.name)
+    try:
+        found: Any = point.load()
+    except (Exception, SystemExit) as error:
+        raise unloadable("generator", point.name, error) from error
+    if not (isinstance(found, type) and issubclass(found, Generator)):
+        raise InputError(
+            f"The plug-in {point.name!r} (generator) must be a class that derives from "
+            "ldpaudit.doors.Generator."
+        )
+    check_name("generator", point.name, getattr(found, "name", None))
+    return found

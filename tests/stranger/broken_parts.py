@@ -1,0 +1,108 @@
+"""Parts of another package, each broken in its own way."""
+
+import sys
+
+from pyarrow import table
+
+from ldpaudit.doors import Command, Format, Generator, Reader
+
+
+def raising(*_, **__):
+    raise RuntimeError("SECRET")
+
+
+def leaving(*_, **__):
+    sys.exit(0)
+
+
+def nonsense(*_, **__):
+    return 3
+
+
+def unstated(value):
+    "Do nothing."
+
+
+class Raising(Generator):
+    name = "broken"
+    _learn = sample = state = raising
+    from_state = raising
+
+
+class Nonsense(Raising):
+    def _learn(self, *_):
+        pass
+
+    sample = nonsense
+
+
+class Fewer(Nonsense):
+    def sample(self, labels, rng):
+        return table({"x": []})
+
+
+class Other(Nonsense):
+    def sample(self, labels, rng):
+        return table({"x": labels})
+
+
+class Unstorable(Nonsense):
+    def state(self):
+        return {"own": object()}
+
+
+class Lost(Nonsense):
+    def state(self):
+        return {}
+
+    from_state = nonsense
+
+
+class Abstract(Generator):
+    name = "broken"
+
+
+class Audit:
+    id = "broken"
+
+    def unavailable(self, context):
+        return None
+
+    run = raising
+
+
+class NoFinding(Audit):
+    run = nonsense
+
+
+def named(function, name="broken"):
+    def broken():
+        return function()
+
+    broken.__name__ = name
+    return Command(broken)
+
+
+unstated.__name__ = "broken"
+COMMANDS = {
+    "raising": named(raising),
+    "leaving": named(leaving),
+    "unstated": Command(unstated),
+    "other": named(raising, "other"),
+    "group": Command(unstated, group="no"),
+    "within": Command(named(raising).function, within="run --predictions"),
+    "number": Command(3),
+}
+RAISING, LEAVING, UNSTATED, OTHER, GROUP, WITHIN, NUMBER = COMMANDS.values()
+READS_RAISING = Reader((".odd",), raising)
+READS_LEAVING = Reader((".odd",), leaving)
+READS_NONSENSE = Reader((".odd",), nonsense)
+READS_ALL = Reader(("",), nonsense)
+READS_TEXT = Reader(".odd", nonsense)
+READS_PARQUET = Reader((".parquet", ".odd"), nonsense)
+RENDERS_RAISING = Format(raising)
+RENDERS_LEAVING = Format(leaving)
+RENDERS_NONSENSE = Format(nonsense)
+RENDERS_BAD_TEXT = Format(lambda *_: "\ud800")
+STORES_RAISING = Command(named(raising).function, stored=raising)
+STORES_NONSENSE = Command(named(raising).function, stored=nonsense)

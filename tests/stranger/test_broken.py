@@ -1,0 +1,213 @@
+"""Parts of other packages that are broken: one line each, and other commands work."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ldpaudit import plugins
+from ldpaudit.errors import InputError
+from ldpaudit.extras.release.synthesis.factory import (
+    generator,
+    load_generator,
+    save_generator,
+)
+
+MECHANISM = ("--mechanism", "randomized-response", "--epsilon", 1.0)
+GENERATED = ("--mechanism", "double-rr", "--lambda", 0.5, "--generator")
+
+
+def _use(kind, data):
+    """Return the words of a command that uses a part called ``broken``."""
+    odd = data.with_suffix(".odd")
+    shutil.copy(data, odd)
+    out = data.with_name("out.parquet")
+    claim = (*MECHANISM, "--only", "mechanism")
+    return {
+        "command": ("broken",),
+        "reader": ("run", odd, *claim),
+        "format": ("run", data, *claim, "--format", f"broken={data.with_suffix('.txt')}"),
+        "generator": (
+            *("privatize", data, "-o", out, "--mechanism", "double-rr", "--lambda", 0.5),
+            *("--generator", "broken"),
+        ),
+        "audit": ("run", data, *MECHANISM, "--only", "broken"),
+        "attack": ("run", data, "--truth", data, *MECHANISM, "--only", "label-inference"),
+        "mechanism": ("mechanism", "describe", "broken", "--epsilon", 1, "--classes", "a,b"),
+    }[kind]
+
+
+WRONG = [
+    *((kind, "no_such_module:X", "there is no module 'no_such_module'") for kind in plugins.GROUPS),
+    *((kind, "broken_parts:NOTHING", "cannot be loaded") for kind in plugins.GROUPS),
+    ("command", "broken_parts:BROKEN", "cannot be loaded"),
+    ("command", "broken_parts:Raising", "must be a ldpaudit.doors.Command. Got ABCMeta instead."),
+    ("command", "broken_parts:RAISING", "failed: RuntimeError at line"),
+    ("command", "broken_parts:LEAVING", "failed: SystemExit at line"),
+    ("command", "broken_parts:UNSTATED", "The parameter 'value' of the plug-in"),
+    ("command", "broken_parts:OTHER", "calls itself 'other'"),
+    ("command", "broken_parts:GROUP", "calls itself 'no.broken'"),
+    ("command", "broken_parts:WITHIN", "must be a command of its own"),
+    ("command", "broken_parts:NUMBER", "calls itself ''"),
+    ("reader", "broken_parts:RAISING", "must be a ldpaudit.doors.Reader. Got Command instead."),
+    ("reader", "broken_parts:READS_RAISING", "failed: RuntimeError at line"),
+    ("reader", "broken_parts:READS_LEAVING", "failed: SystemExit at line"),
+    ("reader", "broken_parts:READS_NONSENSE", "must return a pyarrow.Table. Got int instead."),
+    ("reader", "broken_parts:READS_ALL", "must be a tuple of texts such as '.avro'"),
+    ("reader", "broken_parts:READS_TEXT", "must be a tuple of texts such as '.avro'"),
+    ("format", "broken_parts:RAISING", "must be a ldpaudit.doors.Format. Got Command instead."),
+    ("format", "broken_parts:RENDERS_RAISING", "failed: RuntimeError at line"),
+    ("format", "broken_parts:RENDERS_LEAVING", "failed: SystemExit at line"),
+    ("format", "broken_parts:RENDERS_NONSENSE", "must return text. Got int instead."),
+    ("format", "broken_parts:RENDERS_BAD_TEXT", "text that is no Unicode"),
+    ("generator", "broken_parts:RAISING", "must be a class that derives from"),
+    ("generator", "broken_parts:Raising", "failed: RuntimeError at line"),
+    ("generator", "broken_parts:Abstract", "failed: TypeError"),
+    ("generator", "broken_parts:Nonsense", "must return a table. Got int instead."),
+    ("generator", "broken_parts:Fewer", "rows. Got 0 instead."),
+    ("generator", "broken_parts:Other", "with the columns and types of the table"),
+    ("generator", "shuffled_columns:ShuffledColumns", "calls itself 'shuffled-columns'"),
+    ("audit", "broken_parts:Audit", "failed: RuntimeError at line"),
+    ("audit", "broken_parts:NoFinding", "must return a Finding"),
+    ("audit", "broken_parts:RAISING", "calls itself None"),
+]
+
+
+@pytest.mark.parametrize(("kind", "place", "part"), WRONG)
+def test_a_broken_part_is_one_line_and_stops_nothing_else(broken, command, data, kind, place, part):
+    broken(kind, {"broken": place})
+    words = _use(kind, data)
+    before = {*data.parent.iterdir()}
+    status, said = command(*words)
+    if kind == "attack":  # An attack that cannot be loaded is left out, with a warning.
+        assert status in (0, 3), said
+        assert "'broken'" in said
+        return
+    lines = [line for line in said.splitlines() if not line.endswith("…")]
+    assert (status, len(lines)) == (2, 1), said
+    assert "'broken'" in lines[0]
+    assert part in lines[0]
+    assert "SECRET" not in said
+    assert {*data.parent.iterdir()} == before
+    unlike = ("run", data, *MECHANISM, "--only", "power") if kind == "command" else ("--version",)
+    status, said = command(*unlike)
+    assert status in (0, 3), said
+    assert "'broken'" not in said
+
+
+@pytest.mark.parametrize("kind", sorted({*plugins.GROUPS} - {"attack"}))
+def test_a_part_that_is_registered_twice_is_refused(broken, command, data, kind):
+    good = {
+        "command": "broken_parts:RAISING",
+        "reader": "broken_parts:READS_RAISING",
+        "format": "broken_parts:RENDERS_RAISING",
+        "generator": "broken_parts:Raising",
+        "audit": "broken_parts:Audit",
+        "mechanism": "strange_responses:CYCLIC",
+    }[kind]
+    for name in ("broken", "broken-again"):
+        broken(kind, {"broken": good}, name)
+    status, said = command(*_use(kind, data))
+    lines = [line for line in said.splitlines() if not line.endswith("…")]
+    assert (status, len(lines)) == (2, 1), said
+    twice = "registered 2 times, by the packages broken, broken-again; uninstall all but one."
+    assert twice in lines[0]
+
+
+@pytest.mark.parametrize("name", ["run", "sweep", "policy", "policy.check", "mechanism.describe"])
+def test_a_command_takes_no_name_of_ours(broken, command, name):
+    broken("command", {name: "broken_parts:RAISING"})
+    words = {"policy": ("policy", "--help")}.get(name, (*name.split("."), "--help"))
+    status, said = command(*words)
+    assert status == 0, said
+    warning = f"ldpaudit: The plug-in {name!r} (command) has a built-in command's name"
+    assert said.count(warning) == 1, said
+    assert "Usage: ldpaudit" in said
+
+
+def test_built_in_readers_formats_and_generators_stay(broken, command, data):
+    broken("reader", {"broken": "broken_parts:READS_PARQUET"}, "one")
+    broken("format", {"html": "broken_parts:RENDERS_RAISING"}, "two")
+    broken("generator", {"mixture": "broken_parts:Raising"}, "three")
+    claim = (*MECHANISM, "--only", "mechanism")
+    status, said = command("run", data, *claim, "--format", f"html={data.with_suffix('.page')}")
+    assert (status, "has an option of its own: --html FILE." in said) == (2, True), said
+    status, said = command("run", data, *claim)
+    assert status in (0, 3), said
+    words = (*GENERATED, "mixture", "--experimental", "--seed", 1)
+    status, said = command("privatize", data, "-o", data.with_name("m.parquet"), *words)
+    assert status == 0, said
+
+
+def test_two_readers_of_one_ending_are_refused(broken, command, data):
+    ends = {"one": "broken_parts:READS_RAISING", "two": "broken_parts:READS_NONSENSE"}
+    broken("reader", ends)
+    status, said = command(*_use("reader", data))
+    assert (status, "The readers 'one' and 'two' are both for such a file" in said) == (2, True)
+
+
+def test_a_reader_reads_one_file_of_this_computer(command, pipe):
+    claim = (*MECHANISM, "--only", "mechanism")
+    for source, part in (
+        (pipe.parent / "*.pipe", "reads one file"),
+        ("memory://released.pipe", "released.pipe"),
+    ):
+        status, said = command("run", source, *claim)
+        assert (status, len(said.strip().splitlines())) == (2, 1), said
+        assert part in said
+
+
+def test_a_format_is_asked_for_once_and_has_no_public_form(command, data):
+    claim = (*MECHANISM, "--only", "mechanism")
+    one = ("--format", f"check-lines={data.with_suffix('.a')}")
+    two = ("--format", f"check-lines={data.with_suffix('.b')}")
+    for words, part in (
+        ((*one, *two), "asked for twice"),
+        ((*one, "--profile", "public"), "no public form"),
+        (("--format", "check-lines"), "must be given as NAME=FILE"),
+        (("--format", f"check-line={data.with_suffix('.c')}"), "did you mean 'check-lines'?"),
+    ):
+        status, said = command("run", data, *claim, *words)
+        lines = [line for line in said.splitlines() if not line.endswith("…")]
+        assert (status, len(lines)) == (2, 1), said
+        assert part in lines[0]
+        assert not {*data.parent.iterdir()} - {data}
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("Unstorable", "must consist of numbers, texts, lists, dicts and arrays. Got object"),
+        ("Lost", "must make a generator of its state. Got int instead."),
+    ],
+)
+def test_what_a_generator_learnt_must_be_stored(broken, installed, tmp_path, place, part):
+    broken("generator", {"broken": f"broken_parts:{place}"})
+    labels = np.repeat(np.arange(2, dtype=np.int32), 30)
+    fitted = generator("broken").fit(
+        pa.table({"x": labels}), labels, 2, rng=np.random.default_rng()
+    )
+    with pytest.raises(InputError, match=part):
+        load_generator(save_generator(fitted, tmp_path / "generator.npz"))
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("STORES_RAISING", "failed: RuntimeError at line"),
+        ("STORES_NONSENSE", "must store a pydantic model"),
+        ("NOTHING", "There is no schema 'broken'"),
+    ],
+)
+def test_a_schema_of_nothing_is_one_line(broken, command, place, part):
+    broken("command", {"broken": f"broken_parts:{place}"})
+    status, said = command("report", "broken", "--schema")
+    assert (status, part in said, len(said.splitlines())) == (2, True, 1), said
+    assert command("report", "--schema")[0] == 0
+
+
+def test_a_generator_is_asked_for_by_its_name(command, data, tmp_path):
+    out = ("-o", tmp_path / "out.parquet")
+    status, said = command("privatize", data, *out, *GENERATED, "shuffled-column")
+    assert (status, "did you mean 'shuffled-columns'?" in said) == (2, True), said
