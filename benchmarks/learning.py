@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,15 @@ import ldpaudit
 from benchmarks.planted import public
 from benchmarks.runner import DATA, Array, Rng, Rows, case, heads
 from ldpaudit.datasets import read_file_columns
+from ldpaudit.extras.choose.sweep.points import read_tables, reading_of, score, simulate
+from ldpaudit.extras.choose.sweep.request import Grid, SweepRequest
 from ldpaudit.extras.learn.utility.companions import other_columns
 from ldpaudit.extras.learn.utility.learner import Learner
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling, marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.synthesis import generator
+from ldpaudit.work.progress import NoProgress
 
 # --- several private columns
 
@@ -235,3 +239,67 @@ def distance(a: Array, b: Array, kind: bool) -> float:
     size = int(max(a.max(), b.max())) + 1
     shares = [np.bincount(v.astype(int), minlength=size) / len(v) for v in (a, b)]
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
+@case(draws=2, rows=400, names=("Adult, few positive",), kinds=("linear",))
+def unbiased_draws(
+    draws: int = 10,
+    rows: int = 3_900,
+    noise: float = 0.8,
+    names: tuple[str, ...] = ("Adult, few positive", "two clusters", "MNIST 0 against 9"),
+    kinds: tuple[str, ...] = ("linear", "network"),
+    data: Path = DATA,
+) -> Rows:
+    """Does learning from double randomized response at a flip of 0.4 collapse in some draws?
+
+    Each draw is another release, as ``sweep`` makes it, with synthetic rows of a mixture of public
+    rows; the model is that of ``sweep``, scored on other rows.
+    """
+    yield heads("data", "learner", "draws", "least|.1%", "mean|.1%", "most|.1%", "constant|.1%")
+    for name in names:
+        with TemporaryDirectory() as folder:
+            parts = {part: Path(folder) / f"{part}.parquet" for part in ("own", "public", "test")}
+            table = _two_classes(name, 3 * rows, data)
+            for place, path in enumerate(parts.values()):
+                table.iloc[place * rows : (place + 1) * rows].to_parquet(path, index=False)
+            for kind in kinds:
+                if (name, kind) == ("MNIST 0 against 9", "linear"):
+                    continue
+                request = SweepRequest(
+                    data=str(parts["own"]),
+                    label="label",
+                    mechanisms=("double-rr",),
+                    grid=Grid("lambda", (noise,)),
+                    learner="network" if kind == "network" else "linear",
+                    generator="mixture",
+                    generator_data=str(parts["public"]),
+                    test=str(parts["test"]),
+                    repeats=draws,
+                )
+                tables = read_tables(request)
+                tables = tables.with_generator(request.points()[0], NoProgress())
+                found = []
+                for point in request.points():
+                    drawn = simulate(tables, point)
+                    found.append(score(tables, reading_of(tables, drawn), 0.95, drawn.seed))
+                right = [one.estimate.value for one in found]
+                least, most, mean = min(right), max(right), float(np.mean(right))
+                yield name, kind, draws, least, mean, most, found[0].constant
+
+
+def _two_classes(name: str, rows: int, data: Path) -> pd.DataFrame:
+    """Return a table of two classes in random order, with its label last."""
+    rng = np.random.default_rng(0)
+    if name == "two clusters":
+        truth = rng.random(rows) < 0.5
+        table = pd.DataFrame(rng.normal(size=(rows, 16)) + 0.8 * truth[:, None])
+        table.columns = [f"x{column}" for column in range(16)]
+        return table.assign(label=np.where(truth, "yes", "no"))
+    if name == "MNIST 0 against 9":
+        with np.load(data / "mnist.npz") as held:
+            images, digits = held["x_train"], held["y_train"]
+        kept = rng.permutation(np.flatnonzero((digits == 0) | (digits == 9)))[:rows]
+        pixels = images[kept].reshape(len(kept), -1).astype(np.float32).tolist()
+        return pd.DataFrame({"pixels": pixels, "label": digits[kept].astype(str)})
+    table = pd.read_parquet(data / "adult.parquet").drop(columns="split")
+    return table.sample(rows, random_state=0).rename(columns={"income": "label"})
