@@ -16,19 +16,8 @@ from ldpaudit.surfaces import OPTIONS, options_in, spelt
 FieldKind = Literal["files", "flag", "choice", "number", "lines", "text"]
 _LEFT_OUT: Final = frozenset(
     (
-        *(
-            "json",
-            "html",
-            "sarif",
-            "junit",
-            "markdown",
-            "formats",
-            "registry",
-            "quiet",
-            "debug",
-            "details",
-            "profile",
-        ),
+        *("json", "html", "sarif", "junit", "markdown", "formats", "registry"),
+        *("quiet", "debug", "details", "profile"),
         *("inconclusive", "not_yet", "exit_zero", "memory", "cluster", "cluster_without_tls"),
         "schema",
         "attacks",  # Code of the server's disk.
