@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.stats import random_table
+from scipy.special import expit
+from scipy.stats import binom, random_table
 
 from ldpaudit.audits.aggregates import noise_p_value, residuals
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.mechanism.evidence import report_counts
 from ldpaudit.audits.models import aligned_channel
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
@@ -51,6 +53,8 @@ def truth_fit(context: AuditContext) -> Fit:
         return Fit()
     if release.bags is not None:
         return _of_bags(context)
+    if release.reports is not None:
+        return _of_reports(context)
     counts = label_table(
         release.truth, release.released, len(release.classes), len(release.outputs)
     )
@@ -70,6 +74,17 @@ def _unrelated(expected: float) -> Fit:
     if expected > _TOO_LITTLE:
         return Fit(notes=(Note.info("assumptions", NOT_SEEN),))
     return Fit(unrelated=True, notes=(Note.warning("assumptions", UNRELATED),))
+
+
+def _of_reports(context: AuditContext) -> Fit:
+    """Return whether true labels belong to the recorded reports, by guesses of the likelier one."""
+    found, epsilon = report_counts(context), context.claim.epsilon
+    if found is None or epsilon is None or not found.guesses:
+        return Fit()
+    if binom.sf(found.right - 1, found.guesses, 0.5) <= _UNRELATED:
+        return Fit()
+    # A guess is right with a chance of at most e^ε/(1 + e^ε), which the largest ratios reach.
+    return _unrelated(float(binom.cdf(found.right, found.guesses, expit(epsilon))))
 
 
 def _of_bags(context: AuditContext) -> Fit:
