@@ -17,6 +17,7 @@ from ldpaudit.audits.models import aligned_channel
 from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen, label_sides
 from ldpaudit.estimators.whiteness import (
+    MIRRORED,
     Departure,
     Groups,
     Order,
@@ -318,6 +319,8 @@ def _place(departure: Departure) -> _Place:
     where = departure.where
     if isinstance(where, Order) and where.name.startswith("rank"):
         return True, "the file", ()
+    if where.name == MIRRORED:
+        return True, "column" if where.columns else "the file", where.columns
     return isinstance(where, Order), where.name, where.columns
 
 
@@ -349,6 +352,9 @@ def _confirmed(
     blind |= (
         of_released <= _HARDLY * departure.log_wealth / view.outcomes.entropy and not by_released
     )
+    if departure.where.name == MIRRORED and not blind:
+        # In an order made from released labels, ends are alike by right.
+        return NoiseFinding(departure, 1.0, 1.0, known)
     if not blind:
         wealth = departure.bet(view.by_released, both_signs=True)
         found = max(found, p_value(wealth, departure.tried))

@@ -595,3 +595,21 @@ def test_mirrored_rows_are_named_and_half_of_them_count() -> None:
     result = audited("mirrored", 1)
     assert any("at equal distances" in note.text for note in result.notes)
     assert values(result)[stated.COUNTED_ROWS] == 1_000
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_ends_of_a_file_sorted_by_released_label_and_a_feature_share_no_noise(seed: int) -> None:
+    frame, truth = release("honest", seed, 2_000)
+    order = np.lexsort((frame["a"], frame["label"]))
+    frame = frame.drop(columns="home").iloc[order].reset_index(drop=True)
+    result = ldpaudit.audit(
+        frame,
+        truth=truth[order],
+        mechanism=CLAIM,
+        rng=seed,
+        before=KNOWN,
+        only=("assumptions",),
+        threads=1,
+    )
+    assert values(result)[stated.SHARED_NOISE_TEST] > 0.01
+    assert result.verdict != "fail"
