@@ -3,7 +3,7 @@
 # True labels must be known. What is found is asked again in two ways before it counts: rows may
 # have been put in order, and columns computed, from released labels after the noise.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -308,7 +308,28 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     for blind, departure in _learnt(context, seen, 1 - _SEEN):
         findings.append(NoiseFinding(departure, departure.p_value, departure.p_value, blind))
     findings.sort(key=lambda one: one.p_value)
-    return WhiteNoise(tuple(one for one in findings if one.p_value < 1), ordered)
+    return WhiteNoise(tuple(one for one in _without_echoes(findings) if one.p_value < 1), ordered)
+
+
+def _without_echoes(findings: Sequence[NoiseFinding]) -> list[NoiseFinding]:
+    """Return the findings without those that noise which is used again brings about.
+
+    Where noise repeats at a distance, a few draws stand in many rows: by chance they go together
+    with their mirror image, and with sums of rows before, in all of these.
+    """
+    repeated = [
+        one.departure.log_wealth
+        for one in findings
+        if one.departure.family == "distance" and one.p_value <= SUSPICIOUS
+    ]
+    clearest = max(repeated, default=0.0)
+
+    def is_echo(one: NoiseFinding) -> bool:
+        departure = one.departure
+        shaped = departure.family == "triples" or departure.where.name == MIRRORED
+        return shaped and departure.log_wealth < clearest
+
+    return [one for one in findings if not is_echo(one)]
 
 
 _Place = tuple[bool, str, tuple[int, ...]]
