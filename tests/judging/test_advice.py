@@ -516,6 +516,13 @@ def test_what_to_do_where_the_verdict_is_open(name):
         assert expected in step
 
 
+@pytest.mark.parametrize(("missed", "said"), [(0.1, False), (0.7, True)])
+def test_no_larger_excess_is_allowed_than_the_policy_allows_already(missed, said):
+    check = answered("claimed-epsilon", verdict="inconclusive")
+    steps = told(evidence(power(missed), epsilon=0.9), check, truth=True)
+    assert any("max_undetected_excess" in step for step in steps) == said
+
+
 def test_rows_without_end_are_not_advised():
     none = judged(evidence(power(math.inf), number(NEEDED, math.inf), epsilon=0.9))
     assert not any("in total" in step or "∞" in step for step in none.next_steps)

@@ -53,6 +53,13 @@ def telling(found: Sequence[NoiseFinding]) -> list[NoiseFinding]:
     if any(_is_of_file(one) for one in ordered):
         # Rows in the order of true labels, and ranks within a column, follow the file.
         ordered = [one for one in ordered if not _follows_file(one)]
+    # Of three rows that share noise each follows from the two before it.
+    alike = [one.departure.where for one in ordered if _is_of_pairs(one)]
+    ordered = [
+        one
+        for one in ordered
+        if one.departure.family != "triples" or one.departure.where not in alike
+    ]
     if ordered and ordered[0].departure.family != "model":
         ordered = [one for one in ordered if one.departure.family != "model"]
     seen: dict[tuple[str, Columns], NoiseFinding] = {}
@@ -65,6 +72,10 @@ def telling(found: Sequence[NoiseFinding]) -> list[NoiseFinding]:
         sign = "-" if departure.opposite and not one.is_dependence else ""
         seen.setdefault((name + kind + sign, departure.columns), one)
     return list(seen.values())
+
+
+def _is_of_pairs(one: NoiseFinding) -> bool:
+    return one.departure.family in ("distance", "distances") and not one.departure.opposite
 
 
 def _is_of_file(one: NoiseFinding) -> bool:

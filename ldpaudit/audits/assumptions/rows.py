@@ -207,7 +207,8 @@ def rows_of_one(context: AuditContext) -> int:
     # Without groups: of the largest group of equal rows, where they look like one person's. Without
     # true labels a group that the user names is taken for one person.
     groups, truth = context.release.groups, context.release.truth
-    if truth is not None and noise_clusters(context) is not None:
+    if truth is not None and (noise_clusters(context) is not None or shared(context)):
+        # Their noise is not fresh, or may not be.
         return 0
     if groups is None:
         # Equal rows are one person's where they have equal labels far more often than any two.

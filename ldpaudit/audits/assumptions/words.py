@@ -13,6 +13,7 @@ from ldpaudit.audits.assumptions.noise import NoiseFinding, views
 from ldpaudit.audits.assumptions.standing import Doubt, changed_columns, doubt
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext
+from ldpaudit.estimators.assumptions.clusters import equal_rows
 from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
 from ldpaudit.estimators.whiteness import MIRRORED, Groups, Order
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, label_table
@@ -120,15 +121,32 @@ def _step_of_groups(context: AuditContext, found: NoiseFinding, where: Groups) -
     )
     if where.name == "group":
         return step
-    return f"{step[:-1]}; if one person's rows share it on purpose, name their column (--group)."
+    step = f"{step[:-1]}; if one person's rows share it on purpose, name their column (--group)."
+    if _are_copies(context, where):
+        return f"{step} If they are copies of rows, made after the noise, leave the copies out."
+    return step
+
+
+def _are_copies(context: AuditContext, where: Groups) -> bool:
+    """Return whether rows that are equal in some columns are nearly always equal in all."""
+    if where.name not in ("equal rows", "equal columns", "value"):
+        return False
+    copies = equal_rows(context.release.features)
+    return _pairs(copies) >= _NEARLY_ALL * _pairs(where.codes)
+
+
+def _pairs(codes: IndexArray) -> float:
+    sizes = np.bincount(codes).astype(np.float64)
+    return float(sizes @ (sizes - 1)) / 2
 
 
 def _rows_of_groups(context: AuditContext, found: NoiseFinding, where: Groups) -> str:
+    if _are_copies(context, where):
+        return "rows that are equal in all columns"
     which = columns_words(context, carrying(context, found))
     return {
         "group": "rows of one group (--group)",
         MIRRORED: "rows at equal distances before and after one place, in the file or in an order",
-        "equal rows": "rows that are equal in all columns",
         "range": f"rows in one range of {which}",
     }.get(where.name, f"rows with equal values in {which}")
 

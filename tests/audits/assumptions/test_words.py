@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 import ldpaudit
-from ldpaudit.audits.assumptions.causes import fewest
+from ldpaudit.audits.assumptions.causes import fewest, telling
+from ldpaudit.audits.assumptions.noise import NoiseFinding
+from ldpaudit.estimators.whiteness import Departure, Order
 from ldpaudit.result import AuditResult
 
 ROWS = 2400
@@ -177,3 +179,50 @@ def test_power_says_where_labels_in_the_clear_would_be_noticed():
     result = audited(frame.assign(label=released), truth, before=COLUMNS, only=(*AUDITS, "power"))
     assert result.verdict == "pass"
     assert "or true labels standing in the clear in the label column, in" in result.sentence
+
+
+@cache
+def once_each(*, known):
+    """One draw of noise for a person, joined to the person's rows, with a value of its own each."""
+    rng = np.random.default_rng(4)
+    frame, truth = people(rng, 1200)
+    released = np.where(rng.random(1200) < LOST, 1 - truth, truth)
+    person = np.repeat(np.arange(1200), 1 + rng.poisson(1, 1200))
+    frame = frame.iloc[person].reset_index(drop=True)
+    frame = frame.assign(person=person, shift=rng.integers(1, 4, len(person)))
+    before = tuple(frame.columns) if known else ()
+    return audited(frame.assign(label=released[person]), truth[person], before=before)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_noise_drawn_once_for_a_person_is_not_called_fresh_or_a_shift_register(known):
+    result = once_each(known=known)
+    notes = " ".join(one.text for one in result.notes)
+    assert "share noise" in notes
+    assert "shift register" not in notes
+    assert "fresh noise" not in notes
+    assert all(check.verdict == "pass" for check in result.checks if check.id == "composition")
+
+
+@pytest.mark.parametrize(("pairs", "left"), [(False, ["triples"]), (True, ["distance"])])
+def test_a_shift_register_is_a_cause_where_no_pairs_of_rows_share_noise(pairs, left):
+    where = Order("the file", np.arange(100))
+    departures = [Departure("triples", where, 1, 2, log_wealth=30.0)]
+    if pairs:
+        departures.append(Departure("distance", where, 1, 1, log_wealth=20.0))
+    found = [NoiseFinding(one, 1e-9, 1e-9, known=True) for one in departures]
+    assert [one.departure.family for one in telling(found)] == left
+
+
+def test_rows_repeated_after_the_noise_are_said_to_be_equal_in_all_columns():
+    rng = np.random.default_rng(5)
+    frame, truth = people(rng)
+    released = np.where(rng.random(ROWS) < LOST, 1 - truth, truth)
+    rows = rng.permutation(np.r_[np.arange(ROWS), np.arange(700)])
+    frame = frame.iloc[rows].reset_index(drop=True)
+    result = audited(frame.assign(label=released[rows]), truth[rows], before=COLUMNS)
+    assert result.verdict != "fail"
+    steps = " ".join(result.next_steps)
+    assert "equal in all columns" in steps
+    assert "If they are copies of rows, made after the noise" in steps
+    assert "rows with equal values in" not in steps
