@@ -13,7 +13,7 @@ import numpy as np
 
 from ldpaudit.attacks.scoring import RowValues, between, row_measure
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
-from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
+from ldpaudit.audits.scores import Scored, best_bound, score_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.advantage import (
     bag_posterior,
@@ -24,7 +24,7 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson, trials_lower
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import Bags, FloatArray
-from ldpaudit.result import Curve, Details, Estimate, Note, Unit
+from ldpaudit.result import Bound, Curve, Details, Estimate, Note, Unit
 
 AUDIT_ID: Final = "aggregates"
 LOWER: Final = "aggregates.epsilon_lower"
@@ -167,9 +167,7 @@ def attack_parts(runs: Sequence[Scored[RowValues]], confidence: float) -> Iterat
     stated = Details(assumptions=(_BAGS,), reference=_REFERENCE)
     attacks, title = [run for run in runs if run.name in ATTACKS], "Strongest attack on bags"
     asked = attacks, ADVANTAGE, confidence, len(attacks), title, _CHOSEN, AUDIT_ID
-    best, strength = best_estimate(*asked, **stated)
-    yield best
-    yield best.id, strength
+    yield best_bound(*asked, **stated)
     for run in runs:
         for measure in (ACCURACY, ADVANTAGE) if run.name in ATTACKS else (ACCURACY,):
             yield score_estimate(run, measure, confidence, AUDIT_ID, **stated)
@@ -290,8 +288,7 @@ def _tail_bound(residuals: FloatArray, alpha: float) -> float:
 def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
     """Yield how the noise of the released sums agrees with the claim."""
     confidence, (every, mixed) = context.plan.confidence, residuals(context)
-    yield LOWER, partial(bag_bound, mixed)
-    yield Estimate.lower_bound(
+    shown = Estimate.lower_bound(
         LOWER,
         "Noise of the released sums",
         bag_bound(mixed, 1 - confidence),
@@ -304,6 +301,7 @@ def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
         assumptions=(f"{_SAME_NOISE}; it may have been clipped to the bag's size",),
         reference="Hoeffding (1956), Theorem 5",
     )
+    yield Bound.of(shown, partial(bag_bound, mixed))
     yield Estimate.upper_bound(
         "aggregates.noise_consistency",
         "Noise of the sums against the declaration (p-value)",

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, Part, collected, notes
+from ldpaudit.audits.interface import AuditContext, Part, collected
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior, why_no_channel
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.clusters import equal_rows
@@ -113,29 +113,26 @@ def _surveyed(context: AuditContext) -> Iterator[Part]:
     if release.sketch is not None and release.sketch.shared:
         yield from _distortion(release.sketch)
     left_out, unused = release.left_out, sum(column.unused > 0 for column in release.columns)
-    yield from notes(
-        "columns",
-        (
-            "warning",
-            left_out,
+    if left_out:
+        yield Note.warning(
+            "columns",
             f"{left_out} column{'s' if left_out > 1 else ''} of the release took no part in this "
             "audit (--drop, --features): what such a column reveals about labels is not known, so "
             "publish the file without it.",
-        ),
-        (
-            "warning",
-            release.unread,
+        )
+    if release.unread:
+        yield Note.warning(
+            "columns",
             f"The workbook has {release.unread} more, perhaps hidden, "
             f"sheet{'s' if release.unread > 1 else ''} that no audit looked at; publish the "
             "audited sheet in a file of its own.",
-        ),
-        (
-            "warning",
-            unused,
+        )
+    if unused:
+        yield Note.warning(
+            "columns",
             "Categories that no row has are in the file, perhaps of people who were left out "
             f"({unused} columns). Write it without them.",
-        ),
-    )
+        )
 
 
 def _telling(context: AuditContext) -> Iterator[Part]:
@@ -416,29 +413,26 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
             assumptions=("each row has noise of its own",),
         )
     which, cause = ("true", "") if known else ("released", " (or rows share their noise)")
-    yield from notes(
-        "columns",
-        (
-            "warning",
-            reveals,
+    if reveals:
+        yield Note.warning(
+            "columns",
             "The order of the rows reveals labels: rows near each other have the same "
             f"{which} label far {'more' if order.excess > 0 else 'less'} often than by "
             f"chance{cause}. Shuffle the rows before a release.",
-        ),
-        (
-            "warning",
-            in_ties and not reveals,
+        )
+    if in_ties and not reveals:
+        yield Note.warning(
+            "columns",
             "The order of the rows reveals labels: rows next to each other with equal values of a "
             f"column stand in the order of their true labels ({share_of(tied)} of the rows). "
             "Shuffle the rows before a release.",
-        ),
-        (
-            "warning",
-            impossible,
+        )
+    if impossible:
+        yield Note.warning(
+            "columns",
             "Rows near each other agree in their released labels more often than any true labels "
             "could explain: the rows are sorted by the released label, or share noise.",
-        ),
-    )
+        )
 
 
 def _in_ties(context: AuditContext) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from ldpaudit.release import (
     Release,
     Slices,
 )
-from ldpaudit.result import Curve, Estimate, Finding, Histogram, Note, merged
+from ldpaudit.result import Bound, Curve, Estimate, Finding, Histogram, Note, merged
 from ldpaudit.work.memory import most_rows, rows_looked_at
 from ldpaudit.work.progress import NoProgress, Progress, Stop
 from ldpaudit.work.tasks import Tasks, Threads, held
@@ -426,8 +426,7 @@ def remembered(
     return decorate
 
 
-Bound = Callable[[float], float]
-Part = Estimate | Curve | Histogram | Note | Finding | tuple[str, Bound]
+Part = Estimate | Curve | Histogram | Note | Finding | Bound
 
 
 _FIELDS: Final[dict[Any, str]] = {
@@ -444,16 +443,13 @@ def collected(parts: Iterable[Part]) -> Finding:
     def alone(part: Part) -> Finding:
         if isinstance(part, Finding):
             return part
-        named: Any = {"bounds": dict([part])} if isinstance(part, tuple) else None
-        return Finding(**(named or {_FIELDS[type(part)]: (part,)}))
+        if isinstance(part, Bound):
+            shown: Any = {} if part.shown is None else {_FIELDS[type(part.shown)]: (part.shown,)}
+            return Finding(**shown, bounds={part.id: part.at})
+        own: Any = {_FIELDS[type(part)]: (part,)}
+        return Finding(**own)
 
     return merged(map(alone, parts))
-
-
-def notes(about: str, *rows: tuple[Literal["info", "warning"], object, str]) -> tuple[Note, ...]:
-    """Return the notes of an audit that apply, of rows of level, whether it applies, and text."""
-    made = (Note(audit=about, text=text, level=level) for level, applies, text in rows if applies)
-    return tuple(made)
 
 
 class Audit(Protocol):

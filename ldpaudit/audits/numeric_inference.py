@@ -20,7 +20,7 @@ from ldpaudit.attacks.scoring import Measure, RowValues
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
 from ldpaudit.audits.models import half_model
-from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
+from ldpaudit.audits.scores import Scored, best_bound, score_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.result import Details, Estimate
@@ -98,10 +98,12 @@ def score_parts(
         attacks = [run for run in able if run.name in ATTACKS]
         stated = Details(reference=_REFERENCE if measure.name in _GAINS else None)
         asked = measure, confidence, len(attacks), _BEST, _CHOSEN, "numeric"
-        estimate, strength = best_estimate(attacks, *asked, **stated)
-        yield estimate
+        strongest = best_bound(attacks, *asked, **stated)
         if measure.better > 0:
-            yield estimate.id, strength
+            yield strongest
+        else:
+            assert isinstance(strongest.shown, Estimate)
+            yield strongest.shown
     for run in runs:
         for measure in every:
             known = measure.name in run.folds[0].values

@@ -15,7 +15,7 @@ import numpy as np
 from ldpaudit.audits.assumptions.alone import spacing_alone
 from ldpaudit.audits.assumptions.rows import noise_clusters
 from ldpaudit.audits.assumptions.standing import label_counts
-from ldpaudit.audits.interface import AuditContext, Bound, BuiltIn, Part, in_part, of_rows
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, in_part, of_rows
 from ldpaudit.audits.mechanism.evidence import (
     FITTED_SHARE,
     insider_evidence,
@@ -45,7 +45,7 @@ from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
-from ldpaudit.result import Estimate, Note
+from ldpaudit.result import AtLevel, Bound, Estimate, Note
 from ldpaudit.result.stated import (
     EXCESS,
     EXCESS_TITLE,
@@ -94,7 +94,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     # Where bounds count the first stage alone, what is said of rows would not hold for the others.
     one = one_channel(context)
     for part in _power(one):
-        name = part[0] if isinstance(part, tuple) else getattr(part, "id", "")
+        name = getattr(part, "id", "")
         if one is context or name not in (CLEAR_GROUP, CLEAR_SHARE, ROWS_NEEDED, ROWS_WITH_TRUTH):
             yield part
 
@@ -174,14 +174,15 @@ def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) 
         part = claimed.smallest_clear_group(error * INSIDER_SHARES[SUBGROUPS], FITTED_SHARE / 2)
         return math.ceil(n * part) if math.isfinite(part) else math.inf
 
-    bounds: dict[str, Bound] = {
+    bounds: dict[str, AtLevel] = {
         EXCESS: lambda error: claimed.smallest_excess(error * share),
         ROWS_NEEDED: lambda error: claimed.further_rows(limit + target, error * share),
         CLEAR_SHARE: lambda error: claimed.smallest_clear_share(error * share),
     }
     if not isinstance(subgroup_evidence(context), str):
         bounds[CLEAR_GROUP] = group
-    yield from bounds.items()
+    for name, at in bounds.items():
+        yield Bound(name, at)
     yield from _excess(
         bounds[EXCESS](alpha),
         n=n,
@@ -229,7 +230,7 @@ def _reports_power(context: AuditContext, counts: GuessCounts) -> Iterator[Part]
     def excess(alpha: float) -> float:
         return detectable_epsilon(counts, limit, alpha * INSIDER_SHARES[INSIDER]) - limit
 
-    yield EXCESS, excess
+    yield Bound(EXCESS, excess)
     yield from _excess(
         excess(1 - context.plan.confidence),
         n=counts.candidates,
@@ -267,7 +268,7 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
         worse = partial(found, limit + target, alpha)
         # Where even a thousand times as many rows would not do, the features are what is missing.
         rows = further_rows(worse, len(context.release)) if worse(1e3) else math.inf
-    yield EXCESS, excess
+    yield Bound(EXCESS, excess)
     yield from _excess(
         value,
         n=evidence.bound(alpha).n,

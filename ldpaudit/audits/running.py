@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from ldpaudit.attacks import given_attacks, taken_names
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
-from ldpaudit.audits.interface import Audit, AuditContext, Counts, Known, Need, Plan, notes
+from ldpaudit.audits.interface import Audit, AuditContext, Counts, Known, Need, Plan
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.mechanisms import Mechanism
@@ -209,27 +209,24 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
         ) from error
 
 
-def part_note(context: AuditContext) -> tuple[Note, ...]:
-    """Return notes on the rows that were looked at, where those are not all."""
+def part_notes(context: AuditContext) -> Iterator[Note]:
+    """Yield notes on the rows that were looked at, where those are not all."""
     whole, guesses = context.views.every_row, context.run.guesses
     part = f"{len(context.release):,} of the {len(whole or ()):,} rows"
-    return notes(
-        "reading",
-        (
-            "info",
-            whole is not None,
+    if whole is not None:
+        yield Note.info(
+            "reading",
             f"Audits looked at {part}: the first {FIRST_ROWS:,}, and runs of {RUN} that follow "
             "each other, drawn blind to all labels. Unless rows share noise or belong together "
             "(--group), labels were counted in all rows, and neighbours looked for there.",
-        ),
-        (
-            "info",
-            context.release.groups is not None,
+        )
+    if context.release.groups is not None:
+        yield Note.info(
+            "reading",
             f"Losses{', guesses of numbers' if guesses is None else ''} and Rényi divergences were "
             "measured on one row of each group (--group, a repeated --id), drawn at random: rows "
             "that belong together count once.",
-        ),
-    )
+        )
 
 
 def taking_part(

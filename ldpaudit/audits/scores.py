@@ -3,13 +3,13 @@
 # Whatever is scored (labels, numbers, bags; with or without true labels), the strongest of several
 # is corrected for choosing it in the same way.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, Unpack
 
 from ldpaudit.attacks.scoring import F, Measure, average, lower_bound, upper_bound
-from ldpaudit.result import Estimate, Score
+from ldpaudit.result import Bound, Estimate, Score
 from ldpaudit.result.estimate import Bounded
 
 BEST: Final = "best"
@@ -56,7 +56,7 @@ def score_estimate(
     return Estimate.interval(name, score.title, value, ends, confidence, **stated)
 
 
-def best_estimate(
+def best_bound(
     runs: Sequence[Scored[F]],
     measure: Measure[F],
     confidence: float,
@@ -65,12 +65,12 @@ def best_estimate(
     words: str,
     prefix: str = "attack",
     **details: Unpack[Bounded],
-) -> tuple[Estimate, Callable[[float], float]]:
+) -> Bound:
     """Return a measure of its strongest attack, corrected for choosing it."""
     # The end for its least strength is the best of all bounds, each at the error probability
     # divided by how many attacks were ``possible``; the other end needs no correction, since the
-    # strongest attack's own bound is among them. Also returned: the former end as a function of its
-    # error probability. ``words``: the method, with {count}, {best}, {method}, {end} and
+    # strongest attack's own bound is among them. The bound at other levels is of the former end.
+    # ``words``: the method, with {count}, {best}, {method}, {end} and
     # {possible}.
     best = max(runs, key=lambda run: measure.better * average(run.folds, measure.value))
     strength = partial(_strength, runs, measure, max(possible, len(runs)))
@@ -79,7 +79,8 @@ def best_estimate(
     facts = {"count": len(runs), "best": best.name, "method": measure.method, "end": corrected}
     details["method"] = words.format(**facts, possible=max(possible, len(runs)))
     chosen, both = Scored(BEST, title, best.folds), (ends[0], ends[1])
-    return score_estimate(chosen, measure, confidence, prefix, both, **details), strength
+    shown = score_estimate(chosen, measure, confidence, prefix, both, **details)
+    return Bound.of(shown, strength)
 
 
 def _strength(runs: Sequence[Scored[F]], measure: Measure[F], possible: int, alpha: float) -> float:

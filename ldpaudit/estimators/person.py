@@ -125,7 +125,7 @@ def _possible(channel: FloatArray) -> FloatArray:
 # Whether each release draws again, or repeats the answer for a label that did not change.
 Noise = Literal["fresh", "remembered"]
 # From an error probability to a lower bound of ε at that level: no larger for a smaller one.
-Bound = Callable[[float], float]
+AtLevel = Callable[[float], float]
 # Of the error probability, where answers are added up and counted as one code, too.
 ADDED_SHARE: Final = 0.8
 # Shares of all answers as one code, by what is claimed of the noise; adding up has the rest.
@@ -368,7 +368,7 @@ def releases_evidence(
     return AnswersEvidence((lambda a: plan.bound(tally, a),), tuple(codes), tuple(weights))
 
 
-def sum_lower(bounds: Sequence[Bound], alpha: float) -> float:
+def sum_lower(bounds: Sequence[AtLevel], alpha: float) -> float:
     """Return a lower bound of the sum of several quantities at level 1 − alpha, one-sided.
 
     What the bounds were computed from is independent. One bound alone stays itself; the sum is
@@ -393,7 +393,7 @@ def sum_lower(bounds: Sequence[Bound], alpha: float) -> float:
     return float(least[-1])
 
 
-def detectable_excess(bound: Bound, limit: float, power: float) -> Bound:
+def detectable_excess(bound: AtLevel, limit: float, power: float) -> AtLevel:
     """Return about the smallest excess over a claim that is found, by the error probability.
 
     ``bound`` is that of a release simulated as claimed, and stays below the claim by about z_α

@@ -24,7 +24,7 @@ from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, c
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
 from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
-from ldpaudit.audits.running import part_note, refusals, run_audits, taking_part
+from ldpaudit.audits.running import part_notes, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
@@ -271,7 +271,7 @@ class _Walk:
             part = own.column(of_view, _of_a_stratum(policy), within, stratum=True)
             strata.append(part)
         every, context = context, in_part(context)
-        notes += part_note(context) + (() if stratum else replay_notes(replay))
+        notes += (*part_notes(context), *(() if stratum else replay_notes(replay)))
         run.stop.running = True
         left_out = available_audits().keys() - chosen.keys()
         with _limited_threads(plan.threads):

@@ -29,6 +29,8 @@ from ldpaudit.result.audit_result import (
 )
 from ldpaudit.result.before_after import ColumnShare, ColumnShares, Confusion, ConfusionEntry
 from ldpaudit.result.estimate import (
+    AtLevel,
+    Bound,
     Curve,
     Details,
     Estimate,
@@ -48,9 +50,11 @@ from ldpaudit.result.estimate import (
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AtLevel",
     "AuditRecord",
     "AuditResult",
     "BeforeNoise",
+    "Bound",
     "Check",
     "CheckLevel",
     "ColumnShare",

@@ -401,6 +401,36 @@ class Note(Frozen):
         return cls(audit=audit, text=text, level="warning")
 
 
+AtLevel = Callable[[float], float]
+"""From a one-sided error probability alpha in (0, 1) to a bound at confidence 1 − alpha."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound that a check may ask for at any error probability, as one of several proofs.
+
+    Attributes
+    ----------
+    id : str
+        The id of the number, or of one point of a curve (:meth:`Curve.bound_key`).
+    at : callable
+        From a one-sided error probability ``alpha`` in (0, 1) to the bound at confidence
+        1 − ``alpha``.
+    shown : Estimate or Curve or None
+        The number that the result holds, at the audit's own confidence; None where another shows
+        it, or nothing does.
+    """
+
+    id: str
+    at: AtLevel
+    shown: "Estimate | Curve | None" = None
+
+    @classmethod
+    def of(cls, shown: Estimate, at: AtLevel) -> "Bound":
+        """Return the bound that an estimate shows at the audit's confidence."""
+        return cls(shown.id, at, shown)
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one audit returns; the pipeline puts the findings into one ``AuditResult``.
@@ -419,7 +449,7 @@ class Finding:
     curves: tuple[Curve, ...] = ()
     histograms: tuple[Histogram, ...] = ()
     notes: tuple[Note, ...] = ()
-    bounds: Mapping[str, Callable[[float], float]] = field(default_factory=dict)
+    bounds: Mapping[str, AtLevel] = field(default_factory=dict)
 
     def in_section(self, section: str) -> "Finding":
         """Return the finding with its numbers in the ``section``, unless they name another."""

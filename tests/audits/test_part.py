@@ -9,7 +9,7 @@ from worlds import feature_table
 
 from ldpaudit.audits.assumptions.standing import over_all_rows
 from ldpaudit.audits.interface import AuditContext, Plan, in_part
-from ldpaudit.audits.running import part_note, run_audits
+from ldpaudit.audits.running import part_notes, run_audits
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import Declaration, Release, ReleasedLabels, Slices, TrueLabels
@@ -74,10 +74,10 @@ def test_what_goes_with_the_rows() -> None:
     assert context.views.every_row is not None
     assert len(context.views.every_row) == N
     np.testing.assert_array_equal(context.plan.slices[0].codes, codes[rows])
-    assert "4,096 of the 9,000 rows" in part_note(context)[0].text
+    assert "4,096 of the 9,000 rows" in next(part_notes(context)).text
     small = AuditContext(release().take(np.arange(2000)), CLAIM, Plan(seed=3))
     assert in_part(small) is small
-    assert part_note(small) == ()
+    assert [*part_notes(small)] == []
     assert over_all_rows(small) is small
 
 

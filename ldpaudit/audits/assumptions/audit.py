@@ -22,7 +22,7 @@ from ldpaudit.audits.assumptions.words import found_words, reading_words, stretc
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import one_channel
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.result import Estimate, Note, stated
+from ldpaudit.result import Bound, Estimate, Note, stated
 
 _BETS = "Shafer & Vovk (2019); Ville (1939)"
 # So many findings are described; the others are of the same cause, as a rule.
@@ -187,8 +187,7 @@ def _neighbours(context: AuditContext) -> Iterator[Part]:
     if counts is None:
         return
     bound = neighbour_bound(context, counts, 1 - level)
-    yield BOUND, lambda alpha: neighbour_bound(context, counts, alpha).epsilon
-    yield Estimate.lower_bound(
+    shown = Estimate.lower_bound(
         BOUND,
         "What the noise of a neighbour reveals",
         bound.epsilon,
@@ -201,6 +200,7 @@ def _neighbours(context: AuditContext) -> Iterator[Part]:
         assumptions=("groups of rows that share noise were released independently",),
         reference="Steinke, Nasr & Jagielski (2023), Theorem 5.2",
     )
+    yield Bound.of(shown, lambda alpha: neighbour_bound(context, counts, alpha).epsilon)
 
 
 def _agreement(context: AuditContext) -> Iterator[Part]:

@@ -26,7 +26,7 @@ from ldpaudit.audits.instance_loss.neighbourhoods import (
     scored_rows,
     scores,
 )
-from ldpaudit.audits.interface import AuditContext, Bound, BuiltIn, Part, collected, notes
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
 from ldpaudit.audits.models import why_unscored
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.consistency import marginal_consistency
@@ -46,7 +46,7 @@ from ldpaudit.estimators.instance_loss import (
 )
 from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.release import FloatArray
-from ldpaudit.result import Curve, Estimate, Histogram, Note
+from ldpaudit.result import Bound, Curve, Estimate, Histogram, Note
 from ldpaudit.result.stated import FEATURE_BLIND, INDEPENDENT
 
 AUDIT_ID = "instance-loss"
@@ -86,16 +86,13 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     yield from found.said()
     yield from certified.notes
     above = bool(certified.estimates) and certified.estimates[0].value > found.losses.mean()
-    yield from notes(
-        AUDIT_ID,
-        (
-            "info",
-            above,
+    if above:
+        yield Note.info(
+            AUDIT_ID,
             "The certified bound on E[ν] lies above the neighbours' estimate: neighbourhoods are "
             "too coarse in this metric, so J(τ) is estimated too low as well. The estimate in the "
             "learned metric follows the labels more closely.",
-        ),
-    )
+        )
     if not found.asked.features or context.plan.metric == "learned":
         return
     # Distances between columns follow the labels poorly where there are many columns:
@@ -173,8 +170,8 @@ class _Loss:
         shares = self.shares(self.budget, self.labels, loss_grid(self.losses))
         return self._curve(EXCEEDANCE, title, what, shares)
 
-    def bounds(self, curve: Curve) -> Iterator[tuple[str, Bound]]:
-        """Yield J's lower bound at each point of a curve as a function of alpha, by id and τ."""
+    def bounds(self, curve: Curve) -> Iterator[Bound]:
+        """Yield J's lower bound at each point of a curve, by id and τ."""
         # At level 1 − alpha or a little more, in [0, 1]; 0 below an error probability of about
         # 1e-8. Computed when a level is first asked for.
         grid = np.array(curve.x)
@@ -191,7 +188,7 @@ class _Loss:
             return 0.0 if step is None else float(at_step(step)[place])
 
         for place in range(len(curve.x)):
-            yield curve.bound_key(place), partial(at, place)
+            yield Bound(curve.bound_key(place), partial(at, place))
 
     def parts(self) -> Iterator[Part]:
         yield from self.means()
@@ -203,45 +200,40 @@ class _Loss:
         yield self._histogram()
         yield from self.bounds(self.averaged)
 
-    def said(self) -> tuple[Note, ...]:
+    def said(self) -> Iterator[Note]:
         asked, source = self.asked, self.labels.source
-        return notes(
+        yield Note.info(
             AUDIT_ID,
-            (
-                "info",
-                True,
-                f"{len(asked.queries)} people were asked for their loss, with about {asked.k} "
-                f"neighbours each among {asked.index_rows} other people; {asked.method}.",
-            ),
-            (
-                "info",
-                not asked.features,
+            f"{len(asked.queries)} people were asked for their loss, with about {asked.k} "
+            f"neighbours each among {asked.index_rows} other people; {asked.method}.",
+        )
+        if not asked.features:
+            yield Note.info(
+                AUDIT_ID,
                 "No feature distinguishes two rows: only the released label's part was audited.",
-            ),
-            (
-                "info",
-                asked.features,
+            )
+        if asked.features:
+            yield Note.info(
+                AUDIT_ID,
                 "Where label probabilities change faster than the neighbourhoods can follow, the "
                 "estimate is drawn towards the average person: some people's true loss is larger.",
-            ),
-            (
-                "info",
-                source == "measured",
+            )
+        if source == "measured":
+            yield Note.info(
+                AUDIT_ID,
                 "The channel was measured from true against released labels, because none is "
                 "declared or the counts contradict the declared one.",
-            ),
-            (
-                "info",
-                source == "none",
+            )
+        if source == "none":
+            yield Note.info(
+                AUDIT_ID,
                 "The mechanism uses the features, so the estimates cover the features' part alone: "
                 "what the features reveal about the label without the released label.",
-            ),
-            (
-                "warning",
-                np.isinf(self.losses).any(),
-                "Some released labels prove the true label, so their loss has no limit.",
-            ),
-        )
+            )
+        if np.isinf(self.losses).any():
+            yield Note.warning(
+                AUDIT_ID, "Some released labels prove the true label, so their loss has no limit."
+            )
 
     def _unaveraged(self) -> Exceedance:
         """Return the exceedance of ν(Y, Z, X): of each query's labels, or an outsider's guess."""
@@ -374,7 +366,7 @@ def _certified(context: AuditContext, labels: LossLabels) -> Iterator[Part]:
     data = HeldOut(posterior, truth[held_out], labels.released[held_out], prior, channel)
     bound = certified_mean_loss(data, rng=context.rng("instance-loss", "certificate"))
     level, n = context.plan.confidence, len(bound.values)
-    yield Estimate.lower_bound(
+    shown = Estimate.lower_bound(
         "instance_loss.mean_lower",
         "Mean loss E[ν], certified",
         bound.at(1 - level),
@@ -386,6 +378,7 @@ def _certified(context: AuditContext, labels: LossLabels) -> Iterator[Part]:
         assumptions=(INDEPENDENT,),
         reference=_DUAL,
     )
+    yield Bound.of(shown, bound.at)
     yield Estimate.estimated(
         "instance_loss.mean_by_model",
         "Mean loss E[ν], by a model",
@@ -396,7 +389,6 @@ def _certified(context: AuditContext, labels: LossLabels) -> Iterator[Part]:
         assumptions=("the model's log-odds are the best there are", INDEPENDENT),
         reference=_DUAL,
     )
-    yield "instance_loss.mean_lower", bound.at
 
 
 def _claimed(context: AuditContext, labels: LossLabels) -> Iterator[Part]:

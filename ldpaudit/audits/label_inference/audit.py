@@ -42,7 +42,7 @@ from ldpaudit.audits.label_inference.runs import (
     sample_asked,
 )
 from ldpaudit.audits.models import aligned_channel, learning_rows, side_by_side, why_unscored
-from ldpaudit.audits.scores import Scored, best_estimate, score_estimate
+from ldpaudit.audits.scores import Scored, best_bound, score_estimate
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.models.screening import MOST_COLUMNS, TREE_COLUMNS, merged, unrepeated
@@ -102,35 +102,45 @@ def _sampling(context: AuditContext, scored: int) -> Iterator[Note]:
     """Say how many rows attacks learn from and are scored on, where they are not all."""
     n, grouped = len(context.release), context.release.groups is not None
     learnt = sum(len(learning_rows(context, half)) for half in (0, 1))
-    said = {
-        "Attacks are scored on one row of each group (--group, a repeated --id), drawn at random: "
-        "rows that belong together are no independent guesses.": grouped,
-        f"Of {n:,} rows, attacks learn from {learnt:,} and are scored on "
-        f"{'the groups of ' if grouped else ''}{scored:,}, each a random sample; intervals allow "
-        "for it. Attacks that are slow are scored on fewer, as their counts say.": (
-            min(scored, learnt) < n
-        ),
-    }
-    yield from (Note.info(AUDIT_ID, text) for text, applies in said.items() if applies)
+    if grouped:
+        yield Note.info(
+            AUDIT_ID,
+            "Attacks are scored on one row of each group (--group, a repeated --id), drawn at "
+            "random: rows that belong together are no independent guesses.",
+        )
+    if min(scored, learnt) < n:
+        yield Note.info(
+            AUDIT_ID,
+            f"Of {n:,} rows, attacks learn from {learnt:,} and are scored on "
+            f"{'the groups of ' if grouped else ''}{scored:,}, each a random sample; intervals "
+            "allow for it. Attacks that are slow are scored on fewer, as their counts say.",
+        )
 
 
 def _remarks(context: AuditContext, missing: LeftOut) -> Iterator[Note]:
     """Say which columns models do not, or not wholly, learn from, and which attacks did not run."""
     features = context.release.features
     alone, rare = unrepeated(features), merged(features)
-    said = {
-        f"Feature columns: {features.width}. Models of trees learn from {TREE_COLUMNS} of them "
-        f"and every model from {MOST_COLUMNS} at most: those that go most clearly with the labels "
-        "that the model learns from, never with labels of rows that are scored.": (
-            features.width > TREE_COLUMNS
-        ),
-        f"Feature columns with another value in nearly every row: {alone}. Models learn nothing "
-        "from a value that does not come again, so attacks leave such columns out, but for the "
-        "words of free texts.": alone > 0,
-        f"Feature columns with values on fewer than 10 rows: {rare}. The attacks' models take the "
-        "rare values of a column as one.": rare > 0,
-    }
-    yield from (Note.info(AUDIT_ID, text) for text, applies in said.items() if applies)
+    if features.width > TREE_COLUMNS:
+        yield Note.info(
+            AUDIT_ID,
+            f"Feature columns: {features.width}. Models of trees learn from {TREE_COLUMNS} of them "
+            f"and every model from {MOST_COLUMNS} at most: those that go most clearly with the "
+            "labels that the model learns from, never with labels of rows that are scored.",
+        )
+    if alone > 0:
+        yield Note.info(
+            AUDIT_ID,
+            f"Feature columns with another value in nearly every row: {alone}. Models learn "
+            "nothing from a value that does not come again, so attacks leave such columns out, but "
+            "for the words of free texts.",
+        )
+    if rare > 0:
+        yield Note.info(
+            AUDIT_ID,
+            f"Feature columns with values on fewer than 10 rows: {rare}. The attacks' models take "
+            "the rare values of a column as one.",
+        )
     for make, left_out in ((Note.warning, missing.broken), (Note.info, missing.unfit)):
         for name, reason in left_out.items():
             yield make(AUDIT_ID, f"The attack {name} was left out: {reason.rstrip('.')}.")
@@ -208,7 +218,9 @@ def _outsider(context: AuditContext, channel: Channel) -> Iterator[Part]:
     for scored, measure in ((against, gained), (candidates, right)):
         if scored:
             asked = scored, measure, confidence, missing.possible, BEST_TITLE, chosen
-            yield best_estimate(*asked, **_STATED)[0]
+            strongest = best_bound(*asked, **_STATED).shown
+            assert strongest is not None
+            yield strongest
     yield from claim_parts(context, channel, None)
     yield from _remarks(context, missing)
 

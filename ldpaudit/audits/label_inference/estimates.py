@@ -21,7 +21,7 @@ from ldpaudit.attacks.scoring import (
 )
 from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.audits.label_inference.runs import AttackRun
-from ldpaudit.audits.scores import BEST, best_estimate, score_estimate, score_id, score_of
+from ldpaudit.audits.scores import BEST, best_bound, score_estimate, score_id, score_of
 from ldpaudit.estimators.advantage import (
     accuracy_ceiling,
     advantage_ceiling,
@@ -128,8 +128,7 @@ def best_parts(runs: Sequence[AttackRun], confidence: float, possible: int = 1) 
     # of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
     # bound, which needs no correction: the strongest attack's own bound is among them. Where one
     # learns from the rows it guesses, all are bounded given what is released, so that chance does
-    # not decide which is the strongest. The lower bound is also yielded as a function of its error
-    # probability.
+    # not decide which is the strongest.
     attacks = [run for run in runs if run.uses_release]
     given = any(run.given_release for run in attacks)
     if given:
@@ -141,9 +140,7 @@ def best_parts(runs: Sequence[AttackRun], confidence: float, possible: int = 1) 
     for measure in (ACCURACY, ADVANTAGE) if attacks else ():
         asked = attacks, measure, confidence, possible, BEST_TITLE, words
         reference = _REFERENCE if measure is ADVANTAGE else None
-        estimate, strength = best_estimate(*asked, reference=reference)
-        yield estimate
-        yield estimate.id, strength
+        yield best_bound(*asked, reference=reference)
 
 
 def strongest(runs: Sequence[AttackRun]) -> AttackRun | None:

@@ -21,7 +21,7 @@ from ldpaudit.audits.assumptions.standing import (
     standing,
 )
 from ldpaudit.audits.assumptions.words import reading_words
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected, notes
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
 from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
     insider_evidence_of_all,
@@ -51,7 +51,7 @@ from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, 
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.release import IndexArray, label_table
-from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result import Bound, Curve, Estimate, Note
 from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
@@ -105,37 +105,27 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         yield Note.warning("mechanism", f"Counts of labels alone give no bound of ε: {dependent}.")
         return
     one_class = truth is not None and insider_evidence(context) is None
-    yield from notes(
-        "mechanism",
-        (
-            "warning",
-            context is not every,
+    if context is not every:
+        yield Note.warning(
+            "mechanism",
             f"Bounds of ε count the {len(context.release):,} rows of the first stage, whose labels "
             "were released without the features. In later stages each row has a channel of its "
             "own: a larger ε in these alone would not be found.",
-        ),
-        (
-            "warning",
-            one_class,
-            "True labels give no bound of ε: fewer than two classes occur among them.",
-        ),
-        (
-            "info",
-            truth is not None and not one_class and isinstance(groups, str),
-            f"Groups of rows were not bounded by themselves: {groups}.",
-        ),
-        (
-            "info",
-            isinstance(outsider, str),
-            f"No bound of ε from the release alone: {outsider}.",
-        ),
-        (
-            "info",
-            context.claim.traits.outputs == "unknown",
+        )
+    if one_class:
+        yield Note.warning(
+            "mechanism", "True labels give no bound of ε: fewer than two classes occur among them."
+        )
+    if truth is not None and not one_class and isinstance(groups, str):
+        yield Note.info("mechanism", f"Groups of rows were not bounded by themselves: {groups}.")
+    if isinstance(outsider, str):
+        yield Note.info("mechanism", f"No bound of ε from the release alone: {outsider}.")
+    if context.claim.traits.outputs == "unknown":
+        yield Note.info(
+            "mechanism",
             "No mechanism is declared. The bounds of ε assume that the released label was drawn "
             "from the true label alone; for a mechanism that uses the features they do not hold.",
-        ),
-    )
+        )
 
 
 AUDIT: Final = BuiltIn("mechanism", _parts, needs=())
@@ -374,8 +364,8 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
         "digits between labels), chosen on one half of the rows and counted on the other"
     )
     names = LATTICE, "True labels, remainders of numbers"
-    yield _bound(context, names, bound, words, "Mironov (2012), for the digits")
-    yield LATTICE, lambda level: evidence.bound(level).epsilon
+    shown = _bound(context, names, bound, words, "Mironov (2012), for the digits")
+    yield Bound.of(shown, lambda level: evidence.bound(level).epsilon)
 
 
 def _bounds(context: AuditContext) -> Iterator[Part]:
@@ -403,13 +393,12 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
             yield _bound(context, own, bound, words, reference, *further)
         yield from _observed(label_counts(context))
         of_all = insider_evidence_of_all(context)
-        yield (
-            INSIDER,
-            lambda level: min(
-                insider.bound(level).epsilon,
-                math.inf if of_all is None else of_all.bound(level).epsilon,
-            ),
-        )
+
+        def of_the_least(level: float) -> float:
+            every = math.inf if of_all is None else of_all.bound(level).epsilon
+            return min(insider.bound(level).epsilon, every)
+
+        yield Bound(INSIDER, of_the_least)
     if not isinstance(groups, str):
         words = (
             "the strongest bound within groups of rows whose released label equals the true one "
@@ -419,8 +408,8 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
         # At the level at which it counts against a claim: other bounds have the rest.
         bound = groups.bound(alpha * INSIDER_SHARES[SUBGROUPS])
         own = SUBGROUPS, "True labels, groups of rows"
-        yield _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
-        yield SUBGROUPS, lambda level: groups.bound(level).epsilon
+        shown = _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
+        yield Bound.of(shown, lambda level: groups.bound(level).epsilon)
         # What noise shows of unknown columns is said with it; this is of the same cause.
         found = None if doubt(context) is not None else subgroup_doubt(context)
         if found is not None:
@@ -433,8 +422,8 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
             "the reports"
         )
         reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
-        yield _bound(context, names, epsilon_lower(reports, alpha), words, reference)
-        yield INSIDER, lambda level: epsilon_lower(reports, level).epsilon
+        shown = _bound(context, names, epsilon_lower(reports, alpha), words, reference)
+        yield Bound.of(shown, lambda level: epsilon_lower(reports, level).epsilon)
     if not isinstance(outsider, str):
         bound = outsider.bound(alpha)
         words = (
@@ -443,8 +432,8 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
         )
         reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
         alone = OUTSIDER, "The release alone"
-        yield _bound(context, alone, bound, words, reference, NOT_DERIVED, UNSELECTED)
-        yield OUTSIDER, lambda level: outsider.bound(level).epsilon
+        shown = _bound(context, alone, bound, words, reference, NOT_DERIVED, UNSELECTED)
+        yield Bound.of(shown, lambda level: outsider.bound(level).epsilon)
 
 
 def _observed(counts: IndexArray) -> Iterator[Estimate]:

@@ -11,7 +11,7 @@ from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.epsilon.noisy_features import PairGuesses, once, pair_guesses
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
-from ldpaudit.result import Estimate, Note
+from ldpaudit.result import Bound, Estimate, Note
 from ldpaudit.result.stated import (
     FEATURE_CURVE,
     FEATURE_NOISE,
@@ -114,7 +114,7 @@ def _bounds(claim: NoisyFeatures, found: PairGuesses, alpha: float) -> Iterator[
         assumptions=(_ALIKE, _WITHIN, _ONE_SIGMA),
         reference="Mahloujifar, Melis & Chaudhuri (2025), Algorithm 1",
     )
-    yield Estimate.lower_bound(
+    shown = Estimate.lower_bound(
         FEATURE_CURVE,
         "ε of the features’ noise, if it is Gaussian",
         under(alpha),
@@ -126,4 +126,4 @@ def _bounds(claim: NoisyFeatures, found: PairGuesses, alpha: float) -> Iterator[
         assumptions=(INDEPENDENT, _ALIKE, _ONE_SIGMA),
         reference="Dong, Roth & Su (2022), Corollary 3.3; Hoeffding (1956), Theorem 5",
     )
-    yield FEATURE_CURVE, under
+    yield Bound.of(shown, under)

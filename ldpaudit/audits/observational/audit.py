@@ -36,7 +36,7 @@ from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.models.label_model import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
-from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result import Bound, Curve, Estimate, Note
 from ldpaudit.result.stated import INDEPENDENT
 
 AUDIT_ID = "observational"
@@ -76,7 +76,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     if feature_dependence(context) is None:
         return
     if evidence:
-        yield LOWER, partial(strongest_bound, evidence)
+        yield Bound(LOWER, partial(strongest_bound, evidence))
     else:
         yield Note.info(AUDIT_ID, _UNCERTIFIED)
 

@@ -41,7 +41,7 @@ from ldpaudit.estimators.intervals.binomial import (
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, label_table
-from ldpaudit.result import Estimate, Note
+from ldpaudit.result import Bound, Estimate, Note
 from ldpaudit.result.stated import EXCESS, EXCESS_TITLE
 
 _FEWEST_MATCHES: Final = 20
@@ -394,8 +394,7 @@ def observational_power(context: AuditContext) -> Iterator[Part]:
 
     value, wanted = excess(alpha), context.plan.max_undetected_excess.at(limit)
     found = "as stated" if known else "counted, at the less informative end of an interval"
-    yield EXCESS, excess
-    yield Estimate.estimated(
+    shown = Estimate.estimated(
         EXCESS,
         EXCESS_TITLE,
         value,
@@ -411,6 +410,7 @@ def observational_power(context: AuditContext) -> Iterator[Part]:
             *((_DRAWN,) if known else ()),
         ),
     )
+    yield Bound.of(shown, excess)
     if value <= wanted:
         return
     # What the release lacks for the wanted power.

@@ -15,7 +15,7 @@ from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.audits.assumptions.rows import Counted
 from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
 from ldpaudit.audits.before import before
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, notes
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
 from ldpaudit.audits.person.answers import EPSILON, Answers
 from ldpaudit.audits.person.guessing import guess_curve, votes
@@ -31,7 +31,6 @@ from ldpaudit.estimators.epsilon.strongest import (
 )
 from ldpaudit.estimators.person import (
     AnswersEvidence,
-    Bound,
     Noise,
     column_codes,
     columns_evidence,
@@ -42,7 +41,7 @@ from ldpaudit.estimators.person import (
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import Release, ReleasedLabels, label_table
-from ldpaudit.result import Details, Estimate, Finding, Note
+from ldpaudit.result import AtLevel, Bound, Details, Estimate, Finding, Note
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
     INDEPENDENT,
@@ -216,12 +215,12 @@ def _people(answers: Answers) -> Iterator[Part]:
             assumptions=("a category that most people keep is the same one in both releases",),
         )
     repeated, missing = releases.repeated, people - len(inside)
-    yield from notes(
-        "person",
-        ("warning", not releases.by_id, _BY_ORDER),
-        ("info", repeated, _counted_people(repeated, *_REPEATED)),
-        ("info", missing, _counted_people(missing, *_MISSING)),
-    )
+    if not releases.by_id:
+        yield Note.warning("person", _BY_ORDER)
+    if repeated:
+        yield Note.info("person", _counted_people(repeated, *_REPEATED))
+    if missing:
+        yield Note.info("person", _counted_people(missing, *_MISSING))
 
 
 def _counted_people(count: int, one: str, several: str, words: str) -> str:
@@ -303,10 +302,13 @@ def _bounds(answers: Answers, limit: float | None, *, adds_up: bool) -> Iterator
         if not columns:
             yield _not_bounded(answers, "fewer than two classes occur among unchanged labels")
         return
-    yield from (estimates := list(_estimates(answers, evidence)))
-    if estimates[0].kind != "certified":
+    strongest, *others = _estimates(answers, evidence)
+    if strongest.kind != "certified":
+        yield strongest
+        yield from others
         return
-    yield PERSON_LOWER, evidence.epsilon
+    yield Bound.of(strongest, evidence.epsilon)
+    yield from others
     # What a release simulated as claimed would have shown.
     rng = context.rng("person", "power")
     drawn = answers.simulated(rng)
@@ -314,18 +316,17 @@ def _bounds(answers: Answers, limit: float | None, *, adds_up: bool) -> Iterator
     if simulated is not None and not columns and not adds_up:
         simulated = simulated.without_sums()
     if simulated is not None:
-        yield AS_CLAIMED, simulated.epsilon
+        yield Bound(AS_CLAIMED, simulated.epsilon)
         called = f"all {answers.kind} together"
         yield from _power(simulated.epsilon, limit, answers.alpha, called)
 
 
-def _power(as_claimed: Bound, limit: float | None, alpha: float, called: str) -> Iterator[Part]:
+def _power(as_claimed: AtLevel, limit: float | None, alpha: float, called: str) -> Iterator[Part]:
     """Yield the excess that would be found, also as a function of its level."""
     if limit is None or not 0 < limit < inf:
         return
     excess = detectable_excess(as_claimed, limit, WANTED_POWER)
-    yield PERSON_EXCESS, excess
-    yield Estimate.estimated(
+    shown = Estimate.estimated(
         PERSON_EXCESS,
         f"Smallest excess over the claim of {called} that would be found",
         excess(alpha),
@@ -334,6 +335,7 @@ def _power(as_claimed: Bound, limit: float | None, alpha: float, called: str) ->
         f"claim by with probability {WANTED_POWER:.0%}",
         assumptions=("the bound's standard error is that of the simulated release",),
     )
+    yield Bound.of(shown, excess)
 
 
 def _estimates(answers: Answers, evidence: AnswersEvidence) -> Iterator[Estimate]:
@@ -395,10 +397,10 @@ def _alone(answers: Answers, *, adds_up: bool) -> Iterator[Part]:
         reference="Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5",
     )
     if kind == "certified":
-        yield RELEASE_ONLY, bound
+        yield Bound(RELEASE_ONLY, bound)
 
 
-def _bound_alone(answers: Answers, *, adds_up: bool) -> Bound | None:
+def _bound_alone(answers: Answers, *, adds_up: bool) -> AtLevel | None:
     """Return the bound of columns with one channel each from the release alone; None without one.
 
     Groups are found by models of released labels, so what is counted of one column may depend on
@@ -478,9 +480,10 @@ def person_parts(
         for name in (PERSON_LOWER, AS_CLAIMED)
         if all(name in own for own in every)
     }
-    yield from bounds.items()
+    if AS_CLAIMED in bounds:
+        yield Bound(AS_CLAIMED, bounds[AS_CLAIMED])
     assumptions = dict.fromkeys(text for e in behind.values() for text in e.assumptions)
-    yield Estimate.lower_bound(
+    everything = Estimate.lower_bound(
         PERSON_LOWER,
         "Everything of a person, strongest bound",
         bounds[PERSON_LOWER](1 - confidence),
@@ -495,6 +498,7 @@ def person_parts(
         assumptions=(*assumptions, *((OWN_DRAWS,) if apart else ())),
         reference="Fisher (1932), section 21.1",
     )
+    yield Bound.of(everything, bounds[PERSON_LOWER])
     power = list[Part]()
     if AS_CLAIMED in bounds and adds_up and not open_ones:
         called = "everything of a person"
@@ -506,7 +510,7 @@ def person_parts(
     yield from power or [Note.info("person", unknown)]
 
 
-def _all_columns(bounds: Sequence[Bound], apart: bool, alpha: float) -> float:
+def _all_columns(bounds: Sequence[AtLevel], apart: bool, alpha: float) -> float:
     if apart:
         return sum_lower(bounds, alpha)
     return max(bound(alpha / len(bounds)) for bound in bounds)

@@ -16,13 +16,13 @@ from ldpaudit.audits.instance_loss.neighbourhoods import (
     measured_channel,
     measured_shares,
 )
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, notes
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import aligned_channel, feature_dependence, half_model
 from ldpaudit.audits.renyi.curves import (
     AUDIT_ID,
     MOST_LABELS,
     Measured,
-    bound_functions,
+    bounds_of_orders,
     certified_curve,
     curve_consequences,
     double_rr_curves,
@@ -45,7 +45,7 @@ from ldpaudit.estimators.renyi import (
 )
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
-from ldpaudit.result import Curve
+from ldpaudit.result import Curve, Note
 from ldpaudit.result.stated import FEATURE_BLIND, INDEPENDENT
 
 # With fewer rows neither half has enough to fit a model and to bound a divergence.
@@ -61,28 +61,25 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     compared = synthetic_parts(context)
     yield from compared or ()
     yield from double_rr_curves(context, compared or ())
-    yield from notes(
-        AUDIT_ID,
-        (
-            "info",
-            traits.features == "unchanged" and has_features(context),
+    if traits.features == "unchanged" and has_features(context):
+        yield Note.info(
+            AUDIT_ID,
             "The features are released unchanged, so the claim bounds no Rényi divergence "
             "between released rows of two labels (Theorems 6.1 and 6.4 of Busa-Fekete et al. "
             "2023): where features settle the label it is infinite, however small ε is.",
-        ),
-        (
-            "info",
-            traits.features == "partly synthetic" and compared is None,
+        )
+    if traits.features == "partly synthetic" and compared is None:
+        yield Note.info(
+            AUDIT_ID,
             "How far synthetic features are from true ones was not measured: that needs the "
             "original features (--original) or the synthetic table (--synthetic).",
-        ),
-        (
-            "info",
-            traits.label_depends_on_features,
+        )
+    if traits.label_depends_on_features:
+        yield Note.info(
+            AUDIT_ID,
             "The model behind the bounds takes the released label to depend on the true label "
             "alone. Where it does not, the bounds remain valid but are weaker.",
-        ),
-    )
+        )
 
 
 AUDIT: Final = BuiltIn(AUDIT_ID, _parts, counts="people", needs=("truth", "labels", "rows"))
@@ -237,7 +234,7 @@ def _of_release(context: AuditContext) -> Iterator[Part]:
     joint = GuessedRows(posterior * channel.T[release.released[held]], labels[held], prior)
     worst = worst_pair(joint, ORDERS, rng=context.rng(AUDIT_ID, "release"))
     yield certified_curve(RELEASE, _TITLE, worst, context.plan.confidence, _words(worst))
-    yield from bound_functions(RELEASE, worst.bounds)
+    yield from bounds_of_orders(RELEASE, worst.bounds)
     unseen = k - worst.estimated_labels
     given = f"{unseen} labels with fewer rows are no farther from the others than those compared"
     estimate = estimated_curve(
@@ -261,34 +258,31 @@ def _of_release(context: AuditContext) -> Iterator[Part]:
         yield from _if_claim_holds(context, features, declared, classes.astype(np.int64))
     few = int((prior * 2 * len(available) < 100).sum())
     unsupported = [point.order for point in worst.points if not point.supported]
-    yield from notes(
-        AUDIT_ID,
-        (
-            "info",
-            len(available) > len(held),
+    if len(available) > len(held):
+        yield Note.info(
+            AUDIT_ID,
             f"{len(held)} of {len(available)} held-out rows were drawn at random for "
             "Rényi divergences; the bounds remain valid.",
-        ),
-        (
-            "info",
-            few,
+        )
+    if few:
+        yield Note.info(
+            AUDIT_ID,
             f"{few} labels have fewer than 100 rows; they were compared only as part of a group, "
             "for which a lower bound holds as well. Estimates leave them out.",
-        ),
-        (
-            "info",
-            not worst.points,
+        )
+    if not worst.points:
+        yield Note.info(
+            AUDIT_ID,
             "The Rényi divergence was not estimated: fewer than two labels have 50 held-out rows "
             "each. The certified bound holds at every order.",
-        ),
-        (
-            "info",
-            unsupported,
+        )
+    if unsupported:
+        yield Note.info(
+            AUDIT_ID,
             f"{worst.rows} rows cannot support an estimate of the Rényi divergence from order "
             f"{min(unsupported, default=0):g} on: it would depend on fewer than 30 effective rows. "
             "The certified bound holds at every order.",
-        ),
-    )
+        )
 
 
 def _if_claim_holds(

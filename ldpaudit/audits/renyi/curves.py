@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, Bound, Part, notes
+from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.advantage import utility_bound
@@ -28,7 +28,7 @@ from ldpaudit.estimators.renyi import (
 from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, IndexArray
-from ldpaudit.result import Curve, Estimate, Note
+from ldpaudit.result import Bound, Curve, Estimate, Note
 from ldpaudit.result.stated import INDEPENDENT
 
 AUDIT_ID = "renyi"
@@ -129,9 +129,9 @@ def estimated_curve(
     )
 
 
-def bound_functions(identifier: str, bounds: Sequence[RenyiBound]) -> Iterator[tuple[str, Bound]]:
-    """Yield the bounds as functions of the error probability, by id and order."""
-    return ((f"{identifier}@{bound.order:g}", bound.at) for bound in bounds)
+def bounds_of_orders(identifier: str, bounds: Sequence[RenyiBound]) -> Iterator[Bound]:
+    """Yield the bound at each point of a curve, by id and order."""
+    return (Bound(f"{identifier}@{bound.order:g}", bound.at) for bound in bounds)
 
 
 def support_estimates(
@@ -525,27 +525,24 @@ def _compared(
     names = "discriminator of synthetic rows", "synthetic features"
     yield from support_estimates(_SYNTHETIC, names, measured)
     if not sides.doubt:
-        yield from bound_functions(_SYNTHETIC, measured.bounds)
-    yield from notes(
+        yield from bounds_of_orders(_SYNTHETIC, measured.bounds)
+    yield Note.info(
         AUDIT_ID,
-        (
-            "info",
-            True,
-            "The divergence between true and synthetic features is that of the generator. Rows of "
-            "a synthetic table that are released more than once can be told from people by an "
-            "attacker who holds the table; that is not measured here.",
-        ),
-        (
-            "info",
-            left_out,
+        "The divergence between true and synthetic features is that of the generator. Rows of "
+        "a synthetic table that are released more than once can be told from people by an "
+        "attacker who holds the table; that is not measured here.",
+    )
+    if left_out:
+        yield Note.info(
+            AUDIT_ID,
             f"{left_out} labels were left out: those with fewer than {FEWEST} true or synthetic "
             f"rows, and all but the {MOST_LABELS} most frequent.",
-        ),
-        (
-            "info",
-            not sides.labelled,
+        )
+    if not sides.labelled:
+        yield Note.info(
+            AUDIT_ID,
             "The label that a synthetic row was made for is not released, so each label's true "
             "features face all synthetic rows.",
-        ),
-        ("warning", sides.seen, _COPIED),
-    )
+        )
+    if sides.seen:
+        yield Note.warning(AUDIT_ID, _COPIED)
