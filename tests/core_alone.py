@@ -23,8 +23,15 @@ COPIED = (
     "examples",
 )
 REMOVED = ("ldpaudit/extras", "tests/extras")
-# Folders and files of tests that need no extra and take seconds; all that they test is the core.
-QUICK = ("tests/judging", "tests/result", "tests/work")
+# Folders and files of tests that need no extra, and take half a minute together. The commands are
+# tested from a file to the verdict, the report and the proof.
+QUICK = (
+    "tests/judging",
+    "tests/result",
+    "tests/work",
+    "tests/commands/declare",
+    "tests/commands/test_end_to_end.py",
+)
 # The sources are installed in place, and would be found beside the copy.
 _HERE_ALONE = """import sys
 sys.meta_path[:] = [one for one in sys.meta_path if "__editable__" not in str(one)]

@@ -12,8 +12,9 @@ the natural one leaves it open. What natural columns say changes gradually, so a
 digit that decides a label stands out, and a good predictor does not.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from typing import Any, Final
 
@@ -242,8 +243,13 @@ def readable(shown: Representations, labels: Labels, rng: np.random.Generator) -
         found.append(best)
         gone = {*best.source.arrays[:1]}
         left &= [s != best.source and not gone & {*s.arrays} for s in shown.sources]
-    sharp = np.maximum(_predicted(natural, labels), seen)
-    found += _by_value(shown, asked, labels, sharp <= OPEN)
+
+    @cache
+    def open_() -> BoolArray:
+        sharp = np.maximum(_predicted(natural, labels), seen)
+        return np.asarray(sharp <= OPEN)
+
+    found += _by_value(shown, asked, labels, open_)
     named, kept = set[int](), list[Readable]()
     for one in sorted(found, key=lambda one: -one.share):
         arrays = one.source.arrays
@@ -268,12 +274,12 @@ def _without_order(shown: Representations, labels: Labels) -> BoolArray:
 
 
 def _by_value(
-    shown: Representations, asked: BoolArray, labels: Labels, open_: BoolArray
+    shown: Representations, asked: BoolArray, labels: Labels, open_: Callable[[], BoolArray]
 ) -> Iterator[Readable]:
     """Yield what the values of single representations decide.
 
-    ``asked``: the representations to look at; ``open_``: where values leave labels open: a digit
-    or a count may be that of few values, which are asked themselves.
+    ``asked``: the representations to look at; ``open_`` returns where values leave labels open: a
+    digit or a count may be that of few values, which are asked themselves.
     """
     for place in np.flatnonzero(asked):
         source = shown.sources[place]

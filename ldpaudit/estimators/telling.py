@@ -4,8 +4,9 @@ In: a column and labels as arrays. Out: shares of labels that are told, learnt o
 counted on others, and shares of people whose value alone decides their label.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -162,7 +163,7 @@ def decided(
     *,
     between: bool | None = None,
     alpha: float = _ALPHA,
-    open_: BoolArray | None = None,
+    open_: Callable[[], BoolArray] | None = None,
 ) -> Decided:
     """Return the share of people whose value in a column decides their label.
 
@@ -183,8 +184,9 @@ def decided(
         Whether values are numbers; default: those of a floating type.
     alpha : float
         The error probability of all values of one label.
-    open_ : bool array of shape (t, k), optional
-        Which labels other knowledge leaves open for the rows that are tested; default: all.
+    open_ : callable, optional
+        Returns which labels other knowledge leaves open for the rows that are tested, bool array of
+        shape (t, k); default: all. Called only where some value may decide a label.
     """
     distinct, codes = np.unique(values, return_inverse=True)
     if between is None:
@@ -204,16 +206,23 @@ def decided(
 class _Rows:
     """The labels of rows, half of them to learn from."""
 
-    def __init__(self, labels: IntArray, released: IntArray, open_: BoolArray | None) -> None:
+    def __init__(
+        self, labels: IntArray, released: IntArray, open_: Callable[[], BoolArray] | None
+    ) -> None:
         self.labels, self.k = labels, int(labels.max()) + 1
-        table = np.bincount(
-            released * self.k + labels, minlength=(int(released.max()) + 1) * self.k
-        )
-        table = table.reshape(-1, self.k)
-        self.open = (table <= OPEN * table.sum(axis=1, keepdims=True))[released]
+        self.released, self._open = released, open_
         self.even = np.arange(len(labels)) % 2 == 0
-        if open_ is not None:
-            self.open[~self.even] &= open_
+
+    @cached_property
+    def open(self) -> BoolArray:
+        """Which labels are open for each row, bool (n, k)."""
+        size = int(self.released.max()) + 1, self.k
+        table = np.bincount(self.released * self.k + self.labels, minlength=size[0] * size[1])
+        table = table.reshape(size)
+        found: BoolArray = (table <= OPEN * table.sum(axis=1, keepdims=True))[self.released]
+        if self._open is not None:
+            found[~self.even] &= self._open()
+        return found
 
     def decided(self, codes: IndexArray, *, between: bool, alpha: float) -> Decided:
         """Return what values decide, given as codes in their order; ``between``: of numbers."""

@@ -189,13 +189,15 @@ class Groups:
     """A grouping of the rows that was there before the noise.
 
     ``name``: in words; ``codes``, int64 (n,): from 0; ``columns``: the array columns of which it is
-    made; ``rows``, int64 (n,): a random order of all rows, in which bets take them.
+    made; ``rows``, int64 (n,): a random order of all rows, in which bets take them; ``order``: the
+    order of mirrored rows.
     """
 
     name: str
     codes: IndexArray
     columns: tuple[int, ...]
     rows: IndexArray
+    order: Order | None = None
 
     @cached_property
     def small(self) -> bool:
@@ -464,7 +466,7 @@ def _mirrors(residual: FloatArray, order: Order, n: int) -> Iterator[Departure]:
         codes = np.arange(size, size + n)
         codes[order.rows] = np.where(inside, np.minimum(ranks, mirrored), codes[order.rows])
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-        where = Groups(MIRRORED, codes, order.columns, order.rows)
+        where = Groups(MIRRORED, codes, order.columns, order.rows, order)
         yield Departure("groups", where, opposite=bool(clear[place] < 0), tried=tried)
 
 

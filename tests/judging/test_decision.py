@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from audits.assumptions.test_assumptions import release
+from audits.assumptions.tables import release
 from judging.cases import CLAIM, TODAY, drafted, evidence, judged, p_value, power
 from judging.test_node import node
 from scipy.stats import norm

@@ -292,7 +292,8 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     for view, departure in found_in:
         own = set(departure.columns) <= known
         # Rows in the order of true labels keep that of the file within each.
-        by_truth = isinstance(departure.where, Order) and "true label" in departure.where.name
+        order = _order(departure)
+        by_truth = order is not None and "true label" in order.name
         if confirmed[own] == _MOST_CONFIRMED or (by_truth and ordered):
             seen.update(departure.columns)
             continue
@@ -300,7 +301,7 @@ def white_noise(context: AuditContext) -> WhiteNoise:
         findings.append(found)
         confirmed[own] += found.p_value <= SUSPICIOUS
         explained = departure.p_value <= SUSPICIOUS < found.p_value
-        ordered |= explained and isinstance(departure.where, Order)
+        ordered |= explained and order is not None
         if explained:
             made.add(_place(departure))
         # What released labels explain would only be learnt again.
@@ -335,14 +336,20 @@ def _without_echoes(findings: Sequence[NoiseFinding]) -> list[NoiseFinding]:
 _Place = tuple[bool, str, tuple[int, ...]]
 
 
+def _order(departure: Departure) -> Order | None:
+    """Return the order in which a departure was seen; mirrored rows are groups by an order."""
+    where = departure.where
+    return where if isinstance(where, Order) else where.order
+
+
 def _place(departure: Departure) -> _Place:
     """Return where a departure was seen; ranks within values stand in the file's order."""
-    where = departure.where
-    if isinstance(where, Order) and where.name.startswith("rank"):
+    order = _order(departure)
+    if order is None:
+        return False, departure.where.name, departure.where.columns
+    if order.name.startswith("rank"):
         return True, "the file", ()
-    if where.name == MIRRORED:
-        return True, "column" if where.columns else "the file", where.columns
-    return isinstance(where, Order), where.name, where.columns
+    return True, order.name, order.columns
 
 
 def _confirmed(

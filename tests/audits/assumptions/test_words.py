@@ -140,7 +140,7 @@ def test_a_rule_on_a_column_from_before_is_named():
     frame, truth = people(rng, 3000)
     released = np.where(rng.random(3000) < LOST, 1 - truth, truth)
     frame["label"] = np.where(frame["age"] > 60, 0, released)
-    result = audited(frame, truth, before=COLUMNS)
+    result = audited(frame, truth, before=COLUMNS, only=(*AUDITS, "power"))
     assert result.verdict == "inconclusive"
     assert "follow from column 'age', whatever the true ones are: a rule seems" in result.sentence
     assert "rule on column 'age'" in result.next_steps[0]
@@ -153,7 +153,7 @@ def test_a_column_missing_by_released_label_is_named_and_no_rows_are_said_to_be_
     released = np.where(rng.random(2500) < LOST, 1 - truth, truth)
     frame = pd.DataFrame({name: rng.integers(0, 4, 2500) for name in "ab"})
     frame["bmi"] = np.where(released == 1, np.nan, rng.normal(size=2500).round(1))
-    result = audited(frame.assign(label=released), truth)
+    result = audited(frame.assign(label=released), truth, only=(*AUDITS, "power"))
     assert result.verdict != "fail"
     assert "left out" not in result.sentence
     if result.verdict == "inconclusive":

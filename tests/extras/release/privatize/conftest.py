@@ -12,7 +12,7 @@ from processes import called
 from ldpaudit.datasets import parse_declaration
 
 ran = partial(called, "privatize")
-ROWS = 2000
+ROWS = 1000
 
 
 def frame(rows=ROWS, seed=1):

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from extras.release.privatize.conftest import frame, ran
+from extras.release.privatize.conftest import ROWS, frame, ran
 from processes import heed_interrupts, refused
 
 from ldpaudit.extras.release.privatize.request import PrivatizeRequest
@@ -85,13 +85,13 @@ def world(tmp_path_factory):
     for name, content in TEXTS.items():
         (folder / name).write_text(content)
     for name, change in TABLES.items():
-        change(frame()).to_parquet(folder / f"{name}.parquet", index=False)
+        change(frame(2_000)).to_parquet(folder / f"{name}.parquet", index=False)
     no_rows = pq.read_table(folder / "data.parquet").slice(0, 0)  # pandas would forget the types.
     pq.write_table(no_rows, folder / "no-rows.parquet")
     (folder / "link.parquet").symlink_to(folder / "data.parquet")
     (folder / "hard.parquet").hardlink_to(folder / "data.parquet")
     (folder / "parts").mkdir()
-    frame().to_parquet(folder / "parts" / "one.parquet")
+    frame(2_000).to_parquet(folder / "parts" / "one.parquet")
     people, memory = str(folder / "people.parquet"), folder / "memory.parquet"
     options = {"remember": memory, "id_column": "person"}
     privatize(PrivatizeRequest(people, folder / "r0.csv", "rr", epsilon=1.0, **options))
@@ -295,7 +295,7 @@ def test_what_is_there_is_replaced_where_asked(data):
     there = data.with_name("there.parquet")
     there.write_bytes(b"something else")
     assert ran(data, *ONE.split(), "-o", there, "--overwrite")[0] == 0
-    assert pq.read_table(there).num_rows == 2000
+    assert pq.read_table(there).num_rows == ROWS
 
 
 def test_damage_found_half_way_leaves_nothing(tmp_path):

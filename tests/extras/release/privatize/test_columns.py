@@ -287,7 +287,7 @@ def applied(**options):
 
 def test_two_columns_one_declaration_one_secret(here):
     status, printed = ran("data.parquet", "-o", "r.parquet", "--secret", "s.parquet", *TWO)
-    assert (status, "2,000 rows with 2 private columns" in printed) == (0, True), printed
+    assert (status, f"{ROWS:,} rows with 2 private columns" in printed) == (0, True), printed
     assert "Releasing both reveals up to ε = 1.5 nats about a person." in printed
     stated = declared_json(Path("r.parquet"))
     assert stated["version"] == 2

@@ -129,7 +129,7 @@ def test_a_seed_gives_the_same_release_again_and_another_seed_another(data):
     assert b"987654321" not in output.read_bytes()
 
 
-# With 2,000 rows and a fixed seed these frequencies are facts, not draws; the tolerance of 5
+# With 1,000 rows and a fixed seed these frequencies are facts, not draws; the tolerance of 5
 # standard deviations says that they are plausible ones.
 def test_labels_follow_the_channel(data):
     release = applied(data, mechanism="randomized-response", noise=0.3).to_pandas()
