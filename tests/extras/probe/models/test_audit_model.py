@@ -204,6 +204,17 @@ def test_other_labels_are_other_and_as_frequent_as_labels_are() -> None:
     assert ((coins.labels(codes) == codes) == ~coins.coin[coins.unit]).all()
 
 
+def test_of_a_sorted_table_people_of_every_part_are_chosen() -> None:
+    codes, unit = np.repeat([0, 1, 2], 400), np.repeat(np.arange(600), 2)
+    coins = Coins.flipped(codes, unit, 0.5, np.random.default_rng(0))
+    assert len(coins.coin) == 300
+    assert (np.bincount(coins.unit) == 2).all()
+    # 300 of 600 people: in each third 100, with a standard deviation of 5.8.
+    chosen = unit[coins.rows]
+    assert np.bincount(chosen // 200) / 2 == pytest.approx(100, abs=30)
+    assert (codes[coins.rows] == coins.either[:, 0]).all()
+
+
 def test_training_certifies_nearly_what_all_its_coins_could() -> None:
     """Against the exact binomial bound of all coins: methods and shares are chosen without them."""
     bounds, best = [], []
