@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from processes import called
+from worlds import ASYMMETRIC
 
 from ldpaudit.extras.choose.advise import candidates
 from ldpaudit.extras.choose.advise.candidates import (
     GRID,
+    Column,
     Line,
     Rows,
     information_share,
@@ -298,14 +300,17 @@ def test_what_was_not_simulated_is_named_when_the_time_ends(place):
     assert [one["epsilon"] for one in found["recommendations"][0]["labels"]]
 
 
-def response(k, epsilon):
-    weight = math.exp(epsilon)
-    return (np.ones((k, k)) + (weight - 1) * np.eye(k)) / (weight + k - 1)
+def test_the_shares_of_labels_have_half_a_row_added_to_each():
+    truth = np.repeat(np.arange(3, dtype=np.int32), [6, 3, 0])
+    release = SimpleNamespace(truth=truth, classes=("a", "b", "c"))
+    column = Column(None, None, None)
+    vars(column)["release"] = release
+    assert column.prior == pytest.approx(np.array([6.5, 3.5, 0.5]) / 10.5)
 
 
 def test_guesses_are_averaged_over_the_noise_exactly():
-    rng, channel = np.random.default_rng(0), response(4, 1.0)
-    posterior = rng.dirichlet(np.ones(4), 500)
+    rng = np.random.default_rng(0)
+    channel, posterior = rng.dirichlet(np.ones(6), 4), rng.dirichlet(np.ones(4), 500)
     rows = Rows(posterior, np.array([rng.choice(4, p=p) for p in posterior], dtype=np.int32))
     expected, drawn = rows.right(channel), np.zeros(500)
     for _ in range(400):
@@ -321,17 +326,17 @@ def test_the_information_of_a_noisy_label_is_the_textbooks():
     posterior = np.random.default_rng(2).dirichlet(np.ones(3), 50)
     assert information_share(posterior, np.eye(3)) == pytest.approx(1)
     assert information_share(posterior, np.full((3, 2), 0.5)) == pytest.approx(0)
-    eta, flip = np.array([0.1, 0.5, 0.8]), 0.3
-    noisy = eta * (1 - flip) + (1 - eta) * flip
-    wanted = (1 - 2 * flip) ** 2 * eta * (1 - eta) / (noisy * (1 - noisy))
-    channel = np.array([[1 - flip, flip], [flip, 1 - flip]])
+    eta, up, down = np.array([0.1, 0.5, 0.8]), 0.1, 0.3
+    noisy = eta * (1 - down) + (1 - eta) * up
+    wanted = (1 - up - down) ** 2 * eta * (1 - eta) / (noisy * (1 - noisy))
+    channel = np.array([[1 - up, up], [down, 1 - down]])
     assert information_share(np.stack([1 - eta, eta], axis=1), channel) == pytest.approx(
         wanted.mean()
     )
 
 
 def test_the_error_of_shares_is_that_of_draws():
-    rng, channel, n = np.random.default_rng(3), response(3, 1.0), 2000
+    rng, channel, n = np.random.default_rng(3), ASYMMETRIC.label_channel.matrix, 2000
     prior = np.array([0.5, 0.3, 0.2])
     counts = (prior * n).astype(int)
     released = sum(rng.multinomial(c, row, 3000) for c, row in zip(counts, channel, strict=True))
