@@ -25,6 +25,7 @@ from ldpaudit.estimators.epsilon.guesses import (
     one_run_p_value,
 )
 from ldpaudit.estimators.epsilon.tradeoff import gaussian_mu
+from ldpaudit.extras.probe.models import game
 from ldpaudit.extras.probe.models.game import Coins
 from ldpaudit.mechanisms import RandomizedResponse
 
@@ -213,6 +214,21 @@ def test_of_a_sorted_table_people_of_every_part_are_chosen() -> None:
     chosen = unit[coins.rows]
     assert np.bincount(chosen // 200) / 2 == pytest.approx(100, abs=30)
     assert (codes[coins.rows] == coins.either[:, 0]).all()
+
+
+def test_the_score_that_varies_less_over_candidates_of_several_rows_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unit, codes = np.array([0, 0, 1, 2, 3]), np.array([0, 1, 0, 0, 1])
+    coins = Coins(np.arange(5), unit, np.c_[codes, 1 - codes], np.zeros(4, bool))
+    # Of candidates 0 to 3 the log ratios are 1 + 2, 3, 3 and 0.
+    ratio = np.array([1.0, 2.0, 3.0, 3.0, 0.0])
+    other = 1 / (1 + np.exp(-ratio))
+    found = np.where(np.eye(2, dtype=bool)[1 - codes], other[:, None], 1 - other[:, None])
+    assert game.scores(coins, found, None)[1] == pytest.approx([3.0, 3.0, 3.0, 0.0])
+    for left, way in (([0.0, 4.0, 0.0, 0.0, 0.0], "memory"), ([4.0, 4.0, 0, 0, 0], "likelihood")):
+        monkeypatch.setattr(game, "expected", lambda ratio, _, left=left: ratio - np.array(left))
+        assert game.scores(coins, found, np.zeros((5, 1)))[0] == way
 
 
 def test_training_certifies_nearly_what_all_its_coins_could() -> None:
