@@ -37,6 +37,17 @@ def test_divergences_of_all_pairs_are_those_of_the_definition(alpha, spread):
     assert channel.rdp(alpha) == pytest.approx(np.max(expected), rel=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [5, 20])
+def test_divergences_of_sharp_rows_from_flat_ones_are_those_of_the_definition(alpha):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        logs = np.vstack([rng.uniform(-600, 0, (2, 4)), rng.uniform(-1, 0, (1, 4))])
+        matrix = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+        channel = Channel(matrix, tuple(range(3)), tuple(range(4)))
+        expected = [[_divergence(p, q, alpha) for q in channel.matrix] for p in channel.matrix]
+        np.testing.assert_allclose(channel.divergences(alpha), expected, rtol=1e-9, atol=1e-13)
+
+
 @given(st.integers(2, 4), st.integers(1, 4), st.integers(1, 4), st.integers(0, 1000))
 def test_divergences_add_up(k: int, m: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

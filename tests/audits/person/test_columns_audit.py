@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,10 +8,12 @@ from estimators.person.worlds import by_inverse, response
 from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, vector_of
 
 from ldpaudit.audits.interface import AuditContext, Companions, Plan, Views
+from ldpaudit.audits.person import audit as person_audit
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.audit import AUDIT
 from ldpaudit.audits.person.guessing import OTHER_COLUMNS
 from ldpaudit.audits.person.noise import columns_noise
+from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
 from ldpaudit.release import (
@@ -177,3 +180,32 @@ def test_a_gain_is_an_estimate_where_rows_share_noise():
         file = vector_of(many[0], list(many[1].T), many[2], (1.0, 1.0, 1.0))
         gain = OTHER_COLUMNS.run(context_of(file)).estimates[0]
         assert (gain.id, gain.kind) == ("companions.attack_gain", kind)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["as one label, too", "too many values"])
+def test_the_error_probability_is_shared_out_between_columns_and_all_as_one(wide, monkeypatch):
+    spent = []
+
+    class Evidence(ReleaseOnlyEvidence):
+        def __init__(self, epsilon):
+            object.__setattr__(self, "epsilon", epsilon)
+
+        def bound(self, alpha):
+            spent.append(alpha)
+            return SimpleNamespace(epsilon=self.epsilon)
+
+    monkeypatch.setattr(person_audit, "outsider_evidence", lambda _: Evidence(0.4))
+    monkeypatch.setattr(person_audit, "evidence_alone", lambda *_: Evidence(1.0))
+    if wide:
+        monkeypatch.setattr(person_audit, "_MOST_VALUES", 1)
+    answers = Answers.of(context_of(released_vector(200, truth=False)))
+    bound = person_audit._bound_alone(answers, adds_up=True)
+    assert bound(0.05) == pytest.approx(1.2)
+    assert len(spent) == (3 if wide else 4)
+    assert sum(spent) == pytest.approx(0.05)
+    assert len(set(spent[:3])) == 1
+    spent.clear()
+    alone = person_audit._bound_alone(answers, adds_up=False)
+    assert (alone is None) == wide
+    if alone is not None:
+        assert (alone(0.05), spent) == (1.0, [pytest.approx(0.05)])

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,13 @@ from ldpaudit.cli.parameters import recorded_command
 from ldpaudit.estimators.intervals.bounded_mean import paired_interval
 from ldpaudit.extras.compare import commands as cli_commands
 from ldpaudit.extras.compare.comparison import Difference
-from ldpaudit.extras.compare.differences import REFERENCE, _best_of, best_counted, row_folds
+from ldpaudit.extras.compare.differences import (
+    REFERENCE,
+    _best_of,
+    _counts,
+    best_counted,
+    row_folds,
+)
 from ldpaudit.extras.compare.page import render_comparison
 from ldpaudit.extras.compare.request import CompareRequest
 from ldpaudit.extras.compare.sentences import remark, sentences
@@ -159,6 +166,25 @@ def test_guesses_within_a_tolerance_are_counted():
     folds = row_folds(a, b, "z", "z", "within_5")
     assert [part.tolist() for part in folds.parts] == [[0, 1], [-1]]
     assert row_folds(a, b, "z", "z", "within_5", sign=-1.0).mean() == -folds.mean()
+
+
+def test_counts_are_those_of_all_attacks_or_none():
+    counted = {"kind": "certified", "side": "two-sided", "low": 0.5, "high": 0.9, "level": 0.95}
+    known = {
+        name: Estimate.model_validate(
+            {"id": f"attack.{name}.accuracy", "value": 0.7, "unit": "proportion", **counted, **more}
+        )
+        for name, more in {
+            "bayes": {"n": 100, "count": 70},
+            "votes": {"n": 200, "count": 0},
+            "rounded": {"n": 100},
+            "empty": {"n": 0, "count": 0},
+        }.items()
+    }
+    result = SimpleNamespace(estimate=lambda one: known.get(one.split(".")[1]))
+    assert _counts(result, ["bayes", "votes"]) == {"bayes": (70, 100), "votes": (0, 200)}
+    for missing in ("rounded", "empty", "unknown"):
+        assert _counts(result, ["bayes", missing]) == {}
 
 
 def test_the_strongest_is_chosen_at_a_cost():
