@@ -36,6 +36,14 @@ ASYMMETRIC = ExplicitChannel(
     )
 )
 """Of three labels, none of which is treated as another: rows, columns and inverse all differ."""
+TURNED = ExplicitChannel(
+    Channel(
+        np.array([[0.2, 0.7, 0.1], [0.05, 0.15, 0.8], [0.8, 0.1, 0.1]]),
+        ("c0", "c1", "c2"),
+        ("c0", "c1", "c2"),
+    )
+)
+"""Most labels become the next one, so that reading it the wrong way round finds another label."""
 
 
 def gaussian_release_by(
