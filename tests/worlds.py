@@ -47,12 +47,24 @@ TURNED = ExplicitChannel(
 
 
 def gaussian_release_by(
-    mechanism: Any, n: int, seed: int, *, columns: int = 3, shift: float = 0.4
+    mechanism: Any,
+    n: int,
+    seed: int,
+    *,
+    columns: int = 3,
+    shift: float = 0.4,
+    shares: tuple[float, ...] | None = None,
 ) -> Release:
-    """Return labels with noise of a mechanism, and normal features a ``shift`` apart for each."""
+    """Return labels with noise of a mechanism, and normal features a ``shift`` apart for each.
+
+    ``shares``: those of the true labels; None: they are equally frequent.
+    """
     rng, names = np.random.default_rng(seed), mechanism.classes
-    truth = rng.integers(0, len(names), n).astype(np.int32)
-    values = rng.normal(size=(n, columns)) + shift * (truth[:, None] - (len(names) - 1) / 2)
+    k = len(names)
+    truth = (rng.integers(0, k, n) if shares is None else rng.choice(k, n, p=shares)).astype(
+        np.int32
+    )
+    values = rng.normal(size=(n, columns)) + shift * (truth[:, None] - (k - 1) / 2)
     labels = ReleasedLabels(mechanism.sample(truth, rng))
     return Release(feature_table(values), labels, names, names, TrueLabels(truth))
 
