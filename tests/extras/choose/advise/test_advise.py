@@ -14,6 +14,7 @@ import pytest
 from processes import called
 from worlds import ASYMMETRIC
 
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.extras.choose.advise import candidates
 from ldpaudit.extras.choose.advise.candidates import (
     GRID,
@@ -324,6 +325,18 @@ def test_guesses_are_averaged_over_the_noise_exactly():
     assert abs(drawn.mean() / 400 - expected.mean()) < 6 * 0.5 / math.sqrt(200_000)
     assert np.array_equal(rows.right(np.ones((4, 1))), rows.alone)
     assert rows.right(np.eye(4)).all()
+
+
+def test_what_a_release_reveals_has_both_ends_of_its_interval():
+    values = np.random.default_rng(4).uniform(0.2, 0.9, 2_000)
+    found = candidates._mean("advantage", "Advantage", values, 0.0, 0.9)
+    assert (found.low, found.high) == (
+        mean_lower(values, 0.05, 0, 1),
+        mean_upper(values, 0.05, 0, 1),
+    )
+    assert found.value == pytest.approx(values.mean())
+    assert found.low < found.value < found.high
+    assert (found.level, found.n) == (0.9, 2_000)
 
 
 def test_the_information_of_a_noisy_label_is_the_textbooks():
