@@ -1,6 +1,7 @@
 """Differences of attacks, paired and not: they hold, and they find something."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from ldpaudit.extras.compare.differences import (
     REFERENCE,
     _best_of,
     _counts,
+    _outside_family,
     best_counted,
     row_folds,
 )
@@ -166,6 +168,24 @@ def test_guesses_within_a_tolerance_are_counted():
     folds = row_folds(a, b, "z", "z", "within_5")
     assert [part.tolist() for part in folds.parts] == [[0, 1], [-1]]
     assert row_folds(a, b, "z", "z", "within_5", sign=-1.0).mean() == -folds.mean()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "difference"),
+    [(1.0, 3.0, 2.0), (1.0, None, None), (None, 1.0, None), (1.0, math.inf, None)],
+)
+def test_declared_epsilons_are_compared_where_both_are_known(ours, theirs, difference):
+    def side(letter, epsilon):
+        result = SimpleNamespace(
+            mechanism=SimpleNamespace(epsilon=epsilon),
+            release=SimpleNamespace(classes=2),
+            estimates=(),
+            estimate=lambda _: None,
+        )
+        return SimpleNamespace(letter=letter, result=result, guesses=None)
+
+    found = list(_outside_family(side("A", ours), side("B", theirs)))
+    assert [one.value for one in found] == ([] if difference is None else [difference])
 
 
 def test_counts_are_those_of_all_attacks_or_none():
