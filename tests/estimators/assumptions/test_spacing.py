@@ -78,6 +78,7 @@ def test_rows_that_were_left_out_keep_their_places() -> None:
 
 
 def test_a_chance_correlation_is_not_taken_for_the_period() -> None:
-    clear = np.zeros(3_999)
-    clear[999::1_000], clear[6] = 6.0, 4.0
+    clear, spread = np.zeros(3_999), np.sqrt(3_999 - np.arange(3_999))
+    clear[999::1_000] = 6 * spread[999::1_000] / spread[999]
+    clear[6] = 4.0
     assert spacing_of(clear, 1_000) == Spacing(period=1_000)
