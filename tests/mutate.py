@@ -1,5 +1,6 @@
-"""``make mutate``: a seeded sample of small faults over all folders, and what no test notices.
+"""``make mutate``: a seeded sample of small faults, and what no test notices.
 
+Half of the sample is drawn from the core and half from the extras, and each is counted apart.
 mutmut makes the faults and runs the tests that reach each. It works on a copy of the project,
 ``build/mutation``, in which the symbolic links are folders. Faults in texts are left out.
 """
@@ -28,6 +29,8 @@ READ_SOURCE = (
     "test_docs.py",
 )
 """Tests that read the source, in which every function of a file with faults stands many times."""
+PARTS = ("core", "extras")
+SURVIVED = ("survived", "no tests")
 SHARE = 5
 """Faults of a file, about: a file of many statements is drawn more often."""
 SETTINGS = """
@@ -55,6 +58,9 @@ def main() -> int:
         shutil.rmtree(COPY / folder)
     rng = random.Random(asked.seed)
     files = asked.files or drawn_files(rng, asked.sample // SHARE)
+    for folder in {*LEFT_OUT, *(name.partition("::")[0] for name in READ_SOURCE)}:
+        if not (COPY / "tests" / folder).exists():
+            sys.exit(f"There is no tests/{folder}, which is to be left out.")
     ignored = [f"--ignore=tests/{folder}" for folder in LEFT_OUT]
     ignored += [f"--deselect=tests/{name}" for name in READ_SOURCE]
     settings = SETTINGS.format(files=files, tests=asked.tests or ["tests", *ignored])
@@ -62,18 +68,33 @@ def main() -> int:
         project.write(settings)
     mutmut("run", "none")  # Makes the faults, and learns which test reaches what.
     found = [name for name in listed() if changes_more_than_a_text(name)]
-    chosen = rng.sample(found, min(asked.sample, len(found)))
-    mutmut("run", *chosen)
+    chosen = {part: drawn_faults(rng, found, part, asked.sample) for part in PARTS}
+    mutmut("run", *chosen["core"], *chosen["extras"])
     return report(chosen)
 
 
+def part_of(name: str) -> str:
+    """Return the part of the house that a file, or a fault by its name, belongs to."""
+    return "extras" if re.match(r"ldpaudit[./]extras[./]", name) else "core"
+
+
 def drawn_files(rng: random.Random, number: int) -> list[str]:
-    """Return files, drawn with a chance in proportion to their statements."""
-    sizes = {}
+    """Return files of both parts, drawn with a chance in proportion to their statements."""
+    sizes: dict[str, dict[str, int]] = {part: {} for part in PARTS}
     for path in sorted((COPY / "ldpaudit").rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        sizes[str(path.relative_to(COPY))] = sum(isinstance(n, ast.stmt) for n in ast.walk(tree))
-    return sorted({*rng.choices(list(sizes), list(sizes.values()), k=number)})
+        file, tree = str(path.relative_to(COPY)), ast.parse(path.read_text())
+        statements = sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
+        sizes[part_of(file)][file] = statements
+    drawn = set[str]()
+    for each in sizes.values():
+        drawn.update(rng.choices(list(each), list(each.values()), k=max(number // len(PARTS), 1)))
+    return sorted(drawn)
+
+
+def drawn_faults(rng: random.Random, found: list[str], part: str, sample: int) -> list[str]:
+    """Return the faults of a part that are tried: its share of the sample, where it has so many."""
+    own = [name for name in found if part_of(name) == part]
+    return rng.sample(own, min(sample // len(PARTS), len(own)))
 
 
 def mutmut(*words: str) -> str:
@@ -117,20 +138,27 @@ def changes_more_than_a_text(name: str) -> bool:
     return known.get(function) != known.get(original)
 
 
-def report(chosen: list[str]) -> int:
-    """Print the counts and the survivors; return the exit status."""
+def report(chosen: dict[str, list[str]]) -> int:
+    """Print the survivors and the counts of each part; return the exit status."""
     lines = [line.split(": ") for line in mutmut("results", "--all", "true").splitlines()]
     became = {parts[0].strip(): parts[1] for parts in lines if len(parts) == 2}
-    counts = Counter(became.get(name, "not run") for name in chosen)
-    alive = [name for name in chosen if became.get(name) in ("survived", "no tests")]
+    for name in (name for names in chosen.values() for name in names):
+        if became.get(name) in SURVIVED:
+            sys.stdout.write(f"{became[name]}: {name}\n")
+    for part, names in chosen.items():
+        sys.stdout.write(f"{part}: {counted(Counter(became.get(n, 'not run') for n in names))}\n")
+    return 0
+
+
+def counted(counts: Counter[str]) -> str:
+    """Return how many faults became what, and the share of those killed with its interval."""
     tried = counts.total() - counts["not run"]
-    killed = tried - len(alive)
+    if not tried:
+        return "no fault was tried"
+    killed = tried - sum(counts[name] for name in SURVIVED)
     ends = binomtest(killed, tried).proportion_ci(0.95, "exact")
     words = ", ".join(f"{number} {name}" for name, number in counts.most_common())
-    for name in alive:
-        sys.stdout.write(f"{became[name]}: {name}\n")
-    sys.stdout.write(f"{words}: {killed / tried:.1%} killed ({ends.low:.1%} to {ends.high:.1%})\n")
-    return 0
+    return f"{words}: {killed / tried:.1%} killed ({ends.low:.1%} to {ends.high:.1%})"
 
 
 if __name__ == "__main__":

@@ -105,6 +105,22 @@ def test_not_yet_passes_or_fails_as_asked(decision, verdict, given, status):
     assert gate.status(policy, result) == status
 
 
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        ([("publish", "pass"), ("publish", "pass")], 0),
+        ([("publish", "pass"), ("not yet", "pass")], 3),
+        ([("not yet", "pass"), ("publish", "pass")], 3),
+        ([("publish", "pass"), ("not yet", "inconclusive")], 3),
+        ([("not yet", "inconclusive"), ("do not publish", "fail")], 1),
+        ([("do not publish", "fail"), ("not yet", "pass"), ("publish", "pass")], 1),
+    ],
+)
+def test_of_several_results_the_worst_decides(found, status):
+    results = [SimpleNamespace(decision=decision, verdict=verdict) for decision, verdict in found]
+    assert Gate(not_yet="fail").status(None, *results) == status
+
+
 def test_true_labels_in_another_order_are_an_input_error(command, tmp_path, honest):
     release, truth = honest
     shuffled = tmp_path / "truth.csv"

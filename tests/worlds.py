@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 
@@ -24,12 +24,49 @@ def gaussian_release(
     n: int, epsilon: float, seed: int, *, k: int = 2, columns: int = 3, shift: float = 0.4
 ) -> tuple[Release, RandomizedResponse]:
     """Return randomized response of labels, and normal features a ``shift`` apart for each."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, k, n).astype(np.int32)
-    values = rng.normal(size=(n, columns)) + shift * (truth[:, None] - (k - 1) / 2)
     mechanism = RandomizedResponse.from_epsilon(tuple(f"c{i}" for i in range(k)), epsilon)
-    labels, names = ReleasedLabels(mechanism.sample(truth, rng)), mechanism.classes
-    return Release(feature_table(values), labels, names, names, TrueLabels(truth)), mechanism
+    return gaussian_release_by(mechanism, n, seed, columns=columns, shift=shift), mechanism
+
+
+ASYMMETRIC = ExplicitChannel(
+    Channel(
+        np.array([[0.4, 0.35, 0.25], [0.1, 0.85, 0.05], [0.15, 0.05, 0.8]]),
+        ("c0", "c1", "c2"),
+        ("c0", "c1", "c2"),
+    )
+)
+"""Of three labels, none of which is treated as another: rows, columns and inverse all differ."""
+TURNED = ExplicitChannel(
+    Channel(
+        np.array([[0.2, 0.7, 0.1], [0.05, 0.15, 0.8], [0.8, 0.1, 0.1]]),
+        ("c0", "c1", "c2"),
+        ("c0", "c1", "c2"),
+    )
+)
+"""Most labels become the next one, so that reading it the wrong way round finds another label."""
+
+
+def gaussian_release_by(
+    mechanism: Any,
+    n: int,
+    seed: int,
+    *,
+    columns: int = 3,
+    shift: float = 0.4,
+    shares: tuple[float, ...] | None = None,
+) -> Release:
+    """Return labels with noise of a mechanism, and normal features a ``shift`` apart for each.
+
+    ``shares``: those of the true labels; None: they are equally frequent.
+    """
+    rng, names = np.random.default_rng(seed), mechanism.classes
+    k = len(names)
+    truth = (rng.integers(0, k, n) if shares is None else rng.choice(k, n, p=shares)).astype(
+        np.int32
+    )
+    values = rng.normal(size=(n, columns)) + shift * (truth[:, None] - (k - 1) / 2)
+    labels = ReleasedLabels(mechanism.sample(truth, rng))
+    return Release(feature_table(values), labels, names, names, TrueLabels(truth))
 
 
 def by_stratum(table: pa.Table, classes: tuple[str, ...], epsilons: dict[str, float]) -> pa.Table:

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from worlds import TURNED, gaussian_release_by
 
 from ldpaudit.attacks import ATTACKS, Knowledge, available_attacks, create_attack
 from ldpaudit.attacks.interface import (
@@ -137,3 +138,12 @@ def test_unknown_names_are_refused():
     with pytest.raises(InputError, match="choose one of"):
         create_attack("guesswork", Knowledge(None))
     assert list(available_attacks())[: len(ATTACKS)] == list(ATTACKS)
+
+
+@pytest.mark.parametrize("name", ["released-label", "bayes", "oracle"])
+def test_a_channel_that_turns_labels_is_read_the_right_way_round(name):
+    release = gaussian_release_by(TURNED, 1_500, 4, shift=0.0)
+    guess = fitted(name, release, TURNED).posterior(without_truth(release)).argmax(axis=1)
+    # The best guess is right for 77 %; five standard errors are 0.055.
+    assert np.mean(guess == release.truth) > 0.7
+    assert np.mean(release.released == release.truth) < 0.25

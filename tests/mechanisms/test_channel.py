@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -35,6 +36,16 @@ def test_divergences_of_all_pairs_are_those_of_the_definition(alpha, spread):
     # Sums of about 1 are known to 1e-16, so their logarithm over α − 1 to less.
     np.testing.assert_allclose(channel.divergences(alpha), expected, rtol=1e-9, atol=1e-13)
     assert channel.rdp(alpha) == pytest.approx(np.max(expected), rel=1e-9)
+
+
+def test_divergences_of_sharp_rows_from_flat_ones_are_those_of_the_definition():
+    """Of sums over two sharp rows and a flat one next to nothing is left, in some directions."""
+    logs = np.array([[-564, -381, -530, -119], [-439, -348, -405, -96], [0.0, -1.0, -1.0, 0.0]])
+    for order in itertools.permutations(range(3)):
+        matrix = np.exp(logs[list(order)])
+        channel = Channel(matrix / matrix.sum(axis=1, keepdims=True), (0, 1, 2), (0, 1, 2, 3))
+        expected = [[_divergence(p, q, 5) for q in channel.matrix] for p in channel.matrix]
+        np.testing.assert_allclose(channel.divergences(5), expected, rtol=1e-9, atol=1e-13)
 
 
 @given(st.integers(2, 4), st.integers(1, 4), st.integers(1, 4), st.integers(0, 1000))

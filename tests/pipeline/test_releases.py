@@ -51,6 +51,7 @@ def test_fresh_noise_adds_up():
     assert _verdict(result, "claimed-channel") == "pass"
     assert "looks fresh" in _found(result)
     assert "2 releases together" in result.sentence
+    assert not any("No id column was named" in note.text for note in result.notes)
 
 
 def test_remembered_noise_stays():

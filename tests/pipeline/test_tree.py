@@ -72,6 +72,7 @@ def test_everything_of_a_person_adds_up(honest):
     assert honest["person.epsilon"].value == pytest.approx(3.6)
     assert {one.mechanism.declared for one in (honest, *honest.labels)} == {"file"}
     assert 2.0 < honest["person.epsilon_lower"].value < 3.6
+    assert 0 < honest["person.min_detectable_excess"].value < 3.6
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,8 @@ def test_a_private_column_that_another_year_holds_undeclared_is_refused():
         audited([clear, both[0]], None)
 
 
-def test_remembered_answers_of_other_columns_are_not_the_same_answers():
+@pytest.mark.parametrize(("answers", "total"), [("remembered", 1.5), ("fresh", 2.5)])
+def test_what_one_mechanism_released_counts_for_each_release_or_set_of_columns(answers, total):
     rng = np.random.default_rng(3)
     people = pd.DataFrame({name: rng.choice(["no", "yes"], 300) for name in ("a", "b", "c")})
     made = []
@@ -227,5 +229,5 @@ def test_remembered_answers_of_other_columns_are_not_the_same_answers():
         table = ldpaudit.privatize(people[names], label=names, epsilon=epsilon, **joint)
         made.append(table.assign(pid=range(300)))
         made[-1].attrs = table.attrs
-    given = {"drop": (), "answers": "remembered"}
-    assert audited(made, None, **given).mechanism.epsilon == pytest.approx(1.5)
+    result = audited(made, None, drop=(), answers=answers)
+    assert result.mechanism.epsilon == pytest.approx(total)

@@ -112,6 +112,10 @@ def test_levels_follow_the_policy(build):
         first = result.checks[0].model_copy(update={"level": level})
         run = log_of(result.model_copy(update={"checks": (first,)}), Surroundings())
         assert [r["level"] for r in run["results"]] == [expected]
+        (rule,) = run["tool"]["driver"]["rules"]
+        graded = {"error": "error", "warn": "warning"}[level]
+        assert rule["defaultConfiguration"]["level"] == graded
+        assert rule["properties"]["problem.severity"] == graded
     assert log_of(build("inconclusive"), Surroundings())["invocations"][0]["exitCode"] == 3
 
 

@@ -14,7 +14,16 @@ from pydantic import ValidationError
 from ldpaudit.cli.schemas import schema_of
 from ldpaudit.errors import InputError
 from ldpaudit.reports import FORMATS, render
-from ldpaudit.result import SCHEMA_VERSION, AuditResult, Curve, Estimate, Finding, Score, readable
+from ldpaudit.result import (
+    SCHEMA_VERSION,
+    AuditResult,
+    Curve,
+    Estimate,
+    Finding,
+    Note,
+    Score,
+    readable,
+)
 from ldpaudit.result.earlier import EARLIER
 from ldpaudit.result.harmless import NAME, as_identifier, brief, name, shown
 
@@ -252,3 +261,9 @@ def test_long_names_are_cut_and_say_so():
 
 def test_ids_of_the_page():
     assert as_identifier("mechanism.epsilon_lower.one-run") == "mechanism-epsilon_lower-one-run"
+
+
+def test_completion_offers_the_fields_of_a_part_and_no_more():
+    offered = dir(Note(audit="reading", text="A remark."))
+    assert {"audit", "text", "level"} <= set(offered)
+    assert not [name for name in offered if name.startswith(("_", "model_"))]

@@ -1,5 +1,6 @@
 """What a release's columns give away: each fault is warned of, and honest releases are not."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from worlds import TURNED, gaussian_release_by
 
 from ldpaudit import audit
+from ldpaudit.audits.columns import _labels_of
+from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.datasets import declare
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.release import Declaration
@@ -294,3 +298,15 @@ def test_columns_left_out_and_true_labels_are_still_in_the_file(tmp_path: Path) 
     assert (held.verdict, held.decision) == ("pass", "not yet")
     assert "holds the true labels" in check(held, "features-reveal-label").reason
     assert "Remove the column of true labels" in held.next_steps[0]
+
+
+def test_what_released_labels_say_of_true_ones_follows_their_channel() -> None:
+    shares = np.array([0.7, 0.2, 0.1])
+    release = gaussian_release_by(TURNED, 4_000, 2, shares=tuple(shares))
+    context = AuditContext(replace(release, truth=None), TURNED, Plan(seed=1))
+    labels, law = _labels_of(context), TURNED.label_channel.matrix
+    assert labels is not None
+    # Weights of released labels have as their mean the true label, whatever it is.
+    assert law @ labels.weights == pytest.approx(np.eye(3), abs=1e-9)
+    equal, chance = shares @ (law**2).sum(axis=1), np.square(shares @ law).sum()
+    assert labels.most_equal == pytest.approx((equal - chance) / (1 - chance), abs=0.03)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import gaussian_release
+from worlds import ASYMMETRIC, gaussian_release, gaussian_release_by
 
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import as_seen_by, without_truth
@@ -14,9 +14,13 @@ FALSE_ALARM = 1e-6
 """The probability that a validity test fails by chance."""
 
 
+SYMMETRIC = RandomizedResponse.from_epsilon(("c0", "c1", "c2"), 1.5)
+
+
 @pytest.fixture(scope="module")
 def outsider():
-    release, mechanism = gaussian_release(800, 1.5, 0, k=3, shift=0.8)
+    mechanism = ASYMMETRIC
+    release = gaussian_release_by(mechanism, 800, 0, shift=0.8)
     context = AuditContext(replace(release, truth=None), mechanism, Plan(seed=1))
     finding = AUDIT.run(context)
     insider = AUDIT.run(AuditContext(release, mechanism, Plan(seed=1)))
@@ -42,11 +46,12 @@ def test_without_true_labels_accuracy_is_estimated_under_the_claim(outsider):
     assert "features-only" in notes
 
 
-def test_values_are_unbiased_for_the_accuracy_of_a_fixed_attack():
-    release, mechanism = gaussian_release(1500, 1.0, 1, k=3, shift=0.8)
+@pytest.mark.parametrize("mechanism", [SYMMETRIC, ASYMMETRIC], ids=["symmetric", "asymmetric"])
+def test_values_are_unbiased_for_the_accuracy_of_a_fixed_attack(mechanism):
+    release = gaussian_release_by(mechanism, 1500, 1, shift=0.8)
     attack = create_attack("bayes", Knowledge(mechanism.channel))
     attack.fit(as_seen_by(attack, release), np.random.default_rng(0))
-    test, _ = gaussian_release(12_000, 1.0, 2, k=3, shift=0.8)
+    test = gaussian_release_by(mechanism, 12_000, 2, shift=0.8)
     guesses = attack.posterior(without_truth(test)).argmax(axis=1)
     values = unbiased_accuracy(attack, test, mechanism.channel)
     error = np.std(values - (guesses == test.truth)) / np.sqrt(len(values))

@@ -1,11 +1,15 @@
 """True against re-drawn labels: whole audits of mechanisms that use the features."""
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from audits.found import check
 
 import ldpaudit
+from ldpaudit.audits.observational import evidence
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.with_features import ModelBasedRR
 
@@ -126,3 +130,22 @@ def test_other_mechanisms_keep_their_own_bounds():
     result = ldpaudit.audit(frame, truth, claim, only=ONLY)
     assert LOWER not in result.check("claimed-epsilon").evidence
     check(result, {LOWER: (0, 5.0)})
+
+
+def test_canaries_of_unfair_coins_are_chosen_for_the_largest_bound_they_promise(monkeypatch):
+    rng, noise = np.random.default_rng(8), 0.5
+    chance, priors = rng.uniform(0.02, 0.9, 400), rng.uniform(0.02, 0.5, 400)
+    monkeypatch.setattr(evidence, "model_claim", lambda _: SimpleNamespace(noise=noise))
+    best, promised = [], -np.inf
+    order = np.argsort(chance)
+    for count in range(evidence._FEWEST_CANARIES, 401):
+        some = order[:count]
+        ratio = 1 + (1 - noise) / (noise * chance[some].mean())
+        odds = priors[some].mean() / (1 - priors[some].mean()) * ratio
+        right = odds / (1 + odds)
+        error = 1 / math.sqrt(count * right * (1 - right))
+        bound = math.log(ratio) - evidence._QUANTILE * error
+        if count * (1 - right) >= evidence._FEWEST_WRONG and bound > promised:
+            best, promised = some, bound
+    assert evidence._FEWEST_CANARIES < len(best) < 400
+    assert evidence._promising(None, priors, chance).tolist() == list(best)

@@ -1,16 +1,20 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from audits.found import check, value
 from estimators.person.worlds import by_inverse, response
 from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, vector_of
+from worlds import TURNED, gaussian_release_by
 
 from ldpaudit.audits.interface import AuditContext, Companions, Plan, Views
+from ldpaudit.audits.person import audit as person_audit
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.audit import AUDIT
-from ldpaudit.audits.person.guessing import OTHER_COLUMNS
+from ldpaudit.audits.person.guessing import OTHER_COLUMNS, _right
 from ldpaudit.audits.person.noise import columns_noise
+from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
 from ldpaudit.release import (
@@ -177,3 +181,50 @@ def test_a_gain_is_an_estimate_where_rows_share_noise():
         file = vector_of(many[0], list(many[1].T), many[2], (1.0, 1.0, 1.0))
         gain = OTHER_COLUMNS.run(context_of(file)).estimates[0]
         assert (gain.id, gain.kind) == ("companions.attack_gain", kind)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["as one label, too", "too many values"])
+def test_the_error_probability_is_shared_out_between_columns_and_all_as_one(wide, monkeypatch):
+    spent = []
+
+    class Evidence(ReleaseOnlyEvidence):
+        def __init__(self, epsilon):
+            object.__setattr__(self, "epsilon", epsilon)
+
+        def bound(self, alpha):
+            spent.append(alpha)
+            return SimpleNamespace(epsilon=self.epsilon)
+
+    monkeypatch.setattr(person_audit, "outsider_evidence", lambda _: Evidence(0.4))
+    monkeypatch.setattr(person_audit, "evidence_alone", lambda *_: Evidence(1.0))
+    if wide:
+        monkeypatch.setattr(person_audit, "_MOST_VALUES", 1)
+    answers = Answers.of(context_of(released_vector(200, truth=False)))
+    bound = person_audit._bound_alone(answers, adds_up=True)
+    assert bound(0.05) == pytest.approx(1.2)
+    assert len(spent) == (3 if wide else 4)
+    assert sum(spent) == pytest.approx(0.05)
+    assert len(set(spent[:3])) == 1
+    spent.clear()
+    alone = person_audit._bound_alone(answers, adds_up=False)
+    assert (alone is None) == wide
+    if alone is not None:
+        assert (alone(0.05), spent) == (1.0, [pytest.approx(0.05)])
+
+
+def test_answers_are_simulated_from_the_true_labels(monkeypatch):
+    answers = Answers.of(context_of(released_jointly(JointRR, 80)))
+    monkeypatch.setattr(type(answers.domains), "sample", lambda _, codes, __: codes)
+    drawn, people = answers.simulated(np.random.default_rng(5)), answers.bounded
+    assert (drawn == answers.truth[people]).all()
+    assert (drawn != answers.released[people]).any()
+
+
+def test_what_is_guessed_from_a_released_label_follows_the_direction_of_its_channel():
+    release = gaussian_release_by(TURNED, 1_500, 3, shift=0.0)
+    context = AuditContext(release, TURNED, Plan(seed=1))
+    right = _right(context, release.features, own=True)
+    # The likeliest of equally frequent labels: a third of the sum of the columns' largest chances.
+    best = TURNED.label_channel.matrix.max(axis=0).sum() / 3
+    assert right.mean() == pytest.approx(best, abs=0.06)
+    assert _right(context, release.features, own=False).mean() < 0.45

@@ -75,3 +75,10 @@ def test_rows_that_were_left_out_keep_their_places() -> None:
     first, second = Spacing(run=3).pairs(12)
     assert first.tolist() == [0, 5, 10]
     assert second.tolist() == [1, 6, 11]
+
+
+def test_a_chance_correlation_is_not_taken_for_the_period() -> None:
+    clear, spread = np.zeros(3_999), np.sqrt(3_999 - np.arange(3_999))
+    clear[999::1_000] = 6 * spread[999::1_000] / spread[999]
+    clear[6] = 4.0
+    assert spacing_of(clear, 1_000) == Spacing(period=1_000)

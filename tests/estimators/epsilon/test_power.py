@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from estimators.worlds import counted, randomized_response
 from scipy.stats import binom
+from worlds import TURNED
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method
@@ -13,6 +14,7 @@ from ldpaudit.estimators.epsilon.matched import target_chance
 from ldpaudit.estimators.epsilon.power import (
     Claimed,
     further_rows,
+    label_mixtures,
     sharpened,
     smallest_excess,
 )
@@ -141,3 +143,10 @@ def test_a_channel_of_next_to_no_epsilon_is_sharpened(epsilon: float) -> None:
         sharper = sharpened(channel_of(matrix), epsilon)
     assert sharper.epsilon == pytest.approx(epsilon, abs=1e-6)
     assert (sharper.matrix[:, 4] == 0).all()
+
+
+def test_the_labels_in_groups_of_rows_are_found_behind_a_turned_channel() -> None:
+    shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+    channel = TURNED.label_channel.matrix
+    table = np.rint(100_000 * shares @ channel).astype(np.int64)
+    assert label_mixtures(table, channel) == pytest.approx(shares, abs=0.01)

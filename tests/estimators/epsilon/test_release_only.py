@@ -1,5 +1,7 @@
 """Groups of rows that stand for labels, by scores or by balls: how they are found and counted."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from estimators.worlds import clusters
@@ -67,3 +69,19 @@ def test_balls_count_exact_neighbours() -> None:
         assert np.abs(counts[35, step] - expected).max() <= 1
         inside = release_only._distances(points, points[35:36])[0] <= radii[35, step]
         assert abs(inside.sum() - sizes[step]) <= 1
+
+
+@pytest.mark.parametrize("wanted", ["accuracy", "two-sided"])
+def test_the_plan_with_the_largest_expected_bound_is_tested(
+    wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def steps(*_: object) -> Iterator[tuple[str, np.ndarray, float]]:
+        for method in ("accuracy", "two-sided"):
+            yield method, np.zeros(2, dtype=np.int64), 2.0 if method == wanted else 1.0
+
+    monkeypatch.setattr(release_only, "best_steps", steps)
+    points, released, halves, scores = clusters(1000, 2, 1.0, np.random.default_rng(7))
+    rng = np.random.default_rng(1)
+    found = release_only_evidence(points, released, 2, halves, rng=rng, scores=scores)
+    assert {test.source for test in found.tests} == {"scores", "anchors"}
+    assert {test.method for test in found.tests} == {wanted}

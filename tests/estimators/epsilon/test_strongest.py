@@ -20,6 +20,7 @@ from ldpaudit.estimators.epsilon.strongest import (
     PRIMARY_SHARE,
     BoundEvidence,
     RankedRows,
+    _groups,
     best_plan,
     design_bounds,
     epsilon_evidence,
@@ -97,3 +98,12 @@ def test_a_group_that_gets_the_other_label_is_found() -> None:
     tests = subgroup_tests(turned[0], turned[1], (2, 2), 1.0, rng)
     assert Strongest(tests).bound(0.005).epsilon > 2.5
     assert sum(test.share for test in tests) == pytest.approx(1)
+
+
+def test_labels_that_are_surely_extreme_are_a_pair_though_a_rare_one_looks_more_so() -> None:
+    sizes = np.array([2_000, 2_000, 0, 2_000, 5])
+    seen = np.array([[0.5, 0.5], [0.3, 0.7], [0.0, 1.0], [0.2, 0.8], [0.9, 0.1]])
+    found = [groups.tolist() for groups in _groups(sizes, seen)]
+    assert [1, -1, -1, 0, -1] in found
+    assert [0, 0, -1, 0, 1] in found
+    assert [1, 1, -1, 0, 1] in found

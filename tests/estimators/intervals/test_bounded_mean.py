@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import ndtri
 
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.estimators.intervals.bounded_mean import _rejected, mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
@@ -36,6 +36,21 @@ def test_power_is_close_to_the_normal_bound(name: str, alpha: float) -> None:
     errors = [in_standard_errors(v, mean_lower(v, alpha, 0, 1)) for v in samples]
     # An exponential bound with a constant bet would sit at sqrt(2 log 1/alpha) = 2.45 and 3.26.
     assert normal * 0.95 < np.mean(errors) < normal * 1.2 + 0.1
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("alpha", [0.05, 0.001])
+def test_the_bound_is_just_below_the_exact_root(name: str, alpha: float) -> None:
+    """The capital of each mean is its own: a fine grid finds where it stops short of 1/α."""
+    values = np.float64(DISTRIBUTIONS[name](np.random.default_rng(5), 3_000))
+    bound = mean_lower(values, alpha, 0, 1, rng=np.random.default_rng(9))
+    mixed = values[np.random.default_rng(9).permutation(3_000)]
+    error, placing = values.std() / math.sqrt(3_000), 60
+    grid = bound + error * np.arange(-500, 500) / 1_000
+    rejected = _rejected(mixed[:placing], mixed[placing:], grid, alpha)
+    assert rejected[:501].all()
+    # Candidates are a twentieth of a standard error apart, as the first 60 values have it.
+    assert not rejected[600:].any()
 
 
 FLAT = 0.5 + 0.02 * np.random.default_rng(1).uniform(-1, 1, 50_000)

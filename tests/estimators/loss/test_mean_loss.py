@@ -4,15 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from worlds import TURNED
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.instance_loss import (
     row_loss,
 )
 from ldpaudit.estimators.mean_loss import (
+    AveragedPayoff,
     HeldOut,
+    centred_inverse,
     certified_mean_loss,
     claimed_mean_loss,
+    share_slope,
 )
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FloatArray
@@ -126,3 +130,21 @@ def test_a_hundred_rows_are_enough() -> None:
         certified_mean_loss(few, rng=rng)
     with pytest.raises(InsufficientDataError, match="got 99"):
         claimed_mean_loss(few.posterior, few.released, few.channel, few.prior, rng=rng)
+
+
+def test_log_odds_and_averaged_payoffs_follow_the_direction_of_a_channel() -> None:
+    channel, rng = TURNED.label_channel.matrix, np.random.default_rng(2)
+    eta, prior = rng.dirichlet(np.full(3, 5.0), 6), np.array([0.5, 0.3, 0.2])
+    codes = np.tile(np.arange(3, dtype=np.int32), 2)
+    odds = HeldOut(eta, codes, codes, prior, channel).log_odds()
+    payoff = AveragedPayoff(channel, prior, *centred_inverse(channel), np.ones(3, dtype=np.bool_))
+    paid, gain = payoff._label_payoffs(eta @ channel, 1e-6), 1 + share_slope(prior)
+    for row in range(6):
+        joint = eta[row][:, None] * channel
+        each = joint / (joint.sum(axis=0) - joint)
+        assert odds[row] == pytest.approx(np.log(each[:, codes[row]]))
+        for y in range(3):
+            values = [
+                gain[y] + math.log(each[y, z]) + each[y, z] - each[:, z].sum() for z in range(3)
+            ]
+            assert paid[row, y] == pytest.approx(channel[y] @ np.array(values), rel=1e-4)

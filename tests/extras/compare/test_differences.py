@@ -1,8 +1,10 @@
 """Differences of attacks, paired and not: they hold, and they find something."""
 
 import json
+import math
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,14 @@ from ldpaudit.cli.parameters import recorded_command
 from ldpaudit.estimators.intervals.bounded_mean import paired_interval
 from ldpaudit.extras.compare import commands as cli_commands
 from ldpaudit.extras.compare.comparison import Difference
-from ldpaudit.extras.compare.differences import REFERENCE, _best_of, best_counted, row_folds
+from ldpaudit.extras.compare.differences import (
+    REFERENCE,
+    _best_of,
+    _counts,
+    _outside_family,
+    best_counted,
+    row_folds,
+)
 from ldpaudit.extras.compare.page import render_comparison
 from ldpaudit.extras.compare.request import CompareRequest
 from ldpaudit.extras.compare.sentences import remark, sentences
@@ -159,6 +168,43 @@ def test_guesses_within_a_tolerance_are_counted():
     folds = row_folds(a, b, "z", "z", "within_5")
     assert [part.tolist() for part in folds.parts] == [[0, 1], [-1]]
     assert row_folds(a, b, "z", "z", "within_5", sign=-1.0).mean() == -folds.mean()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "difference"),
+    [(1.0, 3.0, 2.0), (1.0, None, None), (None, 1.0, None), (1.0, math.inf, None)],
+)
+def test_declared_epsilons_are_compared_where_both_are_known(ours, theirs, difference):
+    def side(letter, epsilon):
+        result = SimpleNamespace(
+            mechanism=SimpleNamespace(epsilon=epsilon),
+            release=SimpleNamespace(classes=2),
+            estimates=(),
+            estimate=lambda _: None,
+        )
+        return SimpleNamespace(letter=letter, result=result, guesses=None)
+
+    found = list(_outside_family(side("A", ours), side("B", theirs)))
+    assert [one.value for one in found] == ([] if difference is None else [difference])
+
+
+def test_counts_are_those_of_all_attacks_or_none():
+    counted = {"kind": "certified", "side": "two-sided", "low": 0.5, "high": 0.9, "level": 0.95}
+    known = {
+        name: Estimate.model_validate(
+            {"id": f"attack.{name}.accuracy", "value": 0.7, "unit": "proportion", **counted, **more}
+        )
+        for name, more in {
+            "bayes": {"n": 100, "count": 70},
+            "votes": {"n": 200, "count": 0},
+            "rounded": {"n": 100},
+            "empty": {"n": 0, "count": 0},
+        }.items()
+    }
+    result = SimpleNamespace(estimate=lambda one: known.get(one.split(".")[1]))
+    assert _counts(result, ["bayes", "votes"]) == {"bayes": (70, 100), "votes": (0, 200)}
+    for missing in ("rounded", "empty", "unknown"):
+        assert _counts(result, ["bayes", missing]) == {}
 
 
 def test_the_strongest_is_chosen_at_a_cost():

@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from ldpaudit.extras.learn.iwp import Objective, theorem_rule, theorem_step
 from ldpaudit.extras.learn.iwp_losses import ExponentialLoss, LogLoss, QuadraticLoss
 from ldpaudit.extras.learn.utility.learner import iwp_model
 from ldpaudit.learners import IWPClassifier, IWPRegressor, noisy_risk_bias
-from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
 from ldpaudit.mechanisms.gaussian import GaussianRR, gaussian_sigma
 from ldpaudit.models.corrections import label_targets
 
@@ -307,3 +308,13 @@ OVERFLOWING = {"loss": "exponential", "radius": 1e4, "step": 1e3, "batch_size": 
 def test_bad_input_names_its_limit(learner, last, words):
     with pytest.raises(InputError, match=words):
         learner.fit(WITH_NOISE[3], np.r_[WITH_NOISE[4][1:], last])
+
+
+def test_the_variance_of_targets_is_that_of_the_label_with_the_most():
+    channel = Channel(np.array([[0.9, 0.1], [0.4, 0.6]]), (0, 1), (0, 1))
+    model = IWPClassifier(ExplicitChannel(channel))
+    model._label_noise = SimpleNamespace(channel=channel, codes=lambda y, _: y)
+    targets, factor = model._answers(np.array([0, 1]))
+    # The inverse is [[1.2, −0.2], [−0.8, 1.8]]: of label 1 the second moment is larger.
+    assert targets == pytest.approx(np.array([[1.2, -0.2], [-0.8, 1.8]]))
+    assert factor == pytest.approx(0.4 * 0.2**2 + 0.6 * 1.8**2 - 1)

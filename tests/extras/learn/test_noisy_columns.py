@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from worlds import TURNED
 
 from ldpaudit.errors import InputError
 from ldpaudit.extras.learn.noisy_columns import MixtureLoss, fit_mixture, posteriors, prior
@@ -36,6 +37,15 @@ def _beside(x, b):
 
 def _accuracy(learner, x):
     return float((learner.predict(x) == TEST[2]).mean())
+
+
+def test_a_feature_whose_noise_turns_its_values_is_read_the_right_way_round():
+    turned = TURNED.sample(TRUE_B[:3_000], np.random.default_rng(6))
+    known = ReleaseClassifier(Y, model="logistic", noisy={2: TURNED}, rounds=30)
+    known.fit(_beside(X[:3_000], turned), NOISY_Y[:3_000])
+    best = ReleaseClassifier(Y, model="logistic", noisy={2: B}).fit(_beside(X, NOISY_B), NOISY_Y)
+    asked = _beside(*TEST[:2])
+    assert _accuracy(known, asked) > _accuracy(best, asked) - 0.05
 
 
 def test_posteriors_are_calibrated():

@@ -14,7 +14,7 @@ from ldpaudit.cli import app
 from ldpaudit.cli.schemas import schema_of
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence
-from ldpaudit.extras.selftest import work
+from ldpaudit.extras.selftest import planting, work
 from ldpaudit.extras.selftest import work as trial
 from ldpaudit.extras.selftest.planting import HONEST, LEAKS, OF_CLASSES, OF_NUMBERS, Setting
 from ldpaudit.extras.selftest.request import SelftestRequest
@@ -94,6 +94,12 @@ def test_a_leak_gives_away_more_than_it_declares(kind):
 
 def held(count, n, stated=0.05, side="at most"):
     return figure("x", "", [True] * count + [False] * (n - count), stated, side)
+
+
+def test_the_true_epsilon_of_labels_kept_by_class_is_that_of_their_channel():
+    way = planting._by_class(lambda _: np.array([0.95, 0.6, 0.7]))
+    # The largest ratio within an output: the last class itself, and the first one as it.
+    assert way.epsilon(None) == pytest.approx(math.log(0.7 / 0.025))
 
 
 def test_figures_are_held_against_what_is_documented():

@@ -12,10 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from processes import called
+from worlds import ASYMMETRIC
 
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.extras.choose.advise import candidates
 from ldpaudit.extras.choose.advise.candidates import (
     GRID,
+    Column,
     Line,
     Rows,
     information_share,
@@ -24,7 +27,7 @@ from ldpaudit.extras.choose.advise.candidates import (
     shared_out,
 )
 from ldpaudit.extras.choose.advise.page import Advice
-from ldpaudit.extras.choose.advise.work import Search, Tried, no_use, stops
+from ldpaudit.extras.choose.advise.work import MOST_SIMULATED, Search, Tried, no_use, stops
 from ldpaudit.extras.choose.sweep.request import Point
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.result import Check, Estimate
@@ -116,7 +119,11 @@ def test_the_best_is_simulated_and_keeps_the_claim(advised):
     assert first.simulated
     assert first.kind == "certified"
     assert first.utility.low > 0.5
+    # All intervals of the table hold at once with 95 %: three of each release, four of features.
+    level = 1 - 0.05 / (3 * MOST_SIMULATED + 4)
+    assert first.utility.level == pytest.approx(level)
     gain = first.leakage["advice.advantage"]
+    assert gain.level == pytest.approx(level)
     assert gain.low <= gain.value <= gain.high
     assert advised["run"]["simulated"] >= 2
     assert any(one["passes"] and not one["why_not"] for one in advised["candidates"])
@@ -298,14 +305,17 @@ def test_what_was_not_simulated_is_named_when_the_time_ends(place):
     assert [one["epsilon"] for one in found["recommendations"][0]["labels"]]
 
 
-def response(k, epsilon):
-    weight = math.exp(epsilon)
-    return (np.ones((k, k)) + (weight - 1) * np.eye(k)) / (weight + k - 1)
+def test_the_shares_of_labels_have_half_a_row_added_to_each():
+    truth = np.repeat(np.arange(3, dtype=np.int32), [6, 3, 0])
+    release = SimpleNamespace(truth=truth, classes=("a", "b", "c"))
+    column = Column(None, None, None)
+    vars(column)["release"] = release
+    assert column.prior == pytest.approx(np.array([6.5, 3.5, 0.5]) / 10.5)
 
 
 def test_guesses_are_averaged_over_the_noise_exactly():
-    rng, channel = np.random.default_rng(0), response(4, 1.0)
-    posterior = rng.dirichlet(np.ones(4), 500)
+    rng = np.random.default_rng(0)
+    channel, posterior = rng.dirichlet(np.ones(6), 4), rng.dirichlet(np.ones(4), 500)
     rows = Rows(posterior, np.array([rng.choice(4, p=p) for p in posterior], dtype=np.int32))
     expected, drawn = rows.right(channel), np.zeros(500)
     for _ in range(400):
@@ -317,21 +327,33 @@ def test_guesses_are_averaged_over_the_noise_exactly():
     assert rows.right(np.eye(4)).all()
 
 
+def test_what_a_release_reveals_has_both_ends_of_its_interval():
+    values = np.random.default_rng(4).uniform(0.2, 0.9, 2_000)
+    found = candidates._mean("advantage", "Advantage", values, 0.0, 0.9)
+    assert (found.low, found.high) == (
+        mean_lower(values, 0.05, 0, 1),
+        mean_upper(values, 0.05, 0, 1),
+    )
+    assert found.value == pytest.approx(values.mean())
+    assert found.low < found.value < found.high
+    assert (found.level, found.n) == (0.9, 2_000)
+
+
 def test_the_information_of_a_noisy_label_is_the_textbooks():
     posterior = np.random.default_rng(2).dirichlet(np.ones(3), 50)
     assert information_share(posterior, np.eye(3)) == pytest.approx(1)
     assert information_share(posterior, np.full((3, 2), 0.5)) == pytest.approx(0)
-    eta, flip = np.array([0.1, 0.5, 0.8]), 0.3
-    noisy = eta * (1 - flip) + (1 - eta) * flip
-    wanted = (1 - 2 * flip) ** 2 * eta * (1 - eta) / (noisy * (1 - noisy))
-    channel = np.array([[1 - flip, flip], [flip, 1 - flip]])
+    eta, up, down = np.array([0.1, 0.5, 0.8]), 0.1, 0.3
+    noisy = eta * (1 - down) + (1 - eta) * up
+    wanted = (1 - up - down) ** 2 * eta * (1 - eta) / (noisy * (1 - noisy))
+    channel = np.array([[1 - up, up], [down, 1 - down]])
     assert information_share(np.stack([1 - eta, eta], axis=1), channel) == pytest.approx(
         wanted.mean()
     )
 
 
 def test_the_error_of_shares_is_that_of_draws():
-    rng, channel, n = np.random.default_rng(3), response(3, 1.0), 2000
+    rng, channel, n = np.random.default_rng(3), ASYMMETRIC.label_channel.matrix, 2000
     prior = np.array([0.5, 0.3, 0.2])
     counts = (prior * n).astype(int)
     released = sum(rng.multinomial(c, row, 3000) for c, row in zip(counts, channel, strict=True))

@@ -267,6 +267,30 @@ def test_a_joint_mechanism_counts_by_its_own_epsilon(result, tmp_path):
     assert (found["kind"], found["epsilon"]) == ("upper bound", pytest.approx(2 * alone))
 
 
+def test_joint_releases_and_columns_are_parts_that_add_up_to_the_total(result, tmp_path):
+    domains = [["a", "b"], ["a", "b"]]
+    joint = [Declaration("rs-fd", {"domains": domains, "epsilon": epsilon}) for epsilon in (1, 0.5)]
+    names = "one.parquet", "two.parquet"
+    files = [
+        columns(tmp_path, name, one, income=0, illness=0)
+        for name, one in zip(names, joint, strict=True)
+    ]
+    alone = columns(tmp_path, "alone.parquet", benefit=0.3)
+    made = [RandomSampling.from_parameters(one.parameters, ()) for one in joint]
+    found = result("compose", *files, alone, alone)
+    parametrisations = found["parametrisations"]
+    assert found["epsilon"] == pytest.approx(parametrisations.pop("epsilon"))
+    assert parametrisations == {
+        "ε of columns released together": pytest.approx(sum(one.epsilon for one in made)),
+        "ε of column benefit": pytest.approx(0.6),
+    }
+    assert found["epsilon"] == pytest.approx(sum(parametrisations.values()))
+    parts = [result("compose", *some)["rdp"] for some in (files[:1], files[1:], [alone, alone])]
+    for (alpha, value), *each in zip(found["rdp"], *parts, strict=True):
+        assert [order for order, _ in each] == [alpha] * 3
+        assert value == pytest.approx(sum(part for _, part in each))
+
+
 def test_several_columns_go_with_no_mechanism_by_name(tmp_path):
     one = columns(tmp_path, "one.parquet", income=0.6, illness=0.5)
     words = ("compose", one, "randomized-response:epsilon=1")

@@ -9,8 +9,11 @@ from processes import refused
 
 import ldpaudit
 from ldpaudit.errors import InputError
+from ldpaudit.extras.choose.mechanism.analysis import conditional_curve
 from ldpaudit.extras.choose.mechanism.result import Analysis
 from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms.analysis import floor_curve
+from ldpaudit.mechanisms.with_features import DoubleRR
 
 SKEWED = [0.4, 0.05, 0.05, 0.1, 0.15, 0.25]
 
@@ -284,3 +287,15 @@ def test_from_python():
 )
 def test_mistakes_are_one_line(words, said):
     assert said in refused("mechanism", "describe", *words)
+
+
+def test_a_divergence_is_one_number_or_one_for_each_order():
+    mechanism = DoubleRR(("no", "yes"), 0.4)
+    found = conditional_curve(mechanism, 0.3)
+    assert [alpha for alpha, _ in found] == sorted(alpha for alpha, _ in floor_curve(mechanism))
+    assert {value for _, value in found} == {mechanism.conditional_epsilon(0.3)}
+    by_order = conditional_curve(mechanism, "8:0.4,2:0.1")
+    assert by_order == (
+        (2, mechanism.conditional_epsilon(0.1)),
+        (8, mechanism.conditional_epsilon(0.4)),
+    )

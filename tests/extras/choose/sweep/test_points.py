@@ -131,6 +131,11 @@ def test_a_claim_limits_the_declared_epsilon(data, tmp_path):
     contents = [at.run(point) for point in request.points()]
     assert contents[0]["verdict"] == "fail"
     assert "declared ε" in contents[0]["sentence"]
+    # Its audit is kept: what was measured of the release against the ε that it declares.
+    audited = contents[0]["result"]
+    (check,) = (one for one in audited["checks"] if one["id"] == "claimed-epsilon")
+    assert check["limit"] == pytest.approx(contents[0]["epsilon"])
+    assert check["observed"] < check["limit"]
     assert contents[1]["verdict"] != "fail", contents[1]["sentence"]
 
 

@@ -3,11 +3,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from worlds import TURNED, gaussian_release_by
 
 from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.extras.choose.sweep.points import _TrueCoding
+from ldpaudit.extras.learn.utility.companions import row_likelihood
 from ldpaudit.extras.learn.utility.learner import Learner, bias_correction
 from ldpaudit.extras.learn.utility.scores import utility
 from ldpaudit.learners import ReleaseRegressor
@@ -133,3 +135,10 @@ def test_rows_that_measure_nothing_are_refused():
     one = LabelledRows(pixels, np.zeros(50, dtype=np.int32), None)
     with pytest.raises(InsufficientDataError, match="two different labels"):
         utility(release, one, learner, 0.95, rng)
+
+
+def test_what_a_released_label_says_of_a_column_is_the_chance_of_it_under_each_true_one():
+    release = gaussian_release_by(TURNED, 60, 2)
+    law = TURNED.label_channel.matrix
+    expected = [law[:, z] for z in release.released]
+    assert row_likelihood(release, TURNED) == pytest.approx(np.array(expected))

@@ -11,7 +11,13 @@ from scipy.stats import binom
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.extras.probe.black_box import work
-from ldpaudit.extras.probe.black_box.events import Goal, choose_events, fit_binning, fit_views
+from ldpaudit.extras.probe.black_box.events import (
+    Goal,
+    _with_sum,
+    choose_events,
+    fit_binning,
+    fit_views,
+)
 from ldpaudit.extras.probe.black_box.outputs import (
     OutputForm,
     as_outputs,
@@ -312,3 +318,8 @@ def test_outputs_too_large_for_the_audit_are_refused(tmp_path, monkeypatch):
     request = BlackBoxRequest("wide:wide", (0, 1), 400, path=(str(tmp_path),), processes=1)
     with pytest.raises(InputError, match="one takes 400 bytes, and 100 of each of 2 inputs"):
         audit_black_box(request)
+
+
+def test_a_learnt_score_sees_all_entries_and_their_sum():
+    table = np.array([[1, 2, 5], [0, -3, 4]])
+    assert _with_sum(table).tolist() == [[1, 2, 5, 8], [0, -3, 4, 1]]

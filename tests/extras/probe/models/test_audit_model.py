@@ -25,6 +25,7 @@ from ldpaudit.estimators.epsilon.guesses import (
     one_run_p_value,
 )
 from ldpaudit.estimators.epsilon.tradeoff import gaussian_mu
+from ldpaudit.extras.probe.models import game
 from ldpaudit.extras.probe.models.game import Coins
 from ldpaudit.mechanisms import RandomizedResponse
 
@@ -202,6 +203,32 @@ def test_other_labels_are_other_and_as_frequent_as_labels_are() -> None:
     assert np.mean(other[true == 0] == 1) == pytest.approx(0.75, abs=0.06)
     assert coins.coin.mean() == pytest.approx(0.5, abs=0.06)
     assert ((coins.labels(codes) == codes) == ~coins.coin[coins.unit]).all()
+
+
+def test_of_a_sorted_table_people_of_every_part_are_chosen() -> None:
+    codes, unit = np.repeat([0, 1, 2], 400), np.repeat(np.arange(600), 2)
+    coins = Coins.flipped(codes, unit, 0.5, np.random.default_rng(0))
+    assert len(coins.coin) == 300
+    assert (np.bincount(coins.unit) == 2).all()
+    # 300 of 600 people: in each third 100, with a standard deviation of 5.8.
+    chosen = unit[coins.rows]
+    assert np.bincount(chosen // 200) / 2 == pytest.approx(100, abs=30)
+    assert (codes[coins.rows] == coins.either[:, 0]).all()
+
+
+def test_the_score_that_varies_less_over_candidates_of_several_rows_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unit, codes = np.array([0, 0, 1, 2, 3]), np.array([0, 1, 0, 0, 1])
+    coins = Coins(np.arange(5), unit, np.c_[codes, 1 - codes], np.zeros(4, bool))
+    # Of candidates 0 to 3 the log ratios are 1 + 2, 3, 3 and 0.
+    ratio = np.array([1.0, 2.0, 3.0, 3.0, 0.0])
+    other = 1 / (1 + np.exp(-ratio))
+    found = np.where(np.eye(2, dtype=bool)[1 - codes], other[:, None], 1 - other[:, None])
+    assert game.scores(coins, found, None)[1] == pytest.approx([3.0, 3.0, 3.0, 0.0])
+    for left, way in (([0.0, 4.0, 0.0, 0.0, 0.0], "memory"), ([4.0, 4.0, 0, 0, 0], "likelihood")):
+        monkeypatch.setattr(game, "expected", lambda ratio, _, left=left: ratio - np.array(left))
+        assert game.scores(coins, found, np.zeros((5, 1)))[0] == way
 
 
 def test_training_certifies_nearly_what_all_its_coins_could() -> None:

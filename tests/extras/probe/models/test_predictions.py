@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 from sklearn.ensemble import RandomForestClassifier
 from typer.testing import CliRunner
 from worlds import feature_table
@@ -144,9 +144,17 @@ def test_a_forest_on_labels_as_they_are_is_found(forest: tuple[pd.DataFrame, ...
     assert found.to_frame().loc["predictions.gain", "kind"] == "estimated"
 
 
-def test_the_ends_of_an_interval_are_rounded_outwards(forest: tuple[pd.DataFrame, ...]) -> None:
+def test_intervals_have_their_level_and_are_rounded_outwards(
+    forest: tuple[pd.DataFrame, ...],
+) -> None:
     said, train, _ = forest
     found = ldpaudit.audit_predictions(said, train, label="bought")
+    # Each interval has the level of the audit; of the better of two attacks each end is corrected.
+    assert {one.level for one in found.estimates if one.low is not None} == {0.95}
+    for name, alpha in (("accuracy", 0.025), ("features_accuracy", 0.05)):
+        one = found[f"predictions.{name}"]
+        exact = binomtest(one.count, one.n).proportion_ci(1 - alpha, "exact")
+        assert (one.low, one.high) == (pytest.approx(exact.low), pytest.approx(exact.high))
     gain = found["predictions.gain"].model_copy(update={"low": 0.12361, "high": 0.98341})
     estimates = tuple(gain if e.id == gain.id else e for e in found.estimates)
     shown = found.model_copy(update={"estimates": estimates})
