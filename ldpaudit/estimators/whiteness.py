@@ -454,9 +454,7 @@ def _triples(residual: FloatArray) -> Iterator[Departure]:
         yield Departure("triples", _NOWHERE, best[1], best[2], best[0] < 0, float(tried))
 
 
-def _mirrors(
-    residual: FloatArray, spectrum: Spectrum, order: Order, n: int
-) -> Iterator[Departure]:
+def _mirrors(residual: FloatArray, spectrum: Spectrum, order: Order, n: int) -> Iterator[Departure]:
     """Yield pairs of rows at equal distances from one place of an order, if they go together.
 
     As where noise is drawn once and written forwards and backwards. Half of the level is for the
