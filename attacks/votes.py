@@ -8,6 +8,7 @@ import math
 from typing import Final, Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ldpaudit.attacks.interface import Model, Need, OneFunction
 from ldpaudit.attacks.model_attack import BayesAttack, ModelAttack
@@ -34,8 +35,10 @@ _MOST_ASKED: Final = 5_000
 _KNN_INDEXED: Final = 30_000
 _FEWEST: Final = 15
 _KNN_PULL: Final = 2.0
-# Up to so many columns a tree finds near rows faster than comparing all pairs.
+# Up to so many columns a tree finds near rows faster than comparing all pairs, and from so many on
+# faiss compares them twice as fast as scikit-learn.
 _TREE_COLUMNS: Final = 5
+_FAISS_COLUMNS: Final = 16
 _PULL: Final = 1.0
 _LEAST: Final = 1e-6
 _MOST_ORDERED: Final = 25_000
@@ -213,11 +216,17 @@ def voted_posterior(counts: FloatArray, transition: FloatArray, prior: FloatArra
 
 def _nearest(points: Float32Array, own: IndexArray) -> IndexArray:
     """Return the rows nearest to some rows but themselves, which need not be found first."""
-    from sklearn.neighbors import NearestNeighbors
+    most, width = min(max(SIZES) + 1, len(points)), points.shape[1]
+    if width < _FAISS_COLUMNS:
+        from sklearn.neighbors import NearestNeighbors
 
-    few = points.shape[1] <= _TREE_COLUMNS
-    index = NearestNeighbors(n_jobs=1, algorithm="kd_tree" if few else "brute").fit(points)
-    most = min(max(SIZES) + 1, len(points))
-    found = index.kneighbors(points[own], n_neighbors=most, return_distance=False)
+        way = "kd_tree" if width <= _TREE_COLUMNS else "brute"
+        index = NearestNeighbors(n_jobs=1, algorithm=way).fit(points)
+        found = index.kneighbors(points[own], n_neighbors=most, return_distance=False)
+    else:
+        import faiss
+
+        with threadpool_limits(limits=1):
+            found = faiss.knn(points[own], points, most)[1]
     last = np.argsort(found == own[:, None], axis=1, kind="stable")
     return np.asarray(np.take_along_axis(found, last, axis=1)[:, :-1])

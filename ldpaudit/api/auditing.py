@@ -134,18 +134,20 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     LdpAuditError
         One line about what is wrong with the input, the options or the policy.
     """
-    from ldpaudit.datasets.groups import read_slices
-    from ldpaudit.pipeline.audit import audit
-    from ldpaudit.work.memory import Scratch
-
     options.check()
-    stop = options.stop or Stop.after(options.timeout)
-    policy, progress = policy_of(options), options.progress or NoProgress()
-    options = with_before(options, policy)
+    stop, progress = options.stop or Stop.after(options.timeout), options.progress or NoProgress()
     # A list or tuple holds several releases; a pair of a sparse matrix and labels is one.
     sparse = isinstance(release, tuple) and len(release) == 2 and hasattr(release[0], "tocsr")
     several = isinstance(release, list | tuple) and bool(release) and not sparse
     every = tuple(release) if several else (release,)
+    # Said before what takes a second to import.
+    progress.step(f"reading the release{'s' * (len(every) > 1)}")
+    from ldpaudit.datasets.groups import read_slices
+    from ldpaudit.pipeline.audit import audit
+    from ldpaudit.work.memory import Scratch
+
+    policy = policy_of(options)
+    options = with_before(options, policy)
     with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
         node, notes = _tree(every, options, progress)
         place = every[0] if len(every) == 1 else every

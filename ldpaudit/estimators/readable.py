@@ -36,6 +36,7 @@ from ldpaudit.estimators.telling import (
     told,
 )
 from ldpaudit.models.screening import associations, projected, strongest, tried_out
+from ldpaudit.models.trees import probabilities
 from ldpaudit.release import (
     BoolArray,
     FeatureTable,
@@ -416,7 +417,7 @@ def _fitted(matrix: Float32Array, labels: Labels) -> Any:
 
 def _chances(model: Any, matrix: Float32Array, labels: Labels) -> FloatArray:
     chances = np.zeros((len(matrix), int(labels.codes.max()) + 1))
-    chances[:, model.classes_] = model.predict_proba(matrix)
+    chances[:, model.classes_] = probabilities(model, matrix)
     return chances
 
 

@@ -21,6 +21,7 @@ from itertools import chain
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy import fft
 
 from ldpaudit.arrays import stable_order
@@ -29,6 +30,7 @@ from ldpaudit.release import FloatArray, IndexArray
 Family = Literal[
     "distance", "distances", "triples", "stretch", "blocks", "groups", "equal groups", "model"
 ]
+Spectrum = npt.NDArray[np.complex128]
 MIRRORED: Final = "mirrored rows"
 _FAMILIES_OF_ORDERS: Final = 6
 
@@ -347,26 +349,27 @@ def in_order(outcomes: RowNoise, order: Order, share: float) -> Iterator[Departu
     ``outcomes``: of all rows; ``share``: of the error probability. P-values are not yet known.
     """
     residual = outcomes.take(order.rows).residual
-    tried = _FAMILIES_OF_ORDERS / share
-    looks = [_distances, _stretches, _equal_blocks]
+    spectrum, tried = _spectrum(residual), _FAMILIES_OF_ORDERS / share
+    looks = [_stretches, _equal_blocks]
     # A generator's numbers are drawn in the order of the file, as a rule.
     looks += [] if order.columns else [_triples]
-    for found in chain.from_iterable(look(residual) for look in looks):
+    others = chain.from_iterable(look(residual) for look in looks)
+    for found in chain(_distances(residual, spectrum), others):
         yield replace(found, where=order, tried=found.tried * tried)
-    for found in _mirrors(residual, order, len(outcomes)):
+    for found in _mirrors(residual, spectrum, order, len(outcomes)):
         yield replace(found, tried=found.tried * tried)
 
 
 _NOWHERE: Final = Order("", np.empty(0, dtype=np.int64))
 
 
-def _distances(residual: FloatArray) -> Iterator[Departure]:
+def _distances(residual: FloatArray, spectrum: Spectrum) -> Iterator[Departure]:
     """Yield the distance, and the band of distances, at which rows go together most clearly."""
     n = len(residual)
     most = n - _FEWEST_PAIRS
     if most < 2:
         return
-    clear = autocorrelations(residual)[:most]
+    clear = _autocorrelations(spectrum, n)[:most]
     pairs = n - np.arange(1.0, most + 1)
     sums = clear * np.sqrt(pairs)
     near = int(np.argmax(np.abs(clear[:_NEAR])))
@@ -408,10 +411,20 @@ _NO_BAND: Final[_Band] = (0.0, 0, 0)
 
 def autocorrelations(residual: FloatArray) -> FloatArray:
     """Return the autocorrelation at each distance from 1, in standard errors; float64 (n − 1,)."""
-    n = len(residual)
-    size = fft.next_fast_len(2 * n, real=True)
-    spectrum = fft.rfft(residual, size)
-    sums = fft.irfft(np.abs(spectrum) ** 2, size)[1:n]
+    return _autocorrelations(_spectrum(residual), len(residual))
+
+
+def _spectrum(residual: FloatArray) -> Spectrum:
+    """Return the transform of the residuals, as many zeros behind them."""
+    return np.asarray(fft.rfft(residual, _padded(len(residual))))
+
+
+def _padded(n: int) -> int:
+    return int(fft.next_fast_len(2 * n, real=True))
+
+
+def _autocorrelations(spectrum: Spectrum, n: int) -> FloatArray:
+    sums = fft.irfft(np.abs(spectrum) ** 2, _padded(n))[1:n]
     return np.asarray(sums / np.sqrt(n - np.arange(1.0, n)))
 
 
@@ -443,15 +456,14 @@ def _triples(residual: FloatArray) -> Iterator[Departure]:
         yield Departure("triples", _NOWHERE, best[1], best[2], best[0] < 0, float(tried))
 
 
-def _mirrors(residual: FloatArray, order: Order, n: int) -> Iterator[Departure]:
+def _mirrors(residual: FloatArray, spectrum: Spectrum, order: Order, n: int) -> Iterator[Departure]:
     """Yield pairs of rows at equal distances from one place of an order, if they go together.
 
     As where noise is drawn once and written forwards and backwards. Half of the level is for the
     middle of the order. ``n``: the rows of the release.
     """
     size = len(residual)
-    padded = fft.next_fast_len(2 * size, real=True)
-    sums = fft.irfft(fft.rfft(residual, padded) ** 2, padded)[: 2 * size - 1]
+    sums = fft.irfft(spectrum**2, _padded(size))[: 2 * size - 1]
     places = np.arange(2 * size - 1)
     pairs = np.minimum(places, 2 * size - 2 - places) // 2 + 0.5
     # Each pair is counted twice; a row in the middle is none.

@@ -189,12 +189,6 @@ def waited() -> float:
     return 0.0 if turn is None else turn.waited
 
 
-def idle() -> int:
-    """Return how many processors have nothing to do, while pieces of work run side by side."""
-    turn = _turn.get()
-    return 0 if turn is None else turn.cores.free
-
-
 def together(
     pieces: Sequence[Callable[[], T]], workers: int, end: Callable[[], None] = lambda: None
 ) -> Iterator[T]:

@@ -10,6 +10,7 @@ from ldpaudit.estimators.representations import represent
 from ldpaudit.estimators.whiteness import RowNoise, average
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, strongest_of, tried_out
+from ldpaudit.models.trees import probabilities
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 _MOST_ROWS: Final = 50_000
@@ -163,7 +164,7 @@ def _boosted(
         random_state=int(rng.integers(2**31)),
     )
     model.fit(matrix[learn], known)
-    chances = model.predict_proba(matrix[test])[:, 1]
+    chances = probabilities(model, matrix[test])[:, 1]
     return _logit(np.clip(chances, _SUREST, 1 - _SUREST))
 
 
