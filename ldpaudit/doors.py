@@ -1,7 +1,8 @@
 """All that an audit, an attack, a mechanism, a generator, a reader, a format or a command needs.
 
 Whoever adds a part writes it in one file with the names below, which stay as they are within a
-major version; so do this package's own extras. docs/doors.md shows each kind of part.
+major version; this package's own extras take what they can from here. docs/doors.md shows each
+kind of part.
 """
 
 # The names are imported when they are first used; their types are in the stub beside this module.

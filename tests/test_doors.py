@@ -3,6 +3,7 @@
 ``python tests/test_doors.py`` records the signatures again, where their change is meant.
 """
 
+import ast
 import importlib
 import inspect
 import json
@@ -16,6 +17,7 @@ import pytest
 from ldpaudit import doors
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent
 RECORDED = HERE / "doors.json"
 PAGE = (HERE.parent / "docs" / "doors.md").read_text()
 STUB = Path(doors.__file__).with_suffix(".pyi").read_text()
@@ -168,6 +170,35 @@ def test_the_examples_are_those_of_the_stranger_who_runs_them(page):
     lines = (HERE / "stranger" / "pyproject.toml").read_text().splitlines()
     for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL):
         assert [line for line in block.splitlines() if line not in lines] == []
+
+
+# Names that each extra of this package takes from elsewhere than the door: fewer is better, more is
+# a step back.
+NOT_BY_THE_DOOR = {
+    "choose": 182,
+    "compare": 114,
+    "learn": 66,
+    "probe": 65,
+    "release": 162,
+    "selftest": 1,
+    "web": 17,
+}
+
+
+def not_by_the_door(extra):
+    own, taken = f"ldpaudit.extras.{extra}", set()
+    for path in (ROOT / "ldpaudit" / "extras" / extra).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            inside = module == "ldpaudit.doors" or module.startswith(own)
+            if module.startswith("ldpaudit") and not inside:
+                taken |= {(module, one.name) for one in node.names}
+    return len(taken)
+
+
+@pytest.mark.parametrize("extra", NOT_BY_THE_DOOR)
+def test_no_extra_takes_more_from_elsewhere_than_the_door(extra):
+    assert not_by_the_door(extra) <= NOT_BY_THE_DOOR[extra]
 
 
 if __name__ == "__main__":

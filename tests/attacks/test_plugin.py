@@ -110,7 +110,7 @@ def test_an_attack_in_a_file_is_scored_and_known_by_its_digest(code, release, tm
 
 
 FAULTS = {
-    "fit": ("        clean =", "        1 / 0\n        clean =", "ZeroDivisionError at line 21"),
+    "fit": ("        clean =", "        1 / 0\n        clean =", "ZeroDivisionError at line 25"),
     "shape": ("return conditioned(own", "return own[:, :1]\n    #", r"shape \(300, 2\)"),
     "sum": ("return conditioned(own", "return 2 * own\n    #", "each row summing to 1"),
     "syntax": ("class", "clas", "SyntaxError at line 8 of mine.py"),

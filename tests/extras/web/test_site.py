@@ -460,6 +460,7 @@ def test_a_form_has_every_option_of_the_command_but_for_those_of_the_page(tmp_pa
             "sarif",
             "junit",
             "markdown",
+            "formats",
             "registry",
             "quiet",
             "_debug",
