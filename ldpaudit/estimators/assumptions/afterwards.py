@@ -17,6 +17,9 @@ from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 
 _SURE: Final = 1e-3
+_FITS: Final = 0.01
+# Standard deviations.
+_FAR: Final = 4.0
 # Rows of a group whose released labels are all the same, and of each kind of true label.
 _FEWEST_ROWS, _FEWEST_TRUE = 8, 3
 
@@ -39,7 +42,13 @@ def is_selected(counts: CountTable, channel: FloatArray) -> bool:
     against_claim = _deviance(table, np.maximum(claim * sizes, 1e-300))
     against_scaled = _deviance(table[:, used], np.maximum(scaled, 1e-300))
     better = chi2.sf(against_claim - against_scaled, channel.shape[1] - 1)
-    return bool(better <= _SURE and chi2.sf(against_scaled, (k - 1) * (m - 1)) >= 0.01)
+    if better > _SURE or chi2.sf(against_scaled, (k - 1) * (m - 1)) < _FITS:
+        return False
+    # With many labels the entries are too few for that: all likeliest labels together are not.
+    likeliest = claim[:, used] >= claim.max(axis=1, keepdims=True)
+    expected = scaled[likeliest].sum()
+    spread = math.sqrt((scaled * (1 - scaled / sizes))[likeliest].sum())
+    return bool(abs(table[:, used][likeliest].sum() - expected) <= _FAR * spread + 1)
 
 
 def _scaled(claim: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:

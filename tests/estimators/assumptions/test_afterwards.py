@@ -70,6 +70,21 @@ def test_a_leak_is_not_called_a_selection(leak: str) -> None:
     assert found <= 1
 
 
+def test_noise_at_another_epsilon_on_many_labels_is_not_called_a_selection() -> None:
+    """Counts of 2,500 pairs of labels are too few for a test of each: all of them together are."""
+    k, found = 50, 0
+    response = {
+        epsilon: (np.ones((k, k)) + (np.exp(epsilon) - 1) * np.eye(k)) / (np.exp(epsilon) + k - 1)
+        for epsilon in (6.0, 7.0)
+    }
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(k, size=N).astype(np.int32)
+        counts = label_table(truth, drawn(truth, response[6.0], rng), k, k)
+        found += is_selected(counts, response[7.0])
+    assert found == 0
+
+
 Change = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 RULES: dict[str, Change] = {
     "young": lambda age, job, y, z: (age < 30, np.where(age < 30, 0, z)),
