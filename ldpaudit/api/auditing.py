@@ -1,6 +1,7 @@
 """An audit from Python: the same as on the command line. Reading, planning, one result."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
@@ -140,8 +141,9 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
     sparse = isinstance(release, tuple) and len(release) == 2 and hasattr(release[0], "tocsr")
     several = isinstance(release, list | tuple) and bool(release) and not sparse
     every = tuple(release) if several else (release,)
-    # Said before what takes a second to import.
-    progress.step(f"reading the release{'s' * (len(every) > 1)}")
+    # Said before what takes a second to import; in a log, bad input is one line.
+    if sys.stderr.isatty():
+        progress.step(f"reading the release{'s' * (len(every) > 1)}")
     from ldpaudit.datasets.groups import read_slices
     from ldpaudit.pipeline.audit import audit
     from ldpaudit.work.memory import Scratch

@@ -1,6 +1,7 @@
 """Joint mechanisms: every stated ε against the enumerated channel, and draws against it."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -109,11 +110,16 @@ def test_declarations_rebuild_the_mechanism() -> None:
 def test_a_joint_mechanism_of_another_package_has_an_entry_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from importlib.metadata import EntryPoint
+    class SamplingOfOthers(RandomSampling):
+        name = "sampling-of-others"
 
-    place = "ldpaudit.mechanisms.joint:RandomSampling"
-    points = {"sampling-of-others": EntryPoint("sampling-of-others", place, "ldpaudit.mechanisms")}
+    points = {
+        SamplingOfOthers.name: SimpleNamespace(load=lambda: SamplingOfOthers),
+        "misnamed": SimpleNamespace(load=lambda: RandomSampling),
+    }
     monkeypatch.setattr(joint, "added", lambda kind, built_in: points)
-    assert joint.joint_family("sampling-of-others") is RandomSampling
+    assert joint.joint_family("sampling-of-others") is SamplingOfOthers
+    with pytest.raises(InputError, match="calls itself 'rs-fd'"):
+        joint.joint_family("misnamed")
     with pytest.raises(InputError, match="does not release several columns"):
         joint.joint_family("laplace")

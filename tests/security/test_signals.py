@@ -131,6 +131,8 @@ def test_a_sweep_leaves_no_folder_and_no_generator(number, inputs, place):
     """Without --out what it keeps has a temporary folder."""
 
     class Here:
+        client = folder = None
+
         def answers(self, *_):
             assert list(place.temporary.rglob("manifest.json"))
             assert stat_of(place.temporary) == {0o700}

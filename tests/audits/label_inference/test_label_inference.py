@@ -267,7 +267,7 @@ def test_intervals_hold(draw):
 
 def test_the_strongest_is_found():
     rng = np.random.default_rng(12)
-    lows = [next(best_parts(attacked(rng)[0], 0.8)).low for _ in range(8)]
+    lows = [next(best_parts(attacked(rng)[0], 0.8)).shown.low for _ in range(8)]
     assert np.mean(lows) > 0.6
 
 

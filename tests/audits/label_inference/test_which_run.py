@@ -53,7 +53,7 @@ def test_the_strongest_is_corrected_for_all_that_could_have_run() -> None:
     release, claim = gaussian_release(300, 1.0, 3, shift=1.0)
     context = AuditContext(release, claim, Plan(seed=1))
     runs, missing = run_attacks(context, folds_of(context))
-    few, many = (next(iter(best_parts(runs, 0.95, n))) for n in (missing.possible, 10))
+    few, many = (next(iter(best_parts(runs, 0.95, n))).shown for n in (missing.possible, 10))
     lower = max(lower_bound(run.folds, ACCURACY, 0.025 / 10) for run in runs if run.uses_release)
     assert many.low == pytest.approx(lower)
     assert many.low < few.low  # type: ignore[operator]

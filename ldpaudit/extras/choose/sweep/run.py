@@ -249,7 +249,9 @@ class _Noting(NoProgress):
 
     def _note(self, words: str, share: float) -> None:
         with suppress(OSError):  # What is not shown costs the point nothing.
-            self.place.write_text(as_json({"words": words, "share": share}), encoding="utf-8")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(self.place, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(as_json({"words": words, "share": share}))
 
 
 def measured(task: Task, setup: Setup) -> dict[str, Any]:
