@@ -18,6 +18,7 @@ from build.env import DefaultIsolatedEnv
 from pyproject_hooks import quiet_subprocess_runner as quiet
 
 ROOT = Path(__file__).resolve().parent.parent
+KEPT = {".py", ".pyi", ".j2", ".css", ".js", ".toml"}
 DATA = ("py.typed", "affairs.csv.gz", "affairs.txt")
 MANUAL = "data/share/man/man1/ldpaudit.1"
 PARTS = ("attacks", "reports", "datasets", "audits", "estimators", "mechanisms")
@@ -58,7 +59,7 @@ def sources() -> set[str]:
     found = set()
     for folder in [package, *(package / part for part in PARTS)]:
         for path in folder.rglob("*"):
-            kept = path.suffix in {".py", ".j2", ".css", ".js", ".toml"} or path.name in DATA
+            kept = path.suffix in KEPT or path.name in DATA
             if kept and "__pycache__" not in path.parts and path.is_file():
                 found.add(f"ldpaudit/{path.relative_to(package)}")
     return found
