@@ -135,3 +135,15 @@ def test_of_the_noise_that_is_claimed_true_labels_may_say_nothing(times, most):
         if independence_p_value(counts, rng) > 0.05:
             held += dependence_p_value(counts, channel, rng) <= 0.01
     assert held <= most
+
+
+def test_unrelated_true_labels_are_not_excused_however_many_labels_there_are() -> None:
+    """With more than 200 labels few tables are drawn, but enough to tell what is too little."""
+    k, rng = 220, np.random.default_rng(5)
+    channel = (np.ones((k, k)) + 400 * np.eye(k)) / (k + 400)
+    truth = rng.integers(k, size=6000)
+    kept = rng.random(6000) < 400 / (k + 400)
+    released = np.where(kept, truth, rng.integers(k, size=6000))
+    for seen, excused in ((released, True), (rng.permutation(released), False)):
+        p_value = dependence_p_value(label_table(truth, seen, k, k), channel, rng)
+        assert (p_value > 0.01) == excused
