@@ -1,7 +1,7 @@
 """From a file or a table to a release that can be audited."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
@@ -20,7 +20,9 @@ from ldpaudit.datasets.column_survey import (
     with_arrays,
 )
 from ldpaudit.datasets.companions import (
+    Companion,
     LabelledRows,
+    Parts,
     Truth,
     encode_together,
     open_companions,
@@ -48,6 +50,7 @@ from ldpaudit.datasets.domains import (
     read_numbers,
     read_reports,
 )
+from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.formats.tables import (
@@ -60,7 +63,7 @@ from ldpaudit.datasets.formats.tables import (
     is_any,
 )
 from ldpaudit.datasets.groups import read_bags, read_groups, read_strata
-from ldpaudit.datasets.known import known_columns
+from ldpaudit.datasets.known import KnownColumns, known_columns
 from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
 from ldpaudit.datasets.row_order import check_row_order
@@ -71,8 +74,10 @@ from ldpaudit.numeric_labels import NumericView
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import (
     Bags,
+    ColumnsDeclaration,
     Declaration,
     DeclaredColumns,
+    FeatureTable,
     IndexArray,
     Release,
     ReleasedLabels,
@@ -217,103 +222,51 @@ def read_release(
     InputError
         One line about what is wrong; it holds no name and no value of the file.
     """
+    sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
+    sources["held-out"] = held_out
     with held_to(memory):
         table = open_source(source, projection, files)
-        declared = None if table.declaration is None else parse_declaration(table.declaration)
-        of_file = None if declared is None else claim_about(declared, label, marginals)
-        claim = agreed(None if of_file is None else of_file.mechanism, declaration)
-        mechanism = coding(claim)
-        if isinstance(table, SparseTable) and (label or of_file):
-            table.names = (label or (of_file.label if of_file else table.names[0]), FEATURES)
-        bag = None if mechanism.bags is None else mechanism.bags.bag
-        if bag is not None and bag not in table.names:
-            raise missing_column(bag, "bag", table.names, typed=False)
+        claimed = _claimed(table, label, declaration, by, coding, marginals)
         roles = assign_roles(
             table.names,
             label=label,
-            declared_label=None if of_file is None else of_file.label,
+            declared_label=claimed.label,
             truth_column=truth_column if truth is None else None,
             id_column=id_column,
             group=group,
-            drop=drop if bag is None else (*drop, bag),
+            drop=drop if claimed.bag is None else (*drop, claimed.bag),
             features=features,
         )
-        sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
-        sources |= {"held-out": held_out}
-        if isinstance(table, SparseTable) and any(one is not None for one in sources.values()):
-            raise InputError(
-                "A sparse release is audited with --truth alone: other tables (--original, "
-                "--synthetic, --held-out, --test, --public) cannot be combined with it."
-            )
-        known_names = {*roles.special, *roles.features, bag}
-        rest = [name for name in table.names if name not in known_names]
-        for name in files.text:
-            if name not in table.names:
-                raise missing_column(name, "to read as text", table.names)
-        rows, looked_at = _looked_at(table, roles, memory, joined=bool(bag or keyed))
-        wanted = (*roles.special, *roles.features, *rest)
-        cells = table.columns(wanted, roles.special, looked_at)
-        special = {name: next(cells)[1] for name in roles.special}
-        column = special[roles.label]
-        if not len(column):
-            raise InputError(f"The release {quoted(table.name)} has no rows.")
-        rows = len(column) if rows is None or looked_at is None else rows
+        _check_combined(table, sources, files)
+        cells = _read_special(table, roles, claimed, memory, joined=keyed is not None)
         check_same_index(source, truth, id_column)
-        view = mechanism.view(len(column))
         with column_of(roles.label, private):
-            known: Truth | None = None
-            if truth is not None:
-                known = read_truth(
-                    truth,
-                    rows,
-                    label=roles.label,
-                    truth_column=truth_column,
-                    id_column=roles.identifier,
-                    identifiers=None if roles.identifier is None else special[roles.identifier],
-                    numeric=view is not None,
-                    files=files,
-                    looked_at=looked_at,
-                )
-            elif roles.truth is not None:
-                of_rows = special[roles.truth]
-                own = true_labels(of_rows, numeric=view is not None, from_text=table.text)
-                known = Truth(own, roles.truth)
-            labels, reports, bags = _labels(table, mechanism, view, claim, column, known)
-            in_order = truth is not None and roles.identifier is None and looked_at is None
-            if in_order and labels.truth is not None and labels.numeric is None and bags is None:
-                meaning = positions(labels.domains.outputs, labels.domains.classes)
-                check_row_order(meaning[labels.released], labels.truth, table.part_rows)
-        by = by or (None if of_file is None else of_file.by)
-        others = () if declared is None else declared.names
-        owned = {roles.label, roles.truth, roles.identifier, *private, *others}
-        strata, of_strata = read_strata(table, by, claim, owned, looked_at)
-        _check_memory(memory, len(column), len(roles.features), len(labels.domains.classes))
-        companions = open_companions(sources, rows, roles, special, table.names, files, looked_at)
-        found: list[ColumnSurvey] = []
-        reader = ColumnReader.of(table, files)
-        keys = {name: _key(special[name]) for name in roles.keys}
-        stated = () if declared is None else declared.before
-        settled = known_columns(before, stated, table, roles, {*private, *others}, known)
-        compared = settled.compared(islice(cells, len(roles.features)), roles.features, keys)
-        own_cells = surveyed(compared, found, table.names, reader)
-        encoded, parts = encode_together(own_cells, len(column), companions, table.names, files)
-        columns = with_arrays(found, encoded) + survey_left_out(cells, table.names, reader)
-        if (sketch := getattr(table, "sketch", None)) is not None:
-            encoded.columns = sketch.features
-        features_read = encoded.table()
-        if looked_at is None:
-            features_read = with_spelling(features_read, table, columns)
-        places = {name: place for place, name in enumerate(table.names, start=1)}
-        surveys = columns + survey_keys(keys, features_read.width, table.names)
-        surveys = tuple(settled.of(one) if one.arrays else one for one in surveys)
+            view = claimed.coding.view(len(cells))
+            known = _known(
+                cells, roles, truth, truth_column, files, numeric=view is not None, text=table.text
+            )
+            labels, reports, bags = _labels(table, claimed, view, cells.of(roles.label), known)
+            if truth is not None and roles.identifier is None:
+                _check_in_order(labels, bags, cells, table)
+        others = {*private, *claimed.others}
+        owned = {roles.label, roles.truth, roles.identifier, *others}
+        strata, warnings_of_strata = read_strata(
+            table, claimed.by, claimed.mechanism, owned, cells.looked_at
+        )
+        _check_memory(memory, len(cells), len(roles.features), len(labels.domains.classes))
+        companions = open_companions(
+            sources, cells.rows, roles, cells.special, table.names, files, cells.looked_at
+        )
+        settled = known_columns(before, claimed.before, table, roles, others, known)
+        read = _read_features(table, roles, cells, settled, companions, files)
         release, test_rows = with_companions(
             Release(
-                features=features_read,
+                features=read.features,
                 released=ReleasedLabels(labels.released),
                 outputs=labels.domains.outputs,
                 classes=labels.domains.classes,
                 truth=None if labels.truth is None else TrueLabels(labels.truth),
-                declaration=claim,
+                declaration=claimed.mechanism,
                 name=table.name,
                 label=roles.label,
                 # A digest of a file that holds true labels would let guesses of them be tested.
@@ -321,39 +274,286 @@ def read_release(
                 numeric=labels.numeric,
                 reports=reports,
                 bags=bags,
-                columns=tuple(replace(one, place=places.get(one.name, 0)) for one in surveys),
-                keys=tuple(ranks(column) for column in keys.values()),
+                columns=read.columns,
+                keys=tuple(ranks(column) for column in cells.keys.values()),
                 holds_truth=roles.truth is not None,
-                left_out=len(rest),
+                left_out=len(cells.left_out),
                 unread=table.unread,
-                groups=read_groups(special, group, roles.identifier),
-                sketch=sketch,
+                groups=read_groups(cells.special, group, roles.identifier),
+                sketch=read.sketch,
                 strata=strata,
-                places=looked_at,
-                before=frozenset(place for one in surveys if one.before for place in one.arrays),
-                # The private columns that the file declares, where not all of them are audited.
-                declared=(
-                    DeclaredColumns(dict.fromkeys((name,) for name in others))
-                    if {*others} - {roles.label, *private}
-                    else None
+                places=cells.looked_at,
+                before=frozenset(
+                    place for column in read.columns if column.before for place in column.arrays
                 ),
+                declared=claimed.beside({roles.label, *private}),
             ),
-            parts,
+            read.parts,
         )
-        warnings = warnings_about(known, labels, encoded, table.names, roles)
-        warnings += [*of_strata, *(remarks_on(declared.provenance) if declared else ())]
-        said = [("release", table.remark), ("true labels", known.remark if known else "")]
-        said += [(f"{one.role} table", one.table.remark) for one in companions]
-        remarks = [f"Read the {what} as {remark}." for what, remark in said if remark]
-        remarks += filter(None, (said_of(places[one.name], one.reading) for one in found))
-        if looked_at is not None:
-            remarks.append(
-                f"Read {len(looked_at):,} of the {rows:,} rows, drawn blind to all labels: the "
-                f"features of all take more than half of the memory that may be used "
-                f"({shown(allowed())}, --memory)."
-            )
-        people = keyed(special[roles.identifier]) if keyed and roles.identifier else None
-        return ReadReport(release, tuple(warnings), test_rows, tuple(remarks), people)
+        warnings = warnings_about(known, labels, read.encoded, table.names, roles)
+        warnings += [*warnings_of_strata, *claimed.warnings()]
+        remarks = (
+            *_remarks_on_files(table, known, companions),
+            *_remarks_on_columns(table, read.surveyed),
+            *_remarks_on_rows(cells),
+        )
+        hidden_ids = None
+        if keyed is not None and roles.identifier is not None:
+            hidden_ids = keyed(cells.of(roles.identifier))
+        return ReadReport(release, tuple(warnings), test_rows, remarks, hidden_ids)
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    """What a file and a caller state together about one private column."""
+
+    mechanism: Declaration | None
+    """What released the labels; None where nothing is claimed."""
+    coding: LabelCoding
+    """How the labels of the mechanism are coded."""
+    declared: ColumnsDeclaration | None
+    """All that the file declares."""
+    label: str | None
+    """The private column that the file declares; None where it declares none."""
+    by: str | None
+    """The public column of the claim's strata."""
+
+    @property
+    def bag(self) -> str | None:
+        """The column that tells the bags apart; None where labels are of rows."""
+        return None if self.coding.bags is None else self.coding.bags.bag
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """All private columns that the file declares."""
+        return () if self.declared is None else self.declared.names
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """The columns that the file declares to be from before the noise."""
+        return () if self.declared is None else tuple(self.declared.before)
+
+    def beside(self, audited: Collection[str]) -> DeclaredColumns | None:
+        """Return the private columns that the file declares, if not all of them are audited."""
+        if not {*self.others} - {*audited}:
+            return None
+        return DeclaredColumns(dict.fromkeys((name,) for name in self.others))
+
+    def warnings(self) -> list[str]:
+        """Return what is remarkable about where the declaration comes from."""
+        return [] if self.declared is None else [*remarks_on(self.declared.provenance)]
+
+
+def _claimed(
+    table: TableSource,
+    label: str | None,
+    declaration: Declaration | None,
+    by: str | None,
+    coding: Coding,
+    marginals: Marginals | None,
+) -> _Claimed:
+    """Return what is claimed of one column; refuse what contradicts the file (InputError)."""
+    declared = None if table.declaration is None else parse_declaration(table.declaration)
+    of_file = None if declared is None else claim_about(declared, label, marginals)
+    mechanism = agreed(None if of_file is None else of_file.mechanism, declaration)
+    claimed = _Claimed(
+        mechanism,
+        coding(mechanism),
+        declared,
+        None if of_file is None else of_file.label,
+        by or (None if of_file is None else of_file.by),
+    )
+    if isinstance(table, SparseTable):
+        name = label or claimed.label
+        if name is not None:
+            table.names = (name, FEATURES)
+    if claimed.bag is not None and claimed.bag not in table.names:
+        raise missing_column(claimed.bag, "bag", table.names, typed=False)
+    return claimed
+
+
+def _check_combined(table: TableSource, sources: Mapping[str, Any], files: FileOptions) -> None:
+    """Refuse what cannot be read together with a release (InputError)."""
+    given = any(source is not None for source in sources.values())
+    if isinstance(table, SparseTable) and given:
+        raise InputError(
+            "A sparse release is audited with --truth alone: other tables (--original, "
+            "--synthetic, --held-out, --test, --public) cannot be combined with it."
+        )
+    for name in files.text:
+        if name not in table.names:
+            raise missing_column(name, "to read as text", table.names)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a release: labels, ids and groups at once, the other columns one by one."""
+
+    special: dict[str, pa.ChunkedArray]
+    """The columns that are no features, by name."""
+    columns: Iterator[tuple[str, pa.ChunkedArray]]
+    """The features, then the columns that are left out, each with its name."""
+    left_out: tuple[str, ...]
+    """The columns that have no role."""
+    keys: dict[str, pa.ChunkedArray]
+    """Ids and groups, as they can be compared."""
+    rows: int
+    """How many rows the release has."""
+    looked_at: IndexArray | None
+    """The rows that are read; None for all."""
+    label: str
+
+    def __len__(self) -> int:
+        """Return how many rows are read."""
+        return len(self.special[self.label])
+
+    def of(self, name: str) -> pa.ChunkedArray:
+        """Return a column that is no feature."""
+        return self.special[name]
+
+
+def _read_special(
+    table: TableSource, roles: Roles, claimed: _Claimed, memory: int | None, *, joined: bool
+) -> _Cells:
+    """Read the columns that are no features (InputError where there are no rows)."""
+    # ``joined``: the rows are joined with those of other releases, so all are needed.
+    rows, looked_at = _looked_at(table, roles, memory, joined=joined or claimed.bag is not None)
+    used = {*roles.special, *roles.features, claimed.bag}
+    left_out = tuple(name for name in table.names if name not in used)
+    wanted = (*roles.special, *roles.features, *left_out)
+    columns = table.columns(wanted, roles.special, looked_at)
+    special = {name: next(columns)[1] for name in roles.special}
+    if not len(special[roles.label]):
+        raise InputError(f"The release {quoted(table.name)} has no rows.")
+    return _Cells(
+        special,
+        columns,
+        left_out,
+        {name: _key(special[name]) for name in roles.keys},
+        len(special[roles.label]) if rows is None or looked_at is None else rows,
+        looked_at,
+        roles.label,
+    )
+
+
+def _known(
+    cells: _Cells,
+    roles: Roles,
+    truth: Any,
+    truth_column: str | None,
+    files: FileOptions,
+    *,
+    numeric: bool,
+    text: bool,
+) -> Truth | None:
+    """Return the true labels that are given, or that the release holds; None without any."""
+    # ``numeric``: whether they are numbers; ``text``: whether the release is a text file.
+    if truth is not None:
+        return read_truth(
+            truth,
+            cells.rows,
+            label=roles.label,
+            truth_column=truth_column,
+            id_column=roles.identifier,
+            identifiers=None if roles.identifier is None else cells.of(roles.identifier),
+            numeric=numeric,
+            files=files,
+            looked_at=cells.looked_at,
+        )
+    if roles.truth is None:
+        return None
+    own = true_labels(cells.of(roles.truth), numeric=numeric, from_text=text)
+    return Truth(own, roles.truth)
+
+
+def _check_in_order(
+    labels: EncodedLabels, bags: Bags | None, cells: _Cells, table: TableSource
+) -> None:
+    """Refuse true labels that fit the released ones in another order of rows only (InputError)."""
+    of_rows = labels.numeric is None and bags is None
+    if cells.looked_at is None and labels.truth is not None and of_rows:
+        meaning = positions(labels.domains.outputs, labels.domains.classes)
+        check_row_order(meaning[labels.released], labels.truth, table.part_rows)
+
+
+@dataclass(frozen=True)
+class _ReadFeatures:
+    """The features of a release, and what was seen of each of its columns."""
+
+    features: FeatureTable
+    encoded: EncodedFeatures
+    sketch: Any
+    """What stands for the features of a sparse release; None for any other."""
+    parts: Parts
+    """The tables that come with the release, coded alike."""
+    columns: tuple[ColumnSurvey, ...]
+    """All columns but the private ones: features, left out ones, ids and groups."""
+    surveyed: tuple[ColumnSurvey, ...]
+    """The features as their reader saw them."""
+
+
+def _read_features(
+    table: TableSource,
+    roles: Roles,
+    cells: _Cells,
+    settled: KnownColumns,
+    companions: Sequence[Companion],
+    files: FileOptions,
+) -> _ReadFeatures:
+    """Code the features together with those of the companions, and survey all columns."""
+    surveyed_features: list[ColumnSurvey] = []
+    reader = ColumnReader.of(table, files)
+    of_features = islice(cells.columns, len(roles.features))
+    compared = settled.compared(of_features, roles.features, cells.keys)
+    as_read = surveyed(compared, surveyed_features, table.names, reader)
+    encoded, parts = encode_together(as_read, len(cells), companions, table.names, files)
+    surveys = with_arrays(surveyed_features, encoded)
+    surveys += survey_left_out(cells.columns, table.names, reader)
+    sketch = getattr(table, "sketch", None)
+    if sketch is not None:
+        encoded.columns = sketch.features
+    features = encoded.table()
+    if cells.looked_at is None:
+        features = with_spelling(features, table, surveys)
+    surveys += survey_keys(cells.keys, features.width, table.names)
+    places = {name: place for place, name in enumerate(table.names, start=1)}
+    columns = tuple(
+        replace(settled.of(survey) if survey.arrays else survey, place=places.get(survey.name, 0))
+        for survey in surveys
+    )
+    return _ReadFeatures(features, encoded, sketch, parts, columns, tuple(surveyed_features))
+
+
+def _remarks_on_files(
+    table: TableSource, known: Truth | None, companions: Sequence[Companion]
+) -> Iterator[str]:
+    """Yield how the files are read, where that was detected and is unusual."""
+    said = [("release", table.remark)]
+    if known is not None:
+        said.append(("true labels", known.remark))
+    said += [(f"{companion.role} table", companion.table.remark) for companion in companions]
+    for what, remark in said:
+        if remark:
+            yield f"Read the {what} as {remark}."
+
+
+def _remarks_on_columns(table: TableSource, columns: Sequence[ColumnSurvey]) -> Iterator[str]:
+    """Yield how columns are read, where that is not plain."""
+    places = {name: place for place, name in enumerate(table.names, start=1)}
+    for column in columns:
+        remark = said_of(places[column.name], column.reading)
+        if remark:
+            yield remark
+
+
+def _remarks_on_rows(cells: _Cells) -> Iterator[str]:
+    """Yield that a sample of the rows is read, where memory is too small for all."""
+    if cells.looked_at is not None:
+        yield (
+            f"Read {len(cells.looked_at):,} of the {cells.rows:,} rows, drawn blind to all labels: "
+            "the features of all take more than half of the memory that may be used "
+            f"({shown(allowed())}, --memory)."
+        )
 
 
 def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -404,29 +604,29 @@ def _check_memory(memory: int | None, rows: int, columns: int, classes: int) -> 
 
 def _labels(
     table: TableSource,
-    mechanism: LabelCoding,
+    claimed: _Claimed,
     view: NumericView | None,
-    claim: Declaration | None,
     column: pa.ChunkedArray,
     truth: Truth | None,
 ) -> tuple[EncodedLabels, Reports | None, Bags | None]:
     """Return the labels as codes, and the recorded reports or the bags' sums, if any."""
+    coding = claimed.coding
     known = None if truth is None else truth.labels
     classes = known if isinstance(known, LabelColumn) else None
-    if mechanism.bags is not None:
-        bag = mechanism.bags.bag
+    if coding.bags is not None:
+        bag = coding.bags.bag
         members = next(table.columns((bag,), as_text=(bag,)))[1]
-        labels, bags = read_bags(mechanism.bags, column, members, classes)
+        labels, bags = read_bags(coding.bags, column, members, classes)
         return labels, None, bags
-    if mechanism.reports is not None:
-        reports = read_reports(column, mechanism.reports, from_text=table.text)
-        return encode_reported(mechanism.reports, reports, classes), reports, None
+    if coding.reports is not None:
+        reports = read_reports(column, coding.reports, from_text=table.text)
+        return encode_reported(coding.reports, reports, classes), reports, None
     if view is not None:
         numbers = known if isinstance(known, np.ndarray) else None
         labels = encode_numeric_labels(view, read_numbers(column, "released"), numbers)
         return labels, None, None
     released = read_labels(column, "released", from_text=table.text)
-    return encode_labels(claim, released, classes, mechanism), None, None
+    return encode_labels(claimed.mechanism, released, classes, coding), None, None
 
 
 def check_same_index(source: Any, truth: Any, id_column: str | None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from ldpaudit.api.reading import notes_of, read_columns, read_repeated, replays_of
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, in_python, made
-from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, keywords_for, texts_of
+from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, texts_of
 from ldpaudit.randomness import seed_from
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.work.memory import size_of
@@ -254,9 +254,23 @@ def plan_of(
         from ldpaudit.attacks import available_attacks
 
         available_attacks(options.attacks)  # A mistake is told before any work.
-    asked: dict[str, Any] = {"threads": threads or _threads_by_default()}
-    asked |= keywords_for(Plan, options)
-    return Plan(**asked | {"seed": seed, "slices": slices})
+    return Plan(
+        seed=seed,
+        queries=options.queries,
+        neighbors=options.neighbors,
+        metric=options.metric,
+        exact=options.exact,
+        smoothness=options.smoothness,
+        smoothness_power=options.smoothness_power,
+        threads=options.threads or threads or _threads_by_default(),
+        device=options.device,
+        slices=slices,
+        seeds_tried=options.seeds_tried,
+        attacks=tuple(options.attacks),
+        made_on=options.made_on,
+        timeout=options.timeout if isinstance(options, AuditOptions) else None,
+        memory=None if options.memory is None else size_of(options.memory),
+    )
 
 
 def seed_of(options: ReleaseOptions, sha256: str | None) -> int:

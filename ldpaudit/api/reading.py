@@ -14,8 +14,8 @@ from ldpaudit.options import (
     AuditOptions,
     FileOptions,
     LabelOptions,
+    PlanOptions,
     ReleaseOptions,
-    keywords_for,
     named_columns,
     option_name,
     texts_of,
@@ -40,9 +40,11 @@ def read_with(
     release: Any,
     options: ReleaseOptions,
     keyed: "HashedIds | None" = None,
+    test: Any = None,
 ) -> "ReadReport":
     """Read a release of one private column with what the options say about it."""
-    # ``keyed``: hides ids, to join the rows of several releases.
+    # ``keyed``: hides ids, to join the rows of several releases. ``test``: rows outside of the
+    # release with true labels.
     from ldpaudit.datasets import read_release
 
     columns = named_columns(options)
@@ -51,13 +53,15 @@ def read_with(
         raise InputError("One private column (--label) is read here; name one of them.")
     column = columns[0] if columns else None
     claim, by = claim_of_column(column, options.mechanism, _files(options))
-    given = {
-        **_keywords(read_release, options),
-        "label": None if column is None else column.label,
-        "truth_column": next(iter(truths), None),
-        "keyed": keyed,
-    }
-    return read_release(release, declaration=claim, by=by, **given)
+    return read_release(
+        release,
+        label=None if column is None else column.label,
+        truth_column=next(iter(truths), None),
+        declaration=claim,
+        by=by,
+        keyed=keyed,
+        **_stated(options, test),
+    )
 
 
 @unchanged()
@@ -65,17 +69,19 @@ def read_columns(
     release: Any,
     options: ReleaseOptions,
     keyed: "HashedIds | None" = None,
+    test: Any = None,
 ) -> "ReadReport | ColumnsReport":
     """Read a release with all private columns that the options name, or else that it declares."""
-    # ``keyed``: hides ids, to join the rows of several releases.
+    # ``keyed``: hides ids, to join the rows of several releases. ``test``: rows outside of the
+    # release with true labels.
     columns = named_columns(options)
     source, declared = opened(release, options)
     names = () if declared is None else declared.names
     columns = columns or tuple(LabelOptions(label=name) for name in names)
     if len(columns) < 2:
-        report = read_with(source, options, keyed)
+        report = read_with(source, options, keyed, test)
         return replace(report, release=_with_epsilon(report.release, declared))
-    from ldpaudit.datasets import read_file_columns, read_release
+    from ldpaudit.datasets import read_file_columns
 
     for name in _OF_ONE:
         if getattr(options, name, None) is not None:
@@ -83,13 +89,13 @@ def read_columns(
                 f"--{name.replace('_', '-')} is about one private column; audit that one alone "
                 "(--label)."
             )
-    given = _keywords(read_release, options)
     several = read_file_columns(
         source,
         declaration=claims_of_columns(columns, options.mechanism, _files(options)),
         keyed=keyed,
         labels=[one.label for one in columns],
-        **{key: value for key, value in given.items() if key != "label"},
+        truth_column=texts_of(options.truth_column, "true label"),
+        **_stated(options, test),
     )
     return replace(several, file=_with_epsilon(several.file, declared))
 
@@ -133,15 +139,33 @@ def _files(options: ReleaseOptions) -> FileOptions:
     return options.files if isinstance(options, FileOptions) else AS_FOUND
 
 
-def _keywords(function: Any, options: ReleaseOptions) -> dict[str, Any]:
+def _stated(options: ReleaseOptions, test: Any = None) -> dict[str, Any]:
+    """Return what the options say about a release, as its reader takes it."""
+    # ``test``: rows outside of the release with true labels.
     from ldpaudit.mechanisms.joint import marginal_claims
     from ldpaudit.mechanisms.view import DeclaredCoding
 
     truth = options.truth
     if isinstance(truth, tuple) and all(isinstance(one, str) for one in truth):
         raise InputError(f"--truth is given once for one release. Got {len(truth)} files.")
-    given = keywords_for(function, options) | {"files": _files(options)}
-    return given | {"coding": DeclaredCoding, "marginals": marginal_claims}
+    return {
+        "truth": truth,
+        "id_column": options.id_column,
+        "group": options.group,
+        "drop": options.drop,
+        "features": options.features,
+        "before": options.before,
+        "original": options.original,
+        "synthetic": options.synthetic,
+        "held_out": options.held_out,
+        "test": test,
+        "public": options.public if isinstance(options, AuditOptions) else None,
+        "projection": options.projection,
+        "files": _files(options),
+        "memory": options.memory if isinstance(options, PlanOptions) else None,
+        "coding": DeclaredCoding,
+        "marginals": marginal_claims,
+    }
 
 
 def notes_of(reading: "ReadReport | ColumnsReport") -> tuple[Note, ...]:

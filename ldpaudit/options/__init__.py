@@ -11,7 +11,6 @@ from ldpaudit.options.declaring import (
     declared,
     group,
     input_files,
-    keywords_for,
     option_name,
 )
 from ldpaudit.options.labels import LabelOptions, check_distinct, label_options, parse_label
@@ -40,7 +39,6 @@ __all__ = [
     "declared",
     "group",
     "input_files",
-    "keywords_for",
     "label_options",
     "named_columns",
     "option_name",

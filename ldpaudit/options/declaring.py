@@ -1,7 +1,6 @@
 """How an option is declared: once, as an annotation of a field; and what became of earlier ones."""
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,13 +98,6 @@ def input_files(options: Any) -> Iterator[str | Path]:
         elif option is not None and option.file and value is not None:
             values = value if isinstance(value, tuple) else (value,)
             yield from (one for one in values if isinstance(one, str | Path))
-
-
-def keywords_for(function: Callable[..., Any], options: Any) -> dict[str, Any]:
-    """Return the options that a function takes, by name; those without a value are left out."""
-    taken = inspect.signature(function).parameters
-    values = {f.name: getattr(options, f.name) for f in dataclasses.fields(options)}
-    return {name: value for name, value in values.items() if name in taken and value is not None}
 
 
 # What became of each, by its name on the command line.

@@ -177,7 +177,7 @@ def _release(
         held_out=request.held_out if synthetic is not None else None,
         synthetic=synthetic,
     )
-    reading, column, private = read_with(name, options), None, frozenset[str]()
+    reading, column, private = read_with(name, options, test=request.test), None, frozenset[str]()
     release = reading.release
     if release.numeric is None:  # Numbers have no tables of probabilities.
         try:
@@ -189,7 +189,7 @@ def _release(
         column = ColumnToLearn(release, reading.test, None, reading)
     if len(labels := _declared(request, name)) > 1:
         private = frozenset(one.label for one in labels)
-        column = None if column is None else column_to_learn(name, options)
+        column = None if column is None else column_to_learn(name, options, request.test)
     replays = tuple(replays_of([name], options, release, shared=True))
     return ReleaseInput(letter, name, release, column, notes_of(reading), private, replays)
 

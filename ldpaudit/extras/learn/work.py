@@ -76,7 +76,7 @@ def learn(request: LearnRequest, progress: Progress) -> Learnt:
     """Train a learner that is corrected for the declared mechanism, and score it on test rows."""
     request.check()
     progress.step("reading")
-    column = column_to_learn(request.release, request)
+    column = column_to_learn(request.release, request, request.test)
     release, test = column.release, column.test
     for remark in column.reading.remarks:
         progress.remark(remark)

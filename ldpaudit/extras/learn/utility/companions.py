@@ -275,7 +275,7 @@ class ColumnToLearn:
         return other_columns(reading.file, self.position, reading.tests, true=True)
 
 
-def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
+def column_to_learn(release: Any, options: ReleaseOptions, test: Any) -> ColumnToLearn:
     """Read the column that is named first, or the only one, with all others that are declared."""
     named = [one.label for one in named_columns(options)]
     source, declaration = opened(release, options)
@@ -283,18 +283,18 @@ def column_to_learn(release: Any, options: ReleaseOptions) -> ColumnToLearn:
     if len(named) == 1 and named[0] in declared:
         options = replace(options, label=())  # The other declared columns are read, too.
     if len(named) < 2 and (len(declared) < 2 or not {*named} <= {*declared}):
-        alone = read_with(source, options)
+        alone = read_with(source, options, test=test)
         assert alone.test is not None
         return ColumnToLearn(alone.release, alone.test, None, alone)
     refuse(
         not named,
         f"The release declares {len(declared)} private columns; name the one to learn: --label.",
     )
-    reading = read_columns(source, options)
+    reading = read_columns(source, options, test=test)
     assert isinstance(reading, ColumnsReport)
     file, tests = reading.file, reading.tests
     at = [one.label for one in file.columns].index(named[0])
-    test = tests[at]
-    assert test is not None
-    public = replace(test, features=test.features.without(file.others[at]))
+    own_test = tests[at]
+    assert own_test is not None
+    public = replace(own_test, features=own_test.features.without(file.others[at]))
     return ColumnToLearn(file.alone(at), public, other_columns(file, at, tests), reading, at)
