@@ -24,10 +24,11 @@ os.environ.pop("GITHUB_ACTIONS", None)
 os.environ.pop("GITLAB_CI", None)
 
 import pytest  # noqa: E402
+from annotated import believed  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
-from ldpaudit import cli  # noqa: E402
+from ldpaudit import cli, keywords  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 FULL_GUARDS = {"estimators", "golden", "models", "zoo"}
@@ -96,6 +97,27 @@ def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) 
 def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
     if not FULL_GUARDS & path:
         patch.setenv("LDPAUDIT_EFFORT", "small")
+
+
+MISTAKES = ("mistake", "bad", "refus", "clear_line")
+"""Parts of the names of tests that give what no caller may give."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _annotations_are_true() -> Iterator[None]:
+    """Hold what tests give as keywords to the annotations: they say what callers may give."""
+    read = keywords._read
+
+    def held(field: Any, value: Any) -> Any:
+        taken = read(field, value)
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[2].partition("[")[0]
+        if not any(part in test for part in MISTAKES):
+            assert believed(value, field.type), f"{field.name} is not annotated to take {value!r}."
+        return taken
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keywords, "_read", held)
+        yield
 
 
 DRAWN = """<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30">

@@ -230,7 +230,7 @@ def replays_of(
     # releases have one key: what differs between them then shows labels.
     from ldpaudit.receipt.replay import replay
 
-    truth = options.truth
+    truth: Any = options.truth
     several = isinstance(truth, list | tuple) and len(releases) > 1
     shared = shared or (len(releases) > 1 and not several)
     every = list(truth) if several else [truth] * len(releases)

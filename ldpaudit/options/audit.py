@@ -12,6 +12,7 @@ from ldpaudit.device import DeviceName
 from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
 from ldpaudit.options.release import FileOptions, ReleaseOptions, check_ordered
+from ldpaudit.options.tables import Probabilities, Table
 from ldpaudit.work.memory import size_of
 from ldpaudit.work.progress import Progress, Stop
 from ldpaudit.work.tasks import ClusterPlace, check_cluster
@@ -227,14 +228,15 @@ class AuditOptions(FileOptions, PlanOptions, ReleaseOptions):
         Option("Score the best attack for each value of a column (repeatable).", "--slice"),
     ] = ()
     public_posterior: Annotated[
-        Any,
+        Probabilities | None,
         Option("Table of P̂(label | features), model-based-rr.", type=str, file=True),
     ] = None
     public: Annotated[
-        Any, Option("Public rows with labels, for the observational audit.", type=str, file=True)
+        Table | None,
+        Option("Public rows with labels, for the observational audit.", type=str, file=True),
     ] = None
     canaries: Annotated[
-        Any,
+        Probabilities | None,
         Option("Probabilities with which labels were drawn.", type=str, file=True),
     ] = None
     answers: Annotated[

@@ -64,11 +64,15 @@ class Argument:
         What ``--help`` calls it; None: the field's name.
     file : bool
         Whether it names files that are read, so that no output may overwrite them.
+    type : type or None
+        What the command line reads, where a Python caller may give more than that; None: the
+        annotated type.
     """
 
     help: str
     metavar: str | None = None
     file: bool = False
+    type: Any = None
 
 
 def declared(annotation: Any) -> Option | Argument | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
 from ldpaudit.options.labels import LabelOptions, check_distinct, parse_label
+from ldpaudit.options.tables import Labels, LabelsOfEach, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,7 +154,7 @@ class ReleaseOptions:
     """
 
     truth: Annotated[
-        Any,
+        Labels | LabelsOfEach | None,
         Option(
             "True labels: a file in the same row order, or joined on --id; for several releases "
             "one file, or one for each (repeatable).",
@@ -186,17 +187,17 @@ class ReleaseOptions:
         ),
     ] = ()
     original: Annotated[
-        Any,
+        Table | None,
         Option(
             "The features before they were changed, in the same row order.", type=str, file=True
         ),
     ] = None
     synthetic: Annotated[
-        Any,
+        Table | None,
         Option("The synthetic rows, with labels, that replaced features.", type=str, file=True),
     ] = None
     held_out: Annotated[
-        Any,
+        Table | None,
         Option(
             "Rows like the originals that no generator saw (with --original).", type=str, file=True
         ),

@@ -31,7 +31,7 @@ def compare(
 
     request = replace(request, command=recorded_command(sys.argv, compare))
     request.check()
-    outputs = outputs.or_beside(request.inputs[0], "comparison")
+    outputs = outputs.or_beside(str(request.inputs[0]), "comparison")
     found = carry_out(
         lambda request, progress: Compared(work(request, progress), profile),
         *(request, outputs),

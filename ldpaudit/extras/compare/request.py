@@ -1,13 +1,15 @@
 """The options of ``ldpaudit compare``."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 from ldpaudit.device import need_torch
 from ldpaudit.doors import Argument, AuditOptions, Option, refuse
 from ldpaudit.extras.learn.utility import ModelKind
 from ldpaudit.options import ClaimOptions
+from ldpaudit.options.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,12 +18,12 @@ class CompareRequest(AuditOptions):
 
     Attributes
     ----------
-    inputs : tuple of str
+    inputs : tuple of paths or tables
         Released files, or results of ``ldpaudit run`` (``.json``); the others are compared with the
         first.
     mechanism
         The claim of each release that declares none.
-    synthetic : tuple of str
+    synthetic : path, table or a sequence of them, optional
         The synthetic rows of the releases by double randomized response, in their order; a single
         table is used for all.
     test : str or None
@@ -38,17 +40,21 @@ class CompareRequest(AuditOptions):
     """
 
     inputs: Annotated[
-        tuple[str, ...],
-        Argument("Two or more released files, or results of run (.json).", file=True),
+        tuple[Table, ...],
+        Argument(
+            "Two or more released files, or results of run (.json).",
+            file=True,
+            type=tuple[str, ...],
+        ),
     ]
     synthetic: Annotated[
-        Any,
+        Table | Sequence[Table] | None,
         Option(
             "The synthetic rows of double-rr, or one for each.",
             type=tuple[str, ...],
             file=True,
         ),
-    ] = ()
+    ] = None
     test: Annotated[
         str | None,
         Option("Rows of no release, with true labels, to score on.", file=True),
@@ -82,6 +88,16 @@ class CompareRequest(AuditOptions):
         )
         self._check_use(len(self.inputs) - len(stored))
 
+    @property
+    def synthetic_tables(self) -> tuple[Table, ...]:
+        """The synthetic rows of the releases, one for all or one for each."""
+        if self.synthetic is None:
+            return ()
+        if isinstance(self.synthetic, list | tuple):
+            return tuple(self.synthetic)
+        single: Any = self.synthetic
+        return (single,)
+
     def _check_use(self, releases: int) -> None:
         if releases:
             return
@@ -105,6 +121,6 @@ class CompareRequest(AuditOptions):
             )
 
 
-def is_result(name: Any) -> bool:
+def is_result(name: object) -> TypeGuard[str | os.PathLike[str]]:
     """Return whether an input is a stored result rather than a release."""
     return isinstance(name, str | os.PathLike) and str(name).lower().endswith(".json")

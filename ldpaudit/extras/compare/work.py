@@ -39,6 +39,7 @@ from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
 from ldpaudit.datasets.several import same_features
 from ldpaudit.doors import (
     AuditResult,
+    Declaration,
     InputError,
     InsufficientDataError,
     NoProgress,
@@ -65,10 +66,10 @@ from ldpaudit.extras.learn.utility.scores import utility
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
+from ldpaudit.options.tables import Table
 from ldpaudit.pipeline.audit import audit, run_info
 from ldpaudit.pipeline.nodes import node_of, with_replays
 from ldpaudit.receipt.replay import Replay
-from ldpaudit.release import LabelDeclaration
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
 
@@ -82,17 +83,18 @@ _SHOWN = 12
 class ReleaseInput:
     """A release to audit, with the notes of its reader."""
 
-    # ``column``: the same column with the test rows, coded like it, and without the other private
-    # ones, which are beside it to learn from; None without test rows. ``private``: the names of all
-    # private columns, where it declares several. ``replays``: what drawing its noise again found.
-
     letter: str
-    path: str
+    source: Table
+    """The file, or the table in memory."""
     release: Release
     column: ColumnToLearn | None
+    """The same column with the test rows, coded like it, and without the other private ones, which
+    are beside it to learn from; None without test rows."""
     notes: tuple[Note, ...]
     private: frozenset[str] = frozenset()
+    """The names of all private columns, where it declares several."""
     replays: tuple[Replay | None, ...] = (None,)
+    """What drawing its noise again found."""
 
 
 @dataclass(frozen=True)
@@ -133,42 +135,48 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
     return tuple(inputs)
 
 
-def _synthetic_tables(request: CompareRequest) -> dict[str, str | None]:
+def _synthetic_tables(request: CompareRequest) -> dict[str, Table | None]:
     """Return by letter the synthetic table of each release with synthetic features."""
     # InputError if the number of tables fits neither one for all nor one for each.
     named = zip(LETTERS, request.inputs, strict=False)
     double = [letter for letter, name in named if not is_result(name) and _is_double(request, name)]
-    tables: list[str | None] = [*request.synthetic]
-    if len(tables) == 1 and double:
-        tables *= len(double)
+    tables = request.synthetic_tables
     refuse(
         tables and not double,
         "--synthetic is for releases that declare double randomized response, and none of "
         "these does.",
     )
     refuse(
-        len(tables) not in (0, len(double)),
+        len(tables) not in (0, 1, len(double)),
         "--synthetic must be given once, or once for each release that declares double "
-        f"randomized response. Got {len(request.synthetic)} for {len(double)}.",
+        f"randomized response. Got {len(tables)} for {len(double)}.",
     )
-    return dict(zip(double, tables or [None] * len(double), strict=True))
+    if not tables:
+        return dict.fromkeys(double)
+    if len(tables) == 1:
+        return dict.fromkeys(double, tables[0])
+    return dict(zip(double, tables, strict=True))
 
 
-def _is_double(request: CompareRequest, name: str) -> bool:
-    labels, claim = _declared(request, name), declaration_of(request.mechanism, request)
-    if labels:
-        named = [one.label for one in named_columns(request)]
-        claim = next((one.mechanism for one in labels if one.label in named or not named), None)
+def _is_double(request: CompareRequest, source: Table) -> bool:
+    declared = _declared(request, source)
+    claim = declaration_of(request.mechanism, request)
+    if declared:
+        named = [column.label for column in named_columns(request)] or declared
+        claim = next((declared[label] for label in declared if label in named), None)
     return traits_of(UNKNOWN if claim is None else claim.name).features == "partly synthetic"
 
 
-def _declared(request: CompareRequest, name: str) -> tuple[LabelDeclaration, ...]:
-    declared = open_table(name, request).declaration
-    return () if declared is None else parse_declaration(declared).labels
+def _declared(request: CompareRequest, source: Table) -> dict[str, Declaration | None]:
+    """Return the private columns that a release declares, each with its own mechanism."""
+    declared = open_table(source, request).declaration
+    if declared is None:
+        return {}
+    return {column.label: column.mechanism for column in parse_declaration(declared).labels}
 
 
 def _release(
-    request: CompareRequest, letter: str, name: str, synthetic: str | None
+    request: CompareRequest, letter: str, name: Table, synthetic: Table | None
 ) -> ReleaseInput:
     options = replace(
         request,
@@ -187,8 +195,9 @@ def _release(
             raise InputError(f"{release.name}: {error}") from None
     if reading.test is not None:
         column = ColumnToLearn(release, reading.test, None, reading)
-    if len(labels := _declared(request, name)) > 1:
-        private = frozenset(one.label for one in labels)
+    declared = _declared(request, name)
+    if len(declared) > 1:
+        private = frozenset(declared)
         column = None if column is None else column_to_learn(name, options, request.test)
     replays = tuple(replays_of([name], options, release, shared=True))
     return ReleaseInput(letter, name, release, column, notes_of(reading), private, replays)
@@ -283,7 +292,7 @@ def _shared_rows(
     """Return the share of rows with the same id, or without ids the same features."""
     # ``shifted``: synthetic features may have another least value, from which numbers are counted.
     if (name := request.id_column) is not None:
-        tables = (open_table(item.path, request) for item in (a, b))
+        tables = (open_table(item.source, request) for item in (a, b))
         ids = (comparable_ids(dict(table.columns((name,)))[name], "release") for table in tables)
         return float(pc.mean(pc.equal(*ids).cast("int8")).as_py())
     hidden, rows = a.private | b.private, np.arange(len(a.release))
@@ -353,7 +362,7 @@ def compare(request: CompareRequest, progress: Progress | None = None) -> Compar
     # One seed, so that all releases have the same halves; groups of the first hold the same people.
     seed = seed_of(request, next(filter(None, (item.release.sha256 for item in read)), None))
     plan = plan_of(
-        request, seed, read_slices(read[0].path, request.slices, request) if read else ()
+        request, seed, read_slices(read[0].source, request.slices, request) if read else ()
     )
     plans = [_plan_for(item, request, plan) for item in inputs]
     jobs, sides, notes = (
@@ -434,7 +443,7 @@ def _plan_for(item: Input, request: CompareRequest, plan: Plan) -> Plan:
         return plan
     if all(len(column.codes) == len(item.release) for column in plan.slices):
         return plan
-    return replace(plan, slices=read_slices(item.path, request.slices, request))
+    return replace(plan, slices=read_slices(item.source, request.slices, request))
 
 
 def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, list[Note]]:

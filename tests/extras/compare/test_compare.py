@@ -12,8 +12,10 @@ import pytest
 from compared_releases import CLASSES, make, people, written
 from processes import called, refused
 
+from ldpaudit import keywords
 from ldpaudit.audits.alignment import UNRELATED
 from ldpaudit.extras.compare.comparison import Comparison
+from ldpaudit.extras.compare.request import CompareRequest
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result.numbers import number
 
@@ -33,7 +35,6 @@ def compared(folder, *words):
 def done(files, tmp_path_factory):
     """RR against double RR with everything, once for all tests."""
     from ldpaudit.extras.compare.page import render_comparison
-    from ldpaudit.extras.compare.request import CompareRequest
     from ldpaudit.extras.compare.work import compare
     from ldpaudit.work.documents import as_json
 
@@ -47,6 +48,25 @@ def done(files, tmp_path_factory):
     )
     comparison = compare(request)
     return as_json(comparison.model_dump()), comparison, render_comparison(comparison)
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        (None, 0),
+        ("s.parquet", 1),
+        (Path("s.parquet"), 1),
+        (pd.DataFrame({"x": [1, 2], "label": [0, 1]}), 1),
+        (["a.csv", pd.DataFrame({"x": [1]})], 2),
+    ],
+)
+def test_synthetic_rows_are_one_table_or_several(given, count):
+    request = keywords.made(
+        CompareRequest, {"inputs": ("a.parquet", "b.parquet"), "synthetic": given}, "compare"
+    )
+    assert len(request.synthetic_tables) == count
+    if count == 1:
+        assert request.synthetic_tables[0] is given
 
 
 def test_double_randomized_response_hides_more_and_costs_accuracy(done):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from ldpaudit.doors import InputError, Option, refuse
+from ldpaudit.doors import Argument, InputError, Option, refuse
 from ldpaudit.extras.release.privatize.request import ColumnRequest, DataOptions
 from ldpaudit.options import FileOptions, PlanOptions
 
@@ -128,6 +128,9 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
         Whether ``out`` is continued.
     """
 
+    data: Annotated[
+        str, Argument("The table with the true labels: Parquet, CSV, Excel …", file=True)
+    ]
     label: Annotated[str, Option("The true label's column.")] = "label"
     mechanisms: Annotated[
         tuple[str, ...],

@@ -9,6 +9,7 @@ from ldpaudit.commands.requests import split_text
 from ldpaudit.device import DeviceName
 from ldpaudit.doors import Argument, InputError, Option
 from ldpaudit.options import FileOptions, LabelOptions
+from ldpaudit.options.tables import Table
 
 if TYPE_CHECKING:
     from ldpaudit.mechanisms.keyed import NoiseKey, Purpose, Stream
@@ -41,7 +42,8 @@ class DataOptions:
     """The true data, and what mechanisms take besides: shared by ``privatize`` and ``sweep``."""
 
     data: Annotated[
-        str, Argument("The table with the true labels: Parquet, CSV, Excel …", file=True)
+        Table,
+        Argument("The table with the true labels: Parquet, CSV, Excel …", file=True, type=str),
     ]
     _: KW_ONLY
     label: Annotated["str | tuple[str | LabelOptions, ...]", Option("The true label's column.")] = (

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.as_read import ColumnReader
-from ldpaudit.datasets.column_survey import AS_FOUND, surveyed
+from ldpaudit.datasets.column_survey import surveyed
 from ldpaudit.datasets.features import EncodedFeatures, encode_categories, is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, TEXTS, allowed, is_any, without_long_texts
 from ldpaudit.datasets.names import ColumnError, listed, quoted
@@ -73,7 +73,7 @@ class ReleasedColumns:
         private: Sequence[str],
         rows: int,
         names: Sequence[str],
-        read: ColumnReader = AS_FOUND,
+        read: ColumnReader,
     ) -> None:
         self._read = read
         self._columns, self._private, self._names = list(columns), list(private), names
@@ -276,7 +276,7 @@ def released_as_they_are(
 ) -> ReleasedColumns:
     """Return what looks at a table in memory whose only private column is ``label``."""
     features = [name for name in table.schema.names if name != label and name not in keep]
-    columns = ReleasedColumns(features, [label], len(table), names)
+    columns = ReleasedColumns(features, [label], len(table), names, ColumnReader())
     for batch in table.to_batches():
         columns.watch(batch, [batch.column(label)])
     return columns

@@ -268,9 +268,12 @@ def test_a_domain_too_large_for_curves_says_so(result):
 def test_from_python():
     found = ldpaudit.describe("joint-rr", epsilon=2.0, domain=(("a", "b"), ("c", "d")))
     assert (found.epsilon, len(found.columns)) == (2.0, 2)
-    for domain in (5, (5, 6), ("a,b", 3)):
-        with pytest.raises(InputError):
-            ldpaudit.describe("joint-rr", epsilon=2.0, domain=domain)
+
+
+@pytest.mark.parametrize("domain", [5, (5, 6), ("a,b", 3)])
+def test_bad_domains_from_python(domain):
+    with pytest.raises(InputError):
+        ldpaudit.describe("joint-rr", epsilon=2.0, domain=domain)
 
 
 @pytest.mark.parametrize(
