@@ -37,19 +37,20 @@ _ROWS_PER_POINT: Final = 10
 class LabelGrid:
     """The labels that an attacker considers, with their frequencies among other people."""
 
-    # ``values``, float64 array of shape (g,): increasing. ``groups``, int32 array of shape (g,):
-    # the code of each value in the release's coding of true labels. ``within``, float64 array of
-    # shape (g,): P(value | its group), above 0 and summing to 1 over each group. ``shares``,
-    # float64 array of shape (c,): P(group). ``low``, ``high``, float: the declared range.
-    # ``complete``, bool: whether the grid holds every label that there can be.
-
     values: FloatArray
+    """Float64 array of shape (g,): increasing."""
     groups: IntArray
+    """Int32 array of shape (g,): the code of each value in the release's coding of true labels."""
     within: FloatArray
+    """Float64 array of shape (g,): P(value | its group), above 0 and summing to 1 over each group.
+    """
     shares: FloatArray
+    """Float64 array of shape (c,): P(group)."""
     low: float
     high: float
+    """``low`` and ``high``: the declared range."""
     complete: bool
+    """Whether the grid holds every label that there can be."""
 
     @classmethod
     def fit(cls, claim: NumericMechanism, coding: NumericCoding, truth: FloatArray) -> "LabelGrid":

@@ -49,35 +49,38 @@ Counts = npt.NDArray[np.int64]
 class FoldScore:
     """The counts of one attack on one fold; no number belongs to one row."""
 
-    # ``n``, ``correct``, int: rows and right guesses. ``class_rows``, ``class_correct``, int64
-    # arrays of shape (k,): the same for each true label. ``baseline_correct``, ``gained``,
-    # ``lost``, int: right guesses of the features-only reference on the same rows; rows that only
-    # the attack, and that only the reference, guesses right. All 0 where there is no reference.
-    # ``aucs``, float64 array of shape (1, 3) for k = 2, else (k, 3): one-versus-rest AUC with its
-    # bounds. ``rates``, tuple of RateInterval, length k: the true-positive rate at 1 % false
-    # positives of each label against the rest. ``steps``, int64 array of shape (len(SHARES), 2):
-    # rows and right guesses between consecutive shares, most confident first. ``confidence_rows``,
-    # ``confidence_correct``, int64 arrays of shape (BINS,): rows and right guesses in each bin of
-    # confidence, the probability of the guess. ``confidence_sum``, float64 array of shape (BINS,):
-    # the sum of the confidences in each bin. ``slices``, int64 array of shape (slices, 4): of each
-    # slice of the rows: rows, right guesses, gained, lost. ``alike``, bool: whether rows are
-    # independent draws of one law given the attack; False where only their independence is known.
-
     n: int
     correct: int
+    """``n`` and ``correct``: rows and right guesses."""
     class_rows: Counts
     class_correct: Counts
+    """``class_rows`` and ``class_correct``: int64 arrays of shape (k,): the same for each true
+    label."""
     baseline_correct: int
     gained: int
     lost: int
+    """``baseline_correct``, ``gained`` and ``lost``: right guesses of the features-only reference
+    on the same rows; rows that only the attack, and that only the reference, guesses right. All 0
+    where there is no reference."""
     aucs: FloatArray
+    """Float64 array of shape (1, 3) for k = 2, else (k, 3): one-versus-rest AUC with its bounds."""
     rates: tuple[RateInterval, ...]
+    """The true-positive rate at 1 % false positives of each label against the rest."""
     steps: Counts
+    """Int64 array of shape (len(SHARES), 2): rows and right guesses between consecutive shares,
+    most confident first."""
     confidence_rows: Counts
     confidence_correct: Counts
+    """``confidence_rows`` and ``confidence_correct``: int64 arrays of shape (BINS,): rows and right
+    guesses in each bin of confidence, the probability of the guess."""
     confidence_sum: FloatArray
+    """Float64 array of shape (BINS,): the sum of the confidences in each bin."""
     slices: Counts
+    """Int64 array of shape (slices, 4): of each slice of the rows: rows, right guesses, gained,
+    lost."""
     alike: bool = True
+    """Whether rows are independent draws of one law given the attack; False where only their
+    independence is known."""
 
 
 def score_fold(

@@ -21,11 +21,10 @@ _ALL: Final = "all-"
 class Picture:
     """One chart of a result; a notebook shows it."""
 
-    # ``figure``: the chart, with its title, its description and the table of its numbers.
-    # ``private``: whether files of it are readable by their owner alone.
-
     figure: Figure
+    """The chart, with its title, its description and the table of its numbers."""
     private: bool = True
+    """Whether files of it are readable by their owner alone."""
 
     def __repr__(self) -> str:
         return f"Picture({self.figure.title}: {self.figure.description})"

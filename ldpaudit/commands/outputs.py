@@ -120,9 +120,6 @@ class Outputs:
 class ReportOutputs(Outputs):
     """Where the result of one release is written, for people and for pipelines; all or nothing."""
 
-    # ``sarif``, ``junit``, ``markdown``, ``registry``: None: not written; ``formats``: each as
-    # NAME=FILE.
-
     sarif: Annotated[Path | None, Option("The checks as SARIF (code scanning).")] = None
     junit: Annotated[Path | None, Option("The checks as JUnit XML (test reports).")] = None
     markdown: Annotated[Path | None, Option("A summary in Markdown (merge requests).")] = None
@@ -130,7 +127,9 @@ class ReportOutputs(Outputs):
         tuple[str, ...],
         Option("A report by a plug-in: NAME=FILE (repeatable).", "--format"),
     ] = ()
+    """Each as NAME=FILE."""
     registry: Annotated[Path | None, Option("An entry of OpenDP's registry (YAML).")] = None
+    """``sarif``, ``junit``, ``markdown`` and ``registry``: None: not written."""
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
         """Refuse formats that there are not, besides."""

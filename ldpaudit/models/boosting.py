@@ -28,12 +28,12 @@ _WORTH_HOLDING_OUT = 1000
 class BoostingOptions:
     """How to boost."""
 
-    # ``rounds``: rounds at most; ``seed``: the seed; ``categorical``, bool array of shape (d,),
-    # optional: which features are categorical.
-
     rounds: int = 100
+    """Rounds at most."""
     seed: int = 0
+    """The seed."""
     categorical: BoolArray | None = None
+    """Bool array of shape (d,), optional: which features are categorical."""
 
     def parameters(self, n: int) -> dict[str, Any]:
         return {
@@ -83,11 +83,10 @@ def fit_boosted_values(
 class BoostedReleased:
     """Boosted probabilities of the released label, led back through the channel."""
 
-    # ``model``: of the released labels that occur; ``transition``, float64 array of shape (k, m):
-    # the channel.
-
     model: Any
+    """Of the released labels that occur."""
     transition: FloatArray
+    """Float64 array of shape (k, m): the channel."""
 
     def predict(self, matrix: FloatArray) -> FloatArray:
         released = np.zeros((len(matrix), self.transition.shape[1]))

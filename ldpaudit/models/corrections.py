@@ -215,13 +215,12 @@ StatedNoise = Noise | Mapping[str, Any] | Declaration | str
 class LabelNoise:
     """The part of a mechanism that a classifier corrects for."""
 
-    # ``channel``, Channel: the label's channel. ``double``, SyntheticFeatures or None: the whole
-    # mechanism where some released features are synthetic. ``gaussian``, bool: whether the released
-    # features carry Gaussian noise.
-
     channel: Channel
+    """The label's channel."""
     double: SyntheticFeatures | None = None
+    """The whole mechanism where some released features are synthetic."""
     gaussian: bool = False
+    """Whether the released features carry Gaussian noise."""
 
     def codes(self, labels: npt.ArrayLike, kind: str) -> IntArray:
         """Return released labels as positions in the channel's outputs, int32 of shape (n,)."""

@@ -26,15 +26,15 @@ Chosen = list[tuple[IndexArray, bool]]
 class LevelsByColumn:
     """The most frequent levels of each column get an indicator of their own."""
 
-    # ``most``: levels of one column. ``in_all``: indicators of all columns together; the first
-    # columns are served first. ``rarest``: rows that such a level has at least. ``others``: whether
-    # the other levels of a column, and "missing" among them, share one more indicator; else they
-    # have none.
-
     most: int
+    """Levels of one column."""
     in_all: float = np.inf
+    """Indicators of all columns together; the first columns are served first."""
     rarest: int = 1
+    """Rows that such a level has at least."""
     others: bool = False
+    """Whether the other levels of a column, and "missing" among them, share one more indicator;
+    else they have none."""
     fewest: ClassVar[int] = 1
 
     def choose(self, counts: CountsByLevel) -> Chosen:
@@ -80,20 +80,20 @@ class LevelsInAll:
 class Limits:
     """What a design matrix makes of a table."""
 
-    # ``levels``: which levels of categorical columns get an indicator. ``clip``: standardised
-    # values are cut at ± this, so that one odd value does not outweigh all columns.
-    # ``marked_from``: rows with a value, and rows without one, that a column needs for a mark of
-    # missing values. ``constants_marked``: whether a column that is constant where it is there may
-    # be marked, too. ``single``: whether centres and scales are in single precision, and the median
-    # replaces a missing value; else they are in double precision, and the mean does.
-    # ``standardise``: False, with ``single``, leaves numbers as they are, without marks.
-
     levels: LevelsByColumn | LevelsInAll
+    """Which levels of categorical columns get an indicator."""
     clip: float = 8.0
+    """Standardised values are cut at ± this, so that one odd value does not outweigh all columns.
+    """
     marked_from: int = 1
+    """Rows with a value, and rows without one, that a column needs for a mark of missing values."""
     constants_marked: bool = True
+    """Whether a column that is constant where it is there may be marked, too."""
     single: bool = False
+    """Whether centres and scales are in single precision, and the median replaces a missing value;
+    else they are in double precision, and the mean does."""
     standardise: bool = True
+    """False, with ``single``, leaves numbers as they are, without marks."""
 
 
 # For linear models and networks that learn a label.
@@ -104,14 +104,14 @@ LINEAR = Limits(LevelsByColumn(100, in_all=600, rarest=10, others=True), marked_
 class Scaling:
     """How numeric columns are scaled."""
 
-    # ``center``, ``scale``, float32 or float64 arrays of shape (d,): what is subtracted, and what
-    # divides; ``fill``, float32 or float64 array of shape (d,): what replaces a missing value;
-    # ``clip``: scaled values are cut at ± this.
-
     center: npt.NDArray[Any]
     scale: npt.NDArray[Any]
+    """``center`` and ``scale``: float32 or float64 arrays of shape (d,): what is subtracted, and
+    what divides."""
     fill: npt.NDArray[Any]
+    """Float32 or float64 array of shape (d,): what replaces a missing value."""
     clip: float = np.inf
+    """Scaled values are cut at ± this."""
 
     @classmethod
     def fit(cls, matrix: FloatArray, weights: FloatArray) -> "Scaling":
@@ -134,19 +134,19 @@ class Scaling:
 class DesignMatrix:
     """Scaled numbers, marks of missing values and indicators of levels, fitted on some rows."""
 
-    # ``columns``, int64 array of shape (d,): the numeric columns that vary. ``marked``, int64 array
-    # of shape (f,): the numeric columns that get a mark where a value is missing. ``scaling``: of
-    # the columns that vary. ``lookups``: for each categorical column the indicators of the codes
-    # −1, 0, 1 … and, last, of a code that no fitted row could have; −1 for none. ``indicators``:
-    # how many indicators there are. ``merged``: how many levels that occur have no indicator of
-    # their own.
-
     columns: IndexArray
+    """Int64 array of shape (d,): the numeric columns that vary."""
     marked: IndexArray
+    """Int64 array of shape (f,): the numeric columns that get a mark where a value is missing."""
     scaling: Scaling
+    """Of the columns that vary."""
     lookups: tuple[IntArray, ...]
+    """For each categorical column the indicators of the codes −1, 0, 1 … and, last, of a code that
+    no fitted row could have; −1 for none."""
     indicators: int
+    """How many indicators there are."""
     merged: int
+    """How many levels that occur have no indicator of their own."""
 
     @classmethod
     def fit(cls, table: FeatureTable, limits: Limits = LINEAR) -> "DesignMatrix":
@@ -231,11 +231,10 @@ def _indicators(table: FeatureTable, limits: Limits) -> tuple[tuple[IntArray, ..
 class BoostingMatrix:
     """Columns as histogram gradient boosting takes them: NaN where missing, codes for levels."""
 
-    # ``columns``, bool array of shape (d,): the numeric columns that are there often enough to be
-    # split on; ``levels``: for each categorical column the code that boosting sees, below 255.
-
     columns: BoolArray
+    """Bool array of shape (d,): the numeric columns that are there often enough to be split on."""
     levels: tuple[IntArray, ...]
+    """For each categorical column the code that boosting sees, below 255."""
 
     @classmethod
     def fit(cls, features: FeatureTable) -> "BoostingMatrix":

@@ -83,14 +83,13 @@ Effect = tuple[int, ...]
 class PosteriorModel:
     """An estimate of P(y | x), y the true label or the released one; see :func:`fit_posterior`."""
 
-    # ``prior``, float64 array of shape (k,): the class frequencies; without a blend they are the
-    # model. ``blend``: of the label as it stands in the rows. ``transition``, float64 array of
-    # shape (k, m) or None: the channel of that label; None where the model is about that label
-    # itself.
-
     prior: FloatArray
+    """Float64 array of shape (k,): the class frequencies; without a blend they are the model."""
     blend: "Blend | None" = None
+    """Of the label as it stands in the rows."""
     transition: FloatArray | None = None
+    """Float64 array of shape (k, m) or None: the channel of that label; None where the model is
+    about that label itself."""
 
     def predict(self, features: FeatureTable) -> FloatArray:
         features, result = features.expanded(), np.empty((len(features), len(self.prior)))
@@ -441,14 +440,14 @@ _SURE: Final = 4.0
 class ValueLabels:
     """The log-odds of the labels for each value of a column, or of a pair of columns."""
 
-    # ``keys``, int64 array of shape (v,): the values that were seen, sorted. ``logs``, float32
-    # array of shape (v + 1, m − 1): against the first label, beyond those of the frequencies of
-    # all; last 0, of new values. ``smooth``: how many rows these frequencies are worth.
-
     columns: Effect
     keys: IndexArray
+    """Int64 array of shape (v,): the values that were seen, sorted."""
     logs: Float32Array
+    """Float32 array of shape (v + 1, m − 1): against the first label, beyond those of the
+    frequencies of all; last 0, of new values."""
     smooth: float
+    """How many rows these frequencies are worth."""
 
     def transform(self, features: FeatureTable) -> Float32Array:
         keys = _keys(features, self.columns)

@@ -48,11 +48,10 @@ class LogitLoss(Protocol):
 class ForwardLoss:
     """−log Σ_y p_y T[y, z], weighted."""
 
-    # ``likelihood``, float array of shape (n, k): T[y, z] at each row's released label z;
-    # ``weights``, float array of shape (n, 1), optional: rows' weights, averaging 1.
-
     likelihood: Real
+    """Float array of shape (n, k): T[y, z] at each row's released label z."""
     weights: Real | None = None
+    """Float array of shape (n, 1), optional: rows' weights, averaging 1."""
 
     def __call__(self, logits: Real) -> tuple[float, Real]:
         """Return the mean loss, and p minus the posterior given z."""
@@ -70,9 +69,8 @@ class ForwardLoss:
 class TargetLoss:
     """−Σ_y W_y log p_y for soft labels W of any sign: linear in W, so unbiased where W is."""
 
-    # ``targets``, float array of shape (n, k): the soft labels times the rows' weights.
-
     targets: Real
+    """Float array of shape (n, k): the soft labels times the rows' weights."""
 
     def __call__(self, logits: Real) -> tuple[float, Real]:
         """Return the mean loss, and (Σ_y W_y) p − W."""

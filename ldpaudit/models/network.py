@@ -102,20 +102,22 @@ _SHARED_FROM = 2**15
 class NetworkOptions:
     """The network's shape and its training."""
 
-    # ``architecture``: convolutional takes d features as a √d × √d image. ``hidden``: widths of the
-    # hidden dense layers. ``epochs``: passes over the rows; the best one on held-out rows is kept.
-    # ``batch_size``: rows in a batch. ``learning_rate``, ``weight_decay``: of AdamW. ``device``: a
-    # torch device, ``"cpu"`` or ``"cuda"``. ``restarts``: trainings on soft labels of both signs,
-    # of which that with the least held-out loss is kept: a single one may learn nothing.
-
     architecture: Literal["dense", "convolutional"] = "dense"
+    """Convolutional takes d features as a √d × √d image."""
     hidden: tuple[int, ...] = (64,)
+    """Widths of the hidden dense layers."""
     epochs: int = 30
+    """Passes over the rows; the best one on held-out rows is kept."""
     batch_size: int = 128
+    """Rows in a batch."""
     learning_rate: float = 3e-3
     weight_decay: float = 1e-3
+    """``learning_rate`` and ``weight_decay``: of AdamW."""
     device: str = "cpu"
+    """A torch device, ``"cpu"`` or ``"cuda"``."""
     restarts: int = 3
+    """Trainings on soft labels of both signs, of which that with the least held-out loss is kept: a
+    single one may learn nothing."""
 
 
 @dataclass(frozen=True)

@@ -150,9 +150,8 @@ _NARROW: Final = 64
 class Screen:
     """The columns that a model learns from."""
 
-    # ``columns``: array columns, the numeric ones first, in order; None: all.
-
     columns: tuple[int, ...] | None = None
+    """Array columns, the numeric ones first, in order; None: all."""
 
     @classmethod
     def fit(cls, features: FeatureTable, codes: npt.NDArray[Any], most: int) -> "Screen":

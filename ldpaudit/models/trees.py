@@ -28,12 +28,12 @@ _MOST_LEAVES: Final = 16
 class _Split:
     """One split: which values go to the right, and the leaves on the left, as bits."""
 
-    # ``right``, bool (256,): of a categorical column, by its code; None for a number.
     feature: int
     threshold: np.float32
     left: np.uint16
     missing_right: bool
     right: BoolArray | None
+    """Bool (256,): of a categorical column, by its code; None for a number."""
 
 
 @dataclass(frozen=True)

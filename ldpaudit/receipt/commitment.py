@@ -38,12 +38,11 @@ def canonical_json(value: Any) -> bytes:
 class Statement:
     """What a commitment says besides the key."""
 
-    # ``declaration``: the declared content, as JSON values, without the receipt. ``seals``: of each
-    # private column the digest of its true labels.
-
     declaration: Mapping[str, Any]
+    """The declared content, as JSON values, without the receipt."""
     rows: int
     seals: Mapping[str, str]
+    """Of each private column the digest of its true labels."""
 
     @classmethod
     def of(cls, declared: bytes, rows: int, seals: Mapping[str, str]) -> "Statement":
@@ -66,10 +65,10 @@ class Statement:
 class PrivatePrior:
     """How the private prior of a column was drawn, so that its design can be made again."""
 
-    # ``epsilon``: what the prior cost, ``left``: what was left for the labels, both in nats.
-
     epsilon: float
+    """What the prior cost."""
     left: float
+    """What was left for the labels, both in nats."""
     loss: Loss = "squared"
 
     @classmethod
@@ -84,17 +83,17 @@ class PrivatePrior:
 class Secret:
     """What is kept with the true labels: the key, and what was committed to."""
 
-    # ``person``: the column of ids in the file, None without one. ``repeated``: which rows of a
-    # column repeat remembered answers, as :func:`packed`; of a column that is not there none.
-    # ``drawn``: the seals of labels that depend on more than the key, see :class:`DrawnSeal`.
-    # ``priors``: of columns with a private prior, how it was drawn.
-
     key: NoiseKey = field(repr=False)
     statement: Statement
     person: str | None = None
+    """The column of ids in the file, None without one."""
     repeated: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Which rows of a column repeat remembered answers, as :func:`packed`; of a column that is not
+    there none."""
     drawn: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The seals of labels that depend on more than the key, see :class:`DrawnSeal`."""
     priors: Mapping[str, PrivatePrior] = field(default_factory=dict)
+    """Of columns with a private prior, how it was drawn."""
 
     @property
     def commitment(self) -> str:

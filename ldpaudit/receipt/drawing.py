@@ -45,17 +45,18 @@ class NotDrawnError(InputError):
 class Column:
     """One private column of the true labels, and what else its noise depends on."""
 
-    # ``column``: the true labels. ``strata``: the public column of its strata. ``posterior``: the
-    # public model's P̂(label | features), of shape (n, k). ``from_text``: whether the columns are of
-    # a text file. ``features``: returns the features of all rows, in the order of the true labels.
-
     name: str
     mechanism: Mechanism
     column: pa.ChunkedArray
+    """The true labels."""
     from_text: bool = False
+    """Whether the columns are of a text file."""
     strata: pa.ChunkedArray | None = None
+    """The public column of its strata."""
     posterior: FloatArray | None = None
+    """The public model's P̂(label | features), of shape (n, k)."""
     features: Callable[[], pa.Table] | None = None
+    """Returns the features of all rows, in the order of the true labels."""
 
 
 @dataclass(frozen=True, eq=False)

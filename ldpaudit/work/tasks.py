@@ -135,11 +135,11 @@ class _Cores:
 class _Turn:
     """What one piece of work, and the tasks that it hands out, compute with."""
 
-    # ``waited``: seconds for which the piece's own ``thread`` waited for other pieces.
     cores: _Cores
     rank: int
     thread: int = 0
     waited: float = 0.0
+    """Seconds for which the piece's own ``thread`` waited for other pieces."""
 
     def do(self, work: Callable[..., T], *task: Any) -> T:
         """Do a task when there is a processor for it."""

@@ -79,13 +79,12 @@ class Table:
 class Rule:
     """A straight line to compare with: a short label in the chart, a full one in its legend."""
 
-    # ``forbidden_beyond``: whether the chart is tinted beyond it.
-
     at: float
     label: str
     legend: str
     dash: Dash = 0
     forbidden_beyond: bool = False
+    """Whether the chart is tinted beyond it."""
 
 
 @dataclass(frozen=True)
@@ -150,17 +149,16 @@ class Axis:
 class Figure:
     """A chart, and its description and data for readers who cannot see it."""
 
-    # ``build``: its Vega-Lite specification, by its width; ``legend``: samples, such as
-    # ``"line-1"`` for a curve's dash and ``"rule-2"`` for a rule's, in words; ``small``: whether it
-    # is shown in the narrow width alone.
-
     key: str
     title: str
     description: str
     build: Callable[[int], Spec]
+    """Its Vega-Lite specification, by its width."""
     table: Table
     legend: tuple[tuple[str, str], ...] = ()
+    """Samples, such as ``"line-1"`` for a curve's dash and ``"rule-2"`` for a rule's, in words."""
     small: bool = False
+    """Whether it is shown in the narrow width alone."""
 
     @classmethod
     def of(

@@ -38,13 +38,12 @@ class Tile:
 class Answer:
     """The answer to a question in a line; the look is "pass", "fail" or "inconclusive"."""
 
-    # ``place``: the key of the section that tells more.
-
     look: str
     name: str
     text: str
     quiet: str = ""
     place: str = ""
+    """The key of the section that tells more."""
 
 
 @dataclass(frozen=True)

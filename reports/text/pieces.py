@@ -71,9 +71,8 @@ _GAIN: Final = "companions.attack_gain"
 class Piece:
     """A private column, a release, or the node that holds them."""
 
-    # ``key``: for instance ``"column-2"`` or ``"release-1/column-2"``; "" for the node itself.
-
     key: str
+    """For instance ``"column-2"`` or ``"release-1/column-2"``; "" for the node itself."""
     result: AuditResult
 
     @cached_property

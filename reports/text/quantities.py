@@ -36,17 +36,18 @@ _SIDES = {"lower": "lower bound", "upper": "upper bound", "two-sided": "two-side
 class Quantity:
     """One estimate, ready to be printed."""
 
-    # ``estimate``: where it comes from. ``name``: what it is called. ``text``: the number with its
-    # relation, for instance ``"≥ 0.963"``. ``interval``: its ends where it has two, for instance
-    # ``"0.846 to 0.852"``; else empty. ``mark``: its shape. ``words``: kind, level and side, for
-    # instance ``"certified, 95 %, lower bound"``.
-
     estimate: Estimate
+    """Where it comes from."""
     name: str
+    """What it is called."""
     text: str
+    """The number with its relation, for instance ``"≥ 0.963"``."""
     interval: str
+    """Its ends where it has two, for instance ``"0.846 to 0.852"``; else empty."""
     mark: Mark
+    """Its shape."""
     words: str
+    """Kind, level and side, for instance ``"certified, 95 %, lower bound"``."""
 
     @property
     def id(self) -> str:

@@ -196,19 +196,19 @@ def class_counts(counts: CountTable) -> IndexArray:
 class GroupTest:
     """How often the outputs of groups of rows are the ones that the groups represent."""
 
-    # ``table``, int64 array of shape (g, m): rows of each group by output. ``means``, int32 array
-    # of shape (m,): the group that each output stands for. ``share``: the share of the error
-    # probability. ``source``: how the groups were found. ``method``: how ε is bounded from them;
-    # the second is for two groups. ``chance``: of model-based mechanisms: the mean probability with
-    # which rows of the second group are claimed to be drawn the output of the first; None where it
-    # is not known.
-
     table: IndexArray
+    """Int64 array of shape (g, m): rows of each group by output."""
     means: IntArray
+    """Int32 array of shape (m,): the group that each output stands for."""
     share: float
+    """The share of the error probability."""
     source: str
+    """How the groups were found."""
     method: Method = "accuracy"
+    """How ε is bounded from them; the second is for two groups."""
     chance: float | None = None
+    """Of model-based mechanisms: the mean probability with which rows of the second group are
+    claimed to be drawn the output of the first; None where it is not known."""
 
     @cached_property
     def right(self) -> IndexArray:

@@ -29,15 +29,14 @@ _OWN: Final = 0.8
 class Consistency:
     """How counts agree with a claim."""
 
-    # ``p_value``: valid: if the claim holds it is at most α with probability at most α; ``noise``:
-    # that of less or more noise alone; ``cells``: the probabilities that were compared;
-    # ``inconsistent``: how many lie outside their simultaneous confidence intervals at the given
-    # level.
-
     p_value: float
+    """Valid: if the claim holds it is at most α with probability at most α."""
     noise: float
+    """That of less or more noise alone."""
     cells: int
+    """The probabilities that were compared."""
     inconsistent: int
+    """How many lie outside their simultaneous confidence intervals at the given level."""
 
 
 def channel_consistency(counts: CountTable, channel: FloatArray, alpha: float) -> Consistency:
@@ -174,16 +173,16 @@ def _mixture_exists(released: IndexArray, channel: FloatArray, alpha: float) -> 
 class RareClass:
     """The output of a rare class that its channel explains least."""
 
-    # ``label``, ``output``: their codes; ``people``, ``count``: how many people have the label, and
-    # how many of them the output; ``chance``: of so many or more, under the claim; ``all_alike``:
-    # the chance that everybody gets the usual output: what a full disclosure would look like.
-
     label: int
     output: int
+    """``label`` and ``output``: their codes."""
     people: int
     count: int
+    """``people`` and ``count``: how many people have the label, and how many of them the output."""
     chance: float
+    """Of so many or more, under the claim."""
     all_alike: float
+    """The chance that everybody gets the usual output: what a full disclosure would look like."""
 
     @property
     def can_be_seen(self) -> bool:
@@ -195,11 +194,11 @@ class RareClass:
 class RareClasses:
     """All rare classes of a release."""
 
-    # ``p_value``: valid for all of them together: if the claim holds it is at most α with
-    # probability at most α; ``classes``: the least likely first.
-
     p_value: float
+    """Valid for all of them together: if the claim holds it is at most α with probability at most
+    α."""
     classes: tuple[RareClass, ...]
+    """The least likely first."""
 
 
 def usual_outputs(

@@ -31,14 +31,13 @@ _LARGEST = 40.0  # nats: far more than any number of guesses supports
 class GuessCounts:
     """The outcome of guessing the inputs of fresh candidates."""
 
-    # ``candidates``: N, each with one of two inputs by a fair coin. ``right``, ``wrong``: guesses
-    # that were right and wrong; the rest are abstentions. ``sides``: 1 where only one of the two
-    # inputs is ever guessed, else 2.
-
     candidates: int
+    """N, each with one of two inputs by a fair coin."""
     right: int
     wrong: int
+    """``right`` and ``wrong``: guesses that were right and wrong; the rest are abstentions."""
     sides: int = 2
+    """1 where only one of the two inputs is ever guessed, else 2."""
 
     @property
     def guesses(self) -> int:

@@ -24,14 +24,14 @@ _MOST_ROWS: Final = 200_000
 class LatticeEvidence:
     """What remainders of released numbers say about the true ones, counted on half of the rows."""
 
-    # ``step``: between neighbouring labels. ``modulus``: the divisor, in steps, whose remainder was
-    # counted; None where released numbers lie between labels and the noise is recognised by its
-    # digits. ``right``: the share of the counted rows whose true remainder is read off.
-
     bounds: BoundEvidence
     step: float
+    """Between neighbouring labels."""
     modulus: int | None
+    """The divisor, in steps, whose remainder was counted; None where released numbers lie between
+    labels and the noise is recognised by its digits."""
     right: float
+    """The share of the counted rows whose true remainder is read off."""
 
 
 def lattice_evidence(

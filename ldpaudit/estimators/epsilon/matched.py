@@ -42,15 +42,14 @@ RATIOS: Final = (1, 4, 16)  # controls per case: many where the target label is 
 class Matching:
     """Cases and controls, fixed by features and true labels alone."""
 
-    # ``ratio``: controls per case, r; ``cases``, int64 array of shape (m,): rows with their group's
-    # target label; ``controls``, int64 array of shape (m · r,): rows with other labels: r for each
-    # case, of the same group; ``targets``, int32 array of shape (g,): the target label of each
-    # group, −1 for a group without cases.
-
     ratio: int
+    """Controls per case, r."""
     cases: IndexArray
+    """Int64 array of shape (m,): rows with their group's target label."""
     controls: IndexArray
+    """Int64 array of shape (m · r,): rows with other labels: r for each case, of the same group."""
     targets: IntArray
+    """Int32 array of shape (g,): the target label of each group, −1 for a group without cases."""
 
     def table(self, event: BoolArray) -> IndexArray:
         """Return how many controls and cases are without and with an event (n,), int64 (2, 2).

@@ -111,13 +111,12 @@ def worth_looking_for(channel: Channel) -> Channel:
 class Claimed:
     """What is claimed of a release with true labels, and how it is bounded."""
 
-    # ``sizes``, int64 array of shape (k,): rows of each true label. ``channel``: the claimed one,
-    # by which all rows are released unless something else is said. ``limit``: the claimed ε in
-    # nats; what is found is above it.
-
     sizes: IndexArray
+    """Int64 array of shape (k,): rows of each true label."""
     channel: Channel
+    """The claimed one, by which all rows are released unless something else is said."""
     limit: float
+    """The claimed ε in nats; what is found is above it."""
     _designs: dict[tuple[bytes, bytes], BoundDesign | None] = field(default_factory=dict)
 
     @property

@@ -48,14 +48,12 @@ LowerBound = Callable[[FloatArray, FloatArray, float], FloatArray]
 class AccuracyPlan:
     """A guess of a (merged) label, and the rows on which it is scored."""
 
-    # ``groups``, int32 array of shape (k,): the group of each label, −1 for a label that is left
-    # out. ``guess``, int32 array of shape (m,): the group guessed at each output, −1 for none.
-    # ``keep``, int64 array of shape (k,): rows of each label to count; which ones is drawn at
-    # random.
-
     groups: IntArray
+    """Int32 array of shape (k,): the group of each label, −1 for a label that is left out."""
     guess: IntArray
+    """Int32 array of shape (m,): the group guessed at each output, −1 for none."""
     keep: IndexArray
+    """Int64 array of shape (k,): rows of each label to count; which ones is drawn at random."""
 
     @property
     def sizes(self) -> IndexArray:
@@ -172,15 +170,15 @@ def _best_rows(
 class EventPlan:
     """Two groups of labels and the event that is to distinguish them, fixed beforehand."""
 
-    # ``groups``, int32 array of shape (k,): 1 for labels that make the event likelier, 0 for the
-    # others, −1 for labels left out. ``guess``, int32 array of shape (m,): 1 for the outputs of the
-    # event, 0 for all others, −1 for outputs left out (with share 0). ``share``: of the error
-    # probability, for how often the event happens in group 0. With 0 only the odds ratio is
-    # bounded.
-
     groups: IntArray
+    """Int32 array of shape (k,): 1 for labels that make the event likelier, 0 for the others, −1
+    for labels left out."""
     guess: IntArray
+    """Int32 array of shape (m,): 1 for the outputs of the event, 0 for all others, −1 for outputs
+    left out (with share 0)."""
     share: float
+    """Of the error probability, for how often the event happens in group 0. With 0 only the odds
+    ratio is bounded."""
 
     def table(self, counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the rows of each group without and with the event, shape (..., 2, 2)."""
@@ -295,15 +293,15 @@ def _expected_rates(hits: FloatArray, rows: FloatArray, alpha: float) -> FloatAr
 class BoundDesign:
     """How the outcomes of a table will be turned into bounds, fixed before they are seen."""
 
-    # ``plan``, ``pair``, ``odds``: what "accuracy", "two-sided" and "odds-ratio" count.
-    # ``primary``: the method expected to be strongest. ``weights``: the shares of the error
-    # probability; they sum to 1, but for an odds ratio that is the event's own.
-
     plan: AccuracyPlan
     pair: EventPlan
     odds: EventPlan
+    """``plan``, ``pair`` and ``odds``: what "accuracy", "two-sided" and "odds-ratio" count."""
     primary: str
+    """The method expected to be strongest."""
     weights: Mapping[str, float]
+    """The shares of the error probability; they sum to 1, but for an odds ratio that is the event's
+    own."""
 
     def exceeding(
         self,
@@ -361,15 +359,15 @@ def design_bounds(
 class BoundEvidence:
     """The outcomes that the bounds need, all randomness already drawn: a function of alpha."""
 
-    # ``counts``, integer array of shape (k, m): rows by true label and output; ``correct``: right
-    # guesses of the plan; ``methods``: the methods that may be believed; ``share``: of the error
-    # probability.
-
     design: BoundDesign
     counts: CountTable
+    """Integer array of shape (k, m): rows by true label and output."""
     correct: int
+    """Right guesses of the plan."""
     methods: tuple[str, ...] = METHODS
+    """The methods that may be believed."""
     share: float = 1.0
+    """Of the error probability."""
 
     def by_method(self, method: str, alpha: float) -> EpsilonBound:
         """Return one method's lower bound of ε at level 1 − alpha, in nats."""

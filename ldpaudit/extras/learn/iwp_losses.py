@@ -34,15 +34,14 @@ _TIE = 1.01
 class GradientError(NamedTuple):
     """How far the corrected slope of one row is from the clean one, over margins |u| ≤ reach."""
 
-    # ``order``, int: K, the order of the series. ``bias``, float: the root mean square of its bias
-    # over the margins. ``deviation``, float: its standard deviation over the features' noise, root
-    # mean square over the margins. ``scale``, float: the standard deviation of the clean slope over
-    # the margins: how much it tells rows apart.
-
     order: int
+    """K, the order of the series."""
     bias: float
+    """The root mean square of its bias over the margins."""
     deviation: float
+    """Its standard deviation over the features' noise, root mean square over the margins."""
     scale: float
+    """The standard deviation of the clean slope over the margins: how much it tells rows apart."""
 
     def share(self, rows: float) -> float:
         """Return the mean squared error of the mean over ``rows`` rows, in units of ``scale``²."""

@@ -116,19 +116,19 @@ class Fitted(Protocol):
 class Rows:
     """Rows whose labels are ready for a corrected loss."""
 
-    # ``matrix``, float64 array of shape (n, d): features. ``answers``, float64 array of shape (n,
-    # k): T[y, z] of each label for the forward loss, else soft labels of any sign. ``weights``,
-    # float64 array of shape (n,): rows' weights; the soft labels do not include them. ``forward``,
-    # bool: which of the two ``answers`` is. ``codes``, int32 array of shape (n,): the released
-    # labels. ``transition``, float64 array of shape (k, m): the channel that the forward loss
-    # assumes.
-
     matrix: FloatArray
+    """Float64 array of shape (n, d): features."""
     answers: FloatArray
+    """Float64 array of shape (n, k): T[y, z] of each label for the forward loss, else soft labels
+    of any sign."""
     weights: FloatArray
+    """Float64 array of shape (n,): rows' weights; the soft labels do not include them."""
     forward: bool
+    """Which of the two ``answers`` is."""
     codes: IntArray
+    """Int32 array of shape (n,): the released labels."""
     transition: FloatArray
+    """Float64 array of shape (k, m): the channel that the forward loss assumes."""
 
     @classmethod
     def labelled(

@@ -13,23 +13,22 @@ from ldpaudit.options import FileOptions
 class LearnRequest(FileOptions, ReleaseOptions):
     """The options of ``ldpaudit learn``."""
 
-    # ``release``, ``test``: the released file, and rows outside of it with true labels.
-    # ``learner``: what is trained; of numbers, "logistic" stands for ridge regression. ``loss``:
-    # the loss where the learner offers several; None: its usual one. ``confidence``: of the score's
-    # interval.
-
     release: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
     test: Annotated[
         str, Option("Rows outside of the release with true labels, to score on.", file=True)
     ]
+    """``release`` and ``test``: the released file, and rows outside of it with true labels."""
     learner: Annotated[
         LearnerKind, Option("What is trained, corrected for the declared mechanism.")
     ] = "logistic"
+    """What is trained; of numbers, "logistic" stands for ridge regression."""
     loss: Annotated[
         Literal["squared", "poisson", "quadratic", "exponential", "log"] | None,
         Option("Of numbers squared or poisson; of iwp quadratic, exponential or log."),
     ] = None
+    """The loss where the learner offers several; None: its usual one."""
     confidence: Annotated[float, Option("The confidence of the score's interval.")] = 0.95
+    """Of the score's interval."""
     device: Annotated[DeviceName, Option("Where a network is trained.")] = "auto"
 
     def check(self) -> None:

@@ -117,13 +117,12 @@ def replaced(codes: IntArray, k: int, kept: Any, rng: np.random.Generator) -> In
 class Planted:
     """A release as an audit gets it, its true labels, and what is known of it."""
 
-    # ``options``: options of the audit. ``epsilon``: what it truly reveals about a label, in nats;
-    # ∞ where labels can be read off.
-
     table: pa.Table
     truth: pa.Table
     options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the audit."""
     epsilon: float = math.inf
+    """What it truly reveals about a label, in nats; ∞ where labels can be read off."""
 
 
 def declared(
@@ -256,25 +255,25 @@ Order = Callable[[pd.DataFrame, Any], IndexArray]
 class Way:
     """A way to make a release."""
 
-    # ``found_by``: the checks that name the leak, also by a warning; empty for an honest way.
-    # ``labels``: from setting, people, true labels and generator to released labels. ``columns``:
-    # from the places of released and of true labels, and a generator, to further columns.
-    # ``order``: from features with released labels, and true labels, to the order of the rows.
-    # ``epsilon``: from the setting to what is truly revealed; None: as declared if honest, else ∞.
-    # ``equal_rows``: how many rows in sequence have equal features; with ``own_labels`` each has
-    # its own label. ``mechanisms``: those that it is planted in; empty: all. ``noise``, ``shared``:
-    # whether it is too little noise, and in all rows alike, so that the power is known.
-
     found_by: frozenset[str] = frozenset()
+    """The checks that name the leak, also by a warning; empty for an honest way."""
     labels: Labels = lambda s, _, truth, rng: released_labels(s.made_with(), truth, rng)
+    """From setting, people, true labels and generator to released labels."""
     columns: Columns | None = None
+    """From the places of released and of true labels, and a generator, to further columns."""
     order: Order | None = None
+    """From features with released labels, and true labels, to the order of the rows."""
     epsilon: Callable[[Setting], float] | None = None
+    """From the setting to what is truly revealed; None: as declared if honest, else ∞."""
     equal_rows: int = 1
+    """How many rows in sequence have equal features; with ``own_labels`` each has its own label."""
     own_labels: bool = False
     mechanisms: Collection[str] = ()
+    """Those that it is planted in; empty: all."""
     noise: bool = False
     shared: bool = False
+    """``noise`` and ``shared``: whether it is too little noise, and in all rows alike, so that the
+    power is known."""
 
 
 def plant(setting: Setting, rng: np.random.Generator) -> Planted:

@@ -19,15 +19,15 @@ _LEARNERS: Final = {
 class Line(NamedTuple):
     """A curve: a share from 0 to 1 for each ε, None where it was not measured."""
 
-    # ``reference``: the share without the release, or without noise, in ``against``. ``advised``:
-    # the place of the advised ε, where the share is the advice's own, and its interval in words.
-
     key: str
     title: str
     shares: tuple[float | None, ...]
     reference: float | None
+    """The share without the release, or without noise, in ``against``."""
     against: str
     advised: tuple[int, str] | None = None
+    """The place of the advised ε, where the share is the advice's own, and its interval in words.
+    """
 
     def reference_at(self, place: int) -> str:
         """Return the interval of what the advice says, where the curve stands at the advice."""

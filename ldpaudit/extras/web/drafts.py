@@ -27,20 +27,21 @@ def harmless(name: str) -> str:
 class Draft:
     """A form as it was filled in."""
 
-    # ``kind``: what it asks for, a key of ``KINDS``. ``folder``: where its files lie, and where its
-    # commands run. ``files``: from the field to its files, as commands name them from the folder.
-    # ``values``: from the field to what was typed or chosen. ``found``: from a file's word to what
-    # was found in it; None: not looked at yet. ``error``: why the last attempt was refused.
-    # ``_stored``: from a browser's word for a file to ours.
-
     kind: str
+    """What it asks for, a key of ``KINDS``."""
     folder: Path
+    """Where its files lie, and where its commands run."""
     files: dict[str, list[str]] = field(default_factory=dict)
+    """From the field to its files, as commands name them from the folder."""
     values: dict[str, list[str]] = field(default_factory=dict)
+    """From the field to what was typed or chosen."""
     found: dict[str, Any] | None = None
+    """From a file's word to what was found in it; None: not looked at yet."""
     error: str = ""
+    """Why the last attempt was refused."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
     _stored: dict[str, str] = field(default_factory=dict, repr=False)
+    """From a browser's word for a file to ours."""
 
     def keep(self, role: str, uploads: Sequence[tuple[str, IO[bytes]]]) -> None:
         """Store what was uploaded for a field, in place of what was there.

@@ -34,31 +34,35 @@ Download = tuple[str, str, str]
 class Job:
     """The answer to a form, as far as it has got."""
 
-    # ``draft``: the form. ``title``: what it is about, for people. ``folder``: where its results
-    # go. ``command``: the line that does the same in a terminal. ``steps``: each returns the words
-    # of a command once it is to run; none where there is nothing to do. ``downloads``: what it
-    # makes, the result that it is for first. ``parts``: the parts that have begun, the last one
-    # running. ``of``: how many parts there are, as far as that is known. ``group``: the release or
-    # column that these are parts of, where there are several. ``line``: what the command
-    # said last: why it refused, at the end. ``answer``: what came out, in a few words. ``asked``:
-    # how often it was asked to end. ``about``: what tells it apart from others of the same file.
-    # ``missing``: why a later step gave nothing, where the answer is there.
-
     draft: Draft
+    """The form."""
     title: str
+    """What it is about, for people."""
     folder: Path
+    """Where its results go."""
     command: str
+    """The line that does the same in a terminal."""
     steps: list[Callable[[], list[str]]]
+    """Each returns the words of a command once it is to run; none where there is nothing to do."""
     downloads: dict[str, Download]
+    """What it makes, the result that it is for first."""
     state: Literal["waiting", "running", "done", "refused", "stopped"] = "waiting"
     parts: list[str] = field(default_factory=list)
+    """The parts that have begun, the last one running."""
     of: int = 0
+    """How many parts there are, as far as that is known."""
     group: str = ""
+    """The release or column that these are parts of, where there are several."""
     line: str = ""
+    """What the command said last: why it refused, at the end."""
     answer: str = ""
+    """What came out, in a few words."""
     asked: int = 0
+    """How often it was asked to end."""
     about: str = ""
+    """What tells it apart from others of the same file."""
     missing: str = ""
+    """Why a later step gave nothing, where the answer is there."""
     began: float = 0.0
     ended: float = 0.0
     process: Process | None = None

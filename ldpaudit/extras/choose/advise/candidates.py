@@ -114,11 +114,10 @@ def replaces_features(name: str) -> bool:
 class Rows:
     """Test rows, and what an attacker who knows other people's true labels thinks of them."""
 
-    # ``posterior``: P(y | x), float64 of shape (r, k), by a model that has not seen these labels;
-    # ``truth``: int32 of shape (r,).
-
     posterior: FloatArray
+    """P(y | x), float64 of shape (r, k), by a model that has not seen these labels."""
     truth: IntArray
+    """Int32 of shape (r,)."""
 
     def right(self, channel: FloatArray) -> FloatArray:
         """Return each row's chance, over the noise, that the attacker guesses its label."""
@@ -140,12 +139,11 @@ class Rows:
 class Column:
     """A private column and its features."""
 
-    # ``tables``: the rows that learners are given in simulations and those that they are tested on;
-    # ``audited``: the rows that are released in simulated audits, in their order.
-
     request: AdviseRequest
     tables: SweepTables
+    """The rows that learners are given in simulations and those that they are tested on."""
     audited: pa.Table
+    """The rows that are released in simulated audits, in their order."""
 
     @property
     def asked(self) -> Simulated:

@@ -136,15 +136,15 @@ def advise(request: AdviseRequest, progress: Progress | None = None) -> Advice:
 class Tried:
     """A release that was simulated."""
 
-    # ``results``: of the audit of each draw; ``utility``: of each private column; ``why_not``: the
-    # first limit that it broke, or why it cannot be made; ``unclear``: an audit cannot tell whether
-    # it breaks that.
-
     parts: Parts
     results: tuple[AuditResult, ...] = ()
+    """Of the audit of each draw."""
     utility: tuple[Estimate | None, ...] = ()
+    """Of each private column."""
     why_not: str = ""
+    """The first limit that it broke, or why it cannot be made."""
     unclear: bool = False
+    """An audit cannot tell whether it breaks that."""
 
     @property
     def passes(self) -> bool:
@@ -161,12 +161,12 @@ class Tried:
 class Search:
     """Simulates releases as far as the time goes, and keeps what it found."""
 
-    # ``level``: of each interval; ``deadline``: on the clock ``time.monotonic``.
-
     columns: Sequence[Column]
     policy: Policy
     level: float
+    """Of each interval."""
     deadline: float
+    """On the clock ``time.monotonic``."""
     progress: Progress
     tried: dict[Parts, Tried] = field(default_factory=dict)
     drawn: int = 0

@@ -63,20 +63,20 @@ _BEYOND: Final = "Violation found: the declared ε lies above what the policy al
 class SweepTables:
     """The data of every point of a sweep."""
 
-    # ``seed``: the sweep's root seed. ``everything``: all rows of the data, from which the labels
-    # are surveyed. ``training``: the n rows that are released in simulations, with the true label.
-    # ``test``: the rows that learners are tested on, or their file. ``columns``: all columns of the
-    # data's file, whose places messages name. ``fitted``: what makes synthetic rows where a
-    # mechanism needs them and there is no table of them.
-
     request: SweepRequest
     seed: int
+    """The sweep's root seed."""
     everything: MemoryTable
+    """All rows of the data, from which the labels are surveyed."""
     training: pa.Table
+    """The n rows that are released in simulations, with the true label."""
     test: Any
+    """The rows that learners are tested on, or their file."""
     prior: LabelPrior | None
     columns: Sequence[str]
+    """All columns of the data's file, whose places messages name."""
     fitted: FittedGenerator | None = None
+    """What makes synthetic rows where a mechanism needs them and there is no table of them."""
     _surveys: dict[str, tuple[DeclaredLabels, Survey]] = field(default_factory=dict)
 
     @property

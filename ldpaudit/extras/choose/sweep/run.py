@@ -157,14 +157,13 @@ def _faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
 class Setup:
     """What each process works with."""
 
-    # ``generator``: the file of the fitted generator. ``noted``: the folder in which processes of
-    # this machine note how far their points are.
-
     request: SweepRequest
     seed: int
     policy: Policy | None
     generator: Path
+    """The file of the fitted generator."""
     noted: Path | None = None
+    """The folder in which processes of this machine note how far their points are."""
 
     def anywhere(self) -> "Setup":
         """Return it for processes that work in another folder: with whole paths."""

@@ -57,20 +57,21 @@ _WORDS: Final[Mapping[Way, str]] = {
 class OtherColumns:
     """Other private columns of n released rows, and of t test rows."""
 
-    # ``likelihoods``, float64 of shape (n, k): P(released value | true value) at the released
-    # values. ``values``, float64 of shape (k, w): what stands for each true value among the
-    # features: indicators, or a number. ``true``, float64 of shape (t, w): the same for the true
-    # values of the test rows. ``own``, float64 of shape (n, k): P(released label | label) of the
-    # column to learn, where it is a class and known. ``together``, float64 of shape (n, c, k):
-    # P(all released columns | label, the others' values), where the draws are not independent.
-    # ``remark``: what is left out.
-
     likelihoods: tuple[FloatArray, ...]
+    """Float64 of shape (n, k): P(released value | true value) at the released values."""
     values: tuple[FloatArray, ...]
+    """Float64 of shape (k, w): what stands for each true value among the features: indicators, or a
+    number."""
     true: tuple[FloatArray, ...]
+    """Float64 of shape (t, w): the same for the true values of the test rows."""
     own: FloatArray | None = None
+    """Float64 of shape (n, k): P(released label | label) of the column to learn, where it is a
+    class and known."""
     together: FloatArray | None = None
+    """Float64 of shape (n, c, k): P(all released columns | label, the others' values), where the
+    draws are not independent."""
     remark: str = ""
+    """What is left out."""
 
     def posterior(self, features: FeatureTable) -> FloatArray:
         """Return what the released values reveal of the true ones, float64 of shape (n, Σw)."""
@@ -254,15 +255,16 @@ def _places(names: tuple[Label, ...], among: tuple[Label, ...]) -> IntArray:
 class ColumnToLearn:
     """A private column, and what a learner of it may use."""
 
-    # ``release``: without the other private columns among its features. ``test``: test rows with
-    # the same features. ``beside``: the other private columns; None where there are none.
-    # ``reading``: what was read. ``position``: which column of several it is.
-
     release: Release
+    """Without the other private columns among its features."""
     test: LabelledRows
+    """Test rows with the same features."""
     beside: OtherColumns | None
+    """The other private columns; None where there are none."""
     reading: ReadReport | ColumnsReport
+    """What was read."""
     position: int = 0
+    """Which column of several it is."""
 
     @cached_property
     def beside_in_truth(self) -> OtherColumns | None:

@@ -85,12 +85,11 @@ _HEAVY: Final = 3.0
 class LossCorrection:
     """How the loss takes the mechanism into account; ``words`` say it to people."""
 
-    # ``likelihood``: P(released | y) of each row, where rows have channels of their own.
-
     noise: Noise | None
     name: Any
     words: str
     likelihood: FloatArray | None = None
+    """P(released | y) of each row, where rows have channels of their own."""
 
 
 def correction_for(release: Release) -> LossCorrection:
@@ -160,11 +159,10 @@ def _shrunk_losses(found: FloatArray, constant: FloatArray, targets: FloatArray)
 class Answers:
     """What a model of classes says of t rows."""
 
-    # ``codes``: the likeliest class, int32 of shape (t,), −1 for an output that is no class;
-    # ``probability``: of each class, float64 of shape (t, k).
-
     codes: IntArray
+    """The likeliest class, int32 of shape (t,), −1 for an output that is no class."""
     probability: FloatArray
+    """Of each class, float64 of shape (t, k)."""
     correction: LossCorrection
 
 
@@ -172,16 +170,16 @@ class Answers:
 class Learner:
     """A learner from releases."""
 
-    # ``model``: a network is convolutional where rows are square images. ``device``: where the
-    # network runs. ``true``: whether the "released" labels are the true ones, which need no
-    # correction. ``loss``: ``"poisson"`` for numbers, or a loss of "iwp"; None: the usual one.
-    # ``beside``: the other private columns of the release, which are then no features.
-
     model: LearnerKind
+    """A network is convolutional where rows are square images."""
     device: DeviceName = "auto"
+    """Where the network runs."""
     true: bool = False
+    """Whether the "released" labels are the true ones, which need no correction."""
     loss: str | None = None
+    """``"poisson"`` for numbers, or a loss of "iwp"; None: the usual one."""
     beside: OtherColumns | None = None
+    """The other private columns of the release, which are then no features."""
 
     def _check_loss(self, *losses: str, kind: str) -> None:
         refuse(

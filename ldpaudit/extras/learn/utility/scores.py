@@ -40,17 +40,17 @@ _ASSUMPTIONS = (
 class Utility:
     """How a model trained on a release does on the test rows."""
 
-    # ``estimate``: ``test_accuracy`` or ``test_squared_error``, certified for this one model.
-    # ``beside``: what to compare it with: the best single answer, and the area under the ROC curve
-    # or, of a model of counts, the Poisson deviance. ``scores``, float64 of shape (t,): right (1)
-    # or wrong (0), or squared errors, row by row; stays in memory. ``reach``: no difference of two
-    # scores can exceed it.
-
     estimate: Estimate
+    """``test_accuracy`` or ``test_squared_error``, certified for this one model."""
     scores: FloatArray
+    """Float64 of shape (t,): right (1) or wrong (0), or squared errors, row by row; stays in
+    memory."""
     reach: float
+    """No difference of two scores can exceed it."""
     correction: LossCorrection
     beside: tuple[Estimate, ...]
+    """What to compare it with: the best single answer, and the area under the ROC curve or, of a
+    model of counts, the Poisson deviance."""
 
     @property
     def constant(self) -> float:

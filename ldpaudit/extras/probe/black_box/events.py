@@ -49,11 +49,10 @@ _MARGIN = 0.05
 class Bins:
     """A bin for each frequent value, and bin 0 for what was never seen."""
 
-    # ``shown``: which values each further bin holds. Values of any hashable type have their
-    # ``positions``. Numbers have their ``values``, in order, and then, unless all that were seen
-    # are among these, the intervals between ``edges``.
-
     shown: tuple[str, ...]
+    """Which values each further bin holds. Values of any hashable type have their ``positions``.
+    Numbers have their ``values``, in order, and then, unless all that were seen are among these,
+    the intervals between ``edges``."""
     positions: Mapping[Hashable, int] | None = None
     values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
     edges: npt.NDArray[Any] | None = None

@@ -222,17 +222,17 @@ def audit_model(
 class _Found:
     """What the guesses of coins came to."""
 
-    # ``counts``: the guesses behind ``bound``, of ε at 1 − ``level``; ``tested``: the coins that
-    # could be guessed; ``curve``: the bound of ε under a claimed curve, by ``curve_counts``.
-
     rule: str
     candidates: int
     tested: int
+    """The coins that could be guessed."""
     runs: int
     counts: GuessCounts
+    """The guesses behind ``bound``, of ε at 1 − ``level``."""
     bound: float
     level: float
     curve: float | None = None
+    """The bound of ε under a claimed curve, by ``curve_counts``."""
     curve_counts: GuessCounts | None = None
     sequential: bool = False
 

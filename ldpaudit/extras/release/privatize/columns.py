@@ -80,28 +80,27 @@ _NOT_IN_PRIOR: Final = (
 class Prior:
     """Probabilities of the k labels, and ε₁ in nats that they cost where they are of the data."""
 
-    # ``left``: what they leave of ε for the labels, where they cost some.
-
     probabilities: FloatArray
     source: Literal["file", "uniform", "private histogram"]
     epsilon: float = 0.0
     left: float = 0.0
+    """What they leave of ε for the labels, where they cost some."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateColumn:
     """A private column with its mechanism."""
 
-    # ``field``: the true labels' column. ``mechanism``: of a joint release the column's own, as
-    # somebody sees it who sees no other. ``prior``: what a design was made for. ``strata``: the
-    # values of the column ``request.by``.
-
     request: ColumnRequest
     field: pa.Field
+    """The true labels' column."""
     survey: Survey
     mechanism: Mechanism
+    """Of a joint release the column's own, as somebody sees it who sees no other."""
     prior: Prior | None = None
+    """What a design was made for."""
     strata: ClassDomain | None = None
+    """The values of the column ``request.by``."""
 
     @property
     def name(self) -> str:
@@ -246,12 +245,11 @@ def _points_of_prior(labels: LabelRange, of_prior: tuple[Label, ...]) -> tuple[L
 class StatedColumn:
     """A private column before any row is read, with the files that its options name."""
 
-    # ``channels``: the table of the strata's channels, where there is one.
-
     request: ColumnRequest
     labels: DeclaredLabels
     table: LabelPrior | None
     channels: ColumnChannels | None
+    """The table of the strata's channels, where there is one."""
 
     @property
     def strata(self) -> Collection[str]:

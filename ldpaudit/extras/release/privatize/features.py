@@ -68,12 +68,11 @@ class FeatureRelease:
 class RowSource:
     """Synthetic rows, ``take``n by position."""
 
-    # ``labels``: the code of each row's label, int32 of shape (s,); every label occurs. ``take``:
-    # positions and the block of rows that they are for. A generator has one position for each label
-    # and draws anew each time, so that no row comes twice.
-
     labels: IntArray
+    """The code of each row's label, int32 of shape (s,); every label occurs."""
     take: Callable[[IndexArray, int], pa.Table]
+    """Positions and the block of rows that they are for. A generator has one position for each
+    label and draws anew each time, so that no row comes twice."""
 
 
 def labelled_rows(
@@ -416,10 +415,9 @@ def sample_rows(request: ColumnRequest, survey: Survey) -> int:
 class PublicModel:
     """Gradient boosted trees of public features, used like a classifier of scikit-learn."""
 
-    # ``known``: the distinct texts of each column, sorted; None for numbers.
-
     classes_: Any
     known: dict[str, pa.Array | None]
+    """The distinct texts of each column, sorted; None for numbers."""
     classifier: Any
 
     def predict_proba(self, features: pa.RecordBatch, /) -> FloatArray:

@@ -278,15 +278,14 @@ LabelDomain = ClassDomain | NumberDomain
 class Survey:
     """What the first pass found of n ``rows``, whose labels are all in the ``domain``."""
 
-    # ``counts``, int64 of shape (k,): rows by label; for a range of real numbers one count of all.
-    # ``found``: the distinct labels of the data, none for numbers; ``from_data``: whether the
-    # classes were read from them.
-
     rows: int
     domain: LabelDomain
     counts: CountArray
+    """Int64 of shape (k,): rows by label; for a range of real numbers one count of all."""
     found: pa.Array
+    """The distinct labels of the data, none for numbers."""
     from_data: bool = False
+    """Whether the classes were read from them."""
 
     @property
     def spelt(self) -> pa.Array:

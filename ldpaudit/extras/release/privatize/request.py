@@ -234,17 +234,16 @@ class PrivatizeRequest(FileOptions, DataOptions):
 class ColumnRequest(PrivatizeRequest):
     """The options of one private column: all that is asked for, with what is stated of it."""
 
-    # ``key``: what the noise is drawn from; None: of an experiment, or before anything is drawn.
-    # ``one_of``: how many private columns there are. ``by``: the public column whose values have
-    # channels of their own. ``strata``: from these values, as text, to the options of their
-    # channels.
-
     mechanism: str = field(kw_only=True)
     label: str = field(kw_only=True)
     key: "NoiseKey | None" = field(default=None, repr=False, kw_only=True)
+    """What the noise is drawn from; None: of an experiment, or before anything is drawn."""
     one_of: int = field(default=1, kw_only=True)
+    """How many private columns there are."""
     by: str | None = field(default=None, kw_only=True)
+    """The public column whose values have channels of their own."""
     strata: "Mapping[str, ColumnRequest]" = field(default_factory=dict, kw_only=True)
+    """From these values, as text, to the options of their channels."""
 
     def draws(self, purpose: "Purpose") -> "Stream":
         """Return where the draws for a purpose come from."""

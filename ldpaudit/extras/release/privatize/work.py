@@ -87,9 +87,6 @@ _BLOCK_SHARE: Final = 32
 class _Plan:
     """Everything that the second pass needs; ``names`` are the released columns."""
 
-    # ``secret``: the key of the noise, where it is kept with the true labels; ``seals``: what is
-    # added to it when all labels are drawn.
-
     source: TableSource
     columns: PrivateColumns
     names: tuple[str, ...]
@@ -100,7 +97,9 @@ class _Plan:
     letters: bool
     remembered: RememberedAnswers | None
     secret: Secret | None
+    """The key of the noise, where it is kept with the true labels."""
     seals: Mapping[str, DrawnSeal]
+    """What is added to it when all labels are drawn."""
 
 
 @dataclass(frozen=True)

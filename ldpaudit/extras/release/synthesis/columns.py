@@ -27,13 +27,12 @@ _TAIL: Final = 1e-5
 class Encoded(NamedTuple):
     """Rows in a form without units, names or missing values."""
 
-    # ``numbers``, float32 array of shape (n, d): each coordinate standard normal over the training
-    # rows. ``codes``, int32 array of shape (n, c): one column for each category and each
-    # missing-or-not. ``sizes``, sequence of int, length c: the number of codes of each.
-
     numbers: Float32Array
+    """Float32 array of shape (n, d): each coordinate standard normal over the training rows."""
     codes: IntArray
+    """Int32 array of shape (n, c): one column for each category and each missing-or-not."""
     sizes: Sequence[int]
+    """Sequence of int, length c: the number of codes of each."""
 
     def flat(self) -> Float32Array:
         """Return numbers and one 0/1 coordinate for each code, float32 (n, d + Σ sizes)."""
