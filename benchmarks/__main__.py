@@ -7,6 +7,7 @@ from benchmarks import (
     designs,
     guesses,
     learning,
+    passes,
     speed,
     unlisted,
     verdicts,
@@ -14,7 +15,7 @@ from benchmarks import (
 from benchmarks.papers import iwp, losses, mnist, weeks_worked
 from benchmarks.runner import main
 
-MODULES = attacks, beside, bounds, designs, guesses, learning, speed, unlisted, verdicts
+MODULES = attacks, beside, bounds, designs, guesses, learning, passes, speed, unlisted, verdicts
 PAPERS = iwp, losses, mnist, weeks_worked
 
 if __name__ == "__main__":
