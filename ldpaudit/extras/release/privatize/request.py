@@ -1,6 +1,6 @@
 """The options of ``ldpaudit privatize``, and those that ``sweep`` shares."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -46,7 +46,7 @@ class DataOptions:
         Argument("The table with the true labels: Parquet, CSV, Excel …", file=True, type=str),
     ]
     _: KW_ONLY
-    label: Annotated["str | tuple[str | LabelOptions, ...]", Option("The true label's column.")] = (
+    label: Annotated["str | Sequence[str | LabelOptions]", Option("The true label's column.")] = (
         "label"
     )
     labels: Annotated[str | None, Option("The range of numeric labels, LO:HI or LO:HI:STEP.")] = (

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.formats.tables import allowed, held_to, without_long_texts
 from ldpaudit.errors import InputError
 from ldpaudit.extras.release.privatize import labels, scan, work
@@ -82,7 +83,7 @@ def test_a_block_that_needs_all_features_must_fit():
 @pytest.mark.parametrize("size", [10, 1000])
 def test_the_rows_that_are_looked_at_fit(size, monkeypatch):
     monkeypatch.setattr(scan, "_MOST_BYTES", 100_000)
-    looked = scan.ReleasedColumns(["x"], ["label"], 3000, ["x", "label"])
+    looked = scan.ReleasedColumns(["x"], ["label"], 3000, ["x", "label"], ColumnReader())
     for _ in range(30):
         texts = pa.array([f"{i % 3}".rjust(size, "z") for i in range(100)])
         batch = pa.record_batch({"x": texts})
