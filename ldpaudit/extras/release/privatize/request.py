@@ -125,7 +125,7 @@ class PrivatizeRequest(FileOptions, DataOptions):
         Option("The mechanism's name, for instance randomized-response.", read=_full_name),
     ] = None
     label: Annotated[
-        "str | tuple[str | LabelOptions, ...]",
+        "str | Sequence[str | LabelOptions]",
         Option(
             "A private column: COL or COL:MECHANISM:epsilon=1:… (repeatable; default: label).",
             type=tuple[str, ...],
