@@ -499,6 +499,8 @@ class BuiltIn:
     unavailable: Callable[[AuditContext], str | None] = lambda context: None  # noqa: ARG005
     counts: Counts = "rows"
     needs: tuple[Need, ...] = ("labels", "rows")
+    power: Callable[[AuditContext], Iterable[Part] | None] = lambda context: None  # noqa: ARG005
+    """What the bound of this audit could have found; None where another audit bounds ε."""
 
     def run(self, context: AuditContext) -> Finding:
         """Return everything that was found."""

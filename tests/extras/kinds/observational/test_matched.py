@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from estimators.worlds import matched, people
 
-from ldpaudit.estimators.epsilon.matched import (
+from ldpaudit.extras.kinds.observational.matched import (
     RATIOS,
     designed_matching,
     match,

@@ -21,7 +21,14 @@ from ldpaudit.audits.interface import AuditContext, Part, remembered
 from ldpaudit.audits.models import cross_fitted_posterior, model_claim
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, GroupTest, Strongest
-from ldpaudit.estimators.epsilon.matched import (
+from ldpaudit.estimators.epsilon.power import WANTED_POWER, is_found, smallest_excess
+from ldpaudit.estimators.intervals.binomial import (
+    ShiftedCoins,
+    shift_lower,
+    trials_lower,
+    trials_upper,
+)
+from ldpaudit.extras.kinds.observational.matched import (
     RATIOS,
     Matching,
     ModelBasedFamily,
@@ -30,13 +37,6 @@ from ldpaudit.estimators.epsilon.matched import (
     match,
     matched_tests,
     target_chance,
-)
-from ldpaudit.estimators.epsilon.power import WANTED_POWER, is_found, smallest_excess
-from ldpaudit.estimators.intervals.binomial import (
-    ShiftedCoins,
-    shift_lower,
-    trials_lower,
-    trials_upper,
 )
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.models.counts import hash_rows

@@ -7,7 +7,7 @@ import pytest
 from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan, collected
-from ldpaudit.audits.observational.evidence import (
+from ldpaudit.extras.kinds.observational.evidence import (
     ModelEvidence,
     model_evidence,
     observational_power,

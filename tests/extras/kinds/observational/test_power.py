@@ -9,11 +9,12 @@ from scipy.stats import binom
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.observational.audit import AUDIT, LOWER
-from ldpaudit.audits.observational.evidence import evidence_at_hand
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import EXCESS
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.extras.kinds.audits import OBSERVATIONAL as AUDIT
+from ldpaudit.extras.kinds.observational.audit import LOWER
+from ldpaudit.extras.kinds.observational.evidence import evidence_at_hand
 from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -24,7 +25,9 @@ CLAIM = ModelBasedRR((0, 1), 0.5, FLOOR)
 @pytest.fixture(autouse=True)
 def _other_evidence_alone(monkeypatch):
     """Leave out the evidence of the public model, which would find more: test_public_model.py."""
-    monkeypatch.setattr("ldpaudit.audits.observational.evidence.model_evidence", lambda _: None)
+    monkeypatch.setattr(
+        "ldpaudit.extras.kinds.observational.evidence.model_evidence", lambda _: None
+    )
 
 
 def people(n, rng, *, cells=True, steep=4.0):

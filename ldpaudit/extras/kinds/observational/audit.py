@@ -22,18 +22,18 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.audits.models import cross_fitted_posterior, feature_dependence
-from ldpaudit.audits.observational.evidence import (
+from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
+from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
+from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.extras.kinds.observational.evidence import (
     Proof,
     evidence_at_hand,
     guessed_events,
     table_guess,
 )
-from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.epsilon.bounds import EpsilonBound
-from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
-from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.models.label_model import PROBABILITY_FLOOR, fit_posterior
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Bound, Curve, Estimate, Note
@@ -51,7 +51,7 @@ _UNCERTIFIED = (
 _REFERENCE = "Kalemaj et al. (2025); Hoeffding (1956), Theorem 5"
 
 
-def _parts(context: AuditContext) -> Iterator[Part]:
+def observational_parts(context: AuditContext) -> Iterator[Part]:
     """Yield what the game shows with rows that are alike, canaries, and a model of the labels."""
     # Raise InsufficientDataError with fewer than 40 rows, and InputError if a public table or the
     # canaries cannot belong to the release.
@@ -79,9 +79,6 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         yield Bound(LOWER, partial(strongest_bound, evidence))
     else:
         yield Note.info(AUDIT_ID, _UNCERTIFIED)
-
-
-AUDIT: Final = BuiltIn(AUDIT_ID, _parts, needs=("truth", "labels", "rows"))
 
 
 def strongest_bound(evidence: list[Proof], alpha: float) -> float:

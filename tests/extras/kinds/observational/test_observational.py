@@ -9,8 +9,8 @@ import pytest
 from audits.found import check
 
 import ldpaudit
-from ldpaudit.audits.observational import evidence
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.observational import evidence
 from ldpaudit.mechanisms.with_features import ModelBasedRR
 
 ONLY = ("mechanism", "observational", "power")
