@@ -491,6 +491,16 @@ class Audit(Protocol):
 
 
 @dataclass(frozen=True)
+class Dependence:
+    """Whether what was released depends on the true labels, as valid p-values."""
+
+    unrelated: float
+    """Of true labels that are of other rows: small where the released ones depend on them."""
+    as_claimed: Callable[[], float]
+    """Of labels released as claimed: small where the released ones depend on them less."""
+
+
+@dataclass(frozen=True)
 class BuiltIn:
     """An audit of this package: a function that yields what it found, and when it applies."""
 
@@ -501,6 +511,8 @@ class BuiltIn:
     needs: tuple[Need, ...] = ("labels", "rows")
     power: Callable[[AuditContext], Iterable[Part] | None] = lambda context: None  # noqa: ARG005
     """What the bound of this audit could have found; None where another audit bounds ε."""
+    dependence: Callable[[AuditContext], Dependence | None] = lambda context: None  # noqa: ARG005
+    """How far what was released depends on the true labels; None where labels were released."""
 
     def run(self, context: AuditContext) -> Finding:
         """Return everything that was found."""

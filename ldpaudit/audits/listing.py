@@ -27,7 +27,6 @@ CORE: Final[Mapping[str, str]] = {
     "instance-loss": "ldpaudit.audits.instance_loss.audit:AUDIT",
     "label-inference": "ldpaudit.audits.label_inference.audit:AUDIT",
     "numeric-inference": "ldpaudit.audits.numeric_inference:AUDIT",
-    "aggregates": "ldpaudit.audits.aggregates:AUDIT",
     "renyi": "ldpaudit.audits.renyi.audit:AUDIT",
     "synthetic": "ldpaudit.audits.synthetic:AUDIT",
     "seeds": "ldpaudit.audits.seeds:AUDIT",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Dependence, Part
 from ldpaudit.plugins import loaded, ours
 
 
@@ -15,4 +15,10 @@ def registered_audits() -> Iterator[BuiltIn]:
 def power_of_registered(context: AuditContext) -> Iterable[Part] | None:
     """Return what the audit that bounds ε could have found; None where the core's audits do."""
     answers = (audit.power(context) for audit in registered_audits())
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def dependence_of_registered(context: AuditContext) -> Dependence | None:
+    """Return how far what was released depends on the true labels; None where no audit knows."""
+    answers = (audit.dependence(context) for audit in registered_audits())
     return next((answer for answer in answers if answer is not None), None)

@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.mechanisms.channel import Channel, step_rows, two_rows
 from ldpaudit.mechanisms.exact_sampling import (
     BitSource,
@@ -26,7 +27,7 @@ from ldpaudit.mechanisms.exact_sampling import (
     randomized_response,
 )
 from ldpaudit.mechanisms.finite import Family, Made, check_codes
-from ldpaudit.mechanisms.interface import AnalysedMechanism, Traits
+from ldpaudit.mechanisms.interface import Traits
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import FINE_STEPS, DiscreteLaplace
 from ldpaudit.mechanisms.parameters import (
@@ -89,7 +90,7 @@ class Protocol:
     likely: Callable[[Reports], BoolArray] | None = None
 
 
-class FrequencyOracle(Made, AnalysedMechanism):
+class FrequencyOracle(Made, LocalReports):
     """A protocol by which each person reports a label under ε-LDP."""
 
     # Wang, Blocki, Li & Jha (2017), Locally differentially private protocols for frequency

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from ldpaudit.audits.aggregates import bag_bound
 from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.release_only import release_only_evidence
@@ -19,6 +18,7 @@ from ldpaudit.estimators.epsilon.strongest import (
     subgroup_tests,
 )
 from ldpaudit.estimators.intervals.bounded_mean import Folds
+from ldpaudit.extras.kinds.bags.audit import bag_bound
 from ldpaudit.extras.kinds.observational.evidence import CanaryGuesses, ModelEvidence
 from ldpaudit.extras.kinds.observational.matched import (
     RATIOS,

@@ -1,10 +1,10 @@
-"""The audits of rare kinds: when each applies; what it computes is imported when it runs."""
+"""The audits of rare kinds: when each applies. What they compute is imported when they run."""
 
 from collections.abc import Iterable
 from typing import Final
 
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
-from ldpaudit.mechanisms.capabilities import PublicModelLabel
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Dependence, Part
+from ldpaudit.mechanisms.capabilities import BagSums, PublicModelLabel
 
 
 def _observational(context: AuditContext) -> Iterable[Part]:
@@ -25,4 +25,30 @@ OBSERVATIONAL: Final = BuiltIn(
     _observational,
     needs=("truth", "labels", "rows"),
     power=_power_of_observational,
+)
+
+
+def _no_bags(context: AuditContext) -> str | None:
+    apart = context.release.bags is None or context.claim.offers(BagSums) is None
+    return "the release is not one of aggregates of labels" if apart else None
+
+
+def _aggregates(context: AuditContext) -> Iterable[Part]:
+    from ldpaudit.extras.kinds.bags.audit import aggregates_parts
+
+    return aggregates_parts(context)
+
+
+def _dependence_of_bags(context: AuditContext) -> Dependence | None:
+    from ldpaudit.extras.kinds.bags.audit import bags_dependence
+
+    return None if context.release.bags is None else bags_dependence(context)
+
+
+AGGREGATES: Final = BuiltIn(
+    "aggregates",
+    _aggregates,
+    _no_bags,
+    needs=("labels",),
+    dependence=_dependence_of_bags,
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldpaudit.estimators.advantage import (
+from ldpaudit.extras.kinds.bags.posterior import (
     bag_posterior,
 )
 from ldpaudit.mechanisms.label_proportions import LabelProportions

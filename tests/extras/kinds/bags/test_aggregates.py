@@ -13,16 +13,17 @@ from audits.found import check, curve, words
 
 import ldpaudit
 from ldpaudit.attacks.scoring import RowValues
-from ldpaudit.audits.aggregates import (
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.audits.scores import Scored
+from ldpaudit.errors import InputError
+from ldpaudit.estimators.advantage import randomized_response_advantage
+from ldpaudit.extras.kinds.bags.audit import (
     attack_parts,
     bag_bound,
     equivalent_epsilon,
     residuals,
 )
-from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.scores import Scored
-from ldpaudit.errors import InputError
-from ldpaudit.estimators.advantage import bag_posterior, randomized_response_advantage
+from ldpaudit.extras.kinds.bags.posterior import bag_posterior
 from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import Bags, FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Estimate

@@ -12,18 +12,15 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.attacks.scoring import RowValues, between, row_measure
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.interface import AuditContext, Dependence, Part
 from ldpaudit.audits.scores import Scored, best_bound, score_estimate
 from ldpaudit.errors import InsufficientDataError
-from ldpaudit.estimators.advantage import (
-    bag_posterior,
-    log_odds_shift,
-    randomized_response_advantage,
-)
+from ldpaudit.estimators.advantage import randomized_response_advantage
 from ldpaudit.estimators.intervals.binomial import clopper_pearson, trials_lower, trials_upper
+from ldpaudit.extras.kinds.bags.posterior import bag_posterior, log_odds_shift
 from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.models.label_model import fit_posterior
-from ldpaudit.release import Bags, FloatArray
+from ldpaudit.release import Bags, FloatArray, IntArray
 from ldpaudit.result import Bound, Curve, Details, Estimate, Note, Unit
 
 AUDIT_ID: Final = "aggregates"
@@ -54,6 +51,8 @@ _LARGEST: Final = 40.0
 _BAGS: Final = "bags were formed and released independently of each other"
 _SAME_NOISE: Final = "each bag's sum gets independent noise from one distribution"
 _ROUNDING: Final = 1e-6
+# Permutations of the true labels.
+_DRAWS: Final = 199
 _EXPECTED: Final[dict[str, tuple[str, Unit, str]]] = {
     "expected_accuracy": (
         "Accuracy that the bags’ posterior expects",
@@ -78,12 +77,8 @@ _EXPECTED: Final[dict[str, tuple[str, Unit, str]]] = {
 }
 
 
-def _unavailable(context: AuditContext) -> str | None:
-    apart = context.release.bags is None or context.claim.offers(BagSums) is None
-    return "the release is not one of aggregates of labels" if apart else None
-
-
-def _parts(context: AuditContext) -> Iterator[Part]:
+def aggregates_parts(context: AuditContext) -> Iterator[Part]:
+    """Yield what attacks on bags find, what their posterior expects, and the noise of the sums."""
     bags, claim, rows = context.bags, context.claim.offers(BagSums), len(context.bags.members)
     assert claim is not None
     if len(bags.released) < MIN_BAGS:
@@ -107,9 +102,6 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         yield Note.warning(AUDIT_ID, text)
     elif context.release.truth is not None:
         yield from _noise_parts(context, claim)
-
-
-AUDIT: Final = BuiltIn(AUDIT_ID, _parts, _unavailable, needs=("labels",))
 
 
 def run_attacks(
@@ -313,6 +305,25 @@ def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
         "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
         assumptions=(_SAME_NOISE,),
     )
+
+
+def bags_dependence(context: AuditContext) -> Dependence:
+    """Return how far the released sums depend on the true labels; without noise they must match."""
+    claim, bags, truth = context.claim.offers(BagSums), context.bags, context.truth
+    rng = context.rng("alignment")
+
+    def distance(labels: IntArray) -> float:
+        sums = np.bincount(bags.members, weights=labels)
+        return float(((bags.released - sums) ** 2).sum())
+
+    def as_claimed() -> float:
+        if claim is None or claim.noise == "none":
+            return 0.0
+        return noise_p_value(residuals(context)[0], claim)
+
+    seen = distance(truth) * (1 + 1e-12)
+    nearer = sum(distance(rng.permutation(truth)) <= seen for _ in range(_DRAWS))
+    return Dependence((1 + nearer) / (1 + _DRAWS), as_claimed)
 
 
 def noise_p_value(residuals: FloatArray, claim: BagSums) -> float:
