@@ -20,8 +20,8 @@ from ldpaudit.estimators.epsilon.tradeoff import (
     one_run_mu,
     one_run_refutes,
 )
-from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_p_value
-from ldpaudit.estimators.synthetic import PairedSuccesses
+from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses
+from ldpaudit.extras.kinds.synthetic.paired_ratio import Pairs, ratio_p_value
 from ldpaudit.mechanisms.gaussian import gaussian_sigma
 
 ALPHA = 0.05

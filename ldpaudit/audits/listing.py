@@ -28,7 +28,6 @@ CORE: Final[Mapping[str, str]] = {
     "label-inference": "ldpaudit.audits.label_inference.audit:AUDIT",
     "numeric-inference": "ldpaudit.audits.numeric_inference:AUDIT",
     "renyi": "ldpaudit.audits.renyi.audit:AUDIT",
-    "synthetic": "ldpaudit.audits.synthetic:AUDIT",
     "seeds": "ldpaudit.audits.seeds:AUDIT",
     "power": "ldpaudit.audits.power:AUDIT",
 }

@@ -47,9 +47,9 @@ from ldpaudit.estimators.person_noise import (
 )
 from ldpaudit.estimators.row_order import strongest_agreement
 from ldpaudit.estimators.seeds import checksums
-from ldpaudit.estimators.synthetic import PairedSuccesses, exact_copies
 from ldpaudit.estimators.telling import Told, label_weights, told
 from ldpaudit.extras.kinds.observational.matched import match, possible_cases
+from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses, exact_copies
 
 
 def end(count: int, n: int, alpha: float, side: str = "low") -> float:

@@ -52,3 +52,24 @@ AGGREGATES: Final = BuiltIn(
     needs=("labels",),
     dependence=_dependence_of_bags,
 )
+
+
+def _no_replaced_rows(context: AuditContext) -> str | None:
+    release, claim = context.release, context.claim
+    if release.features.width == 0:
+        return "the release has no features"
+    if release.original is None:
+        return "synthetic rows can be recognised only with the original features (--original)"
+    if not claim.traits.features_replaced:
+        return f"the claimed mechanism {claim.name} replaces no features"
+    constant = release.original.is_constant()
+    return "the original features do not distinguish the rows" if constant else None
+
+
+def _synthetic(context: AuditContext) -> Iterable[Part]:
+    from ldpaudit.extras.kinds.synthetic.audit import synthetic_parts
+
+    return synthetic_parts(context)
+
+
+SYNTHETIC: Final = BuiltIn("synthetic", _synthetic, _no_replaced_rows)

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from ldpaudit.audits.assumptions.standing import as_estimate
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.audits.renyi.curves import as_matrix, replaced_rows
-from ldpaudit.audits.synthetic_attacks import attack_estimates
 from ldpaudit.device import torch_device
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.discriminators import fit_discriminator, kinds_for
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.ranking import auc, auc_lower, auc_upper
 from ldpaudit.estimators.metric import fit_metric
-from ldpaudit.estimators.synthetic import (
+from ldpaudit.extras.kinds.synthetic.attacks import attack_estimates
+from ldpaudit.extras.kinds.synthetic.counts import (
     closest,
     count_memorisation,
     count_own_rows,
@@ -228,19 +228,8 @@ def _balanced(context: AuditContext, n: int, rng: np.random.Generator) -> IndexA
     return np.asarray(rng.permutation(np.concatenate([rows[:each] for rows in labels])))
 
 
-def _unavailable(context: AuditContext) -> str | None:
-    release, claim = context.release, context.claim
-    if release.features.width == 0:
-        return "the release has no features"
-    if release.original is None:
-        return "synthetic rows can be recognised only with the original features (--original)"
-    if not claim.traits.features_replaced:
-        return f"the claimed mechanism {claim.name} replaces no features"
-    constant = release.original.is_constant()
-    return "the original features do not distinguish the rows" if constant else None
-
-
-def _parts(context: AuditContext) -> Iterator[Part]:
+def synthetic_parts(context: AuditContext) -> Iterator[Part]:
+    """Yield how realistic synthetic rows are, and what they reveal of the rows they replace."""
     release, original = context.release, context.release.original
     assert original is not None
     rows = np.flatnonzero(replaced_rows(original, release.features)).astype(np.int64)
@@ -262,9 +251,6 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         found = tuple(as_estimate(e) if _POPULATION[0] in e.assumptions else e for e in found)
     yield from found
     yield from _notes(context, found)
-
-
-AUDIT = BuiltIn(AUDIT_ID, _parts, _unavailable)
 
 
 def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:

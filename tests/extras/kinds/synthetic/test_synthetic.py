@@ -9,12 +9,12 @@ from scipy.stats import binom
 from worlds import feature_table
 
 import ldpaudit
-from ldpaudit.audits import synthetic as synthetic_memorisation
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.synthetic import AUDIT
 from ldpaudit.datasets.declaration import remarks_on
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.synthetic import MemorisationCounts, PairWins
+from ldpaudit.extras.kinds.audits import SYNTHETIC as AUDIT
+from ldpaudit.extras.kinds.synthetic import audit as synthetic_memorisation
+from ldpaudit.extras.kinds.synthetic.counts import MemorisationCounts, PairWins
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from worlds import feature_table
 
-from ldpaudit.estimators.synthetic import (
+from ldpaudit.extras.kinds.synthetic.counts import (
     PairedSuccesses,
     codes_of,
     linked,

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_interval
+from ldpaudit.extras.kinds.synthetic.paired_ratio import Pairs, ratio_interval
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray
 
 
@@ -327,7 +327,7 @@ class PairedSuccesses:
         """Return a two-sided confidence interval of the risk at 1 − alpha.
 
         1 − risk is the ratio of the shares on which the attack fails: an exact score interval for
-        independent pairs (:mod:`ldpaudit.estimators.intervals.paired_ratio`). An end is beyond 0
+        independent pairs (:mod:`ldpaudit.extras.kinds.synthetic.paired_ratio`). An end is beyond 0
         only where the exact test of the notes says so, too, at alpha/2.
         """
         neither = self.pairs - self.both - self.audited - self.held_out

@@ -8,7 +8,7 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.metric import fit_metric
-from ldpaudit.estimators.synthetic import codes_of, linked, paired, singled_out
+from ldpaudit.extras.kinds.synthetic.counts import codes_of, linked, paired, singled_out
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, IndexArray, joined
 from ldpaudit.result import Estimate, Score

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ldpaudit.estimators.synthetic import PairWins, count_memorisation, count_own_rows
+from ldpaudit.extras.kinds.synthetic.counts import PairWins, count_memorisation, count_own_rows
 
 ALPHA = 0.05
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from estimators.worlds import allowed
 
-from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_interval, ratio_p_value
-from ldpaudit.estimators.synthetic import PairedSuccesses
+from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses
+from ldpaudit.extras.kinds.synthetic.paired_ratio import Pairs, ratio_interval, ratio_p_value
 
 WORLDS = [
     (100, 0.0, 0.05, 0.01),

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpaudit.attacks.interface import Model, Need
-from ldpaudit.attacks.model_attack import ModelAttack
+from ldpaudit.attacks.interface import Model
 from ldpaudit.estimators.discriminators import (
     FEWEST_ROWS,
     Discriminator,
     fit_strongest,
     kinds_for,
 )
-from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.models.counts import Hashes, clean_prior, hash_rows
 from ldpaudit.models.row_channels import fit_row_channels
 from ldpaudit.release import (
@@ -41,37 +39,6 @@ _RECOGNISED = 0.5
 OriginalShare = Callable[[FeatureTable], FloatArray]
 
 
-class SyntheticAwareAttack(ModelAttack):
-    """P(y | x̃, ỹ) ∝ T[y, ỹ] (w(x̃) η_y(x̃) + (1 − w(x̃)) p_y), w the chance of an original row."""
-
-    # The same as ∝ p_y T[y, ỹ] f_y(x̃) with f_y = (1 − λ) P_{X|y} + (λ/k) Σ_j P̂_{X|j}. The
-    # attacker has the synthetic table, recognises rows that were replaced, whose features reveal
-    # nothing about the person, and learns P(y | x) from the others.
-
-    name = "synthetic-aware"
-    title = "Who knows the generator"
-    needs: frozenset[Need] = frozenset({"channel", "features", "synthetic-rows"})
-    uses_own_label = True
-
-    def learn(self, release: Release, rng: np.random.Generator) -> Model:
-        stated = self.knowledge.claim
-        claim = None if stated is None else stated.offers(SyntheticFeatures)
-        assert claim is not None
-        assert release.synthetic is not None
-        k, transition = len(release.classes), self.knowledge.transition(release)
-        share = original_share(
-            release.features, release.synthetic, claim.noise, k, rng, self.knowledge.threads
-        )
-        prior = clean_prior(release.released, transition)
-        original = share(release.features)[:, None]
-        anyone = (prior @ transition)[release.released][:, None]
-        likelihood = original * transition.T[release.released] + (1 - original) * anyone
-        # A row that is surely synthetic has no information, and would only use up the sample.
-        rows = np.flatnonzero(original[:, 0] > 0)
-        model = fit_row_channels(release.features.take(rows), likelihood[rows], rng)
-        return DiscountedModel(model, share, prior)
-
-
 @dataclass(frozen=True)
 class DiscountedModel:
     """P(y | x̃) = w(x̃) η_y(x̃) + (1 − w(x̃)) p_y."""
@@ -83,6 +50,28 @@ class DiscountedModel:
     def predict(self, features: FeatureTable) -> FloatArray:
         original = self.share(features)[:, None]
         return np.asarray(original * self.model.predict(features) + (1 - original) * self.prior)
+
+
+def discounted_model(
+    release: Release,
+    transition: FloatArray,
+    noise: float,
+    rng: np.random.Generator,
+    threads: int,
+) -> DiscountedModel:
+    """Learn which rows are original, and P(label | features) from them."""
+    # ``transition``: the channel, float64 (k, m).
+    assert release.synthetic is not None
+    k = len(release.classes)
+    share = original_share(release.features, release.synthetic, noise, k, rng, threads)
+    prior = clean_prior(release.released, transition)
+    original = share(release.features)[:, None]
+    anyone = (prior @ transition)[release.released][:, None]
+    likelihood = original * transition.T[release.released] + (1 - original) * anyone
+    # A row that is surely synthetic has no information, and would only use up the sample.
+    rows = np.flatnonzero(original[:, 0] > 0)
+    model = fit_row_channels(release.features.take(rows), likelihood[rows], rng)
+    return DiscountedModel(model, share, prior)
 
 
 def original_share(
