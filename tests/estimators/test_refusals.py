@@ -15,8 +15,8 @@ from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.neighbors import count_labels, neighbor_search
 from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
 from ldpaudit.extras.kinds.bags.posterior import bag_posterior
+from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.extras.kinds.synthetic.counts import count_memorisation, count_own_rows
-from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import FeatureTable
 
 RNG = np.random.default_rng(0)

@@ -19,6 +19,7 @@ from ldpaudit.estimators.epsilon.strongest import (
 )
 from ldpaudit.estimators.intervals.bounded_mean import Folds
 from ldpaudit.extras.kinds.bags.audit import bag_bound
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 from ldpaudit.extras.kinds.observational.evidence import CanaryGuesses, ModelEvidence
 from ldpaudit.extras.kinds.observational.matched import (
     RATIOS,
@@ -27,7 +28,6 @@ from ldpaudit.extras.kinds.observational.matched import (
     matched_tests,
 )
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import FloatArray, IndexArray
 
 Rng = np.random.Generator

@@ -188,6 +188,7 @@ OTHER_MEANINGS = {
 }
 
 
+FOLDERS = ("ldpaudit/mechanisms/", "ldpaudit/extras/kinds/mechanisms/")
 ATTACKS = ("attacks/", "ldpaudit/extras/kinds/attacks.py")
 
 
@@ -197,7 +198,7 @@ def outside() -> Iterator[tuple[str, str]]:
         for path in sorted((ROOT / top).rglob("*.py")):
             place = path.relative_to(ROOT).as_posix()
             linked = (ROOT / top / path.relative_to(ROOT / top).parts[0]).is_symlink()
-            if not linked and not place.startswith("ldpaudit/mechanisms/"):
+            if not linked and not place.startswith(FOLDERS):
                 yield place, path.read_text(encoding="utf-8")
 
 

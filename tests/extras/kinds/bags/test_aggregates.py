@@ -24,7 +24,7 @@ from ldpaudit.extras.kinds.bags.audit import (
     residuals,
 )
 from ldpaudit.extras.kinds.bags.posterior import bag_posterior
-from ldpaudit.mechanisms.label_proportions import LabelProportions
+from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.release import Bags, FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Estimate
 

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from ldpaudit.extras.kinds.bags.posterior import (
     bag_posterior,
 )
-from ldpaudit.mechanisms.label_proportions import LabelProportions
+from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 
 EVEN_ODDS = {1: 0.5, 2: 0.25, 4: 0.1875, 8: 0.1367, 16: 0.0982, 32: 0.0700, 64: 0.0497, 256: 0.0249}
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from estimators.worlds import matched, people
 
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 from ldpaudit.extras.kinds.observational.matched import (
     RATIOS,
     designed_matching,
     match,
 )
-from ldpaudit.mechanisms.with_features import ModelBasedRR
 
 
 @pytest.mark.parametrize("k", [2, 4])

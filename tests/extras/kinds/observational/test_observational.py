@@ -10,8 +10,8 @@ from audits.found import check
 
 import ldpaudit
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 from ldpaudit.extras.kinds.observational import evidence
-from ldpaudit.mechanisms.with_features import ModelBasedRR
 
 ONLY = ("mechanism", "observational", "power")
 LOWER = "observational.epsilon_lower"

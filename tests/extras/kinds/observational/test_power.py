@@ -13,9 +13,9 @@ from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import EXCESS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.extras.kinds.audits import OBSERVATIONAL as AUDIT
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 from ldpaudit.extras.kinds.observational.audit import LOWER
 from ldpaudit.extras.kinds.observational.evidence import evidence_at_hand
-from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 
 FLOOR = 0.2

@@ -7,12 +7,12 @@ import pytest
 from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan, collected
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 from ldpaudit.extras.kinds.observational.evidence import (
     ModelEvidence,
     model_evidence,
     observational_power,
 )
-from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 

@@ -13,10 +13,10 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.datasets.declaration import remarks_on
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.extras.kinds.audits import SYNTHETIC as AUDIT
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.extras.kinds.synthetic import audit as synthetic_memorisation
 from ldpaudit.extras.kinds.synthetic.counts import MemorisationCounts, PairWins
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Finding
 

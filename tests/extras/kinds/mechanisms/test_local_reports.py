@@ -16,8 +16,8 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.evidence import candidates, report_counts
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
+from ldpaudit.extras.kinds.mechanisms.frequency_oracles import PROTOCOLS, FrequencyOracle
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.frequency_oracles import PROTOCOLS, FrequencyOracle
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
 
 CLASSES = ["a", "b", "c", "d", "e", "f"]

@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ldpaudit.extras.kinds.mechanisms.frequency_oracles import PROTOCOLS, FrequencyOracle
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.frequency_oracles import PROTOCOLS, FrequencyOracle
 from ldpaudit.release import Declaration
 
 CLASSES = ("a", "b", "c", "d", "e", "f")

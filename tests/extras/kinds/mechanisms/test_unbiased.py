@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from integer_tables import integer_epsilon
 
-from ldpaudit.mechanisms.bins import DebiasedRR
-from ldpaudit.mechanisms.exact_sampling import TOTAL
-from ldpaudit.mechanisms.interval_program import (
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR
+from ldpaudit.extras.kinds.mechanisms.interval_program import (
     IntervalArcs,
     solve_interval_program,
     squared_loss,
 )
-from ldpaudit.mechanisms.unbiased import (
+from ldpaudit.extras.kinds.mechanisms.unbiased import (
     OptimalUnbiased,
     closed_form,
     closed_form_is_optimal,
@@ -24,6 +23,7 @@ from ldpaudit.mechanisms.unbiased import (
     optimal_unbiased,
     squared_loss_bound,
 )
+from ldpaudit.mechanisms.exact_sampling import TOTAL
 
 
 def price_like(k=201):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from integer_tables import integer_epsilon
 from scipy.optimize import linprog, minimize_scalar
 
-from ldpaudit.mechanisms.bins import optimal_bins
+from ldpaudit.extras.kinds.mechanisms.bins import optimal_bins
 from ldpaudit.mechanisms.label_range import loss
 
 LOSSES = ["squared", "absolute", "poisson"]

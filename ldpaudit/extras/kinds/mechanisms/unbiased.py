@@ -2,7 +2,7 @@
 
 # Among all ε-DP channels with E[ŷ | y] = y for every label it has the least expected loss under a
 # prior. Squared loss: a closed form where it is optimal, else the exact program over intervals of
-# labels (:mod:`ldpaudit.mechanisms.interval_program`). Poisson log loss: the program. Derivation,
+# labels (``interval_program``). Poisson log loss: the program. Derivation,
 # proofs and numerical checks: ``benchmarks/results/optimal_unbiased.md``.
 
 import math
@@ -18,11 +18,7 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth, raised_growth
-from ldpaudit.mechanisms.finite import PROVED, Design, Family, FiniteMechanism
-from ldpaudit.mechanisms.interface import DESIGN, Problem, Proposal, numeric_traits
-from ldpaudit.mechanisms.interval_program import (
+from ldpaudit.extras.kinds.mechanisms.interval_program import (
     IntervalArcs,
     IntervalColumns,
     interval_mechanism,
@@ -30,6 +26,10 @@ from ldpaudit.mechanisms.interval_program import (
     solve_interval_program,
     squared_loss,
 )
+from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth, raised_growth
+from ldpaudit.mechanisms.finite import PROVED, Design, Family, FiniteMechanism
+from ldpaudit.mechanisms.interface import DESIGN, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.label_range import loss as loss_of
 from ldpaudit.mechanisms.parameters import (
