@@ -19,14 +19,22 @@ from ldpaudit.datasets.formats.tables import (
     is_any,
     usual_batch,
 )
-from ldpaudit.datasets.names import ColumnError, Header, check_unique, of_column, quoted
-from ldpaudit.errors import InputError
+from ldpaudit.datasets.names import (
+    ColumnError,
+    Header,
+    check_unique,
+    of_column,
+    quoted,
+    shown_type,
+)
+from ldpaudit.errors import InputError, OutputError
 
 # Rows that are unpacked at once: of numbers, of texts, and of texts in a file of so few rows.
 _NUMBERS_AT_ONCE, _TEXTS_AT_ONCE, _FEW_AT_ONCE, _FEW = 1 << 16, 1 << 6, 1 << 3, 20_000
 # Bytes that are handed on at once.
 _BYTES_AT_ONCE: Final = 1 << 25
 _START: Final = b"ORC"
+_WRITTEN: Final = {"compression": "zstd"}
 
 
 class OrcFile(TableSource):
@@ -147,3 +155,25 @@ def holds(kind: pa.DataType) -> bool:
         return bool(own.bit_width == 128)
     known = ("boolean", "integer", "floating", "string", "date", "timestamp", *BYTES)
     return is_any(own, *known)
+
+
+def check_columns(schema: pa.Schema) -> None:
+    """Refuse columns that ORC cannot hold (OutputError)."""
+    for place, field in enumerate(schema, start=1):
+        if not holds(field.type):
+            raise OutputError(
+                f"Column {place} is of type {shown_type(field.type)}, which is not written to ORC; "
+                "give the file a name that ends in .parquet."
+            )
+
+
+class OrcWriter:
+    """Writes rows to an ORC file."""
+
+    def __init__(self, stream: Any) -> None:
+        self._writer: Any = pyarrow.orc.ORCWriter(pa.PythonFile(stream, mode="w"), **_WRITTEN)
+        self.close = self._writer.close
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        self._writer.write(pa.Table.from_batches([writable(batch)]))

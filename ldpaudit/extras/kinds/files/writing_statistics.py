@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.formats.statistics import Described
 from ldpaudit.datasets.formats.tables import TEXTS, check_fits, is_any, value_type
 from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.errors import InputError, MissingDependencyError, OutputError
+from ldpaudit.extras.kinds.files.statistics import Described
 from ldpaudit.work.memory import Scratch
 
 Cells = Any
@@ -105,7 +105,6 @@ _SAS: Final = _Package(
     reserved=frozenset(["_n_", "_error_", "_numeric_", "_character_", "_all_"]),
 )
 _PACKAGES: Final = {".dta": _STATA, ".zsav": _SPSS, ".sav": _SPSS, ".xpt": _SAS}
-WRITTEN: Final = tuple(_PACKAGES)
 # Names and texts of the older form of .xpt, which every reader knows.
 _OLD_NAME, _OLD_TEXT = 8, 200
 _NAME_BYTES: Final = 64
@@ -152,9 +151,12 @@ def check_described(target: Path, schema: pa.Schema) -> None:
 class StatisticsWriter:
     """Collects rows, and writes them at the end: the library takes a whole table."""
 
-    def __init__(self, target: Path, schema: pa.Schema, described: Described) -> None:
+    def __init__(
+        self, target: Path, schema: pa.Schema, stream: Any, described: Described | None
+    ) -> None:
         check_described(target, schema)
-        self._target, self._schema, self._described = target, schema, described
+        self._target, self._schema, self._stream = target, schema, stream
+        self._described = described or Described()
         self._package, self._batches, self._size = package_of(target), list[pa.RecordBatch](), 0
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -166,7 +168,7 @@ class StatisticsWriter:
         except InputError as error:
             raise OutputError(str(error)) from None
 
-    def finish(self, stream: Any) -> None:
+    def close(self) -> None:
         """Write all rows."""
         import pandas as pd
         import pyreadstat
@@ -199,7 +201,7 @@ class StatisticsWriter:
                 options |= {"compress": suffix == ".zsav", "variable_value_labels": labels}
                 pyreadstat.write_sav(frame, place_of_all, **options)
             with place_of_all.open("rb") as written:
-                shutil.copyfileobj(written, stream)
+                shutil.copyfileobj(written, self._stream)
 
     def _written(
         self, column: pa.ChunkedArray, name: str, place: int

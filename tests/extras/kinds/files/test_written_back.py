@@ -14,11 +14,11 @@ import pytest
 from processes import called
 
 from ldpaudit.datasets.formats import open_table
-from ldpaudit.datasets.formats import orc as orc_file
 from ldpaudit.datasets.formats.tables import held_to, read_whole
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError, OutputError
+from ldpaudit.extras.kinds.files import orc as orc_file
 from ldpaudit.work.files import WholeFiles
 
 ROWS = 600
