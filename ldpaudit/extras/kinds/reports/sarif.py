@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
+from ldpaudit.extras.kinds.reports.marked import marked
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.reports.text.answers import answer, grade
-from ldpaudit.reports.text.marked import marked
 from ldpaudit.reports.text.pieces import Piece, every_answer, pieces
 from ldpaudit.reports.text.wording import (
     audit_name,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from ldpaudit.extras.kinds.reports.marked import marked, quoted_name
 from ldpaudit.reports.interface import NOWHERE, Surroundings
-from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.pieces import every_answer, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.reports.text.wording import (
