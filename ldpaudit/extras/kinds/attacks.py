@@ -3,9 +3,7 @@
 import numpy as np
 
 from ldpaudit.attacks.interface import Model, Need
-from ldpaudit.attacks.model_attack import ModelAttack
-from ldpaudit.mechanisms.capabilities import SyntheticFeatures
-from ldpaudit.release import Release
+from ldpaudit.doors import ModelAttack, Release, SyntheticFeatures
 
 
 class SyntheticAwareAttack(ModelAttack):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Dependence, Part
-from ldpaudit.mechanisms.capabilities import BagSums, PublicModelLabel
+from ldpaudit.audits.interface import BuiltIn, Dependence, Part
+from ldpaudit.doors import AuditContext, BagSums, PublicModelLabel
 
 
 def _observational(context: AuditContext) -> Iterable[Part]:

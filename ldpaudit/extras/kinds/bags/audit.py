@@ -12,16 +12,25 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.attacks.scoring import RowValues, between, row_measure
-from ldpaudit.audits.interface import AuditContext, Dependence, Part
+from ldpaudit.audits.interface import Dependence, Part
 from ldpaudit.audits.scores import Scored, best_bound, score_estimate
-from ldpaudit.errors import InsufficientDataError
+from ldpaudit.doors import (
+    AuditContext,
+    BagSums,
+    Curve,
+    Estimate,
+    FloatArray,
+    InsufficientDataError,
+    IntArray,
+    Note,
+    clopper_pearson,
+)
 from ldpaudit.estimators.advantage import randomized_response_advantage
-from ldpaudit.estimators.intervals.binomial import clopper_pearson, trials_lower, trials_upper
+from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.extras.kinds.bags.posterior import bag_posterior, log_odds_shift
-from ldpaudit.mechanisms.capabilities import BagSums
 from ldpaudit.models.label_model import fit_posterior
-from ldpaudit.release import Bags, FloatArray, IntArray
-from ldpaudit.result import Bound, Curve, Details, Estimate, Note, Unit
+from ldpaudit.release import Bags
+from ldpaudit.result import Bound, Details, Unit
 
 AUDIT_ID: Final = "aggregates"
 LOWER: Final = "aggregates.epsilon_lower"

@@ -21,8 +21,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ldpaudit.arrays import stable_order
-from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.doors import FloatArray, IndexArray, InputError
 
 LARGEST_BAG: Final = 4096
 _FLOOR: Final = 1e-9

@@ -19,7 +19,7 @@ from ldpaudit.datasets.formats.locations import (
 )
 from ldpaudit.datasets.formats.tables import MemoryTable, check_fits
 from ldpaudit.datasets.names import Header, header_of, quoted
-from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
+from ldpaudit.doors import InputError, LdpAuditError, MissingDependencyError
 from ldpaudit.options import FileOptions
 from ldpaudit.work.limits import LOADED_BYTES, SHEET_CELLS, SHEET_ROWS
 

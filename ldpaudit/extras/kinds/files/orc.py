@@ -27,7 +27,7 @@ from ldpaudit.datasets.names import (
     quoted,
     shown_type,
 )
-from ldpaudit.errors import InputError, OutputError
+from ldpaudit.doors import InputError, OutputError
 
 # Rows that are unpacked at once: of numbers, of texts, and of texts in a file of so few rows.
 _NUMBERS_AT_ONCE, _TEXTS_AT_ONCE, _FEW_AT_ONCE, _FEW = 1 << 16, 1 << 6, 1 << 3, 20_000

@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
 from ldpaudit.datasets.formats.tables import MemoryTable, check_fits, usual_column
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
+from ldpaudit.doors import InputError, LdpAuditError, MissingDependencyError
 
 # How files of each name begin, and what reads them.
 _STATA: Final = (b"<stata_dta>", *(bytes([version]) for version in range(104, 116)))

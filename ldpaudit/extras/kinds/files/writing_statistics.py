@@ -17,9 +17,8 @@ import pyarrow.compute as pc
 
 from ldpaudit.datasets.formats.tables import TEXTS, check_fits, is_any, value_type
 from ldpaudit.datasets.names import quoted, shown_type
-from ldpaudit.errors import InputError, MissingDependencyError, OutputError
+from ldpaudit.doors import InputError, MissingDependencyError, OutputError, Scratch
 from ldpaudit.extras.kinds.files.statistics import Described
-from ldpaudit.work.memory import Scratch
 
 Cells = Any
 # Whole numbers beyond that are not all a number of 64 bits with a decimal mark.

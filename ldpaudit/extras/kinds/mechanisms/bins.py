@@ -15,22 +15,29 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import xlogy
 
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.doors import (
+    Channel,
+    Family,
+    FiniteMechanism,
+    FloatArray,
+    IndexArray,
+    InputError,
+    IntArray,
+    Parameter,
+    check_epsilon,
+)
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth
-from ldpaudit.mechanisms.finite import Design, Family, FiniteMechanism, noise_on
+from ldpaudit.mechanisms.finite import Design, noise_on
 from ldpaudit.mechanisms.interface import CLASSES, DESIGN, UNBIASED, Proposal, numeric_traits
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.label_range import loss as loss_of
 from ldpaudit.mechanisms.parameters import (
-    Parameter,
-    check_epsilon,
     check_list,
     check_number,
     check_numeric_classes,
     check_prior,
 )
-from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
+from ldpaudit.release import Label
 
 _ROUNDS: Final = 50
 _ROUNDING: Final = 1e-14

@@ -6,15 +6,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.errors import InputError
+from ldpaudit.doors import (
+    Channel,
+    Family,
+    FiniteMechanism,
+    FloatArray,
+    InputError,
+    IntArray,
+    Parameter,
+    Traits,
+    family,
+)
 from ldpaudit.mechanisms.capabilities import LabelByStratum
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.finite import Family, FiniteMechanism, Made, check_codes
-from ldpaudit.mechanisms.interface import Traits
-from ldpaudit.mechanisms.parameters import Parameter, check_list, only_known, required
-from ldpaudit.mechanisms.registry import family
-from ldpaudit.release import FloatArray, IntArray, Label
+from ldpaudit.mechanisms.finite import Made, check_codes
+from ldpaudit.mechanisms.parameters import check_list, only_known, required
+from ldpaudit.release import Label
 
 
 class Strata(Made, LabelByStratum):

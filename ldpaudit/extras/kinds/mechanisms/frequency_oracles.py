@@ -17,30 +17,31 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
-from ldpaudit.errors import InputError
+from ldpaudit.doors import (
+    Channel,
+    Family,
+    FloatArray,
+    InputError,
+    IntArray,
+    Parameter,
+    Traits,
+    check_classes,
+    check_epsilon,
+)
 from ldpaudit.mechanisms.capabilities import LocalReports
-from ldpaudit.mechanisms.channel import Channel, step_rows, two_rows
+from ldpaudit.mechanisms.channel import step_rows, two_rows
 from ldpaudit.mechanisms.exact_sampling import (
     BitSource,
     Randomness,
     bit_source,
     randomized_response,
 )
-from ldpaudit.mechanisms.finite import Family, Made, check_codes
-from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.finite import Made, check_codes
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import FINE_STEPS, DiscreteLaplace
-from ldpaudit.mechanisms.parameters import (
-    Parameter,
-    check_classes,
-    check_epsilon,
-    check_finite,
-    check_whole,
-    fields_of,
-    required,
-)
+from ldpaudit.mechanisms.parameters import check_finite, check_whole, fields_of, required
 from ldpaudit.mechanisms.response import RandomizedResponse, lambda_of_epsilon
-from ldpaudit.release import BoolArray, FloatArray, IntArray, Label
+from ldpaudit.release import BoolArray, Label
 
 # Reports of n people, shape (n, d); the protocol defines the d entries.
 Reports = npt.NDArray[Any]

@@ -23,8 +23,8 @@ import scipy.linalg
 from scipy.optimize import linprog
 from scipy.special import xlogy
 
-from ldpaudit.errors import LdpAuditError
-from ldpaudit.release import BoolArray, FloatArray, IndexArray
+from ldpaudit.doors import FloatArray, IndexArray, LdpAuditError
+from ldpaudit.release import BoolArray
 
 _KEEP_INSIDE: Final = 0.99
 _MAXIMAL_STEPS: Final = 100

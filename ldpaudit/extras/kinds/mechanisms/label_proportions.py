@@ -6,16 +6,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.capabilities import BagSums
-from ldpaudit.mechanisms.channel import Channel, two_rows
+from ldpaudit.doors import (
+    BagSums,
+    Channel,
+    Family,
+    FloatArray,
+    IndexArray,
+    InputError,
+    IntArray,
+    Parameter,
+    Traits,
+    check_classes,
+    check_epsilon,
+)
+from ldpaudit.mechanisms.channel import two_rows
 from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.finite import Family, Made, check_codes
-from ldpaudit.mechanisms.interface import Traits
+from ldpaudit.mechanisms.finite import Made, check_codes
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import FINE_STEPS, DiscreteLaplace
-from ldpaudit.mechanisms.parameters import Parameter, check_classes, check_epsilon
-from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 _WORDS: Final = {
     "none": ", without noise: no finite ε holds",

@@ -17,7 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from ldpaudit.errors import InputError
+from ldpaudit.doors import (
+    Channel,
+    Family,
+    FiniteMechanism,
+    FloatArray,
+    IndexArray,
+    InputError,
+    Parameter,
+    check_epsilon,
+)
 from ldpaudit.extras.kinds.mechanisms.interval_program import (
     IntervalArcs,
     IntervalColumns,
@@ -26,19 +35,13 @@ from ldpaudit.extras.kinds.mechanisms.interval_program import (
     solve_interval_program,
     squared_loss,
 )
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth, raised_growth
-from ldpaudit.mechanisms.finite import PROVED, Design, Family, FiniteMechanism
+from ldpaudit.mechanisms.finite import PROVED, Design
 from ldpaudit.mechanisms.interface import DESIGN, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.label_range import loss as loss_of
-from ldpaudit.mechanisms.parameters import (
-    Parameter,
-    check_epsilon,
-    check_numeric_classes,
-    check_prior,
-)
-from ldpaudit.release import FloatArray, IndexArray, Label
+from ldpaudit.mechanisms.parameters import check_numeric_classes, check_prior
+from ldpaudit.release import Label
 
 # How far from unbiased a declared randomizer may be, in units of its largest output or label.
 BIAS_TOLERANCE: Final = 1e-9

@@ -7,9 +7,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel, SyntheticFeatures
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.doors import (
+    Channel,
+    Family,
+    FloatArray,
+    IndexArray,
+    InputError,
+    IntArray,
+    Mechanism,
+    Parameter,
+    PublicModelLabel,
+    StagedLabel,
+    SyntheticFeatures,
+    check_classes,
+    check_epsilon,
+)
 from ldpaudit.mechanisms.exact_sampling import (
     BitSource,
     Randomness,
@@ -19,20 +31,9 @@ from ldpaudit.mechanisms.exact_sampling import (
     randomized_response,
     uniform_below,
 )
-from ldpaudit.mechanisms.finite import Family, Made, check_codes
-from ldpaudit.mechanisms.interface import (
-    RESPONSE,
-    SYNTHETIC,
-    Mechanism,
-    MechanismOptions,
-)
-from ldpaudit.mechanisms.parameters import (
-    Parameter,
-    check_classes,
-    check_epsilon,
-    check_proportion,
-    check_whole,
-)
+from ldpaudit.mechanisms.finite import Made, check_codes
+from ldpaudit.mechanisms.interface import RESPONSE, SYNTHETIC, MechanismOptions
+from ldpaudit.mechanisms.parameters import check_proportion, check_whole
 from ldpaudit.mechanisms.response import (
     RESPONSE_PARAMETERS,
     Kept,
@@ -41,7 +42,7 @@ from ldpaudit.mechanisms.response import (
     ResponseFamily,
     lambda_of_epsilon,
 )
-from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
+from ldpaudit.release import Label
 
 _BLOCK: Final = 1 << 14
 _ROW_SUM_TOLERANCE: Final = 1e-6

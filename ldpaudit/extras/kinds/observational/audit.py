@@ -22,12 +22,25 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, Part
+from ldpaudit.audits.interface import Part
 from ldpaudit.audits.models import cross_fitted_posterior, feature_dependence
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.doors import (
+    AuditContext,
+    Curve,
+    Estimate,
+    FeatureTable,
+    FloatArray,
+    IndexArray,
+    InputError,
+    InsufficientDataError,
+    IntArray,
+    Note,
+    mean_lower,
+    mean_upper,
+    shift_lower,
+)
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
-from ldpaudit.estimators.intervals.binomial import shift_lower, shift_upper
-from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
+from ldpaudit.estimators.intervals.binomial import shift_upper
 from ldpaudit.extras.kinds.observational.evidence import (
     Proof,
     evidence_at_hand,
@@ -35,8 +48,8 @@ from ldpaudit.extras.kinds.observational.evidence import (
     table_guess,
 )
 from ldpaudit.models.label_model import PROBABILITY_FLOOR, fit_posterior
-from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, IntArray
-from ldpaudit.result import Bound, Curve, Estimate, Note
+from ldpaudit.release import BoolArray
+from ldpaudit.result import Bound
 from ldpaudit.result.stated import INDEPENDENT
 
 AUDIT_ID = "observational"

@@ -17,17 +17,24 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from ldpaudit.audits.interface import AuditContext, Part, remembered
+from ldpaudit.audits.interface import Part, remembered
 from ldpaudit.audits.models import cross_fitted_posterior, model_claim
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.doors import (
+    AuditContext,
+    Estimate,
+    FloatArray,
+    IndexArray,
+    InputError,
+    InsufficientDataError,
+    IntArray,
+    Note,
+    PublicModelLabel,
+    Release,
+    shift_lower,
+)
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, GroupTest, Strongest
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, is_found, smallest_excess
-from ldpaudit.estimators.intervals.binomial import (
-    ShiftedCoins,
-    shift_lower,
-    trials_lower,
-    trials_upper,
-)
+from ldpaudit.estimators.intervals.binomial import ShiftedCoins, trials_lower, trials_upper
 from ldpaudit.extras.kinds.observational.matched import (
     RATIOS,
     Matching,
@@ -38,10 +45,9 @@ from ldpaudit.extras.kinds.observational.matched import (
     matched_tests,
     target_chance,
 )
-from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.models.counts import hash_rows
-from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release, label_table
-from ldpaudit.result import Bound, Estimate, Note
+from ldpaudit.release import BoolArray, label_table
+from ldpaudit.result import Bound
 from ldpaudit.result.stated import EXCESS, EXCESS_TITLE
 
 _FEWEST_MATCHES: Final = 20

@@ -26,14 +26,10 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.arrays import stable_order
+from ldpaudit.doors import FloatArray, IndexArray, IntArray, shift_lower
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method
-from ldpaudit.estimators.intervals.binomial import (
-    shift_lower,
-    shift_upper,
-    trials_lower,
-    trials_upper,
-)
-from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
+from ldpaudit.estimators.intervals.binomial import shift_upper, trials_lower, trials_upper
+from ldpaudit.release import BoolArray
 
 RATIOS: Final = (1, 4, 16)  # controls per case: many where the target label is rare
 

@@ -3,11 +3,12 @@
 import xml.etree.ElementTree as ET
 from typing import Final
 
-from ldpaudit.reports.interface import NOWHERE, Surroundings
+from ldpaudit.doors import AuditResult, Surroundings
+from ldpaudit.reports.interface import NOWHERE
 from ldpaudit.reports.text.answers import answer
 from ldpaudit.reports.text.pieces import Piece, pieces
 from ldpaudit.reports.text.wording import plugin_words, plugins_of, waiver_line
-from ldpaudit.result import AuditRecord, AuditResult, Check
+from ldpaudit.result import AuditRecord, Check
 from ldpaudit.result.harmless import name, shown
 
 _COUNTED: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}

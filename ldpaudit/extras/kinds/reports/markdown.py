@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from ldpaudit.doors import AuditResult, Surroundings
 from ldpaudit.extras.kinds.reports.marked import marked, quoted_name
-from ldpaudit.reports.interface import NOWHERE, Surroundings
+from ldpaudit.reports.interface import NOWHERE
 from ldpaudit.reports.text.pieces import every_answer, table_of, worst_first
 from ldpaudit.reports.text.quantities import Printer, Quantity
 from ldpaudit.reports.text.wording import (
@@ -16,7 +17,7 @@ from ldpaudit.reports.text.wording import (
     publish_line,
     waiver_line,
 )
-from ldpaudit.result import AuditResult, Check
+from ldpaudit.result import Check
 from ldpaudit.result.answers import answer_word
 from ldpaudit.result.numbers import counted_as, rows
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
+from ldpaudit.doors import AuditResult, Surroundings
 from ldpaudit.extras.kinds.reports.marked import marked
-from ldpaudit.reports.interface import NOWHERE, Surroundings
+from ldpaudit.reports.interface import NOWHERE
 from ldpaudit.reports.text.answers import answer, grade
 from ldpaudit.reports.text.pieces import Piece, every_answer, pieces
 from ldpaudit.reports.text.wording import (
@@ -16,7 +17,7 @@ from ldpaudit.reports.text.wording import (
     plugins_of,
     waiver_line,
 )
-from ldpaudit.result import AuditResult, Check
+from ldpaudit.result import Check
 from ldpaudit.result.answers import VERDICTS, answer_word
 from ldpaudit.result.harmless import name, shown
 from ldpaudit.work.documents import as_json

@@ -5,13 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.doors import AuditContext, Estimate, FeatureTable, IndexArray, clopper_pearson
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.extras.kinds.synthetic.counts import codes_of, linked, paired, singled_out
 from ldpaudit.models.counts import hash_rows
-from ldpaudit.release import BoolArray, FeatureTable, Float32Array, IndexArray, joined
-from ldpaudit.result import Estimate, Score
+from ldpaudit.release import BoolArray, Float32Array, joined
+from ldpaudit.result import Score
 
 _MOST_PEOPLE: Final = 5_000
 _MOST_SYNTHETIC: Final = 10_000

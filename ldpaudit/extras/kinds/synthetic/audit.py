@@ -8,12 +8,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from ldpaudit.audits.assumptions.standing import as_estimate
-from ldpaudit.audits.interface import AuditContext, Part
+from ldpaudit.audits.interface import Part
 from ldpaudit.audits.renyi.curves import as_matrix, replaced_rows
 from ldpaudit.device import torch_device
-from ldpaudit.errors import InsufficientDataError
+from ldpaudit.doors import (
+    AuditContext,
+    Estimate,
+    FeatureTable,
+    IndexArray,
+    InsufficientDataError,
+    Note,
+    SyntheticFeatures,
+    clopper_pearson,
+)
 from ldpaudit.estimators.discriminators import fit_discriminator, kinds_for
-from ldpaudit.estimators.intervals.binomial import clopper_pearson
 from ldpaudit.estimators.intervals.ranking import auc, auc_lower, auc_upper
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.extras.kinds.synthetic.attacks import attack_estimates
@@ -24,10 +32,8 @@ from ldpaudit.extras.kinds.synthetic.counts import (
     exact_copies,
     row_keys,
 )
-from ldpaudit.mechanisms.capabilities import SyntheticFeatures
 from ldpaudit.models.counts import hash_rows
-from ldpaudit.release import FeatureTable, Float32Array, IndexArray, joined
-from ldpaudit.result import Estimate, Note
+from ldpaudit.release import Float32Array, joined
 
 AUDIT_ID = "synthetic"
 _REFERENCE = "Steinke et al. (2023), Theorem 5.2 with δ = 0"

@@ -9,10 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
+from ldpaudit.doors import (
+    FeatureTable,
+    FloatArray,
+    IndexArray,
+    InputError,
+    InsufficientDataError,
+    clopper_pearson_lower,
+)
 from ldpaudit.extras.kinds.synthetic.paired_ratio import Pairs, ratio_interval
-from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray
+from ldpaudit.release import BoolArray, Float32Array
 
 
 def closest(rows: Float32Array, records: Float32Array, k: int) -> tuple[Float32Array, IndexArray]:

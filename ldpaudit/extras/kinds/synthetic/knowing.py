@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.attacks.interface import Model
+from ldpaudit.doors import FeatureTable, FloatArray, IndexArray, Release
 from ldpaudit.estimators.discriminators import (
     FEWEST_ROWS,
     Discriminator,
@@ -19,15 +20,7 @@ from ldpaudit.estimators.discriminators import (
 )
 from ldpaudit.models.counts import Hashes, clean_prior, hash_rows
 from ldpaudit.models.row_channels import fit_row_channels
-from ldpaudit.release import (
-    BoolArray,
-    FeatureTable,
-    Float32Array,
-    FloatArray,
-    IndexArray,
-    Release,
-    SyntheticTable,
-)
+from ldpaudit.release import BoolArray, Float32Array, SyntheticTable
 
 _MOST_ROWS = 20_000
 _SHAPE = 2.0

@@ -24,8 +24,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, xlogy
 
-from ldpaudit.arrays import FloatArray
-from ldpaudit.estimators.intervals.binomial import clopper_pearson
+from ldpaudit.doors import FloatArray, clopper_pearson
 
 _NUISANCE_SHARE: Final = 0.02  # of an error probability, for the unknown chance
 _POINTS: Final = 7  # at which its p-value is looked for
