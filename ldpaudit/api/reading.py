@@ -26,7 +26,7 @@ from ldpaudit.result import Note
 if TYPE_CHECKING:
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.datasets.several import ColumnsReport, HashedIds
-    from ldpaudit.receipt.replay import Replay
+    from ldpaudit.receipt.found import Replay
     from ldpaudit.release import ReleasedFiles
     from ldpaudit.work.progress import Progress
 

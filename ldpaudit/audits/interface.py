@@ -17,7 +17,7 @@ from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.options.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.randomness import child_generator
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.release import (
     Bags,
     ColumnReleases,

@@ -67,7 +67,7 @@ from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.pipeline.audit import audit, run_info
 from ldpaudit.pipeline.nodes import node_of, with_replays
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.release import LabelDeclaration
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
