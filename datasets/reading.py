@@ -49,7 +49,7 @@ from ldpaudit.datasets.domains import (
     read_reports,
 )
 from ldpaudit.datasets.formats import open_table
-from ldpaudit.datasets.formats.locations import unchanged
+from ldpaudit.datasets.formats.locations import is_svmlight, unchanged
 from ldpaudit.datasets.formats.tables import (
     TEXTS,
     TableSource,
@@ -64,7 +64,6 @@ from ldpaudit.datasets.known import known_columns
 from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
 from ldpaudit.datasets.row_order import check_row_order
-from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
 from ldpaudit.datasets.spelling import with_spelling
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
@@ -118,10 +117,15 @@ def open_source(
         return source
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if path is not None and is_svmlight(path):
+        from ldpaudit.datasets.sparse import open_svmlight
+
         return open_svmlight(path, projection)
-    sparse = as_sparse(source, projection)
-    if sparse is not None:
-        return sparse
+    if isinstance(source, tuple):
+        from ldpaudit.datasets.sparse import as_sparse
+
+        sparse = as_sparse(source, projection)
+        if sparse is not None:
+            return sparse
     if projection is not None:
         raise InputError("--projection is for sparse releases: svmlight files, SciPy matrices.")
     return open_table(source, files)
@@ -223,8 +227,9 @@ def read_release(
         of_file = None if declared is None else claim_about(declared, label, marginals)
         claim = agreed(None if of_file is None else of_file.mechanism, declaration)
         mechanism = coding(claim)
-        if isinstance(table, SparseTable) and (label or of_file):
-            table.names = (label or (of_file.label if of_file else table.names[0]), FEATURES)
+        if table.sparse and (label or of_file):
+            called = label or (of_file.label if of_file else table.names[0])
+            table.names = (called, *table.names[1:])
         bag = None if mechanism.bags is None else mechanism.bags.bag
         if bag is not None and bag not in table.names:
             raise missing_column(bag, "bag", table.names, typed=False)
@@ -240,7 +245,7 @@ def read_release(
         )
         sources = {"original": original, "synthetic": synthetic, "test": test, "public": public}
         sources |= {"held-out": held_out}
-        if isinstance(table, SparseTable) and any(one is not None for one in sources.values()):
+        if table.sparse and any(one is not None for one in sources.values()):
             raise InputError(
                 "A sparse release is audited with --truth alone: other tables (--original, "
                 "--synthetic, --held-out, --test, --public) cannot be combined with it."
@@ -370,7 +375,7 @@ def _looked_at(
 ) -> tuple[int | None, IndexArray | None]:
     """Return how many rows there are, where it is known, and the rows to read; None for all."""
     # Features must fit into half of the memory; else rows are drawn as audits draw them.
-    if not isinstance(table, SparseTable) and (
+    if not table.sparse and (
         table.location is None or (table.text and table.location.size() < _LARGE)
     ):
         return None, None

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.arrays import GOLDEN, scrambled
-from ldpaudit.datasets.formats.locations import SVMLIGHT, Location, locate
+from ldpaudit.datasets.formats.locations import Location, locate
 from ldpaudit.datasets.formats.tables import TableSource, check_fits
 from ldpaudit.datasets.names import DEFAULT_LABEL, quoted
 from ldpaudit.errors import InputError
@@ -90,6 +90,7 @@ class SparseTable(TableSource):
     # projection did; None until the features were read.
 
     sketch: Sketch | None = None
+    sparse = True
 
     def __init__(self, place: Location | None, pair: Any, dimensions: int | None = None) -> None:
         self.location, self.names = place, (DEFAULT_LABEL, FEATURES)
@@ -115,6 +116,11 @@ class SparseTable(TableSource):
         data = self._matrix.data if self._matrix.data.dtype.kind in "buif" else np.array([np.nan])
         if not (np.abs(data.astype(np.float64)) <= _LARGEST_VALUE).all():
             raise InputError(f"A sparse matrix must hold numbers of at most {_LARGEST_VALUE:g}.")
+
+    def read_like(self, other: TableSource) -> None:
+        """Project features to as many columns as those of another sparse table."""
+        if isinstance(other, SparseTable):
+            self.dimensions = other.dimensions
 
     @property
     def row_count(self) -> int:  # type: ignore[override]
@@ -232,11 +238,6 @@ def _explained(text: bytes, name: str, first: int) -> InputError:
     return InputError(
         f"The file {quoted(name)} must be in the svmlight format; a line from {first} on is not."
     )
-
-
-def is_svmlight(path: str) -> bool:
-    """Return whether a file's name says that it is an svmlight file."""
-    return path.split("?", 1)[0].lower().endswith(SVMLIGHT)
 
 
 def open_svmlight(path: str, dimensions: int | None = None) -> SparseTable:

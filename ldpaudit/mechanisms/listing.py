@@ -12,6 +12,9 @@ UNKNOWN: Final = "unknown"
 # A label channel declared entry by entry.
 EXPLICIT: Final = "channel"
 
+# The declared parameter, and the option of ``privatize``, that says how labels were rounded.
+ROUND: Final = "round"
+
 # All of them in their order. Those without a place below are registered as those of other
 # packages are.
 ORDER: Final = (

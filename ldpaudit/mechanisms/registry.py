@@ -8,8 +8,7 @@ from typing import Any, Final
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
-from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, SHORT, UNKNOWN, built_in_mechanisms
-from ldpaudit.mechanisms.rounded import ROUND, with_rounding
+from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
 from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, unloadable
 from ldpaudit.release import Declaration, Label
 
@@ -129,7 +128,12 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
         return family(UNKNOWN).from_parameters({}, classes)
     named, stated = family(declaration.name), dict(declaration.parameters)
     method = stated.pop(ROUND, None) if ROUND in named.traits.options else None
-    return with_rounding(named.from_parameters(stated, classes), method)
+    made = named.from_parameters(stated, classes)
+    if method is None:
+        return made
+    from ldpaudit.mechanisms.rounded import with_rounding
+
+    return with_rounding(made, method)
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

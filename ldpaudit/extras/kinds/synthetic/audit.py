@@ -9,7 +9,7 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.standing import as_estimate
 from ldpaudit.audits.interface import Part
-from ldpaudit.audits.renyi.curves import as_matrix, replaced_rows
+from ldpaudit.audits.renyi.features import as_matrix, replaced_rows
 from ldpaudit.device import torch_device
 from ldpaudit.doors import (
     AuditContext,
