@@ -513,6 +513,8 @@ class BuiltIn:
     """What the bound of this audit could have found; None where another audit bounds ε."""
     dependence: Callable[[AuditContext], Dependence | None] = lambda context: None  # noqa: ARG005
     """How far what was released depends on the true labels; None where labels were released."""
+    within: str = ""
+    """The audit that this one is a part of; it is then none of its own."""
 
     def run(self, context: AuditContext) -> Finding:
         """Return everything that was found."""

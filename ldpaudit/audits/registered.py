@@ -22,3 +22,10 @@ def dependence_of_registered(context: AuditContext) -> Dependence | None:
     """Return how far what was released depends on the true labels; None where no audit knows."""
     answers = (audit.dependence(context) for audit in registered_audits())
     return next((answer for answer in answers if answer is not None), None)
+
+
+def parts_within(name: str, context: AuditContext) -> Iterator[Part]:
+    """Yield what registered audits find that are a part of an audit of the core."""
+    for audit in registered_audits():
+        if audit.within == name and audit.unavailable(context) is None:
+            yield from audit.parts(context)

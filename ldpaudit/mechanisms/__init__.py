@@ -11,7 +11,6 @@ from ldpaudit.lazy import exported
 if TYPE_CHECKING:
     from ldpaudit.mechanisms.channel import Channel
     from ldpaudit.mechanisms.finite import Family
-    from ldpaudit.mechanisms.gaussian import GaussianRR
     from ldpaudit.mechanisms.interface import Mechanism, MechanismOptions, Traits
     from ldpaudit.mechanisms.label_range import LabelRange
     from ldpaudit.mechanisms.listing import UNKNOWN
@@ -48,7 +47,6 @@ __all__ = [
     "ExplicitChannel",
     "Exponential",
     "Family",
-    "GaussianRR",
     "LabelRange",
     "Laplace",
     "Mechanism",
@@ -72,7 +70,6 @@ __getattr__, __dir__ = exported(
     {
         "channel": ("Channel",),
         "finite": ("Family",),
-        "gaussian": ("GaussianRR",),
         "interface": (
             "Mechanism",
             "MechanismOptions",

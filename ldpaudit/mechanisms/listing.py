@@ -51,7 +51,6 @@ PLACES: Final[Mapping[str, str]] = {
     "staircase": "noise:Staircase",
     "discrete-staircase": "noise:DiscreteStaircase",
     "exponential": "noise:Exponential",
-    "gaussian-rr": "gaussian:GaussianRR",
 }
 # Short names for users; files and results have the full name.
 SHORT: Final = {"rr": DEFAULT}

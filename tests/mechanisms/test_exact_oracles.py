@@ -11,9 +11,9 @@ import pytest
 from mpmath import exp, inf, log, mp, mpf, quad
 
 from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, RROnBins
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR, ModelBasedRR
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.gaussian import GaussianRR
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
     Exponential,

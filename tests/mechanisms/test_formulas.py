@@ -18,6 +18,11 @@ from ldpaudit.extras.kinds.mechanisms.frequency_oracles import (
     best_threshold,
     xxh32,
 )
+from ldpaudit.extras.kinds.mechanisms.gaussian import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
 from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.mechanisms import (
@@ -32,11 +37,6 @@ from ldpaudit.mechanisms.analysis import delta_curve, privacy_of
 from ldpaudit.mechanisms.channel import compose, largest_log_ratios
 from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.finite import codes_of
-from ldpaudit.mechanisms.gaussian import (
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange, between, loss, nearest, plain_numbers
 from ldpaudit.mechanisms.noise import (

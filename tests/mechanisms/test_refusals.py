@@ -9,6 +9,7 @@ import pytest
 
 from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, optimal_bins
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR, gaussian_epsilon
 from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
@@ -16,7 +17,6 @@ from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse, fa
 from ldpaudit.mechanisms.channel import compose
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import codes_of
-from ldpaudit.mechanisms.gaussian import GaussianRR, gaussian_epsilon
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR
 from ldpaudit.mechanisms.joint import from_declaration as joint_from_declaration
 from ldpaudit.mechanisms.label_range import LabelRange

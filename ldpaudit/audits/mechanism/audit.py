@@ -31,6 +31,7 @@ from ldpaudit.audits.mechanism.evidence import (
     subgroup_evidence,
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
+from ldpaudit.audits.registered import parts_within
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     HELD_UP,
@@ -47,7 +48,6 @@ from ldpaudit.estimators.epsilon.guesses import epsilon_lower
 from ldpaudit.estimators.epsilon.lattice import lattice_evidence, repeated_numbers
 from ldpaudit.estimators.epsilon.strongest import SELECTED
 from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
-from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
 from ldpaudit.release import IndexArray, label_table
@@ -91,10 +91,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     yield from exact_estimates(context.claim)
     yield from exact_curves(context.claim)
     yield from _in_the_clear(context)
-    if context.claim.offers(NoisyFeatures) is not None:
-        from ldpaudit.audits.mechanism.features import feature_parts
-
-        yield from feature_parts(context)
+    yield from parts_within("mechanism", context)
     every, context = context, one_channel(context)
     if context.release.strata is not None and context.claim.by_stratum:
         return  # Each stratum is bounded by itself.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ldpaudit.audits.interface import BuiltIn, Dependence, Part
-from ldpaudit.doors import AuditContext, BagSums, PublicModelLabel
+from ldpaudit.doors import AuditContext, BagSums, NoisyFeatures, PublicModelLabel
 
 
 def _observational(context: AuditContext) -> Iterable[Part]:
@@ -73,3 +73,17 @@ def _synthetic(context: AuditContext) -> Iterable[Part]:
 
 
 SYNTHETIC: Final = BuiltIn("synthetic", _synthetic, _no_replaced_rows)
+
+
+def _no_noise(context: AuditContext) -> str | None:
+    noisy = context.claim.offers(NoisyFeatures) is not None
+    return None if noisy else "the claimed mechanism adds no noise to features"
+
+
+def _noisy_features(context: AuditContext) -> Iterable[Part]:
+    from ldpaudit.extras.kinds.noisy_features.audit import feature_parts
+
+    return feature_parts(context)
+
+
+NOISY_FEATURES: Final = BuiltIn("noisy-features", _noisy_features, _no_noise, within="mechanism")

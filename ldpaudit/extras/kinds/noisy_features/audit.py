@@ -6,12 +6,11 @@ from typing import Final
 import numpy as np
 from scipy.stats import chi2
 
-from ldpaudit.arrays import FloatArray
-from ldpaudit.audits.interface import AuditContext, Part
+from ldpaudit.audits.interface import Part
+from ldpaudit.doors import AuditContext, Estimate, FloatArray, NoisyFeatures, Note
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.estimators.epsilon.noisy_features import PairGuesses, once, pair_guesses
-from ldpaudit.mechanisms.capabilities import NoisyFeatures
-from ldpaudit.result import Bound, Estimate, Note
+from ldpaudit.extras.kinds.noisy_features.guesses import PairGuesses, once, pair_guesses
+from ldpaudit.result import Bound
 from ldpaudit.result.stated import (
     FEATURE_CURVE,
     FEATURE_NOISE,

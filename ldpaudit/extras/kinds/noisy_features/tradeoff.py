@@ -29,9 +29,9 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binom, norm
 
+from ldpaudit.doors import clopper_pearson_lower
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
-from ldpaudit.mechanisms.gaussian import gaussian_epsilon, gaussian_sigma
+from ldpaudit.extras.kinds.mechanisms.gaussian import gaussian_epsilon, gaussian_sigma
 
 SHARES: Final = (1.0, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05, 0.03, 0.02, 0.01)
 """Of the candidates, those that may be guessed: where the output says most."""

@@ -7,8 +7,7 @@ import pandas as pd
 from audits.found import check, value
 
 import ldpaudit
-from ldpaudit.mechanisms import GaussianRR
-from ldpaudit.mechanisms.gaussian import gaussian_sigma
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR, gaussian_sigma
 
 DELTA = 1e-5
 LOWER = "mechanism.feature_curve_epsilon_lower"

@@ -5,9 +5,9 @@ import pytest
 from estimators.worlds import allowed
 from scipy.stats import norm
 
-from ldpaudit.audits.mechanism.features import too_little
-from ldpaudit.estimators.epsilon.noisy_features import PairGuesses, once, pair_guesses
-from ldpaudit.mechanisms.gaussian import gaussian_sigma
+from ldpaudit.extras.kinds.mechanisms.gaussian import gaussian_sigma
+from ldpaudit.extras.kinds.noisy_features.audit import too_little
+from ldpaudit.extras.kinds.noisy_features.guesses import PairGuesses, once, pair_guesses
 
 DELTA, RADIUS = 1e-5, 1.0
 BOUNDS = ("curve_epsilon", "one_run_epsilon", "point_epsilon")

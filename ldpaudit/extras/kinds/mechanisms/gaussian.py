@@ -13,18 +13,19 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from ldpaudit.errors import InputError, MissingDependencyError
-from ldpaudit.mechanisms.capabilities import NoisyFeatures
-from ldpaudit.mechanisms.exact_sampling import Randomness
-from ldpaudit.mechanisms.interface import RESPONSE, MechanismOptions, Traits
-from ldpaudit.mechanisms.parameters import (
+from ldpaudit.doors import (
+    Estimate,
+    FloatArray,
+    InputError,
+    MissingDependencyError,
+    NoisyFeatures,
     Parameter,
-    check_delta,
+    Traits,
     check_epsilon,
-    check_positive,
-    real,
-    required,
 )
+from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.interface import RESPONSE, MechanismOptions
+from ldpaudit.mechanisms.parameters import check_delta, check_positive, real, required
 from ldpaudit.mechanisms.response import (
     LABEL_ONLY,
     RESPONSE_PARAMETERS,
@@ -33,8 +34,7 @@ from ldpaudit.mechanisms.response import (
     described,
     response_channel,
 )
-from ldpaudit.release import FloatArray, Label
-from ldpaudit.result import Estimate
+from ldpaudit.release import Label
 
 _LARGEST: Final = 1e9
 _TOLERANCE: Final = 1e-13

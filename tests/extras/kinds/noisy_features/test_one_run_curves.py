@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, one_run_epsilon
 from ldpaudit.estimators.epsilon.sequential import anytime_epsilon, log_wealth, refutes
-from ldpaudit.estimators.epsilon.tradeoff import (
+from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     epsilon_of_mu,
     fixed_share,
     gaussian_mu,
