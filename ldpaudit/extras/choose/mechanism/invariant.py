@@ -6,10 +6,9 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import block_array, eye_array, kron
 
-from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, check_prior
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.doors import Channel, FloatArray, InputError, check_classes, check_epsilon
+from ldpaudit.mechanisms.parameters import check_prior
+from ldpaudit.release import Label
 
 _MOST_LABELS: Final = 64
 # The least share of "draw from the prior" that is mixed in where rounding exceeds ε.
