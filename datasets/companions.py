@@ -20,7 +20,7 @@ from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.domains import EncodedLabels, read_numbers
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
 from ldpaudit.datasets.formats import open_table
-from ldpaudit.datasets.formats.locations import is_svmlight
+from ldpaudit.datasets.formats.registered import open_sparse
 from ldpaudit.datasets.formats.tables import (
     BYTES,
     NUMBERS,
@@ -137,11 +137,8 @@ def open_truth(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
         column = bare_column(source)
         if column is not None:
             return MemoryTable(pa.table({DEFAULT_LABEL: column})), True
-    if isinstance(source, str | os.PathLike) and is_svmlight(os.fspath(source)):
-        from ldpaudit.datasets.sparse import open_svmlight
-
-        return open_svmlight(os.fspath(source)), False
-    return open_table(source, files), False
+    sparse = open_sparse(source) if isinstance(source, str | os.PathLike) else None
+    return (open_table(source, files) if sparse is None else sparse), False
 
 
 def _column(

@@ -1,6 +1,5 @@
 """From a file or a table to a release that can be audited."""
 
-import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -49,7 +48,8 @@ from ldpaudit.datasets.domains import (
     read_reports,
 )
 from ldpaudit.datasets.formats import open_table
-from ldpaudit.datasets.formats.locations import is_svmlight, unchanged
+from ldpaudit.datasets.formats.locations import unchanged
+from ldpaudit.datasets.formats.registered import open_sparse
 from ldpaudit.datasets.formats.tables import (
     TEXTS,
     TableSource,
@@ -115,17 +115,9 @@ def open_source(
     # features become; ``files``: how text files are written.
     if isinstance(source, TableSource):
         return source
-    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-    if path is not None and is_svmlight(path):
-        from ldpaudit.datasets.sparse import open_svmlight
-
-        return open_svmlight(path, projection)
-    if isinstance(source, tuple):
-        from ldpaudit.datasets.sparse import as_sparse
-
-        sparse = as_sparse(source, projection)
-        if sparse is not None:
-            return sparse
+    sparse = open_sparse(source, projection)
+    if sparse is not None:
+        return sparse
     if projection is not None:
         raise InputError("--projection is for sparse releases: svmlight files, SciPy matrices.")
     return open_table(source, files)

@@ -6,7 +6,6 @@
 from typing import TYPE_CHECKING, Final, get_args
 
 from ldpaudit.errors import InputError
-from ldpaudit.plugins import ours
 from ldpaudit.reports.interface import NOWHERE, Surroundings
 from ldpaudit.result import AuditResult, Profile
 from ldpaudit.result.public import public
@@ -16,7 +15,7 @@ from ldpaudit.work.documents import as_json
 if TYPE_CHECKING:
     from ldpaudit.reports.plots import Picture
 
-__all__ = ["FORMATS", "Surroundings", "available_formats", "check_format", "embed", "render"]
+__all__ = ["FORMATS", "Surroundings", "check_format", "embed", "render"]
 
 
 def __dir__() -> list[str]:
@@ -27,12 +26,6 @@ FORMATS: Final = ("html", "json", "sarif", "junit", "markdown", "registry")
 """The formats of this package by name."""
 _CORE: Final = ("html", "json", "registry")
 """Those of the core; the others are registered as those of other packages are."""
-
-
-def available_formats() -> tuple[str, ...]:
-    """Return the formats of this package that this installation has, by name."""
-    registered = ours("format")
-    return tuple(name for name in FORMATS if name in _CORE or name in registered)
 
 
 def render(result: AuditResult, format_name: str, surroundings: Surroundings = NOWHERE) -> str:

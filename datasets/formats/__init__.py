@@ -20,7 +20,7 @@ from ldpaudit.datasets.formats.locations import (
     SVMLIGHT,
     locate,
 )
-from ldpaudit.datasets.formats.registered import format_of
+from ldpaudit.datasets.formats.registered import format_of, lacking
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
@@ -70,10 +70,7 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     if own is not None:
         return own.open(location, files)
     if names[0].endswith(_RARE):
-        raise InputError(
-            f"This installation lacks what reads {quoted(location.name)}; install ldpaudit again, "
-            f"or {_AS_CSV}."
-        )
+        raise lacking(location)
     unknown = [name for name in names if not name.endswith((*alone, *PARQUET, *SVMLIGHT))]
     added = reader_of(unknown[0]) if unknown else None
     if added is not None and len(names) > 1:

@@ -1,5 +1,6 @@
 """Table files of this package that are registered as the readers of others are."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,8 +10,19 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.locations import ARROW, CSV, JSON, PARQUET, SVMLIGHT, Location
+from ldpaudit.datasets.formats.locations import (
+    ARROW,
+    CSV,
+    JSON,
+    PARQUET,
+    SVMLIGHT,
+    Location,
+    is_svmlight,
+    locate,
+)
 from ldpaudit.datasets.formats.tables import TableSource
+from ldpaudit.datasets.names import quoted
+from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 from ldpaudit.plugins import loaded, ours
 
@@ -48,6 +60,8 @@ class TableFormat:
     endings: tuple[str, ...]
     open: Callable[[Location, FileOptions], TableSource]
     writer: Writer | None = None
+    open_sparse: Callable[[Any, int | None], TableSource | None] | None = None
+    """Opens a path, or a matrix with labels, of sparse features; None for all else."""
 
 
 def format_of(name: str) -> TableFormat | None:
@@ -56,6 +70,30 @@ def format_of(name: str) -> TableFormat | None:
         return None
     formats = map(_loaded, ours("reader").values())
     return next((one for one in formats if name.endswith(one.endings)), None)
+
+
+def open_sparse(source: Any, projection: int | None = None) -> TableSource | None:
+    """Open an svmlight file or a sparse matrix with labels; None for all else."""
+    # ``projection``: the columns that sparse features become.
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
+    of_file = is_svmlight(path)
+    if not of_file and not isinstance(source, tuple):
+        return None
+    for one in map(_loaded, ours("reader").values()):
+        table = None if one.open_sparse is None else one.open_sparse(source, projection)
+        if table is not None:
+            return table
+    if of_file:
+        raise lacking(locate(source))
+    return None
+
+
+def lacking(location: Location) -> InputError:
+    """Return the one line about a file whose reader was taken out of this installation."""
+    return InputError(
+        f"This installation lacks what reads {quoted(location.name)}; install ldpaudit again, or "
+        "export the table as CSV or Parquet."
+    )
 
 
 def writer_of(name: str) -> Writer | None:

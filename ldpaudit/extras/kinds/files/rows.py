@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.locations import EXCEL, NUMPY, ORC, STATISTICS, Location
+from ldpaudit.datasets.formats.locations import EXCEL, NUMPY, ORC, STATISTICS, SVMLIGHT, Location
 from ldpaudit.datasets.formats.registered import BatchWriter, TableFormat, Writer
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.options import FileOptions
@@ -15,6 +15,18 @@ def _open_loaded(location: Location, files: FileOptions) -> TableSource:
     from ldpaudit.extras.kinds.files.loaded import LoadedFile
 
     return LoadedFile(location, files)
+
+
+def _open_svmlight(location: Location, _files: FileOptions) -> TableSource:
+    from ldpaudit.extras.kinds.files.sparse import SparseTable
+
+    return SparseTable(location, (), None)
+
+
+def _open_sparse(source: Any, projection: int | None) -> TableSource | None:
+    from ldpaudit.extras.kinds.files.sparse import open_sparse
+
+    return open_sparse(source, projection)
 
 
 def _open_orc(location: Location, _files: FileOptions) -> TableSource:
@@ -69,6 +81,7 @@ LOADED_FILES: Final = TableFormat((*NUMPY, *EXCEL), _open_loaded)
 ORC_FILES: Final = TableFormat(
     ORC, _open_orc, Writer(ORC, _check_orc, _check_orc_columns, _write_orc)
 )
+SPARSE_FILES: Final = TableFormat(SVMLIGHT, _open_svmlight, open_sparse=_open_sparse)
 STATISTICS_FILES: Final = TableFormat(
     STATISTICS,
     _open_statistics,

@@ -10,11 +10,11 @@ from sklearn.datasets import dump_svmlight_file
 
 import ldpaudit
 from ldpaudit.datasets import read_release
-from ldpaudit.datasets import sparse as sparse_module
 from ldpaudit.datasets.formats import locations
 from ldpaudit.datasets.reading import open_source
-from ldpaudit.datasets.sparse import Projection
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.files import sparse as sparse_module
+from ldpaudit.extras.kinds.files.sparse import Projection
 from ldpaudit.release import Declaration, Sketch
 
 RR = Declaration("randomized-response", {"epsilon": 1.0}, "options")

@@ -12,6 +12,7 @@ Charikar, Chen, Farach-Colton (2002), "Finding frequent items in data streams"; 
 """
 
 import io
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -240,12 +241,9 @@ def _explained(text: bytes, name: str, first: int) -> InputError:
     )
 
 
-def open_svmlight(path: str, dimensions: int | None = None) -> SparseTable:
-    """Open an svmlight file (InputError if it is not there)."""
-    return SparseTable(locate(path), (), dimensions)
-
-
-def as_sparse(source: Any, dimensions: int | None = None) -> SparseTable | None:
-    """Return a pair of a SciPy sparse matrix and labels as a table, None for anything else."""
+def open_sparse(source: Any, dimensions: int | None = None) -> SparseTable | None:
+    """Open an svmlight file, or a pair of a SciPy sparse matrix and labels; None for all else."""
+    if isinstance(source, str | os.PathLike):
+        return SparseTable(locate(source), (), dimensions)
     pair = isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "tocsr")
     return SparseTable(None, source, dimensions) if pair else None
